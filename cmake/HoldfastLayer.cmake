@@ -1,0 +1,54 @@
+# One layer of the house is one folder and one target; the traced twin is the same sources compiled
+# with HOLDFAST_TRACED, so that memory/persist.hpp records every store for the crash checker.
+#
+#   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
+#
+# makes holdfast_kv (alias holdfast::kv) and, where tests are built, holdfast_kv_traced
+# (alias holdfast::kv_traced). A binary links one of the two kinds, never both.
+find_package(Threads REQUIRED)
+
+add_library(holdfast_flags INTERFACE)
+target_compile_options(holdfast_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>)
+if(HOLDFAST_SANITIZE)
+  target_compile_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE})
+endif()
+
+function(holdfast_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
+  set(variants direct)
+  if(HOLDFAST_TESTS)
+    list(APPEND variants traced)
+  endif()
+  foreach(variant IN LISTS variants)
+    if(variant STREQUAL traced)
+      set(suffix _traced)
+    else()
+      set(suffix "")
+    endif()
+    set(target holdfast_${name}${suffix})
+    if(ARG_SOURCES)
+      add_library(${target} STATIC ${ARG_SOURCES})
+      set(scope PUBLIC)
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:holdfast_flags>)
+    else()
+      add_library(${target} INTERFACE)
+      set(scope INTERFACE)
+    endif()
+    add_library(holdfast::${name}${suffix} ALIAS ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}${suffix})
+    target_compile_features(${target} ${scope} cxx_std_20)
+    target_include_directories(${target} ${scope}
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    if(variant STREQUAL traced)
+      target_compile_definitions(${target} ${scope} HOLDFAST_TRACED=1)
+    endif()
+    foreach(dependency IN LISTS ARG_DEPENDS)
+      target_link_libraries(${target} ${scope} holdfast_${dependency}${suffix})
+    endforeach()
+    if(ARG_LIBRARIES AND ARG_SOURCES)
+      target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES})
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,33 @@
+#include <holdfast/base/result.hpp>
+
+namespace holdfast {
+
+std::string_view name(Errc code) {
+  switch (code) {
+    case Errc::kOk: return "kOk";
+    case Errc::kInvalidOption: return "kInvalidOption";
+    case Errc::kNotFound: return "kNotFound";
+    case Errc::kAlreadyExists: return "kAlreadyExists";
+    case Errc::kBusy: return "kBusy";
+    case Errc::kNotHoldfast: return "kNotHoldfast";
+    case Errc::kNewerFormat: return "kNewerFormat";
+    case Errc::kWrongType: return "kWrongType";
+    case Errc::kCorrupt: return "kCorrupt";
+    case Errc::kNoSpace: return "kNoSpace";
+    case Errc::kReadOnly: return "kReadOnly";
+    case Errc::kIo: return "kIo";
+    case Errc::kUnsupported: return "kUnsupported";
+    case Errc::kTooLarge: return "kTooLarge";
+    case Errc::kVersionMismatch: return "kVersionMismatch";
+    case Errc::kClosed: return "kClosed";
+  }
+  return "kUnknown";
+}
+
+std::string Error::message() const {
+  std::string text{name(code)};
+  if (!detail.empty()) text.append(": ").append(detail);
+  return text;
+}
+
+}  // namespace holdfast

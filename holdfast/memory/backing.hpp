@@ -1,0 +1,31 @@
+// backing.hpp: what Region asks of a place that holds bytes. Implemented by the file, directory,
+// devdax and anonymous backings here, and by the simulated medium in crash/. Cold calls only: the
+// hot path is data() + Persist.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::memory_detail {
+
+class Backing {
+ public:
+  virtual ~Backing() = default;
+  virtual std::byte* data() const = 0;
+  virtual std::uint64_t size_bytes() const = 0;
+  virtual std::uint64_t unit_bytes() const = 0;
+  virtual std::uint64_t max_size_bytes() const = 0;
+  virtual Granularity granularity() const = 0;
+  virtual Persist persist() const = 0;
+  virtual bool read_only() const = 0;
+  virtual Status write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual Status sync() = 0;
+  virtual Status grow(std::uint64_t new_size_bytes) = 0;
+  virtual Status shrink(std::uint64_t new_size_bytes) = 0;
+  virtual Status prefault(std::uint64_t offset, std::uint64_t bytes) = 0;
+  virtual RegionReport report() const = 0;
+};
+
+}  // namespace holdfast::memory_detail

@@ -1,0 +1,189 @@
+// persist.hpp: the one header through which every persistent byte passes.
+//
+// It holds the only write-back and fence instructions of the project. Everything above stores to a
+// medium with these verbs and with nothing else:
+//
+//   store       one aligned 8-byte word; never torn
+//   copy        bytes, with ordinary stores; each aligned 8-byte word inside is never torn
+//   stream      whole lines that this thread has not read: non-temporal stores where they leave the
+//               cache (`nt_evicts`), else copy + write_back
+//   write_back  starts writing the lines of a range to the medium; does not wait
+//   fence       waits until everything this thread has written back or streamed is durable
+//   persist     write_back + fence
+//   load        one aligned word, as recovery and readers beside a writer read it
+//
+// In the normal build each is a few inlined instructions. With HOLDFAST_TRACED the same sources are
+// built a second time and every call is also reported to the TraceSink (memory/trace.hpp), from which
+// crash/ derives the states that a power failure may leave. The two builds differ in an inline
+// namespace, so that mixing them fails to link.
+//
+// Ordering   Ordinary stores to one line become durable in program order, lines independently; a
+//            dirty line may become durable at any time, also without write_back. Streamed words have
+//            no order until the next fence. After write_back + fence a range is durable.
+// Threads    Any. A fence covers the calling thread's write-backs only.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <holdfast/base/check.hpp>
+#include <holdfast/base/units.hpp>
+
+#ifdef HOLDFAST_TRACED
+#include <source_location>
+#include <holdfast/memory/trace.hpp>
+#else
+#include <emmintrin.h>
+#endif
+
+namespace holdfast {
+
+// What survives a power failure without a system call. docs/durability.md has the table.
+enum class Granularity : std::uint8_t {
+  kNone = 0,  // DRAM, tmpfs: nothing.
+  kPage = 1,  // A plain file: what was written and synced.
+  kLine = 2,  // ADR: lines written back and fenced.
+  kByte = 3,  // eADR, CXL Global Persistent Flush: every executed store.
+};
+
+enum class WriteBackInstruction : std::uint8_t { kNone = 0, kClflush = 1, kClflushopt = 2, kClwb = 3 };
+
+// What this thread has asked of the medium since it started.
+struct PersistCounts {
+  std::uint64_t fences = 0;
+  std::uint64_t lines_written_back = 0;
+};
+inline PersistCounts& persist_counts() {
+  thread_local PersistCounts counts;
+  return counts;
+}
+
+// Copies with ordinary stores, whole aligned words (no word is torn, no byte outside the range is
+// touched); widest vectors this CPU has. copy.cpp.
+void copy_words(void* to, const void* from, std::size_t bytes);
+// The same with non-temporal stores; `to` and `bytes` are multiples of a line.
+void stream_lines(void* to, const void* from, std::size_t bytes);
+
+#ifdef HOLDFAST_TRACED
+inline namespace traced {
+using Site = std::source_location;
+#define HOLDFAST_SITE ::std::source_location site = ::std::source_location::current()
+#else
+inline namespace direct {
+struct Site {};
+#define HOLDFAST_SITE [[maybe_unused]] ::holdfast::Site site = {}
+#endif
+
+// How to persist on one region: a small value, obtained from Region::persist().
+class Persist {
+ public:
+  // `nt_evicts`: non-temporal stores leave the cache, so stream + fence is durable (memory/cpu.hpp).
+  constexpr Persist(WriteBackInstruction instruction, bool nt_evicts)
+      : instruction_(instruction), nt_evicts_(nt_evicts) {}
+  // Nothing to do: byte granularity, or a medium that does not survive power loss anyway.
+  static constexpr Persist none() { return {WriteBackInstruction::kNone, false}; }
+
+  WriteBackInstruction instruction() const { return instruction_; }
+  bool nt_evicts() const { return nt_evicts_; }
+
+  // `word` is 8-byte aligned. Release order towards other threads.
+  void store(std::uint64_t* word, std::uint64_t value, HOLDFAST_SITE) const {
+    std::atomic_ref<std::uint64_t>(*word).store(value, std::memory_order_release);
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_store(word, sizeof value, site);
+#endif
+  }
+
+  static std::uint64_t load(const std::uint64_t* word) {
+    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
+    copy_words(to, from, bytes);
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_store(to, bytes, site);
+#endif
+  }
+
+  // Not readable as durable before the next fence. `to` and `bytes` are multiples of a line.
+  void stream(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
+    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 && bytes % kCacheLineBytes == 0);
+    if (nt_evicts_ && instruction_ != WriteBackInstruction::kNone) {
+      stream_lines(to, from, bytes);
+      persist_counts().lines_written_back += bytes / kCacheLineBytes;
+#ifdef HOLDFAST_TRACED
+      trace_sink().on_stream(to, bytes, site);
+#endif
+    } else {
+      copy(to, from, bytes, site);
+      write_back(to, bytes, site);
+    }
+  }
+
+  // Any alignment: every line that holds a byte of the range.
+  void write_back(const void* begin, std::size_t bytes, HOLDFAST_SITE) const {
+    if (instruction_ == WriteBackInstruction::kNone || bytes == 0) return;
+#ifdef HOLDFAST_TRACED
+    if (trace_sink().drops(TraceSink::kWriteBack, site)) return;
+#endif
+    const auto first = reinterpret_cast<std::uintptr_t>(begin) & ~(kCacheLineBytes - 1);
+    const auto end = reinterpret_cast<std::uintptr_t>(begin) + bytes;
+    persist_counts().lines_written_back += (end - first + kCacheLineBytes - 1) / kCacheLineBytes;
+    switch (instruction_) {
+      case WriteBackInstruction::kClwb:
+        for (auto line = first; line < end; line += kCacheLineBytes) clwb(line);
+        break;
+      case WriteBackInstruction::kClflushopt:
+        for (auto line = first; line < end; line += kCacheLineBytes) clflushopt(line);
+        break;
+      default:
+        for (auto line = first; line < end; line += kCacheLineBytes) clflush(line);
+        break;
+    }
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_write_back(reinterpret_cast<const void*>(first), end - first, site);
+#endif
+  }
+
+  void fence(HOLDFAST_SITE) const {
+    if (instruction_ == WriteBackInstruction::kNone) return;
+#ifdef HOLDFAST_TRACED
+    if (trace_sink().drops(TraceSink::kFence, site)) return;
+#endif
+    ++persist_counts().fences;
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_fence(site);
+#else
+    _mm_sfence();
+#endif
+  }
+
+  void persist(const void* begin, std::size_t bytes, HOLDFAST_SITE) const {
+    write_back(begin, bytes, site);
+    fence(site);
+  }
+
+ private:
+#ifdef HOLDFAST_TRACED
+  static void clwb(std::uintptr_t) {}
+  static void clflushopt(std::uintptr_t) {}
+  static void clflush(std::uintptr_t) {}
+#else
+  // Assembly, since the intrinsics of the first two need a target attribute, which forbids inlining
+  // into code that runs on any x86-64. The "memory" clobber keeps the stores before them.
+  static void clwb(std::uintptr_t line) {
+    asm volatile("clwb (%0)" : : "r"(line) : "memory");
+  }
+  static void clflushopt(std::uintptr_t line) {
+    asm volatile("clflushopt (%0)" : : "r"(line) : "memory");
+  }
+  static void clflush(std::uintptr_t line) { _mm_clflush(reinterpret_cast<const void*>(line)); }
+#endif
+
+  WriteBackInstruction instruction_;
+  bool nt_evicts_;
+};
+
+}  // namespace direct / traced
+}  // namespace holdfast
