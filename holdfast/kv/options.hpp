@@ -1,0 +1,57 @@
+// options.hpp: how a store is created and opened. One struct, one validate(), one test per rule.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/base/units.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::kv {
+
+// What an acknowledged operation survives. docs/durability.md says what each medium can give.
+enum class Durability : std::uint8_t {
+  kDefault = 0,  // The strongest the medium gives without a system call: kPower on line and byte
+                 // regions, kProcess on files, tmpfs and DRAM-like media.
+  kProcess = 1,  // The death of the process.
+  kPower = 2,    // Power loss. On page regions an operation waits for its group's sync.
+};
+
+struct ReclaimOptions {
+  bool background = true;           // Off: only reclaim() reclaims.
+  double space_amplification = 1.25;  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
+  std::uint64_t bytes_per_second = 0;  // Rate limit on bytes moved in the background; 0 is unlimited.
+};
+
+struct StoreOptions {
+  RegionAccess access = RegionAccess::kOpenOrCreate;
+
+  // Used when the store is created; later opens read them from the store.
+  std::uint32_t block_bytes = 256 * KiB;   // Power of two, 4 KiB to 16 MiB: what a session writes into at a time.
+  std::uint64_t segment_bytes = 64 * MiB;  // Multiple of block_bytes: growth and file size.
+  std::uint64_t initial_bytes = 64 * MiB;  // Rounded up to segments.
+  // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
+  // Multiples of 8, ascending, at most 64 of them. Costs 8 bytes per record when not empty.
+  std::vector<std::uint32_t> patchable_words;
+
+  // Used at every open.
+  Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
+  std::uint64_t max_bytes = 16 * TiB;            // Hard limit on the medium; beyond it puts return kNoSpace.
+  bool prefault = false;                         // Touch the medium at open and growth, so that no put pays a first touch.
+  unsigned recovery_threads = 0;                 // 0: one per CPU.
+  std::uint32_t sync_interval_ms = 100;          // Page regions: bound on the age of unsynced data; 0: only sync() syncs.
+  bool background = true;                        // Off: no thread of the store's own (growth happens in the caller).
+  ReclaimOptions reclaim;
+
+  // kInvalidOption, naming the field, the value seen and what is allowed.
+  Status validate() const;
+};
+
+// Per operation.
+struct WriteOptions {
+  Durability durability = Durability::kDefault;  // kDefault: the store's.
+};
+
+}  // namespace holdfast::kv
