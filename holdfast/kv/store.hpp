@@ -56,6 +56,11 @@ struct StoreStats {
   Version newest_version = 0;
 };
 
+struct Defect {
+  std::uint64_t offset = 0;  // Into the region.
+  std::string what;          // "record 17 of block 3: checksum does not hold"
+};
+
 struct RecoveryReport {
   bool created = false;
   bool clean = false;                  // The last close was clean and its index was loaded.
@@ -63,12 +68,9 @@ struct RecoveryReport {
   std::uint64_t records = 0, tombstones = 0, superseded = 0;
   std::uint64_t torn_bytes_dropped = 0;  // Never acknowledged: behind the last valid record of open blocks.
   double seconds = 0;
+  std::vector<Defect> defects;           // Read-only opens: what was not intact; the first 1,000.
 };
 
-struct Defect {
-  std::uint64_t offset = 0;  // Into the region.
-  std::string what;          // "record 17 of block 3: checksum 0x… expected 0x…"
-};
 struct VerifyReport {
   std::uint64_t blocks = 0, records = 0, tombstones = 0, bytes = 0;
   std::vector<Defect> defects;  // The first 1,000.
@@ -108,7 +110,9 @@ class Pinned {
 
  private:
   friend class StoreCore;
-  class StoreCore* core_ = nullptr;
+  void unpin();
+  struct BlockMeta* run_ = nullptr;
+  std::unique_ptr<std::string> copy_;  // Instead of a pin, beside an in-place update.
   std::string_view value_;
   Version version_ = 0;
 };

@@ -1,0 +1,104 @@
+// What the store does beside its callers: room ahead of them, space back, syncs in time.
+#include <holdfast/kv/store_core.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+#include <holdfast/kv/reclaim.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+constexpr auto kIdleInterval = std::chrono::milliseconds(50);
+constexpr std::size_t kVictimsPerPass = 16;
+
+// The dead share above which a run is worth moving, for a given goal: half the average that the goal
+// allows, so that the goal can be reached whatever the spread.
+double least_gain(double space_amplification) { return (1 - 1 / space_amplification) / 2; }
+
+}  // namespace
+
+void StoreCore::start_background() {
+  relocator_ = std::make_unique<Session>();
+  relocator_->participant = epochs_.join();
+  if (options_.background) background_ = std::thread([this] { background_loop(); });
+}
+
+void StoreCore::stop_background() {
+  {
+    const std::lock_guard lock(background_mutex_);
+    background_stop_ = true;
+  }
+  background_wake_.notify_all();
+  if (background_.joinable()) background_.join();
+}
+
+void StoreCore::background_loop() {
+  auto interval = kIdleInterval;
+  if (medium_.paged() && options_.sync_interval_ms != 0) {
+    interval = std::min(interval, std::chrono::milliseconds(options_.sync_interval_ms));
+  }
+  auto last_sync = std::chrono::steady_clock::now();
+  std::unique_lock lock(background_mutex_);
+  while (!background_stop_) {
+    background_wake_.wait_for(lock, interval, [&] { return background_stop_ || background_wanted_.load(std::memory_order_relaxed); });
+    if (background_stop_) break;
+    background_wanted_.store(false, std::memory_order_relaxed);
+    lock.unlock();
+    maintain();
+    const auto now = std::chrono::steady_clock::now();
+    if (medium_.paged() && options_.sync_interval_ms != 0 && now - last_sync >= std::chrono::milliseconds(options_.sync_interval_ms)) {
+      last_sync = now;
+      if (unsynced_.load(std::memory_order_acquire)) (void)sync();  // A failure has made the store read-only.
+    }
+    lock.lock();
+  }
+}
+
+bool StoreCore::wants_reclaim(const BlockTable::Totals& totals) const {
+  // Open runs, the one under relocation and the reserve are no waste that moving records could mend.
+  const double slack = static_cast<double>((totals.open_blocks + 4) * geometry_.block_bytes);
+  return static_cast<double>(totals.used_bytes) > options_.reclaim.space_amplification * static_cast<double>(totals.live_bytes) + slack;
+}
+
+void StoreCore::maintain() {
+  if (!check_writable()) return;
+  const std::uint64_t ahead = geometry_.blocks_per_segment();
+  if (options_.reclaim.background) {
+    const std::lock_guard lock(reclaim_mutex_);
+    while (wants_reclaim(table_.totals())) {
+      auto freed = Reclaimer(*this).pass(kVictimsPerPass, least_gain(options_.reclaim.space_amplification),
+                                         options_.reclaim.bytes_per_second);
+      if (!freed) {
+        if (freed.code() == Errc::kIo) fail(freed.error());
+        break;
+      }
+      if (*freed == 0) break;
+      const std::lock_guard stop(background_mutex_);
+      if (background_stop_) return;
+      if (table_.free_blocks() < ahead / 2) break;  // Growing cannot wait.
+    }
+  }
+  // A segment ahead of the writers, so that none of them waits for the file system.
+  if (table_.free_blocks() < ahead) {
+    if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo) fail(grown.error());
+  }
+  if (table_.free_blocks() > 3 * ahead) {
+    if (auto trimmed = table_.trim(2 * ahead); !trimmed) fail(trimmed.error());
+  }
+}
+
+Status StoreCore::reclaim() {
+  HF_RETURN_IF_ERROR(check_writable());
+  const std::lock_guard lock(reclaim_mutex_);
+  constexpr double kLeastGain = 0.05;
+  for (;;) {
+    const std::uint64_t before = table_.free_blocks();
+    HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
+    if (freed == 0 || table_.free_blocks() <= before) break;
+  }
+  HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
+  return {};
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,225 @@
+// Atomic write batches: one frame on the medium, one moment in DRAM.
+//
+// On the medium a batch is a frame record followed by its members, in one run, under one fence.
+// Recovery of an open run accepts the frame with all its members or stops before it; a sealed run
+// lists members like any record, since it was sealed only after the batch was whole. So no member
+// needs to know of the others, and relocation treats them as what they are: records.
+//
+// In DRAM all homes are latched in one order; the new lines are published while `pending_batch_`
+// names their predecessors, to which readers go until it is taken back in one store.
+#include <holdfast/kv/store_core.hpp>
+
+#include <algorithm>
+
+namespace holdfast::kv {
+
+void WriteBatch::put(std::string_view key, std::string_view value) {
+  operations_.push_back({bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), false});
+  bytes_.append(key).append(value);
+}
+
+void WriteBatch::erase(std::string_view key) {
+  operations_.push_back({bytes_.size(), key.size(), 0, 0, true});
+  bytes_.append(key);
+}
+
+Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check_writable());
+  const Durability durability = effective(options);
+  HF_RETURN_IF_ERROR(check_durability(durability));
+  std::vector<Member> members;
+  const auto bytes_at = [&](std::uint64_t at, std::uint64_t count) {
+    return std::as_bytes(std::span(batch.bytes_)).subspan(at, count);
+  };
+  // The last operation on a key is the one that counts.
+  std::unordered_map<std::string_view, std::size_t> by_key;
+  for (const WriteBatch::Operation& operation : batch.operations_) {
+    HF_RETURN_IF_ERROR(check_sizes(operation.key_bytes, operation.value_bytes));
+    const Bytes key = bytes_at(operation.key_at, operation.key_bytes);
+    const Member member{{operation.erase ? RecordKind::kErase : RecordKind::kPut, hash64(key), key,
+                         bytes_at(operation.value_at, operation.value_bytes)}, {}, {}};
+    const std::string_view text(batch.bytes_.data() + operation.key_at, operation.key_bytes);
+    const auto [found, fresh] = by_key.try_emplace(text, members.size());
+    if (fresh) members.push_back(member);
+    else members[found->second] = member;
+  }
+  if (members.empty()) return next_sequence_.load(std::memory_order_acquire) - 1;
+
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  HF_ASSIGN_OR_RETURN(Version sequence, append_batch(own, members, false, durability));
+  std::vector<std::uint64_t> hashes;
+  for (const Member& member : members) hashes.push_back(member.record.hash);
+  const std::lock_guard publishing(batch_mutex_);
+  for (;;) {
+    own.latches.acquire(*index_, hashes);
+    bool newest_of_all = true;
+    std::vector<index::Entry> entries(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      entries[i] = own.latches[i].find(matches(members[i].record.key));
+      newest_of_all = newest_of_all && newest(own.latches[i], entries[i], hashes[i], sequence);
+    }
+    // Places for new keys before anything is published, so that nothing can fail half way.
+    std::size_t full = members.size();
+    std::vector<bool> claimed(members.size(), false);
+    for (std::size_t i = 0; i < members.size() && full == members.size(); ++i) {
+      if (entries[i] || members[i].record.kind == RecordKind::kErase) continue;
+      entries[i] = own.latches[i].claim();
+      if (entries[i]) claimed[i] = true;
+      else full = i;
+    }
+    const auto give_back = [&] {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if (claimed[i]) own.latches[i].remove(entries[i]);
+      }
+      own.latches.release();
+    };
+    if (full != members.size()) {
+      give_back();
+      HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
+      continue;
+    }
+    if (!newest_of_all) [[unlikely]] {
+      for (const Member& member : members) {
+        if (member.record.kind == RecordKind::kPut) abandon(member.appended);
+      }
+      auto again = append_batch(own, members, true, durability);
+      if (!again) {
+        give_back();
+        return again;
+      }
+      sequence = *again;
+    }
+    publish_batch(own, members, entries, claimed);
+    own.latches.release();
+    return sequence;
+  }
+}
+
+// Durable as asked when it returns; every member's `appended` is set.
+Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability) {
+  Lane& lane = lane_of(session);
+  std::uint64_t bytes = 0;
+  for (const Member& member : members) bytes += Geometry::padded(member.record.bytes(geometry_));
+  const std::uint64_t frame_bytes = Geometry::padded(geometry_.record_header_bytes);
+  Version sequence = 0;
+  {
+    const std::lock_guard lock(lane.latch);
+    sequence = draw_sequence(lane, fresh);
+    if (frame_bytes + bytes + run_tail_bytes(members.size()) > geometry_.block_bytes) {
+      HF_RETURN_IF_ERROR(append_batch_run(session, members, sequence, bytes));
+    } else {
+      // One run holds all of it, so that it is sealed either before the frame or with every member.
+      HF_RETURN_IF_ERROR(make_room(session, lane, frame_bytes + bytes, members.size(), sequence, BlockTable::Purpose::kPut));
+      append_frame(lane, sequence, bytes);
+      for (Member& member : members) {
+        auto appended = append(session, lane, member.record, sequence, false, BlockTable::Purpose::kPut);
+        HF_CHECK(appended.has_value());  // make_room() has seen to it.
+        member.appended = *appended;
+      }
+      HF_RETURN_IF_ERROR(commit(session, lane));
+    }
+  }
+  if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
+  return sequence;
+}
+
+void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
+  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes] = {};
+  static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= sizeof frame);
+  auto* const header = reinterpret_cast<RecordHeader*>(frame);
+  header->sequence = sequence;
+  header->value_bytes = members_bytes;
+  header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
+  header->ordinal = lane.next_ordinal;
+  header->checksum = seeded_checksum(frame + sizeof header->checksum,
+                                     geometry_.record_header_bytes - sizeof header->checksum, lane.seed);
+  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
+  else medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
+  lane.at += sizeof frame;
+  lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
+  lane.meta->dead_bytes.fetch_add(sizeof frame, std::memory_order_relaxed);  // Reclaimed with its run.
+}
+
+// More than a block holds: a run of its own, sealed with the same fence. Only its footer makes it
+// valid, so it needs no frame.
+Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes) {
+  if (bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
+    return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) + " operations and " + std::to_string(bytes) +
+                                      " bytes; at most " + std::to_string(kMaxRunBytes) + " bytes are allowed, split it"};
+  }
+  const std::uint64_t blocks = geometry_.blocks_for(bytes, members.size());
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
+                                                                static_cast<std::uint32_t>(members.size())));
+  BlockMeta& run = table_.meta(head);
+  const std::uint64_t base = table_.run_at(head);
+  const std::uint64_t seed = geometry_.seed(run.generation);
+  std::vector<Lane::Entry> entries;
+  std::vector<std::byte> composed;
+  std::uint64_t at = 0;
+  std::uint64_t tombstone_bytes = 0;
+  for (Member& member : members) {
+    const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
+    const auto ordinal = static_cast<std::uint32_t>(entries.size());
+    composed.resize(padded);
+    compose_record(composed.data(), geometry_, member.record, sequence, ordinal, seed, patchable_);
+    if (auto put = medium_.put(base + at, composed.data(), padded); !put) {
+      fail(put.error());
+      return put;
+    }
+    member.appended = {base + at, padded, sequence, ordinal};
+    entries.push_back({member.record.hash, sequence, at, member.record.kind});
+    if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
+    at += padded;
+  }
+  run.used_bytes.store(at, std::memory_order_relaxed);
+  run.dead_bytes.store(tombstone_bytes, std::memory_order_relaxed);
+  run.min_sequence.store(sequence, std::memory_order_relaxed);
+  auto sealed = seal_run(head, entries, at);
+  if (!sealed) fail(sealed.error());
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return sealed;
+}
+
+void StoreCore::publish_batch(Session& session, std::vector<Member>& members, const std::vector<index::Entry>& entries,
+                              const std::vector<bool>& claimed) {
+  const bool snapshots = snapshots_open_.load(std::memory_order_acquire) != 0;
+  auto pending = std::make_unique<PendingBatch>();
+  std::vector<Line> previous(members.size(), kNoLine);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!entries[i]) continue;
+    if (!claimed[i]) previous[i] = session.latches[i].line(entries[i]);
+    const Line line{members[i].appended.offset / kCacheLineBytes};
+    pending->previous.emplace(line, previous[i]);
+    if (snapshots && previous[i]) retire_version(line, previous[i]);
+  }
+  pending_batch_.store(pending.get(), std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (entries[i]) session.latches[i].replace(entries[i], Line{members[i].appended.offset / kCacheLineBytes});
+  }
+  pending_batch_.store(nullptr, std::memory_order_seq_cst);  // Here the batch becomes visible.
+  epochs_.retire(pending.release(), [](void* batch) { delete static_cast<PendingBatch*>(batch); });
+
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    const bool erase = member.record.kind == RecordKind::kErase;
+    if (erase) index_->raise_erase_horizon(member.record.hash, member.appended.sequence);
+    if (!entries[i]) continue;  // Erased what was not there.
+    const bool was_tombstone = previous[i] && record_at(previous[i]).kind() == RecordKind::kErase;
+    if (was_tombstone) indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
+    if (snapshots) {
+      if (!erase) continue;
+      indexed_tombstones_.fetch_add(1, std::memory_order_relaxed);
+      const std::lock_guard lock(tombstones_mutex_);
+      tombstones_indexed_.push_back(Line{member.appended.offset / kCacheLineBytes});
+      continue;
+    }
+    if (erase) session.latches[i].remove(entries[i]);
+    if (previous[i] && !was_tombstone) {
+      const RecordView superseded = record_at(previous[i]);
+      table_.mark_dead(previous[i].number * kCacheLineBytes, superseded.header().ordinal, superseded.padded_bytes());
+    }
+  }
+}
+
+}  // namespace holdfast::kv

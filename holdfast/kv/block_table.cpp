@@ -1,0 +1,308 @@
+#include <holdfast/kv/block_table.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace holdfast::kv {
+namespace {
+
+// One fence per so many runs opened.
+constexpr std::uint64_t kGenerationStep = 65'536;
+
+}  // namespace
+
+BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id, std::uint64_t max_bytes)
+    : medium_(medium),
+      geometry_(geometry),
+      store_id_(store_id),
+      max_bytes_(std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
+      block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
+      max_chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1),
+      chunks_(std::make_unique<std::unique_ptr<BlockMeta[]>[]>(max_chunks_)) {}
+
+void BlockTable::add_entries(std::uint64_t up_to) {
+  for (std::uint64_t chunk = 0; chunk * kChunk < up_to; ++chunk) {
+    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<BlockMeta[]>(kChunk);
+  }
+  free_.resize(up_to, false);
+}
+
+Status BlockTable::put_block_word(std::uint64_t block, BlockWord word) {
+  return medium_.put_word(geometry_.table_word_at(block), encode_block_word(word, store_id_, block));
+}
+
+Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
+  const std::uint64_t per_segment = geometry_.blocks_per_segment();
+  const std::uint64_t end = (first + count) * per_segment;
+  add_entries(end);
+  for (std::uint64_t block = first * per_segment; block < end; ++block) {
+    if (geometry_.is_table_block(block)) continue;
+    HF_RETURN_IF_ERROR(put_block_word(block, {0, BlockState::kFree}));
+  }
+  HF_RETURN_IF_ERROR(medium_.order());
+  // Only now does the store count on them: a crash before this leaves segments to be formatted again.
+  HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, first + count));
+  HF_RETURN_IF_ERROR(medium_.order());
+  for (std::uint64_t block = first * per_segment; block < end; ++block) {
+    if (!geometry_.is_table_block(block)) mark_free(block, 0);
+  }
+  blocks_.store(end, std::memory_order_release);
+  return {};
+}
+
+Status BlockTable::adopt(std::uint64_t blocks) {
+  if (blocks > max_chunks_ * kChunk) {
+    return Error{Errc::kInvalidOption, "max_bytes=" + std::to_string(max_bytes_) + " is below the store's present size of " +
+                                           std::to_string(blocks * geometry_.block_bytes) + " bytes; raise it"};
+  }
+  add_entries(blocks);
+  blocks_.store(blocks, std::memory_order_release);
+  return {};
+}
+
+void BlockTable::mark_run(std::uint64_t head, std::uint64_t run_blocks, BlockWord word) {
+  for (std::uint64_t block = head; block < head + run_blocks; ++block) {
+    BlockMeta& own = meta(block);
+    own.head = head;
+    own.generation = word.generation;
+    own.state.store(block == head ? word.state : BlockState::kTail, std::memory_order_relaxed);
+  }
+  meta(head).run_blocks = run_blocks;
+}
+
+void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
+  BlockMeta& own = meta(block);
+  own.state.store(BlockState::kFree, std::memory_order_relaxed);
+  own.generation = generation;
+  own.head = block;
+  own.run_blocks = 1;
+  if (!free_[block]) {
+    free_[block] = true;
+    free_count_.fetch_add(1, std::memory_order_relaxed);
+    first_free_ = std::min(first_free_, block);
+  }
+}
+
+void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
+  next_generation_ = next;
+  generation_limit_ = limit;
+}
+
+Result<std::uint64_t> BlockTable::next_generation_locked() {
+  if (next_generation_ >= generation_limit_) {
+    if (next_generation_ + kGenerationStep > kMaxGeneration) {
+      return Error{Errc::kNoSpace, "the store has used all its 2^40 block generations; export it into a new store"};
+    }
+    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + kGenerationStep));
+    HF_RETURN_IF_ERROR(medium_.order());
+    generation_limit_ = next_generation_ + kGenerationStep;
+  }
+  return next_generation_++;
+}
+
+std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
+  // Relocation needs a target while its victims are not free yet; a tombstone needs a place so that an
+  // erase can make room in a full store.
+  switch (purpose) {
+    case Purpose::kPut: return 4;
+    case Purpose::kErase: return 2;
+    case Purpose::kReclaim: return 0;
+  }
+  return 0;
+}
+
+Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
+  const std::uint64_t end = blocks();
+  while (first_free_ < end && !free_[first_free_]) ++first_free_;
+  std::uint64_t length = 0;
+  for (std::uint64_t block = first_free_; block < end; ++block) {
+    length = free_[block] ? length + 1 : 0;  // Table blocks are never free, so no run crosses one.
+    if (length == run_blocks) {
+      const std::uint64_t head = block + 1 - run_blocks;
+      for (std::uint64_t taken = head; taken <= block; ++taken) free_[taken] = false;
+      free_count_.fetch_sub(run_blocks, std::memory_order_relaxed);
+      return head;
+    }
+  }
+  return Error{Errc::kNoSpace, ""};
+}
+
+Status BlockTable::grow_locked() {
+  const std::uint64_t segments = blocks() / geometry_.blocks_per_segment();
+  const std::uint64_t new_size = (segments + 1) * geometry_.segment_bytes;
+  if (new_size > max_bytes_) {
+    return Error{Errc::kNoSpace, "the store is full: max_bytes=" + std::to_string(max_bytes_) +
+                                     " are in use; erase records, reclaim, or raise max_bytes"};
+  }
+  if (medium_.size_bytes() < new_size) HF_RETURN_IF_ERROR(medium_.region().grow(new_size));
+  return format_segments(segments, 1);
+}
+
+Status BlockTable::grow_by_segment() {
+  const std::lock_guard lock(mutex_);
+  return grow_locked();
+}
+
+Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose, BlockState state,
+                                           std::uint32_t expected_records) {
+  if (run_blocks >= geometry_.blocks_per_group()) {
+    return Error{Errc::kTooLarge, "a record or batch of " + std::to_string(run_blocks * geometry_.block_bytes) +
+                                      " bytes; at most " +
+                                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
+                                      " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
+  }
+  const std::lock_guard lock(mutex_);
+  std::uint64_t head = 0;
+  for (;;) {
+    if (free_blocks() >= run_blocks + reserve_blocks(purpose)) {
+      if (auto taken = take_free_locked(run_blocks)) {
+        head = *taken;
+        break;
+      }
+    }
+    if (auto grown = grow_locked(); !grown) {
+      if (grown.code() == Errc::kNoSpace && purpose != Purpose::kPut) {
+        // Nothing to grow into: what frees space may use the reserve.
+        if (free_blocks() >= run_blocks + (purpose == Purpose::kErase ? 1 : 0)) {
+          if (auto taken = take_free_locked(run_blocks)) {
+            head = *taken;
+            break;
+          }
+        }
+      }
+      return std::move(grown).error();
+    }
+  }
+  HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
+  for (std::uint64_t block = head + 1; block < head + run_blocks; ++block) {
+    HF_RETURN_IF_ERROR(put_block_word(block, {generation, BlockState::kTail}));
+  }
+  HF_RETURN_IF_ERROR(put_block_word(head, {generation, state}));
+  BlockMeta& run = meta(head);
+  run.used_bytes.store(0, std::memory_order_relaxed);
+  run.dead_bytes.store(0, std::memory_order_relaxed);
+  run.dead_dirty.store(false, std::memory_order_relaxed);
+  run.relocating.store(false, std::memory_order_relaxed);
+  run.evacuated.store(false, std::memory_order_relaxed);
+  run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  run.records = run.tombstones = 0;
+  mark_run(head, run_blocks, {generation, state});
+  if (state == BlockState::kOpen) reserve_bits(run, expected_records);
+  return head;
+}
+
+void BlockTable::reserve_bits(BlockMeta& run, std::uint32_t records) {
+  delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
+  run.more_capacity = 0;
+  run.bits_capacity = static_cast<std::uint32_t>(round_up(std::max<std::uint32_t>(records, 64), 64));
+  run.bits = std::make_unique<std::atomic<std::uint64_t>[]>(run.bits_capacity / 64);
+}
+
+void BlockTable::add_bits(BlockMeta& run) {
+  // The most records that fit: each takes a line at least, and 16 bytes of summary.
+  const std::uint64_t most = (run.run_blocks << block_shift_) / (kCacheLineBytes + sizeof(SummaryEntry)) + 64;
+  run.more_capacity = static_cast<std::uint32_t>(round_up(most, 64));
+  run.more_bits.store(new std::atomic<std::uint64_t>[run.more_capacity / 64](), std::memory_order_release);
+}
+
+Status BlockTable::mark_sealed(std::uint64_t head) {
+  BlockMeta& run = meta(head);
+  HF_RETURN_IF_ERROR(put_block_word(head, {run.generation, BlockState::kSealed}));
+  run.state.store(BlockState::kSealed, std::memory_order_release);
+  return {};
+}
+
+Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
+  if (heads.empty()) return {};
+  for (const std::uint64_t head : heads) {
+    const BlockMeta& run = meta(head);
+    for (std::uint64_t block = head; block < head + run.run_blocks; ++block) {
+      HF_RETURN_IF_ERROR(put_block_word(block, {run.generation, BlockState::kFree}));
+    }
+  }
+  HF_RETURN_IF_ERROR(medium_.order());
+  const std::lock_guard lock(mutex_);
+  for (const std::uint64_t head : heads) {
+    BlockMeta& run = meta(head);
+    const std::uint64_t generation = run.generation;
+    const std::uint64_t end = head + run.run_blocks;
+    run.bits.reset();
+    run.bits_capacity = 0;
+    delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
+    run.more_capacity = 0;
+    for (std::uint64_t block = head; block < end; ++block) mark_free(block, generation);
+  }
+  return {};
+}
+
+Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t per_segment = geometry_.blocks_per_segment();
+  std::uint64_t segments = blocks() / per_segment;
+  const std::uint64_t before = segments;
+  std::uint64_t left_free = free_blocks();
+  while (segments > 1) {
+    std::uint64_t free_in_last = 0;
+    bool all_free = true;
+    for (std::uint64_t block = (segments - 1) * per_segment; block < segments * per_segment; ++block) {
+      if (geometry_.is_table_block(block)) continue;
+      all_free = all_free && free_[block];
+      free_in_last += free_[block];
+    }
+    if (!all_free || left_free < free_in_last + keep_free_blocks) break;
+    left_free -= free_in_last;
+    --segments;
+  }
+  if (segments == before) return 0;
+  // First the store stops counting on them, then they go.
+  HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, segments));
+  HF_RETURN_IF_ERROR(medium_.order());
+  blocks_.store(segments * per_segment, std::memory_order_release);
+  free_.resize(segments * per_segment);
+  free_count_.store(left_free, std::memory_order_relaxed);
+  first_free_ = std::min(first_free_, segments * per_segment);
+  HF_RETURN_IF_ERROR(medium_.region().shrink(segments * geometry_.segment_bytes));
+  return (before - segments) * geometry_.segment_bytes;
+}
+
+Status BlockTable::put_dead_bits(std::uint64_t head) {
+  BlockMeta& run = meta(head);
+  run.dead_dirty.exchange(false);  // Before the bits are read: one set meanwhile makes it dirty again.
+  const std::uint64_t words = dead_bits_bytes(run.records) / 8;
+  std::vector<std::uint64_t> bits(words);
+  for (std::uint64_t word = 0; word < words; ++word) {
+    const auto* source = dead_word(run, static_cast<std::uint32_t>(word * 64));
+    bits[word] = source == nullptr ? 0 : source->load(std::memory_order_relaxed);
+  }
+  const std::uint64_t at = run_at(head) + run_bytes(head) - run_tail_bytes(run.records);
+  return medium_.put(at, bits.data(), words * 8);
+}
+
+BlockTable::Totals BlockTable::totals() const {
+  Totals totals;
+  totals.blocks = blocks();
+  totals.free_blocks = free_blocks();
+  for (std::uint64_t block = 0; block < totals.blocks; ++block) {
+    const BlockMeta& own = meta(block);
+    const BlockState state = own.state.load(std::memory_order_acquire);
+    if (geometry_.is_table_block(block) || (state != BlockState::kOpen && state != BlockState::kSealed)) continue;
+    totals.open_blocks += state == BlockState::kOpen;
+    const std::uint64_t used = own.used_bytes.load(std::memory_order_relaxed);
+    const std::uint64_t dead = std::min(own.dead_bytes.load(std::memory_order_relaxed), used);
+    totals.live_bytes += used - dead;
+    totals.dead_bytes += dead;
+  }
+  totals.used_bytes = (totals.blocks - totals.free_blocks) * geometry_.block_bytes;
+  return totals;
+}
+
+std::uint64_t BlockTable::dram_bytes() const {
+  std::uint64_t bytes = blocks() / 8;
+  bytes += (blocks() + kChunk - 1) / kChunk * kChunk * sizeof(BlockMeta);
+  for (std::uint64_t block = 0; block < blocks(); ++block) {
+    bytes += (meta(block).bits_capacity + meta(block).more_capacity) / 8;
+  }
+  return bytes;
+}
+
+}  // namespace holdfast::kv

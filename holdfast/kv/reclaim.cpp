@@ -1,0 +1,173 @@
+#include <holdfast/kv/reclaim.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+#include <holdfast/kv/recovery.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+bool is_whole_run(const BlockMeta& run, std::uint64_t block) { return run.head == block; }
+
+}  // namespace
+
+std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gain) const {
+  struct Victim {
+    std::uint64_t head;
+    double gain;
+  };
+  std::vector<Victim> victims;
+  for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
+    const BlockMeta& run = core_.table_.meta(block);
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || !is_whole_run(run, block)) continue;
+    if (run.evacuated.load(std::memory_order_relaxed)) continue;  // Waits for its pins, or is damaged.
+    const double used = static_cast<double>(run.used_bytes.load(std::memory_order_relaxed));
+    const double dead = static_cast<double>(run.dead_bytes.load(std::memory_order_relaxed));
+    const auto room = static_cast<double>(core_.table_.run_bytes(block));
+    double gain = used == 0 ? 1 : dead / used;
+    // Sealed half empty (an idle session, an earlier pass): its records fit beside others.
+    if (run.run_blocks == 1 && used < room / 2) gain = std::max(gain, 1 - (used - dead) / room);
+    if (gain >= least_gain) victims.push_back({block, gain});
+  }
+  limit = std::min(limit, victims.size());
+  std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit), victims.end(),
+                    [](const Victim& a, const Victim& b) { return a.gain > b.gain; });
+  std::vector<std::uint64_t> heads;
+  for (std::size_t i = 0; i < limit; ++i) heads.push_back(victims[i].head);
+  return heads;
+}
+
+Status Reclaimer::put_all_dead_bits() {
+  // What superseded them is durable before they are durably dead; elsewhere it was fenced before it
+  // was published.
+  if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
+  for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
+    BlockMeta& run = core_.table_.meta(block);
+    if (run.state.load(std::memory_order_acquire) == BlockState::kSealed && is_whole_run(run, block) &&
+        run.dead_dirty.load(std::memory_order_acquire)) {
+      HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(block));
+    }
+  }
+  return core_.medium_.paged() ? core_.sync() : core_.medium_.order();
+}
+
+// The dead records of an open run cannot be marked on the medium, so what erased them must stay. A
+// session that rests keeps its run open for ever, and the relocator's holds the oldest records there
+// are: theirs are sealed, so that tombstones can end.
+Result<std::uint64_t> Reclaimer::tombstone_floor() {
+  const auto seal_lane = [&](Lane& lane, std::uint64_t& seen_head, std::uint64_t& seen_at, bool always) -> Status {
+    const std::lock_guard lock(lane.latch);
+    const bool rests = lane.head == seen_head && lane.at == seen_at;
+    seen_head = lane.head;
+    seen_at = lane.at;
+    return lane.open() && !lane.entries.empty() && (rests || always) ? core_.seal(*core_.relocator_, lane) : ok_status();
+  };
+  std::vector<Session*> sessions;
+  {
+    const std::lock_guard lock(core_.sessions_mutex_);
+    for (const auto& session : core_.sessions_) sessions.push_back(session.get());
+  }
+  for (Session* session : sessions) {
+    HF_RETURN_IF_ERROR(seal_lane(session->lane, session->seen_head, session->seen_at, false));
+  }
+  Session& own = *core_.relocator_;
+  HF_RETURN_IF_ERROR(seal_lane(own.lane, own.seen_head, own.seen_at, true));
+  std::uint64_t oldest = ~std::uint64_t{0};
+  for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
+    const BlockMeta& run = core_.table_.meta(block);
+    const BlockState state = run.state.load(std::memory_order_acquire);
+    // On page regions a sealed run counts as open until a sync has covered its tail.
+    if (state == BlockState::kOpen && is_whole_run(run, block)) {
+      oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
+    }
+  }
+  return oldest;
+}
+
+Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
+  StoreCore& core = core_;
+  Session& own = *core.relocator_;
+  RunFooter footer;
+  const std::byte* tail = nullptr;
+  if (!read_footer(core.medium_, core.geometry_, core.table_, head, footer, tail)) {
+    return core.damaged(core.table_.run_at(head), "footer of sealed block " + std::to_string(head) + " is not valid");
+  }
+  const auto* const entries = reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
+  const std::uint64_t base = core.table_.run_at(head);
+  const BlockMeta& run = core.table_.meta(head);
+  const std::uint64_t seed = core.geometry_.seed(run.generation);
+  struct Move {
+    std::uint64_t hash;
+    Line from;
+    Appended to;
+    std::uint64_t padded;
+    bool erase;
+  };
+  std::vector<Move> moves;
+  {
+    Lane& lane = own.lane;
+    const std::lock_guard lock(lane.latch);
+    for (std::uint32_t i = 0; i < footer.records; ++i) {
+      const bool erase = entries[i].kind() == RecordKind::kErase;
+      const std::uint64_t sequence = footer.base_sequence + entries[i].sequence_delta();
+      if (erase && sequence < floor) {
+        core.tombstones_dropped_.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      if (core.table_.is_dead(run, i)) continue;
+      const std::uint64_t offset = base + entries[i].offset_bytes();
+      const RecordView record = core.record_at(Line{offset / kCacheLineBytes});
+      // A damaged record is not copied under a fresh checksum, and its run is not freed.
+      const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) && record.sequence() == sequence &&
+                         (core.patchable_.empty() ? record.checksum_holds(seed) : record.fixed_checksum_holds(seed, core.patchable_));
+      if (!sound) return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " + std::to_string(head) + " is not valid");
+      const auto key = std::as_bytes(std::span(record.key()));
+      const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
+      HF_ASSIGN_OR_RETURN(const Appended to, core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim));
+      moves.push_back({entries[i].hash, Line{offset / kCacheLineBytes}, to, record.padded_bytes(), erase});
+    }
+    HF_RETURN_IF_ERROR(core.commit(own, lane));
+  }
+  bool complete = true;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (i + 8 < moves.size()) core.index_->prefetch_for_write(moves[i + 8].hash);
+    const Move& move = moves[i];
+    if (move.erase) continue;  // Nothing points to it.
+    const auto guard = core.epochs_.enter(own.participant);
+    auto latched = core.index_->latch(move.hash);
+    const auto entry = latched.find([&](Line line) { return line == move.from; });
+    if (entry && core.snapshots_open_.load(std::memory_order_acquire) == 0) {
+      latched.replace(entry, Line{move.to.offset / kCacheLineBytes});
+      // Dead in our books only: its bit on the medium would say that the copy is durable.
+      core.table_.meta(head).dead_bytes.fetch_add(move.padded, std::memory_order_relaxed);
+      core.relocated_bytes_.fetch_add(move.padded, std::memory_order_relaxed);
+    } else {
+      // Superseded since, or a snapshot needs it where it is: the copy is superfluous.
+      core.abandon(move.to);
+      complete = complete && !entry;
+    }
+  }
+  return complete && core.snapshots_open_.load(std::memory_order_acquire) == 0;
+}
+
+Result<std::uint64_t> Reclaimer::free_evacuated() {
+  if (core_.evacuated_.empty()) return 0;
+  core_.epochs_.synchronize();
+  // Who found a victim's record before is out of its guard now: it either pinned the run or let go.
+  std::vector<std::uint64_t> ready;
+  std::erase_if(core_.evacuated_, [&](std::uint64_t head) {
+    if (core_.table_.meta(head).pins.load(std::memory_order_acquire) != 0) return false;
+    ready.push_back(head);
+    return true;
+  });
+  std::uint64_t blocks = 0;
+  for (const std::uint64_t head : ready) blocks += core_.table_.meta(head).run_blocks;
+  // Page regions: the copies are durable before their originals go.
+  if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
+  HF_RETURN_IF_ERROR(core_.table_.free_runs(ready));
+  core_.reclaimed_blocks_.fetch_add(blocks, std::memory_order_relaxed);
+  return blocks;
+}
+
+}  // namespace holdfast::kv

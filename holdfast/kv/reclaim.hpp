@@ -1,0 +1,42 @@
+// reclaim.hpp: space that dead records hold comes back.
+//
+// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its own,
+// and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+//
+//   1  mark the victims, wait until every operation under way has ended: from here on nothing is
+//      patched in them, and all their records are published or dead
+//   2  put the dead bits of every run that has new ones, one fence: from here on a tombstone that
+//      is older than every record in an open run has nothing left to erase
+//   3  copy live records and tombstones still needed, one fence per victim, then point the index to
+//      the copies, each under its latch, unless it moved on
+//   4  wait until no reader can look at the victims (guards, then pins)
+//   5  mark them free, one fence; only then can they be allocated
+//
+// Threads    One at a time (reclaim_mutex_), beside any others.  Fences  2 + one per victim, for hundreds of records each.
+#pragma once
+
+#include <holdfast/kv/store_core.hpp>
+
+namespace holdfast::kv {
+
+class Reclaimer {
+ public:
+  explicit Reclaimer(StoreCore& core) : core_(core) {}
+
+  // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead. Returns
+  // the blocks it freed. Under reclaim_mutex_; the caller is in no guard.
+  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second);
+
+ private:
+  std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
+  Status put_all_dead_bits();
+  // Records in runs that are open now or opened later are newer than this, or superseded anyway.
+  Result<std::uint64_t> tombstone_floor();
+  // False: a snapshot was opened meanwhile, so the run stays.
+  Result<bool> evacuate(std::uint64_t head, std::uint64_t floor);
+  Result<std::uint64_t> free_evacuated();
+
+  StoreCore& core_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,667 @@
+// store_core.hpp: the store behind Store<>, Store<K, V> and Snapshot.
+//
+// How a write becomes acknowledged and newest (docs/kv.md argues it in full):
+//
+//   put        draw a sequence; append the record and fence; then latch the key in the index, and
+//              publish if the sequence is newer than what is published, else append again under the
+//              latch with a newer one. So the index miss overlaps the fence, and no locked
+//              instruction, which would wait for the write-backs too, lies between append and fence.
+//   the rest   conditional writes decide under the latch, then append, fence and publish under it.
+//   erase      looks the key up first, then goes the way of put with a tombstone; the partition's
+//              erase horizon says afterwards that nothing older may be published.
+//
+// Invariants (1) what the index points to is durable as the operation's Durability promises;
+//            (2) per key, sequences rise in the order of publication, tombstones included;
+//            (3) a record that was appended but not published is marked dead before its operation ends;
+//            (4) blocks are freed only when nothing in the index, no guard, no pin, no snapshot
+//                refers to them, and when what made their records superfluous is durable.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/medium.hpp>
+#include <holdfast/kv/record.hpp>
+#include <holdfast/kv/store.hpp>
+#include <holdfast/kv/sync_group.hpp>
+
+namespace holdfast::kv {
+
+using index::Line;
+using index::kNoLine;
+using index::OffsetMap;
+
+struct LineHash {
+  std::size_t operator()(Line line) const { return mix64(line.number); }
+};
+
+struct alignas(kCacheLineBytes) Session {
+  EpochDomain::Participant participant;
+  Lane lane;
+  std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
+  std::atomic<std::uint64_t> fences{0}, lines{0};
+  std::uint64_t seen_head = 0, seen_at = 0;  // The reclaimer's: where the lane was when it last looked.
+  OffsetMap::LatchedMany latches;  // Of atomic batches; keeps its memory.
+  static constexpr std::size_t kScratchBytes = 4096;
+  alignas(kCacheLineBytes) std::byte scratch[kScratchBytes];
+};
+
+class StoreCore {
+ public:
+  using Bytes = std::span<const std::byte>;
+
+  static Result<StoreCorePointer> open(Region region, const StoreOptions& options, RecordShape shape);
+  StoreCore(Medium medium, const StoreOptions& options, const Superblock& superblock);
+  ~StoreCore();
+  StoreCore(const StoreCore&) = delete;
+
+  // ---- Verbs. Key and Value are spans of bytes, of static extent in typed stores. ----
+  template <class Key, class Value>
+  Result<PutOutcome> put(Key key, Value value, WriteOptions options);
+  enum class Condition { kAbsent, kVersion };
+  Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected, WriteOptions options);
+  // Calls copy(RecordView) on the newest record while it cannot go away. kNotFound, kCorrupt.
+  template <class Key, class Copy>
+  Result<Version> get(Key key, Copy&& copy) const;
+  Result<Pinned> get_pinned(Bytes key) const;
+  // key_at(i), and copy(i, RecordView) for each found, outcome(i, Errc).
+  template <class KeyAt, class Copy>
+  Status get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::span<Errc> outcomes) const;
+  template <class KeyAt, class ValueAt>
+  Status put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options);
+  Result<Version> update(Bytes key, const std::function<void(std::string&)>& change, bool fixed_size, WriteOptions options);
+  template <class Key, class Change>
+  Result<std::uint64_t> update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options);
+  template <class Key>
+  Result<bool> erase(Key key, WriteOptions options);
+  Result<Version> write(const WriteBatch& batch, WriteOptions options);
+
+  std::uint64_t count() const;
+  Status sync();
+  Version durable_up_to() const;
+  StoreStats stats() const;
+  Status reclaim();
+  VerifyReport verify() const;
+  Status close();
+  Snapshot snapshot();
+  void release_snapshot(Version version);
+  Result<Version> snapshot_get(Version version, Bytes key, std::string& value) const;
+  Status snapshot_for_each(Version version, const std::function<bool(std::string_view, std::string_view, Version)>& visit) const;
+
+  // Beside in-place updates words are copied whole; elsewhere a record never changes.
+  void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
+    if (patchable_.empty()) {
+      std::memcpy(to, record.value_data(), count);
+      return;
+    }
+    auto* from = reinterpret_cast<const std::uint64_t*>(record.value_data());
+    for (; count >= sizeof *from; count -= sizeof *from, to += sizeof *from, ++from) {
+      const std::uint64_t word = Persist::load(from);
+      std::memcpy(to, &word, sizeof word);
+    }
+    std::memcpy(to, from, count);
+  }
+  void copy_value(const RecordView& record, std::string& to) const {
+    to.resize(record.value_bytes());
+    copy_value(record, reinterpret_cast<std::byte*>(to.data()), to.size());
+  }
+
+  const RecoveryReport& recovery() const { return recovery_; }
+  RegionReport region_report() const { return medium_.region().report(); }
+  bool read_only() const { return read_only_; }
+  Durability default_durability() const { return default_durability_; }
+  const Geometry& geometry() const { return geometry_; }
+
+ private:
+  friend class Recovery;
+  friend class Reclaimer;
+
+  // ---- Small things ----
+  RecordView record_at(Line line) const { return {medium_.at(line.number * kCacheLineBytes), geometry_}; }
+  template <class Key>
+  auto matches(Key key) const {
+    return [this, key](Line line) {
+      const std::byte* const at = medium_.at(line.number * kCacheLineBytes);
+      const auto* header = reinterpret_cast<const RecordHeader*>(at);
+      // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the region.
+      if (header->key_bytes() != key.size()) return false;
+      if (key.size() > 64 && line.number * kCacheLineBytes + geometry_.record_header_bytes + key.size() > medium_.size_bytes()) return false;
+      return std::memcmp(at + geometry_.record_header_bytes, key.data(), key.size()) == 0;
+    };
+  }
+  // How many bytes of the record's run lie from its beginning on.
+  std::uint64_t room_at(std::uint64_t offset) const {
+    const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
+    const BlockMeta& own = table_.meta(table_.block_of(offset));
+    return in_block + (table_.meta(own.head).run_blocks - 1 - (table_.block_of(offset) - own.head)) * geometry_.block_bytes;
+  }
+  bool fits(const RecordView& record, std::uint64_t offset) const {
+    const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
+    return record.fits(in_block) || record.fits(room_at(offset));
+  }
+  Error damaged(std::uint64_t offset, const std::string& what) const;
+  Status check_writable() const;
+  Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const;
+  Durability effective(WriteOptions options) const {
+    return options.durability == Durability::kDefault ? default_durability_ : options.durability;
+  }
+  Status check_durability(Durability durability) const;
+  void fail(const Error& error);  // The medium refused: read-only from here on.
+
+  // ---- Sessions ----
+  Session& session() const;  // Of this thread.
+  void enroll();             // Threads that end while the store lives give their sessions back.
+  void withdraw();
+  Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
+
+  // ---- Appending ----
+  std::uint64_t draw_sequence(Lane& lane, bool fresh);
+  Status reserve_sequences(std::uint64_t up_to);
+  // Room for `bytes` of `records` records in the lane's run, sealing and opening as needed.
+  // The run's sequences stay within what its summary can say.
+  Status make_room(Session& session, Lane& lane, std::uint64_t bytes, std::uint64_t records, std::uint64_t sequence,
+                   BlockTable::Purpose purpose);
+  Status seal(Session& session, Lane& lane);
+  Status seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries, std::uint64_t used_bytes);
+  // One record, written back but not yet fenced or handed over. `sequence` 0: draw one.
+  template <class Key, class Value>
+  Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record, std::uint64_t sequence,
+                          bool fresh, BlockTable::Purpose purpose);
+  template <class Key, class Value>
+  Result<Appended> append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence, Session& session,
+                                  BlockTable::Purpose purpose);
+  // What was appended since the last commit survives the process (page: handed over), or power loss
+  // where fences give that. Under the lane's latch.
+  Status commit(Session& session, Lane& lane);
+  // Page regions, kPower: waits for the group. Without the lane's latch.
+  Status wait_for_power(Durability durability);
+  // append + commit + wait.
+  template <class Key, class Value>
+  Result<Appended> write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
+                                BlockTable::Purpose purpose, Durability durability);
+  void abandon(const Appended& record) { table_.mark_dead(record.offset, record.ordinal, record.padded_bytes); }
+
+  struct Member {  // Of an atomic batch.
+    NewRecord<Bytes, Bytes> record;
+    Appended appended;
+  };
+  Result<Version> append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability);
+  Status append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes);
+  void append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes);
+  void publish_batch(Session& session, std::vector<Member>& members, const std::vector<index::Entry>& entries,
+                     const std::vector<bool>& claimed);
+
+  // ---- Publishing ----
+  bool newest(const OffsetMap::Home& home, index::Entry entry, std::uint64_t hash, std::uint64_t sequence) const;
+  // Under the latch. False: the index needs to grow first; nothing was published.
+  bool publish(OffsetMap::Home& home, index::Entry entry, const Appended& record);
+  void publish_erase(OffsetMap::Home& home, index::Entry entry, std::uint64_t hash, const Appended& tombstone);
+  void retire_version(Line newer, Line older);
+  template <class Key, class Value>
+  Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended, Durability durability);
+  template <class Key>
+  Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended, Durability durability);
+
+  // ---- Versions kept for snapshots ----
+  struct VersionShard {
+    mutable std::mutex mutex;
+    std::unordered_map<Line, Line, LineHash> older;  // Of a newer record: the one it superseded.
+  };
+  VersionShard& version_shard(Line line) const { return versions_[mix64(line.number) % versions_.size()]; }
+  Line older_version(Line newer) const;
+  // The newest record of the chain beginning at `line` that is not newer than `version`; kNoLine if none.
+  Line visible_at(Line line, Version version) const;
+  void prune_versions();
+
+  // ---- Batches being published ----
+  struct PendingBatch {
+    std::unordered_map<Line, Line, LineHash> previous;  // By new line; kNoLine: there was none.
+  };
+  Line settled(Line line) const {
+    const PendingBatch* pending = pending_batch_.load(std::memory_order_acquire);
+    if (pending == nullptr) [[likely]] return line;
+    const auto found = pending->previous.find(line);
+    return found == pending->previous.end() ? line : found->second;
+  }
+
+  Status write_image(CleanMark& mark);
+
+  // ---- Background ----
+  void start_background();
+  void stop_background();
+  void background_loop();
+  void maintain();
+  bool wants_reclaim(const BlockTable::Totals& totals) const;
+  Status sync_files();
+
+  StoreOptions options_;
+  Medium medium_;
+  Superblock superblock_;
+  Geometry geometry_;
+  std::vector<std::uint32_t> patchable_;
+  Durability default_durability_;
+  bool read_only_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  std::optional<Error> failure_;
+  bool closed_ = false;
+
+  mutable EpochDomain epochs_;
+  BlockTable table_;
+  std::unique_ptr<OffsetMap> index_;
+  RecoveryReport recovery_;
+
+  std::uint64_t store_uid_ = 0;  // Of this object in this process.
+  mutable std::mutex sessions_mutex_;
+  mutable std::vector<std::unique_ptr<Session>> sessions_;
+  std::unique_ptr<Lane> shared_lane_;  // Page regions.
+  std::unique_ptr<Session> relocator_;
+
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_sequence_{1};
+  std::atomic<std::uint64_t> sequence_limit_{0};
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> sequence_epoch_{1};  // Raised by snapshots: reserved sequences lapse.
+  std::mutex sequence_mutex_;
+
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> snapshots_open_{0};
+  std::atomic<PendingBatch*> pending_batch_{nullptr};
+  std::atomic<std::uint64_t> indexed_tombstones_{0};
+  std::mutex batch_mutex_;
+  mutable std::mutex snapshot_mutex_;
+  std::vector<Version> snapshot_versions_;  // Open ones, ascending.
+  mutable std::array<VersionShard, 64> versions_;
+  std::vector<Line> tombstones_indexed_;    // To be taken out when no snapshot needs them.
+  std::mutex tombstones_mutex_;
+
+  SyncGroup sync_group_;
+  std::atomic<std::uint64_t> durable_sequence_{0};
+  std::atomic<bool> unsynced_{false};
+  std::mutex sealed_mutex_;
+  std::vector<std::uint64_t> sealed_unsynced_;  // Page regions: sealed, but not yet said so on the medium.
+
+  mutable std::mutex reclaim_mutex_;  // One reclaimer at a time.
+  std::atomic<std::uint64_t> reclaimed_blocks_{0}, relocated_bytes_{0}, tombstones_dropped_{0};
+  std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
+
+  std::thread background_;
+  std::mutex background_mutex_;
+  std::condition_variable background_wake_;
+  bool background_stop_ = false;
+  std::atomic<bool> background_wanted_{false};
+};
+
+// ==== Templates ====================================================================================
+
+template <class Key, class Value>
+Result<Appended> StoreCore::append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
+                                   std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose) {
+  const std::uint64_t bytes = record.bytes(geometry_);
+  const std::uint64_t padded = Geometry::padded(bytes);
+  if (sequence == 0) sequence = draw_sequence(lane, fresh);
+  if (!lane.fits(padded, 1) || !lane.spans(sequence)) [[unlikely]] {
+    if (padded + run_tail_bytes(1) > geometry_.block_bytes) return append_own_run(record, sequence, session, purpose);
+    HF_RETURN_IF_ERROR(make_room(session, lane, padded, 1, sequence, purpose));
+  }
+  if (sequence < lane.min_sequence) lane.meta->min_sequence.store(lane.min_sequence = sequence, std::memory_order_relaxed);
+  lane.max_sequence = std::max(lane.max_sequence, sequence);
+  const std::uint32_t ordinal = lane.next_ordinal;
+  table_.prepare_ordinal(*lane.meta, ordinal);
+  std::byte* const to = lane.write_base + lane.at;
+  if (padded <= Session::kScratchBytes) {
+    compose_record(session.scratch, geometry_, record, sequence, ordinal, lane.seed, patchable_);
+    if (medium_.paged()) std::memcpy(to, session.scratch, padded);
+    else medium_.persist().stream(to, session.scratch, padded);
+  } else {
+    const auto composed = std::make_unique<std::byte[]>(padded);
+    compose_record(composed.get(), geometry_, record, sequence, ordinal, lane.seed, patchable_);
+    if (medium_.paged()) std::memcpy(to, composed.get(), padded);
+    else medium_.persist().stream(to, composed.get(), padded);
+  }
+  const Appended appended{lane.run_offset + lane.at, padded, sequence, ordinal};
+  lane.entries.push_back({record.hash, sequence, lane.at, record.kind});
+  lane.at += padded;
+  ++lane.next_ordinal;
+  lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
+  if (record.kind == RecordKind::kErase) lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
+  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes, std::memory_order_relaxed);
+  return appended;
+}
+
+template <class Key, class Value>
+Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence, Session& session,
+                                           BlockTable::Purpose purpose) {
+  const std::uint64_t bytes = record.bytes(geometry_);
+  const std::uint64_t padded = Geometry::padded(bytes);
+  const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, purpose));
+  BlockMeta& run = table_.meta(head);
+  const std::uint64_t at = table_.run_at(head);
+  const std::uint64_t seed = geometry_.seed(run.generation);
+  // Header, key and value go straight to the medium: there is no second copy of a large value.
+  RecordHeader header{0, sequence, record.value.size(),
+                      static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
+  const std::uint64_t value_at = geometry_.value_at(record.key.size());
+  std::vector<std::byte> front(value_at);
+  if (!patchable_.empty()) {
+    const std::uint64_t fixed = fixed_checksum(header, record.key, record.value.data(), patchable_, seed);
+    std::memcpy(front.data() + sizeof header, &fixed, sizeof fixed);
+  }
+  std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
+  std::memcpy(front.data(), &header, sizeof header);
+  Hash64Stream sum;
+  sum.add(front.data() + sizeof header.checksum, front.size() - sizeof header.checksum);
+  sum.add(record.value.data(), record.value.size());
+  header.checksum = sum.digest() ^ seed;
+  std::memcpy(front.data(), &header, sizeof header);
+  const auto put = [&]() -> Status {
+    HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
+    HF_RETURN_IF_ERROR(medium_.put(at + value_at, record.value.data(), record.value.size()));
+    const std::vector<Lane::Entry> entries{{record.hash, sequence, 0, record.kind}};
+    const auto tail = compose_run_tail(entries, run.generation, blocks, padded, seed);
+    HF_RETURN_IF_ERROR(medium_.put(at + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
+    if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
+    return {};
+  };
+  if (auto done = put(); !done) {
+    fail(done.error());
+    return std::move(done).error();
+  }
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2, std::memory_order_relaxed);
+  run.used_bytes.store(padded, std::memory_order_relaxed);
+  run.min_sequence.store(sequence, std::memory_order_relaxed);
+  HF_RETURN_IF_ERROR(seal_run(head, {{record.hash, sequence, 0, record.kind}}, padded));
+  return Appended{at, padded, sequence, 0};
+}
+
+template <class Key, class Value>
+Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
+                                         BlockTable::Purpose purpose, Durability durability) {
+  Lane& lane = lane_of(session);
+  lane.latch.lock();
+  auto appended = append(session, lane, record, 0, fresh, purpose);
+  if (!appended) [[unlikely]] {
+    lane.latch.unlock();
+    return appended;
+  }
+  auto committed = commit(session, lane);
+  lane.latch.unlock();
+  if (!committed) [[unlikely]] return std::move(committed).error();
+  if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
+  return appended;
+}
+
+template <class Key, class Value>
+Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
+  HF_RETURN_IF_ERROR(check_writable());
+  const Durability durability = effective(options);
+  HF_RETURN_IF_ERROR(check_durability(durability));
+  const NewRecord<Key, Value> record{RecordKind::kPut, hash64(key), key, value};
+  index_->prefetch_for_write(record.hash);
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, false, BlockTable::Purpose::kPut, durability));
+  return publish_put(own, record, appended, durability);
+}
+
+template <class Key, class Value>
+Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended,
+                                          Durability durability) {
+  for (;;) {
+    auto latched = index_->latch(record.hash);
+    const auto entry = latched.find(matches(record.key));
+    if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
+      // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
+      abandon(appended);
+      HF_ASSIGN_OR_RETURN(appended, write_record(session, record, true, BlockTable::Purpose::kPut, durability));
+    }
+    const bool existed = entry && record_at(latched.line(entry)).kind() == RecordKind::kPut;
+    if (publish(latched, entry, appended)) [[likely]] return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
+    latched.release();
+    HF_RETURN_IF_ERROR(index_->grow(record.hash));
+  }
+}
+
+inline bool StoreCore::newest(const OffsetMap::Home& home, index::Entry entry, std::uint64_t hash,
+                              std::uint64_t sequence) const {
+  // The horizon counts also where there is a record: a tombstone that came too late to erase anything
+  // is durable all the same, so nothing older may be acknowledged after it.
+  if (index_->erase_horizon(hash).load(std::memory_order_acquire) >= sequence) return false;
+  return !entry || record_at(home.line(entry)).sequence() < sequence;
+}
+
+inline bool StoreCore::publish(OffsetMap::Home& home, index::Entry entry, const Appended& record) {
+  const Line line{record.offset / kCacheLineBytes};
+  if (!entry) return home.insert(line);
+  const Line old = home.line(entry);
+  if (snapshots_open_.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    retire_version(line, old);
+    home.replace(entry, line);
+    return true;
+  }
+  home.replace(entry, line);
+  const RecordView superseded = record_at(old);
+  if (superseded.kind() == RecordKind::kErase) [[unlikely]] {
+    indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
+    return true;  // Its bytes count as dead since it was written.
+  }
+  table_.mark_dead(old.number * kCacheLineBytes, superseded.header().ordinal, superseded.padded_bytes());
+  return true;
+}
+
+template <class Key, class Copy>
+Result<Version> StoreCore::get(Key key, Copy&& copy) const {
+  const std::uint64_t hash = hash64(key);
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  Line line = index_->find(hash, matches(key));
+  if (line != kNoLine) line = settled(line);
+  if (line == kNoLine) return Error{Errc::kNotFound, {}};
+  const RecordView record = record_at(line);
+  if (record.kind() != RecordKind::kPut) [[unlikely]] {
+    if (record.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
+    return damaged(line.number * kCacheLineBytes, "record of unknown kind");
+  }
+  if (!fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  const Version version = record.sequence();
+  copy(record);
+  if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
+    // A word of this bucket's keys is being updated in place and may not be durable yet: what we read
+    // is made durable before we tell anybody.
+    medium_.persist().persist(record.bytes(), record.record_bytes());
+  }
+  return version;
+}
+
+template <class KeyAt, class Copy>
+Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::span<Errc> outcomes) const {
+  // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
+  // each kind are about what a core can have outstanding.
+  constexpr std::size_t kGroup = 16;
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  std::array<std::uint64_t, kGroup> hashes;
+  for (std::size_t first = 0; first < count; first += kGroup) {
+    const std::size_t size = std::min(kGroup, count - first);
+    for (std::size_t i = 0; i < size; ++i) {
+      hashes[i] = hash64(key_at(first + i));
+      index_->prefetch(hashes[i]);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      // The first candidate is nearly always the one.
+      const Line candidate = index_->find(hashes[i], [](Line) { return true; });
+      if (candidate == kNoLine) continue;
+      const std::byte* const at = medium_.at(candidate.number * kCacheLineBytes);
+      for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line.number * kCacheLineBytes);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      Line line = index_->find(hashes[i], matches(key_at(first + i)));
+      if (line != kNoLine) line = settled(line);
+      if (line == kNoLine || record_at(line).kind() == RecordKind::kErase) {
+        outcomes[first + i] = Errc::kNotFound;
+        continue;
+      }
+      const RecordView record = record_at(line);
+      if (record.kind() != RecordKind::kPut || !fits(record, line.number * kCacheLineBytes)) {
+        return damaged(line.number * kCacheLineBytes, "record longer than its run or of unknown kind");
+      }
+      copy(first + i, record);
+      if (!patchable_.empty() && index_->patching(hashes[i])) [[unlikely]] {
+        medium_.persist().persist(record.bytes(), record.record_bytes());
+      }
+      outcomes[first + i] = Errc::kOk;
+    }
+  }
+  return {};
+}
+
+template <class KeyAt, class ValueAt>
+Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options) {
+  using Key = decltype(key_at(0));
+  using Value = decltype(value_at(0));
+  constexpr std::size_t kGroup = 64;
+  HF_RETURN_IF_ERROR(check_writable());
+  const Durability durability = effective(options);
+  HF_RETURN_IF_ERROR(check_durability(durability));
+  for (std::size_t i = 0; i < count; ++i) HF_RETURN_IF_ERROR(check_sizes(key_at(i).size(), value_at(i).size()));
+  Session& own = session();
+  Lane& lane = lane_of(own);
+  std::array<std::uint64_t, kGroup> hashes;
+  std::array<Appended, kGroup> appended;
+  for (std::size_t first = 0; first < count; first += kGroup) {
+    const auto guard = epochs_.enter(own.participant);
+    const std::size_t size = std::min(kGroup, count - first);
+    for (std::size_t i = 0; i < size; ++i) {
+      hashes[i] = hash64(key_at(first + i));
+      index_->prefetch_for_write(hashes[i]);
+    }
+    Status failed;
+    std::size_t done = 0;
+    {
+      const std::lock_guard lock(lane.latch);
+      for (; done < size; ++done) {
+        const NewRecord<Key, Value> record{RecordKind::kPut, hashes[done], key_at(first + done), value_at(first + done)};
+        auto one = append(own, lane, record, 0, false, BlockTable::Purpose::kPut);
+        if (!one) {
+          failed = std::move(one).error();
+          break;
+        }
+        appended[done] = *one;
+      }
+      HF_RETURN_IF_ERROR(commit(own, lane));
+    }
+    if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
+    for (std::size_t i = 0; i < done; ++i) {
+      const Line candidate = index_->find(hashes[i], [](Line) { return true; });
+      if (candidate != kNoLine) __builtin_prefetch(medium_.at(candidate.number * kCacheLineBytes));
+    }
+    for (std::size_t i = 0; i < done; ++i) {
+      const NewRecord<Key, Value> record{RecordKind::kPut, hashes[i], key_at(first + i), value_at(first + i)};
+      HF_RETURN_IF_ERROR(publish_put(own, record, appended[i], durability));
+    }
+    HF_RETURN_IF_ERROR(std::move(failed));
+  }
+  return {};
+}
+
+template <class Key, class Change>
+Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check_writable());
+  const Durability durability = effective(options);
+  HF_RETURN_IF_ERROR(check_durability(durability));
+  const std::uint64_t hash = hash64(key);
+  index_->prefetch_for_write(hash);
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  for (;;) {
+    auto latched = index_->latch(hash);
+    const auto entry = latched.find(matches(key));
+    if (!entry) return Error{Errc::kNotFound, {}};
+    const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
+    const RecordView old = record_at(latched.line(entry));
+    if (old.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
+    if (old.kind() != RecordKind::kPut || !fits(old, offset)) return damaged(offset, "record longer than its run or of unknown kind");
+    if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > old.value_bytes()) [[unlikely]] {
+      return Error{Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
+                                             std::to_string(old.value_bytes()) + " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
+    }
+    auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
+    BlockMeta& run = table_.run_of(offset);
+    if (!medium_.paged() && std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
+        run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
+        !run.relocating.load(std::memory_order_acquire) && snapshots_open_.load(std::memory_order_acquire) == 0) {
+      // Readers of this bucket from now on persist what they read; pins from now on copy instead.
+      latched.set_patching(true);
+      if (run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
+        const std::uint64_t before = Persist::load(word);
+        medium_.persist().store(word, change(before));
+        medium_.persist().write_back(word, sizeof *word);
+        medium_.persist().fence();
+        latched.set_patching(false);
+        own.fences.store(own.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        own.lines.store(own.lines.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return before;
+      }
+      latched.set_patching(false);
+    }
+    std::string value(old.value());
+    std::uint64_t before;
+    std::memcpy(&before, value.data() + offset_bytes, sizeof before);
+    const std::uint64_t after = change(before);
+    std::memcpy(value.data() + offset_bytes, &after, sizeof after);
+    const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
+    HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, true, BlockTable::Purpose::kPut, durability));
+    publish(latched, entry, appended);  // Replaces an entry, so the index has room.
+    return before;
+  }
+}
+
+template <class Key>
+Result<bool> StoreCore::erase(Key key, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check_writable());
+  const Durability durability = effective(options);
+  HF_RETURN_IF_ERROR(check_durability(durability));
+  const NewRecord<Key, Key> record{RecordKind::kErase, hash64(key), key, key};
+  index_->prefetch_for_write(record.hash);
+  Session& own = session();
+  const auto guard = epochs_.enter(own.participant);
+  // Absent keys leave no trace on the medium.
+  Line line = index_->find(record.hash, matches(key));
+  if (line) line = settled(line);
+  if (!line || record_at(line).kind() == RecordKind::kErase) return false;
+  HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, false, BlockTable::Purpose::kErase, durability));
+  return publish_tombstone(own, record, appended, durability);
+}
+
+template <class Key>
+Result<bool> StoreCore::publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended,
+                                          Durability durability) {
+  auto latched = index_->latch(record.hash);
+  const auto entry = latched.find(matches(record.key));
+  if (!entry || record_at(latched.line(entry)).kind() == RecordKind::kErase) {
+    // Somebody else erased it meanwhile. Our tombstone erases nothing, but recovery would let it win
+    // over whatever is older than it: so nothing older may be published from here on.
+    index_->raise_erase_horizon(record.hash, appended.sequence);
+    return false;
+  }
+  if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
+    HF_ASSIGN_OR_RETURN(appended, write_record(session, record, true, BlockTable::Purpose::kErase, durability));
+  }
+  publish_erase(latched, entry, record.hash, appended);
+  return true;
+}
+
+}  // namespace holdfast::kv
