@@ -141,9 +141,7 @@ class AnonymousBacking final : public MappedBacking {
     if (const int error_number = populate(at(offset), bytes, true)) {
       return no_memory("prefault of", error_number);
     }
-    const auto begin = round_up(offset, kHugePageBytes);
-    const auto end = round_down(offset + bytes, kHugePageBytes);
-    if (spec_.huge != HugePages::kOff && begin < end) collapse(at(begin), end - begin);
+    make_pages_huge(offset, bytes);
     return {};
   }
 

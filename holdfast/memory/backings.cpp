@@ -42,13 +42,16 @@ Status MappedBacking::prefault(std::uint64_t offset, std::uint64_t bytes) {
     if (error_number == ENOMEM) error.code = Errc::kNoSpace;
     return error;
   }
-  // The page cache may hold 4 KiB pages from an earlier, other use.
-  if (spec_.huge != HugePages::kOff && no_huge_reason().empty()) {
-    const auto begin = round_up(first, kHugePageBytes);
-    const auto stop = round_down(end, kHugePageBytes);
-    if (begin < stop) collapse(at(begin), stop - begin);
-  }
+  // The pages may be small from an earlier, other use.
+  make_pages_huge(first, end - first);
   return {};
+}
+
+void MappedBacking::make_pages_huge(std::uint64_t offset, std::uint64_t bytes) const {
+  const auto begin = round_up(offset, kHugePageBytes);
+  const auto end = round_down(offset + bytes, kHugePageBytes);
+  if (spec_.huge == HugePages::kOff || !no_huge_reason().empty() || begin >= end) return;
+  collapse(at(begin), end - begin);
 }
 
 RegionReport MappedBacking::report() const {

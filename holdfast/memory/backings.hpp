@@ -48,6 +48,9 @@ class MappedBacking : public Backing {
   // where they can.
   virtual std::string no_huge_reason() const { return {}; }
   virtual std::string no_giant_reason() const { return {}; }
+  // Puts 2 MiB pages in place of small ones, where they are wanted and the kernel can. A refusal shows
+  // in the report.
+  void make_pages_huge(std::uint64_t offset, std::uint64_t bytes) const;
   // Errors: kNoSpace.
   Status reserve(std::uint64_t least_bytes);
   std::byte* at(std::uint64_t offset) const { return addresses_.data() + offset; }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include <holdfast/memory/copy.hpp>
 #include <holdfast/memory/x86_64.hpp>
 
 namespace holdfast {
@@ -70,14 +71,16 @@ struct alignas(kCacheLineBytes) Line {
   std::uint64_t words[8];
 };
 
-// ns per line of a non-temporal store to each of the lines, each followed by a fence.
+// ns per line of a non-temporal store to each of the lines, each followed by a fence. With the stores
+// that stream_lines() uses: narrower ones can behave differently.
 double time_nt_stores(Line* lines) {
+  const auto stream = memory_detail::kernels(cpu().vectors).stream;
+  const Line source{};
   const auto begin = Clock::now();
   for (std::size_t line = 0; line < kProbeLines; ++line) {
-    for (auto& word : lines[line].words) {
-      _mm_stream_si64(reinterpret_cast<long long*>(&word), static_cast<long long>(line));
-    }
-    _mm_sfence();
+    stream(reinterpret_cast<std::byte*>(&lines[line]), reinterpret_cast<const std::byte*>(&source),
+           sizeof(Line));
+    x86_64::store_fence();
   }
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kProbeLines;
 }

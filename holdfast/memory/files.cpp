@@ -109,22 +109,15 @@ Status FilesBacking::map(const OpenFile& file, std::uint64_t file_offset, std::u
 Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
                                 std::uint64_t bytes) {
   const auto with_mapping = [&]() -> Status {
-    // tmpfs gives huge pages to a fault only, so there the pages come through the mapping.
-    const bool through_mapping = medium_.in_memory && map_writable() && can_populate();
-    if (!through_mapping) {
-      HF_RETURN_IF_ERROR(allocate(file.fd.get(), file_offset, file_offset + bytes,
-                                  !medium_.in_memory, file.path));
-      if (!medium_.in_memory && ::fsync(file.fd.get()) != 0) {
-        return system_error("fsync of", file.path, errno);
-      }
+    HF_RETURN_IF_ERROR(allocate(file.fd.get(), file_offset, file_offset + bytes, !medium_.in_memory,
+                                file.path));
+    if (!medium_.in_memory && ::fsync(file.fd.get()) != 0) {
+      return system_error("fsync of", file.path, errno);
     }
     HF_RETURN_IF_ERROR(map(file, file_offset, offset, bytes));
-    if (through_mapping && populate(at(offset), bytes, true) != 0) {
-      // Says why, usually ENOSPC; or fills the rest with small pages.
-      HF_RETURN_IF_ERROR(
-          allocate(file.fd.get(), file_offset, file_offset + bytes, false, file.path));
-    }
-    if (options_.prefault && !through_mapping) populate(at(offset), bytes, map_writable());
+    // tmpfs allocates small pages, unless all of the system is set to large ones.
+    if (medium_.in_memory) make_pages_huge(offset, bytes);
+    if (options_.prefault) populate(at(offset), bytes, map_writable());
     return {};
   };
   auto status = with_mapping();

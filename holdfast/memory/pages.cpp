@@ -128,11 +128,6 @@ int populate(std::byte* begin, std::uint64_t bytes, bool writable) {
   return 0;
 }
 
-bool can_populate() {
-  static const bool can = ::madvise(nullptr, 0, MADV_POPULATE_WRITE) == 0;
-  return can;
-}
-
 int collapse(std::byte* begin, std::uint64_t bytes) {
   return ::madvise(begin, bytes, MADV_COLLAPSE) == 0 ? 0 : errno;
 }

@@ -51,8 +51,6 @@ void advise_pages(std::byte* begin, std::uint64_t bytes, HugePages huge);
 // Makes every page present: for writing, or for reading. Contents do not change, also not under
 // other threads' stores. Returns 0 or errno (ENOSPC, ENOMEM: no memory for all).
 int populate(std::byte* begin, std::uint64_t bytes, bool writable);
-// Whether populate() can fail with an errno; else it touches the pages, and lack of memory is a SIGBUS.
-bool can_populate();
 
 // Asks the kernel to put 2 MiB pages in place of 4 KiB ones that are there. Returns 0 or errno.
 int collapse(std::byte* begin, std::uint64_t bytes);
