@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include <holdfast/base/random.hpp>
@@ -11,10 +10,9 @@
 namespace holdfast {
 namespace {
 
-// The definition, on the sorted values themselves.
-std::uint64_t exact_percentile(const std::vector<std::uint64_t>& sorted, double percent) {
-  const auto wanted = static_cast<std::size_t>(
-      std::ceil(percent / 100 * static_cast<double>(sorted.size())));
+// The definition, on the sorted values themselves and in whole numbers.
+std::uint64_t exact_percentile(const std::vector<std::uint64_t>& sorted, std::uint64_t hundredths) {
+  const auto wanted = (hundredths * sorted.size() + 9'999) / 10'000;
   return sorted[std::max<std::size_t>(wanted, 1) - 1];
 }
 
@@ -63,8 +61,9 @@ TEST(Histogram, PercentilesOfRandomValuesStayWithinTheError) {
       histogram.record(values.back());
     }
     std::sort(values.begin(), values.end());
-    for (const double percent : {0.0, 1.0, 25.0, 50.0, 90.0, 99.0, 99.9, 99.99, 100.0}) {
-      const auto exact = exact_percentile(values, percent);
+    for (const std::uint64_t hundredths : {0, 100, 2500, 5000, 9000, 9900, 9990, 9999, 10'000}) {
+      const auto percent = static_cast<double>(hundredths) / 100;
+      const auto exact = exact_percentile(values, hundredths);
       const auto reported = histogram.percentile(percent);
       EXPECT_GE(reported, exact) << "seed=" << seed << " percent=" << percent;
       EXPECT_LE(static_cast<double>(reported), static_cast<double>(exact) *
@@ -96,6 +95,14 @@ TEST(Histogram, MergedIsTheSameAsRecordedTogether) {
   EXPECT_EQ(left.max(), both.max());
   left.clear();
   EXPECT_EQ(left.count(), 0u);
+}
+
+TEST(Histogram, PercentilesOfWholeCountsAreNotPushedUpByRounding) {
+  Histogram histogram;
+  histogram.record(1, 19'980);
+  histogram.record(200, 20);
+  EXPECT_EQ(histogram.percentile(99.9), 1u);  // hdrhistogram says so too; 99.9 / 100 * 20,000 > 19,980.
+  EXPECT_EQ(histogram.percentile(99.91), 200u);
 }
 
 TEST(Histogram, RecordingNothingChangesNothing) {
