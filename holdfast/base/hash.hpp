@@ -1,31 +1,37 @@
-// hash.hpp: hashing of bytes and mixing of words. XXH3 of xxHash, which every build of ours shares:
-// its values are part of the medium format.
+// hash.hpp: 64-bit hashes, inline. Not for adversarial input without a secret seed.
+//
+// hash64() is XXH3 and mix64() a fixed bijection: both are written to media (fingerprints, summaries),
+// so neither may ever change. tests/base/hash_test.cpp pins their values.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <string_view>
 
-#ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
-#endif
 #include <xxhash.h>
 
 namespace holdfast {
 
-// XXH3, 64 bits, seed 0.
-inline std::uint64_t hash64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
-
-// A bijection of 64-bit words in which every input bit reaches every output bit (splitmix64's finaliser).
-constexpr std::uint64_t mix64(std::uint64_t word) {
-  word += 0x9E3779B97F4A7C15;
-  word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9;
-  word = (word ^ word >> 27) * 0x94D049BB133111EB;
-  return word ^ word >> 31;
+// XXH3 64-bit of any number of bytes; a seed gives another, independent function.
+inline std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+inline std::uint64_t hash64(std::string_view bytes, std::uint64_t seed = 0) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
-// hash64 of pieces as if they lay together.
+// A bijection of the 64-bit integers in which every input bit flips each output bit with probability
+// about one half. No two keys collide, and 0 maps to 0. (Stafford's thirteenth mix; the finaliser of
+// splitmix64.)
+constexpr std::uint64_t mix64(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+// hash64 with seed 0 of pieces, as if they lay together.
 class Hash64Stream {
  public:
   Hash64Stream() { XXH3_64bits_reset(&state_); }

@@ -34,7 +34,7 @@
 #include <source_location>
 #include <holdfast/memory/trace.hpp>
 #else
-#include <emmintrin.h>
+#include <holdfast/memory/x86_64.hpp>
 #endif
 
 namespace holdfast {
@@ -80,12 +80,22 @@ class Persist {
  public:
   // `nt_evicts`: non-temporal stores leave the cache, so stream + fence is durable (memory/cpu.hpp).
   constexpr Persist(WriteBackInstruction instruction, bool nt_evicts)
-      : instruction_(instruction), nt_evicts_(nt_evicts) {}
-  // Nothing to do: byte granularity, or a medium that does not survive power loss anyway.
+      : instruction_(instruction),
+        nt_evicts_(nt_evicts),
+        fences_(instruction != WriteBackInstruction::kNone) {}
+  // Nothing to do: a medium that does not survive power loss, or one that only sync() makes durable.
   static constexpr Persist none() { return {WriteBackInstruction::kNone, false}; }
+  // Byte granularity: nothing to write back, but a store is safe only once it has left the store
+  // buffer, so a fence stays a fence.
+  static constexpr Persist byte() {
+    Persist persist = none();
+    persist.fences_ = true;
+    return persist;
+  }
 
   WriteBackInstruction instruction() const { return instruction_; }
   bool nt_evicts() const { return nt_evicts_; }
+  bool fences() const { return fences_; }  // False where fence() does nothing: none().
 
   // `word` is 8-byte aligned. Release order towards other threads.
   void store(std::uint64_t* word, std::uint64_t value, HOLDFAST_SITE) const {
@@ -147,7 +157,7 @@ class Persist {
   }
 
   void fence(HOLDFAST_SITE) const {
-    if (instruction_ == WriteBackInstruction::kNone) return;
+    if (!fences_) return;
 #ifdef HOLDFAST_TRACED
     if (trace_sink().drops(TraceSink::kFence, site)) return;
 #endif
@@ -155,7 +165,7 @@ class Persist {
 #ifdef HOLDFAST_TRACED
     trace_sink().on_fence(site);
 #else
-    _mm_sfence();
+    x86_64::store_fence();
 #endif
   }
 
@@ -170,19 +180,14 @@ class Persist {
   static void clflushopt(std::uintptr_t) {}
   static void clflush(std::uintptr_t) {}
 #else
-  // Assembly, since the intrinsics of the first two need a target attribute, which forbids inlining
-  // into code that runs on any x86-64. The "memory" clobber keeps the stores before them.
-  static void clwb(std::uintptr_t line) {
-    asm volatile("clwb (%0)" : : "r"(line) : "memory");
-  }
-  static void clflushopt(std::uintptr_t line) {
-    asm volatile("clflushopt (%0)" : : "r"(line) : "memory");
-  }
-  static void clflush(std::uintptr_t line) { _mm_clflush(reinterpret_cast<const void*>(line)); }
+  static void clwb(std::uintptr_t line) { x86_64::clwb(line); }
+  static void clflushopt(std::uintptr_t line) { x86_64::clflushopt(line); }
+  static void clflush(std::uintptr_t line) { x86_64::clflush(line); }
 #endif
 
   WriteBackInstruction instruction_;
   bool nt_evicts_;
+  bool fences_;
 };
 
 }  // namespace direct / traced

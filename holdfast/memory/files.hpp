@@ -1,0 +1,73 @@
+// files.hpp: what a region in one file and one in a directory of files share: the page back end,
+// mapping, and giving files their memory. Internal.
+//
+// Page back end  write() is one gathered pwritev per file, visible at once through the read-only mapping.
+//                sync() is one fdatasync for each file written since its last one. Files are allocated
+//                and filled with zeros beforehand, so that neither needs new metadata.
+// Failed sync    The region is read-only from then on. A file removed behind our back counts as failed:
+//                what was written to it is gone with its last descriptor.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include <holdfast/memory/backings.hpp>
+#include <holdfast/memory/system.hpp>
+
+namespace holdfast::memory_detail {
+
+struct OpenFile {
+  FileDescriptor fd;
+  std::string path;                    // For messages.
+  std::atomic<bool> unsynced{false};   // Written since the last fdatasync began.
+  std::atomic<bool> given_up{false};   // By shrink(): losing it is no failure.
+};
+
+class FilesBacking : public MappedBacking {
+ public:
+  using MappedBacking::MappedBacking;
+
+  bool read_only() const override { return MappedBacking::read_only() || sync_failed_.load(); }
+  Status write(std::uint64_t offset, std::span<const std::byte> bytes) override;
+  Status write_gathered(std::uint64_t offset,
+                        std::span<const std::span<const std::byte>> buffers) override;
+  Status sync() override;
+
+ protected:
+  std::string no_giant_reason() const override { return "files give 2 MiB pages at most"; }
+
+  // Takes what is known of the first file: granularity, mapping.
+  Status examine(int fd);
+  // Maps [file_offset, + bytes) of a file, which must be that long, to `offset` of the region.
+  Status map(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
+             std::uint64_t bytes);
+  // Gives the new bytes of a file their memory, maps them, and makes them durable as zeros.
+  // On failure the addresses are free again; the caller takes the file back.
+  Status add_memory(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
+                    std::uint64_t bytes);
+  // An existing file may have holes (cp makes them): gives them memory, so that no store fails later.
+  Status fill_holes(const OpenFile& file);
+
+  // The file that holds `offset`, with bytes_per_file_ in each.
+  std::vector<std::shared_ptr<OpenFile>> files_;  // Empty slots: not needed open.
+  std::uint64_t bytes_per_file_ = ~std::uint64_t{0};
+  mutable std::shared_mutex files_mutex_;         // Exclusive to change `files_`.
+
+ private:
+  std::mutex sync_mutex_;  // A sync waits for the one before it, which may cover its writes.
+  std::atomic<bool> sync_failed_{false};
+};
+
+// Opened file or directory with its lock. With `may_create`, makes what is missing.
+struct LockedPath {
+  FileDescriptor fd;
+  bool created = false;
+};
+Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options, bool directory);
+// Makes the name of a new file or directory durable.
+Status sync_parent(const std::string& path);
+
+}  // namespace holdfast::memory_detail

@@ -1,0 +1,140 @@
+#include <holdfast/memory/region.hpp>
+
+#include <holdfast/memory/backing.hpp>
+#include <holdfast/memory/backings.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast {
+namespace {
+
+Error invalid(std::string detail) { return {Errc::kInvalidOption, std::move(detail)}; }
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+Status inside(const Region& region, std::string_view what, std::uint64_t offset,
+              std::uint64_t bytes) {
+  const auto size = region.size_bytes();
+  if (offset <= size && bytes <= size - offset) return {};
+  return invalid(std::string(what) + " of " + number(bytes) + " bytes at offset " + number(offset) +
+                 " lies outside of the region of " + number(size) + " bytes");
+}
+
+Status writable(const Region& region, std::string_view what) {
+  if (!region.read_only()) return {};
+  return Error{Errc::kReadOnly, std::string(what) + ": the region is read-only, either opened so or "
+                                                    "since a sync failed"};
+}
+
+}  // namespace
+
+Status RegionOptions::validate() const {
+  const auto multiple_of_page = [](const char* field, std::uint64_t value) -> Status {
+    if (value != 0 && value % kPageBytes == 0) return {};
+    return invalid(std::string("RegionOptions.") + field + "=" + number(value) +
+                   " must be a positive multiple of 4096");
+  };
+  HF_RETURN_IF_ERROR(multiple_of_page("unit_bytes", unit_bytes));
+  HF_RETURN_IF_ERROR(multiple_of_page("size_bytes", size_bytes));
+  HF_RETURN_IF_ERROR(multiple_of_page("reserve_bytes", reserve_bytes));
+  if (size_bytes % unit_bytes != 0) {
+    return invalid("RegionOptions.size_bytes=" + number(size_bytes) +
+                   " must be a multiple of unit_bytes=" + number(unit_bytes));
+  }
+  if (tolerate_damage && access != RegionAccess::kOpenReadOnly) {
+    return invalid("RegionOptions.tolerate_damage=true needs access=kOpenReadOnly: what is missing "
+                   "reads as zeros, and those must not be written back");
+  }
+  return {};
+}
+
+Result<Region> Region::open(std::string_view spec_text, const RegionOptions& options) {
+  HF_RETURN_IF_ERROR(options.validate());
+  HF_ASSIGN_OR_RETURN(const auto spec, RegionSpec::parse(spec_text));
+  HF_ASSIGN_OR_RETURN(auto backing, spec.kind == RegionSpec::Kind::kPath
+                                        ? memory_detail::open_path(spec, options)
+                                        : memory_detail::open_anonymous(spec, options));
+  return Region(std::move(backing));
+}
+
+Region::Region(std::unique_ptr<memory_detail::Backing> backing)
+    : backing_(std::move(backing)),
+      data_(backing_->data()),
+      granularity_(backing_->granularity()),
+      persist_(backing_->persist()) {}
+
+Region::Region(Region&&) noexcept = default;
+Region& Region::operator=(Region&&) noexcept = default;
+Region::~Region() = default;
+
+std::uint64_t Region::size_bytes() const { return backing_->size_bytes(); }
+std::uint64_t Region::unit_bytes() const { return backing_->unit_bytes(); }
+std::uint64_t Region::max_size_bytes() const { return backing_->max_size_bytes(); }
+bool Region::read_only() const { return backing_->read_only(); }
+
+Status Region::write(std::uint64_t offset, std::span<const std::byte> bytes, Site site) {
+  return write(offset, std::span<const std::span<const std::byte>>(&bytes, 1), site);
+}
+
+Status Region::write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers,
+                     Site site) {
+  std::uint64_t total_bytes = 0;
+  for (const auto& buffer : buffers) total_bytes += buffer.size();
+  HF_RETURN_IF_ERROR(writable(*this, "write"));
+  HF_RETURN_IF_ERROR(inside(*this, "write", offset, total_bytes));
+  if (granularity_ == Granularity::kPage) return backing_->write_gathered(offset, buffers);
+  auto* to = data_ + offset;
+  for (const auto& buffer : buffers) {
+    if (buffer.empty()) continue;
+    persist_.copy(to, buffer.data(), buffer.size(), site);
+    to += buffer.size();
+  }
+  persist_.persist(data_ + offset, total_bytes, site);
+  return {};
+}
+
+Status Region::sync(Site site) {
+#ifdef HOLDFAST_TRACED
+  if (trace_sink().drops(TraceSink::kSync, site)) return {};
+#else
+  static_cast<void>(site);
+#endif
+  return backing_->sync();
+}
+
+Status Region::grow(std::uint64_t new_size_bytes) {
+  HF_RETURN_IF_ERROR(writable(*this, "grow"));
+  const auto size = size_bytes();
+  if (new_size_bytes % unit_bytes() != 0 || new_size_bytes < size) {
+    return invalid("grow to " + number(new_size_bytes) + " bytes: must be a multiple of the unit of " +
+                   number(unit_bytes()) + " and at least the present " + number(size));
+  }
+  if (new_size_bytes == size) return {};
+  if (new_size_bytes > max_size_bytes()) {
+    return Error{Errc::kNoSpace, "grow to " + number(new_size_bytes) + " bytes: at most " +
+                                     number(max_size_bytes()) +
+                                     " are possible here (the device, or RegionOptions.reserve_bytes)"};
+  }
+  return backing_->grow(new_size_bytes);
+}
+
+Status Region::shrink(std::uint64_t new_size_bytes) {
+  HF_RETURN_IF_ERROR(writable(*this, "shrink"));
+  const auto size = size_bytes();
+  if (new_size_bytes % unit_bytes() != 0 || new_size_bytes > size || new_size_bytes == 0) {
+    return invalid("shrink to " + number(new_size_bytes) +
+                   " bytes: must be a multiple of the unit of " + number(unit_bytes()) +
+                   ", at least one, and at most the present " + number(size));
+  }
+  if (new_size_bytes == size) return {};
+  return backing_->shrink(new_size_bytes);
+}
+
+Status Region::prefault(std::uint64_t offset, std::uint64_t bytes) {
+  HF_RETURN_IF_ERROR(inside(*this, "prefault", offset, bytes));
+  if (bytes == 0) return {};
+  return backing_->prefault(offset, bytes);
+}
+
+RegionReport Region::report() const { return backing_->report(); }
+
+}  // namespace holdfast

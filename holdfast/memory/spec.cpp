@@ -1,0 +1,109 @@
+#include <holdfast/memory/spec.hpp>
+
+#include <charconv>
+
+namespace holdfast {
+namespace {
+
+Error invalid(std::string_view spec, std::string_view what) {
+  std::string detail = "region spec \"";
+  detail.append(spec).append("\": ").append(what);
+  return {Errc::kInvalidOption, std::move(detail)};
+}
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+Status parse_option(std::string_view key, std::string_view value, RegionSpec& spec) {
+  if (key == "huge") {
+    if (value == "2M") return spec.huge = HugePages::k2M, ok_status();
+    if (value == "1G") return spec.huge = HugePages::k1G, ok_status();
+    if (value == "off") return spec.huge = HugePages::kOff, ok_status();
+    return invalid(spec.text, "huge=" + std::string(value) + " is none of 2M, 1G, off");
+  }
+  if (key == "granularity") {
+    for (const auto granularity :
+         {Granularity::kNone, Granularity::kPage, Granularity::kLine, Granularity::kByte}) {
+      if (value == name(granularity)) return spec.granularity = granularity, ok_status();
+    }
+    return invalid(spec.text,
+                   "granularity=" + std::string(value) + " is none of byte, line, page, none");
+  }
+  if (key == "nt_evicts") {
+    if (value == "on") return spec.nt_evicts = true, ok_status();
+    if (value == "off") return spec.nt_evicts = false, ok_status();
+    return invalid(spec.text, "nt_evicts=" + std::string(value) + " is neither on nor off");
+  }
+  return invalid(spec.text, "unknown option " + quoted(key) +
+                                "; known are huge, granularity and nt_evicts");
+}
+
+Status parse_place(std::string_view place, RegionSpec& spec) {
+  if (place.empty()) {
+    return invalid(spec.text, "names no place; give dram, node:N or a path");
+  }
+  if (place.find('\0') != std::string_view::npos) {
+    return invalid(spec.text, "holds a NUL byte, which no path can");
+  }
+  if (place == "dram") return spec.kind = RegionSpec::Kind::kDram, ok_status();
+  if (place.starts_with("node:")) {
+    const auto digits = place.substr(5);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), spec.node);
+    if (error != std::errc{} || end != digits.data() + digits.size() || spec.node < 0) {
+      return invalid(spec.text, "node:" + std::string(digits) +
+                                    " needs the number of a NUMA node, for example node:0");
+    }
+    return spec.kind = RegionSpec::Kind::kNode, ok_status();
+  }
+  spec.kind = RegionSpec::Kind::kPath;
+  spec.path = place;
+  while (spec.path.size() > 1 && spec.path.back() == '/') {
+    spec.path.pop_back();
+    spec.trailing_slash = true;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RegionSpec> RegionSpec::parse(std::string_view text) {
+  RegionSpec spec;
+  spec.text = text;
+  // The last '?', so that a path may hold one as long as options follow it.
+  const auto mark = text.rfind('?');
+  HF_RETURN_IF_ERROR(parse_place(text.substr(0, mark), spec));
+  if (mark == std::string_view::npos) return spec;
+  auto options = text.substr(mark + 1);
+  while (true) {
+    const auto option = options.substr(0, options.find('&'));
+    const auto equals = option.find('=');
+    if (equals == std::string_view::npos) {
+      return invalid(text, "option " + quoted(option) + " is not of the form key=value");
+    }
+    HF_RETURN_IF_ERROR(parse_option(option.substr(0, equals), option.substr(equals + 1), spec));
+    if (option.size() == options.size()) return spec;
+    options.remove_prefix(option.size() + 1);
+  }
+}
+
+std::string_view name(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::kNone: return "none";
+    case Granularity::kPage: return "page";
+    case Granularity::kLine: return "line";
+    case Granularity::kByte: return "byte";
+  }
+  return "unknown";
+}
+
+std::string_view name(WriteBackInstruction instruction) {
+  switch (instruction) {
+    case WriteBackInstruction::kNone: return "none";
+    case WriteBackInstruction::kClflush: return "clflush";
+    case WriteBackInstruction::kClflushopt: return "clflushopt";
+    case WriteBackInstruction::kClwb: return "clwb";
+  }
+  return "unknown";
+}
+
+}  // namespace holdfast

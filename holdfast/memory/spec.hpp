@@ -1,0 +1,42 @@
+// spec.hpp: the text that names a region, taken apart. Grammar and meaning: memory/region.hpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/memory/persist.hpp>
+
+namespace holdfast {
+
+enum class HugePages : std::uint8_t {
+  kAuto,  // Not said: transparent huge pages where the system gives them without a pool.
+  kOff,
+  k2M,
+  k1G,
+};
+
+struct RegionSpec {
+  enum class Kind : std::uint8_t { kDram, kNode, kPath };
+
+  std::string text;            // As given.
+  Kind kind = Kind::kPath;
+  int node = -1;               // With kNode.
+  std::string path;            // With kPath; without a trailing '/'.
+  bool trailing_slash = false; // The path ended in '/': it can only be a directory.
+  HugePages huge = HugePages::kAuto;
+  std::optional<Granularity> granularity;
+  std::optional<bool> nt_evicts;
+
+  // Errors: kInvalidOption, naming the part, the value seen and the values allowed.
+  static Result<RegionSpec> parse(std::string_view text);
+};
+
+// "byte", "line", "page", "none".
+std::string_view name(Granularity granularity);
+// "clwb", "clflushopt", "clflush", "none".
+std::string_view name(WriteBackInstruction instruction);
+
+}  // namespace holdfast
