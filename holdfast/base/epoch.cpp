@@ -1,0 +1,144 @@
+#include <holdfast/base/epoch.hpp>
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <holdfast/base/spin.hpp>
+
+namespace holdfast {
+namespace {
+
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+bool register_for_membarrier() {
+#ifdef HOLDFAST_TSAN
+  return false;
+#else
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+#endif
+}
+
+}  // namespace
+
+EpochDomain::EpochDomain(Fences fences)
+    : asymmetric_(fences == Fences::kAuto && register_for_membarrier()) {}
+
+EpochDomain::~EpochDomain() {
+  HF_CHECK(collect() == 0);
+  for (Slot* slot = slots_.load(std::memory_order_acquire); slot != nullptr;) {
+    HF_CHECK(!slot->taken.load(std::memory_order_acquire));
+    delete std::exchange(slot, slot->next);
+  }
+}
+
+EpochDomain::Participant EpochDomain::join() {
+  for (Slot* slot = slots_.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+    bool taken = slot->taken.load(std::memory_order_relaxed);
+    if (!taken && slot->taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel)) {
+      return Participant(slot);
+    }
+  }
+  auto* slot = new Slot;
+  slot->domain = this;
+  slot->next = slots_.load(std::memory_order_relaxed);
+  while (!slots_.compare_exchange_weak(slot->next, slot, std::memory_order_acq_rel)) {
+  }
+  return Participant(slot);
+}
+
+// The fence of every running reader, and of this thread.
+void EpochDomain::heavy_fence() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!asymmetric_) return;
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  // A forked child has to register anew.
+  HF_CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+           membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
+}
+
+// The two loads that follow a heavy fence. ThreadSanitizer does not model fences: there they write,
+// so that a reader who comes later acquires what was unlinked before.
+EpochDomain::Slot* EpochDomain::first_slot() {
+#ifdef HOLDFAST_TSAN
+  return slots_.fetch_add(0, std::memory_order_seq_cst);
+#else
+  return slots_.load(std::memory_order_acquire);
+#endif
+}
+
+std::uint64_t EpochDomain::observe(Slot& slot) {
+#ifdef HOLDFAST_TSAN
+  return slot.epoch.fetch_add(0, std::memory_order_seq_cst);
+#else
+  return slot.epoch.load(std::memory_order_acquire);
+#endif
+}
+
+// kIdle if there is none.
+std::uint64_t EpochDomain::oldest_guard() {
+  std::uint64_t oldest = kIdle;
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    oldest = std::min(oldest, observe(*slot));
+  }
+  return oldest;
+}
+
+void EpochDomain::retire(void* object, Deleter deleter) {
+  bool full;
+  {
+    const std::lock_guard lock(retired_mutex_);
+    retired_.push_back({object, deleter, epoch_.fetch_add(1, std::memory_order_acq_rel)});
+    full = retired_.size() >= collect_at_;
+  }
+  if (full && collecting_.try_lock()) {
+    const std::lock_guard lock(collecting_, std::adopt_lock);
+    collect_locked();
+  }
+}
+
+std::size_t EpochDomain::collect() {
+  const std::lock_guard lock(collecting_);
+  return collect_locked();
+}
+
+std::size_t EpochDomain::collect_locked() {
+  // Stamps below this one were given before the fence, so their objects were unlinked before it.
+  const std::uint64_t fenced = epoch_.load(std::memory_order_acquire);
+  heavy_fence();
+  const std::uint64_t bound = std::min(fenced, oldest_guard());
+  std::vector<Retired> ready;
+  std::size_t waiting;
+  {
+    const std::lock_guard lock(retired_mutex_);
+    const auto end = std::find_if(retired_.begin(), retired_.end(),
+                                  [&](const Retired& retired) { return retired.stamp >= bound; });
+    ready.assign(retired_.begin(), end);
+    retired_.erase(retired_.begin(), end);
+    waiting = retired_.size();
+    collect_at_ = waiting + kCollectEvery;
+  }
+  for (const Retired& retired : ready)
+    retired.deleter(retired.object);
+  return waiting;
+}
+
+void EpochDomain::synchronize() {
+  const std::uint64_t stamp = epoch_.fetch_add(1, std::memory_order_acq_rel);
+  heavy_fence();
+  for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
+    for (SpinWait wait; observe(*slot) <= stamp;)
+      wait();
+  }
+}
+
+std::size_t EpochDomain::retired() const {
+  const std::lock_guard lock(retired_mutex_);
+  return retired_.size();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,185 @@
+// epoch.hpp: memory that readers may still look at is freed only when none can.
+//
+//   EpochDomain domain;
+//   auto participant = domain.join();                  // Per session or thread; cheap to keep.
+//   { auto guard = domain.enter(participant); … }      // Read shared structures in here.
+//   pointer.store(replacement);                        // Unlink first,
+//   domain.retire(old, [](void* p) { … });             // then retire: freed some time later.
+//
+// Guarantee  An object that was unlinked before retire() is not freed while a guard lives that was
+//            entered before. synchronize() returns when every guard entered before it has ended.
+// How        A guard stores the epoch it entered in; retire() stamps the object and raises the
+// epoch.
+//            An object is freed when every guard that lives is younger than its stamp. Readers pay
+//            one plain store at either end: the store-load fence that separates "I am in" from
+//            their first read is executed for them, by membarrier(2), on the side that frees.
+//            Where the kernel refuses that, and under ThreadSanitizer, readers execute it
+//            themselves.
+// Threads    All functions from any thread; one participant by one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/check.hpp>
+#include <holdfast/base/units.hpp>
+
+#if defined(__SANITIZE_THREAD__)
+#define HOLDFAST_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HOLDFAST_TSAN 1
+#endif
+#endif
+
+namespace holdfast {
+
+class EpochDomain {
+ public:
+  enum class Fences : std::uint8_t {
+    kAuto = 0,       // Asymmetric where the kernel can.
+    kSymmetric = 1,  // Readers fence for themselves.
+  };
+  class Participant;
+  class Guard;
+
+  explicit EpochDomain(Fences fences = Fences::kAuto);
+  // No guard may live, no participant may outlive it. Frees everything that was retired.
+  ~EpochDomain();
+  EpochDomain(const EpochDomain&) = delete;
+  EpochDomain& operator=(const EpochDomain&) = delete;
+
+  // A place to enter from. Any number; places are reused. O(participants).
+  Participant join();
+
+  // Until the guard ends, nothing retired from now on is freed. Guards of one participant nest; an
+  // inner one costs an increment. Keep guards short: they hold back all freeing.
+  Guard enter(Participant& participant);
+
+  // Frees `object` by deleter(object) when no guard can see it any more, in this or a later call of
+  // retire() or collect(), by whoever calls it. The deleter may not retire. `object` was unlinked
+  // before. Allowed inside a guard. Never blocks on readers.
+  using Deleter = void (*)(void* object);
+  void retire(void* object, Deleter deleter);
+
+  // Frees what can be freed now; returns how many objects still wait. Never blocks on readers, but
+  // returns only after a concurrent collect() ended.
+  std::size_t collect();
+
+  // Waits until every guard entered before this call has ended. The caller holds none.
+  void synchronize();
+
+  bool asymmetric() const { return asymmetric_; }
+  std::size_t retired() const;  // Objects that wait.
+
+ private:
+  static constexpr std::uint64_t kIdle = ~std::uint64_t{0};
+  // Objects that may wait before retire() tries to free: what is held back against one membarrier
+  // (some microseconds) per so many objects.
+  static constexpr std::size_t kCollectEvery = 16;
+
+  struct alignas(kCacheLineBytes) Slot {
+    std::atomic<std::uint64_t> epoch{kIdle};  // Of the outermost guard.
+    std::uint32_t depth = 0;                  // Guards of the participant; its thread's only.
+    std::atomic<bool> taken{true};
+    EpochDomain* domain = nullptr;
+    Slot* next = nullptr;  // Never changes once linked.
+  };
+  struct Retired {
+    void* object;
+    Deleter deleter;
+    std::uint64_t stamp;
+  };
+
+  void announce(Slot& slot);
+  Slot* first_slot();
+  static std::uint64_t observe(Slot& slot);
+  void heavy_fence() const;
+  std::uint64_t oldest_guard();
+  std::size_t collect_locked();
+
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
+  bool asymmetric_ = false;
+  alignas(kCacheLineBytes) std::atomic<Slot*> slots_{nullptr};
+  std::mutex collecting_;  // Held while deleters run; taken before retired_mutex_.
+  mutable std::mutex retired_mutex_;
+  std::vector<Retired> retired_;  // Stamps ascend.
+  std::size_t collect_at_ = kCollectEvery;
+};
+
+class EpochDomain::Participant {
+ public:
+  Participant() = default;
+  Participant(Participant&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  Participant& operator=(Participant&& other) noexcept {
+    if (this != &other) release(), slot_ = std::exchange(other.slot_, nullptr);
+    return *this;
+  }
+  ~Participant() { release(); }
+
+  explicit operator bool() const { return slot_ != nullptr; }
+  bool inside() const { return slot_ != nullptr && slot_->depth != 0; }
+  // Gives the place back. No guard of it may live.
+  void release() {
+    if (slot_ == nullptr) return;
+    HF_CHECK(slot_->depth == 0);
+    std::exchange(slot_, nullptr)->taken.store(false, std::memory_order_release);
+  }
+
+ private:
+  friend class EpochDomain;
+  explicit Participant(Slot* slot) : slot_(slot) {}
+  Slot* slot_ = nullptr;
+};
+
+class [[nodiscard]] EpochDomain::Guard {
+ public:
+  Guard(Guard&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  Guard& operator=(Guard&& other) noexcept {
+    if (this != &other) end(), slot_ = std::exchange(other.slot_, nullptr);
+    return *this;
+  }
+  ~Guard() { end(); }
+
+  // Ends it early; the destructor does nothing then.
+  void end() {
+    if (slot_ == nullptr) return;
+    if (--slot_->depth == 0) slot_->epoch.store(kIdle, std::memory_order_release);
+    slot_ = nullptr;
+  }
+
+ private:
+  friend class EpochDomain;
+  explicit Guard(Slot* slot) : slot_(slot) {}
+  Slot* slot_;
+};
+
+inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
+  Slot& slot = *participant.slot_;
+  HF_DCHECK(slot.domain == this);
+  if (slot.depth++ == 0) announce(slot);
+  return Guard(&slot);
+}
+
+// The epoch may be old when it is stored: then the guard holds back more than it must, never less.
+// If whoever frees does not see this store, its fence came before ours, and all that it had
+// unlinked is unlinked for the reads that follow.
+inline void EpochDomain::announce(Slot& slot) {
+  const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+#ifdef HOLDFAST_TSAN
+  slot.epoch.exchange(epoch, std::memory_order_seq_cst);  // TSan does not know fences.
+#else
+  slot.epoch.store(epoch, std::memory_order_relaxed);
+  if (asymmetric_) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+#endif
+}
+
+}  // namespace holdfast

@@ -1,0 +1,429 @@
+#include <holdfast/index/offset_map.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <new>
+#include <string>
+
+#include <holdfast/base/check.hpp>
+
+namespace holdfast::index {
+namespace {
+
+// Growth of a table. Smaller steps waste less memory and rebuild more often.
+constexpr double kGrowth = 1.25;
+// Below it tables double.
+constexpr std::uint32_t kSmallBuckets = 8;
+constexpr std::uint32_t kReach = 8;
+constexpr std::uint32_t kExtra = 4;
+// Where more keys share a tag than a neighbourhood of kReach holds, the reach doubles instead of
+// the table, up to here (six guests per bucket).
+constexpr std::uint32_t kReachLimit = 4096;
+constexpr std::uint32_t kReachLimitOfLoad = 64;
+// Of a table made for a known number of entries.
+constexpr double kReservedLoad = 0.75;
+
+Geometry standard_geometry(std::uint32_t buckets) {
+  return {buckets, std::min(kExtra, buckets / 2), std::min(kReach, buckets - 1)};
+}
+
+std::uint32_t reversed(std::uint32_t value) {
+  std::uint32_t result = 0;
+  for (unsigned bit = 0; bit < 32; ++bit)
+    result |= ((value >> bit) & 1) << (31 - bit);
+  return result;
+}
+
+// Calls `visit(payload)` for the published entries.
+template <class Visit>
+void for_each_entry(const Table& table, Visit&& visit) {
+  for (std::uint32_t bucket = 0; bucket < table.geometry.total(); ++bucket) {
+    for (const auto& word : table.buckets()[bucket].words) {
+      const std::uint64_t entry = payload_of(word.load(std::memory_order_acquire));
+      if (line_of(entry) != 0) visit(entry);
+    }
+  }
+}
+
+// Puts all entries of `source` into an empty table that nobody else sees: first those that fit at
+// home, so that later ones displace as few as possible. False if one finds no place.
+template <class Source>
+bool fill(Table& table, Source&& source) {
+  const std::uint32_t total = table.geometry.total();
+  std::vector<std::uint8_t> at_home(total), guests(total);
+  std::vector<std::uint64_t> displaced;
+  Bucket* const buckets = table.buckets();
+  source([&](std::uint64_t entry) {
+    const std::uint32_t home = Table::home(tag_of(entry), table.geometry.buckets);
+    if (at_home[home] < kEntriesPerBucket) {
+      buckets[home].words[at_home[home]++].store(entry, std::memory_order_relaxed);
+    } else {
+      displaced.push_back(entry);
+    }
+  });
+  for (const std::uint64_t entry : displaced) {
+    const std::uint32_t home = Table::home(tag_of(entry), table.geometry.buckets);
+    const std::uint32_t reach = table.reach_of(home);
+    std::uint32_t distance = 1;
+    for (; distance <= reach; ++distance) {
+      const std::uint32_t bucket = home + distance;
+      const unsigned last = kEntriesPerBucket - 1 - guests[bucket];  // Guests lie at the end.
+      if (last < std::max<unsigned>(at_home[bucket], kFirstDistanceEntry)) continue;
+      buckets[bucket].words[last].store(entry, std::memory_order_relaxed);
+      ++guests[bucket];
+      break;
+    }
+    if (distance > reach) return false;
+    // The word may hold a guest, or get one later in this loop, hence read and write.
+    auto& bit = buckets[home].words[kFirstDistanceEntry - 1 + std::min(distance, kLastDistance)];
+    bit.store(bit.load(std::memory_order_relaxed) | kControl, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+}  // namespace
+
+Status OffsetMapOptions::validate() const {
+  if (partitions != 0 &&
+      (!std::has_single_bit(partitions) || partitions < OffsetMap::kMinPartitions ||
+       partitions > OffsetMap::kMaxPartitions)) {
+    return Error{Errc::kInvalidOption,
+                 "partitions is " + std::to_string(partitions) +
+                     "; allowed are 0 and powers of two from 1024 to 1048576"};
+  }
+  return {};
+}
+
+OffsetMap::OffsetMap(EpochDomain& domain, std::uint32_t partitions)
+    : domain_(domain),
+      partitions_(partitions),
+      partition_shift_(64 - static_cast<unsigned>(std::countr_zero(partitions))),
+      tables_(new(std::nothrow) std::atomic<std::uint64_t>[partitions]()),
+      headers_(new(std::nothrow) Partition[partitions]) {}
+
+Result<std::unique_ptr<OffsetMap>> OffsetMap::create(EpochDomain& domain,
+                                                     const OffsetMapOptions& options) {
+  HF_RETURN_IF_ERROR(options.validate());
+  std::uint32_t partitions = options.partitions;
+  if (partitions == 0) {
+    // About 2,048 records each, so that one growth is short.
+    const std::uint64_t wanted =
+        std::bit_ceil(std::min<std::uint64_t>(options.expected_records, GiB * 2) / 2048 * 3 / 4);
+    partitions = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(wanted, kMinPartitions, kMaxPartitions));
+  }
+  std::unique_ptr<OffsetMap> map(new OffsetMap(domain, partitions));
+  const auto no_memory = [&] {
+    return Error{Errc::kNoSpace,
+                 "no memory for an index of " + std::to_string(partitions) + " partitions"};
+  };
+  if (map->tables_ == nullptr || map->headers_ == nullptr) return no_memory();
+  const std::uint64_t each = options.reserve ? options.expected_records / partitions : 0;
+  for (std::uint32_t partition = 0; partition < partitions; ++partition) {
+    Table* table = map->arena_.allocate(map->geometry_for(each, partition));
+    if (table == nullptr) return no_memory();
+    map->publish(partition, table, 0);
+  }
+  return map;
+}
+
+OffsetMap::~OffsetMap() {
+  domain_.synchronize();
+  domain_.collect();  // Tables that were retired go back before the arena ends.
+  if (tables_ == nullptr) return;
+  for (std::uint32_t partition = 0; partition < partitions_; ++partition) {
+    if (tables_[partition].load(std::memory_order_acquire) != 0)
+      TableArena::free(&table(partition));
+  }
+}
+
+// --- Geometry
+// ---------------------------------------------------------------------------------------
+
+// The smallest size not below `at_least` of this partition's own series. Series of neighbouring
+// partitions are shifted against each other by parts of a step, so that they do not grow together.
+std::uint32_t OffsetMap::staggered_buckets(std::uint32_t at_least, std::uint32_t partition) const {
+  if (at_least <= kSmallBuckets) return std::bit_ceil(at_least);
+  const double shift = reversed(partition) / 4294967296.0;
+  double step = std::floor(std::log(at_least / double{kSmallBuckets}) / std::log(kGrowth) - shift);
+  for (;; ++step) {
+    const double buckets = kSmallBuckets * std::pow(kGrowth, step + shift);
+    if (buckets > kMaxBuckets) return kMaxBuckets + 1;
+    if (buckets >= at_least) return static_cast<std::uint32_t>(buckets);
+  }
+}
+
+Geometry OffsetMap::geometry_for(std::uint64_t entries, std::uint32_t partition) const {
+  const double buckets =
+      std::ceil(static_cast<double>(entries) / kEntriesPerBucket / kReservedLoad);
+  return standard_geometry(staggered_buckets(
+      static_cast<std::uint32_t>(std::clamp<double>(buckets, 1, kMaxBuckets)), partition));
+}
+
+// What to try when `entries` entries do not fit.
+Geometry OffsetMap::larger(const Geometry& geometry, std::uint64_t entries,
+                           std::uint32_t partition) const {
+  const bool sparse = entries * 2 < std::uint64_t{geometry.buckets} * kEntriesPerBucket;
+  if (geometry.buckets >= kSmallBuckets && sparse) {
+    // Not too many keys but too many with one tag: more homes would not help.
+    return {geometry.buckets, geometry.reach * 2, geometry.reach * 2};
+  }
+  Geometry next = standard_geometry(staggered_buckets(geometry.buckets + 1, partition));
+  if (geometry.reach > kReach) next.reach = next.extra = geometry.reach;
+  return next;
+}
+
+// --- Rebuilding
+// -------------------------------------------------------------------------------------
+
+template <class Source>
+Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
+                                std::uint32_t reach_limit, Source&& source) {
+  for (;; geometry = larger(geometry, entries, partition)) {
+    if (geometry.buckets > kMaxBuckets || geometry.reach > reach_limit) {
+      return Error{Errc::kNoSpace, "index partition " + std::to_string(partition) +
+                                       ": too many keys share 45 bits of hash"};
+    }
+    Table* table = arena_.allocate(geometry);
+    if (table == nullptr) return Error{Errc::kNoSpace, "no memory for the index to grow"};
+    if (fill(*table, source)) return table;
+    TableArena::free(table);
+  }
+}
+
+// Takes all latches, lowest first, and so waits for all writers. Whoever waits for one of them
+// looks the table up again, so they are never given back, except by thaw().
+void OffsetMap::freeze(Table& table) {
+  for (std::uint32_t bucket = 0; bucket < table.geometry.buckets; ++bucket) {
+    auto& latch = table.buckets()[bucket].words[kLatchEntry];
+    for (SpinWait wait;; wait()) {
+      std::uint64_t seen = latch.load(std::memory_order_relaxed);
+      if ((seen & kControl) == 0 &&
+          latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_acquire))
+        break;
+    }
+  }
+}
+
+void OffsetMap::thaw(Table& table) {
+  for (std::uint32_t bucket = 0; bucket < table.geometry.buckets; ++bucket) {
+    auto& latch = table.buckets()[bucket].words[kLatchEntry];
+    latch.store(latch.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
+  }
+}
+
+void OffsetMap::publish(std::uint32_t partition, Table* table, std::uint64_t entries) {
+  headers_[partition].entries.store(entries, std::memory_order_relaxed);
+  tables_[partition].store(word_of(table), std::memory_order_release);
+}
+
+Status OffsetMap::grow(std::uint64_t hash) {
+  const std::uint32_t number = partition(hash);
+  Partition& header = headers_[number];
+  const std::lock_guard lock(header.rebuilding);
+  Table& old = table(number);
+  const Place at = place(hash);
+  const std::uint32_t reach = old.reach_of(static_cast<std::uint32_t>(at.home - old.buckets()));
+  for (std::uint32_t distance = 0; distance <= reach; ++distance) {
+    for (unsigned i = distance == 0 ? 0 : kFirstDistanceEntry; i < kEntriesPerBucket; ++i) {
+      if (payload_of(at.home[distance].words[i].load(std::memory_order_relaxed)) == 0) return {};
+    }
+  }
+  freeze(old);
+  const std::uint64_t entries = header.entries.load(std::memory_order_relaxed);
+  auto built = build(number, larger(old.geometry, entries, number), entries, kReachLimit,
+                     [&](auto&& visit) { for_each_entry(old, visit); });
+  if (!built) {
+    thaw(old);
+    return std::move(built).error();
+  }
+  publish(number, *built, entries);
+  rehashes_.fetch_add(1, std::memory_order_relaxed);
+  domain_.retire(&old, &TableArena::free);
+  return {};
+}
+
+Status OffsetMap::clear() {
+  for (std::uint32_t number = 0; number < partitions_; ++number) {
+    const std::lock_guard lock(headers_[number].rebuilding);
+    Table* fresh = arena_.allocate(geometry_for(0, number));
+    if (fresh == nullptr) return Error{Errc::kNoSpace, "no memory to clear the index"};
+    Table& old = table(number);
+    freeze(old);
+    headers_[number].erase_horizon.store(0, std::memory_order_relaxed);
+    publish(number, fresh, 0);
+    domain_.retire(&old, &TableArena::free);
+  }
+  return {};
+}
+
+std::uint64_t OffsetMap::serialize(std::uint32_t partition, std::span<std::uint64_t> out) const {
+  std::uint64_t count = 0;
+  for_each_entry(table(partition), [&](std::uint64_t entry) {
+    if (count < out.size()) out[count] = entry;
+    ++count;
+  });
+  return count;
+}
+
+Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint64_t> entries,
+                              std::uint64_t line_limit) {
+  const auto corrupt = [&](std::size_t i, const std::string& what) {
+    return Error{Errc::kCorrupt, "index partition " + std::to_string(partition) + ", entry " +
+                                     std::to_string(i) + ": " + what};
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::uint64_t entry = entries[i];
+    if ((entry & kControl) != 0 || tag_of(entry) == 0) return corrupt(i, "not an entry");
+    if (line_of(entry) == 0 || line_of(entry) >= line_limit) {
+      return corrupt(i, "line " + std::to_string(line_of(entry)) + " is not within 1 to " +
+                            std::to_string(line_limit - 1));
+    }
+  }
+  const std::lock_guard lock(headers_[partition].rebuilding);
+  auto built = build(partition, geometry_for(entries.size(), partition), entries.size(),
+                     kReachLimitOfLoad, [&](auto&& visit) {
+                       for (const std::uint64_t entry : entries)
+                         visit(entry);
+                     });
+  if (!built) return std::move(built).error();
+  Table& old = table(partition);
+  freeze(old);
+  publish(partition, *built, entries.size());
+  domain_.retire(&old, &TableArena::free);
+  return {};
+}
+
+// --- The rest
+// ---------------------------------------------------------------------------------------
+
+void OffsetMap::raise_erase_horizon(std::uint64_t hash, std::uint64_t sequence) {
+  auto& horizon = erase_horizon(hash);
+  std::uint64_t seen = horizon.load(std::memory_order_relaxed);
+  while (seen < sequence &&
+         !horizon.compare_exchange_weak(seen, sequence, std::memory_order_acq_rel)) {
+  }
+}
+
+std::uint64_t OffsetMap::size() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t partition = 0; partition < partitions_; ++partition)
+    sum += size(partition);
+  return sum;
+}
+
+std::uint64_t OffsetMap::size(std::uint32_t partition) const {
+  return headers_[partition].entries.load(std::memory_order_relaxed);
+}
+
+std::uint64_t OffsetMap::slots() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t partition = 0; partition < partitions_; ++partition) {
+    sum += std::uint64_t{bucket_count(tables_[partition].load(std::memory_order_relaxed))} *
+           kEntriesPerBucket;
+  }
+  return sum;
+}
+
+std::uint64_t OffsetMap::dram_bytes() const {
+  return arena_.mapped_bytes() +
+         std::uint64_t{partitions_} * (sizeof(Partition) + sizeof tables_[0]) + sizeof *this;
+}
+
+// --- Writers
+// ----------------------------------------------------------------------------------------
+
+Entry OffsetMap::Home::claim_behind() {
+  const std::uint64_t claimed = payload(tag_, 0);
+  const std::uint32_t reach = table().reach_of(number());
+  for (std::uint32_t distance = 1; distance <= reach; ++distance) {
+    for (unsigned i = kEntriesPerBucket; i-- > kFirstDistanceEntry;) {
+      auto& word = bucket_[distance].words[i];
+      // Fails and tries again if only the control bit changed, which is the other home's.
+      std::uint64_t seen = word.load(std::memory_order_relaxed);
+      while (payload_of(seen) == 0) {
+        if (!word.compare_exchange_weak(seen, seen | claimed, std::memory_order_relaxed)) continue;
+        bucket_->words[kFirstDistanceEntry - 1 + std::min(distance, kLastDistance)].fetch_or(
+            kControl, std::memory_order_release);
+        return {&word, distance};
+      }
+    }
+  }
+  return {};
+}
+
+void OffsetMap::Home::remove(Entry entry) {
+  const std::uint64_t old = entry.word->load(std::memory_order_relaxed);
+  if (line_of(old) != 0) partition_->entries.fetch_sub(1, std::memory_order_relaxed);
+  if (entry.distance == 0) [[likely]] {
+    entry.word->store(old & kControl, std::memory_order_release);
+  } else {
+    entry.word->fetch_and(kControl, std::memory_order_release);
+    forget_distance(entry.distance);
+  }
+}
+
+// Clears the control bit of `distance` if no entry of this home is left there. Nobody else can add
+// one: that takes this home's latch.
+void OffsetMap::Home::forget_distance(std::uint32_t distance) {
+  const unsigned bit = std::min(distance, kLastDistance);
+  const std::uint32_t buckets = bucket_count(word_);
+  const bool left = detail::visit_behind(
+      bucket_, 1u << (kFirstDistanceEntry - 1 + bit), table().reach_of(number()),
+      [&](const Bucket* bucket, std::uint32_t) {
+        return std::any_of(
+            std::begin(bucket->words), std::end(bucket->words), [&](const auto& word) {
+              const std::uint64_t seen = word.load(std::memory_order_relaxed);
+              return payload_of(seen) != 0 && Table::home(tag_of(seen), buckets) == number();
+            });
+      });
+  if (!left) {
+    bucket_->words[kFirstDistanceEntry - 1 + bit].fetch_and(~kControl, std::memory_order_release);
+  }
+}
+
+void OffsetMap::Home::set_patching(bool patching) {
+  auto& word = bucket_->words[kPatchEntry];
+  const std::uint64_t seen = word.load(std::memory_order_relaxed);
+  word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_seq_cst);
+}
+
+// Hashes in ascending order are homes in ascending order: the partition is the top of the hash, and
+// within it homes rise with the tag. Once one home of a partition is latched its table stays, so a
+// home that equals the last latched one is always found to be so.
+void OffsetMap::LatchedMany::acquire(OffsetMap& map, std::span<const std::uint64_t> hashes) {
+  HF_DCHECK(homes_.empty());
+  homes_.resize(hashes.size());
+  order_.clear();
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    order_.push_back({hashes[i], i});
+  std::sort(order_.begin(), order_.end(),
+            [](const Ordered& a, const Ordered& b) { return a.hash < b.hash; });
+  const Home* last = nullptr;
+  for (const Ordered& next : order_) {
+    Home& home = homes_[next.index];
+    if (last != nullptr && map.place(next.hash).home == last->bucket_) {
+      home = *last;
+      home.tag_ = map.tag(next.hash);
+    } else {
+      Latched latched = map.latch(next.hash);
+      home = std::exchange(static_cast<Home&>(latched), Home());
+    }
+    last = &home;
+  }
+}
+
+void OffsetMap::LatchedMany::release() {
+  // In the order of latching, where equal homes are neighbours.
+  const Bucket* last = nullptr;
+  for (const Ordered& next : order_) {
+    Home& home = homes_[next.index];
+    if (home.bucket_ != last) home.unlatch();
+    last = home.bucket_;
+  }
+  homes_.clear();
+  order_.clear();
+}
+
+}  // namespace holdfast::index

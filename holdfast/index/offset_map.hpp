@@ -1,0 +1,480 @@
+// offset_map.hpp: hash of a key -> line of its record. The volatile index of the kv store.
+//
+//   Line line = map.find(hash, [&](Line at) { return key_at(at) == key; });     // Inside a guard.
+//
+//   OffsetMap::Latched home = map.latch(hash);                                  // Inside a guard.
+//   if (Entry entry = home.find(matches)) { home.replace(entry, line); }        // One atomic
+//   store. else if (Entry claimed = home.claim())  { home.replace(claimed, line); }    // Publishes
+//   it. else { home.release(); map.grow(hash); … again … }
+//
+// The map knows 45 bits or less of each hash and no key: the caller's `matches(line)` decides, and
+// is asked about another key about once in 10^4 calls. Eight bytes per entry (bucket.hpp); a
+// partition, chosen by the top bits of the hash, is a small table of its own (table.hpp), a key
+// lies in its home bucket or at most `reach` buckets behind it.
+//
+// Guarantee  find() never misses a key that is present throughout the call, and never blocks; why:
+//            below, at find(). The latch of a home gives its holder alone the right to change the
+//            entries of that home. size() is exact when nobody writes.
+// Threads    Everything from any thread, except create() and destruction. What says "inside a
+// guard"
+//            needs an EpochDomain guard of the map's domain around it.
+// Deadlock   A thread holds at most one Latched or LatchedMany at a time, and none while it calls
+//            grow(), clear() or deserialize(). LatchedMany latches in one global order.
+// Hashes     All 64 bits random. Keys whose hashes share their upper 45 bits are found, but slowly.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/base/spin.hpp>
+#include <holdfast/base/units.hpp>
+#include <holdfast/index/bucket.hpp>
+#include <holdfast/index/table.hpp>
+
+namespace holdfast::index {
+
+// A position on the medium: byte offset / 64. Line 0 is no record's.
+struct Line {
+  std::uint64_t number = 0;
+
+  explicit operator bool() const { return number != 0; }
+  auto operator<=>(const Line&) const = default;
+};
+inline constexpr Line kNoLine{};
+inline constexpr std::uint64_t kLineLimit = std::uint64_t{1} << kLineBits;  // Lines are below it.
+
+struct OffsetMapOptions {
+  std::uint64_t expected_records = 0;  // Chooses the number of partitions; more or fewer may come.
+  std::uint32_t partitions = 0;  // Power of two, 1024 to 2^20; 0: about expected_records / 2048.
+  bool reserve = false;          // Tables start with room for expected_records.
+
+  // kInvalidOption, naming the field, the value seen and what is allowed.
+  Status validate() const;
+};
+
+class OffsetMap {
+ public:
+  class Home;
+  class Latched;
+  class LatchedMany;
+
+  static constexpr std::uint32_t kMinPartitions = 1024;
+  static constexpr std::uint32_t kMaxPartitions = 1u << 20;
+
+  // Errors: those of validate(); kNoSpace if the system has no memory. The domain outlives the map.
+  static Result<std::unique_ptr<OffsetMap>> create(EpochDomain& domain,
+                                                   const OffsetMapOptions& options = {});
+  // Nobody uses the map any more, and the caller is inside no guard of the domain.
+  ~OffsetMap();
+  OffsetMap(const OffsetMap&) = delete;
+  OffsetMap& operator=(const OffsetMap&) = delete;
+
+  // --- Readers: lock-free, inside a guard. ---
+
+  // The line for which matches(line) is true, or kNoLine. `matches` is called for lines of this
+  // hash, rarely of others, and may see the line of a key that is being replaced or erased at the
+  // moment. One cache line where the key is at home.
+  //
+  // It misses no key that is present throughout: such a key has one entry word in each table that
+  // the partition has while the call runs. Within a table that word never moves; replace() changes
+  // its line in one store and keeps its tag. The table read here is the current one when the call
+  // starts; if it is replaced meanwhile it was frozen first, with the key in it. If the entry lies
+  // at home, probe() looks at its word. If it lies behind, the control bit of its distance was set
+  // before claim() returned and is cleared only when no entry is left at that distance, so
+  // it is set throughout, in a word of its own; and then each word of the bucket there is looked
+  // at.
+  template <class Match>
+  Line find(std::uint64_t hash, Match&& matches) const;
+
+  // True while set_patching(true) holds for this hash's home. Reads the current table, so call it
+  // after reading the patched word: false then means that what was read is durable.
+  bool patching(std::uint64_t hash) const;
+
+  // Start the miss of the home bucket; need no guard. The second also asks for the right to write.
+  void prefetch(std::uint64_t hash) const;
+  void prefetch_for_write(std::uint64_t hash) const;
+
+  // Calls `visit(line)` for each entry of the partition's current table until it returns false.
+  // Sees each key that is present throughout exactly once, others at most once per insertion.
+  // Inside a guard.
+  template <class Visit>
+  bool for_each(std::uint32_t partition, Visit&& visit) const;
+
+  // --- Writers. ---
+
+  // Waits for the latch of the home of `hash`. Inside a guard, which may end before the latch does.
+  Latched latch(std::uint64_t hash);
+
+  // Makes room at the home of `hash`, where claim() found none: rebuilds its partition's table.
+  // Only writers of this partition wait meanwhile (10-20 us per 2,500 entries). Returns at once if
+  // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory; or
+  // some 20,000 keys share 45 bits of hash). Any guard or none.
+  Status grow(std::uint64_t hash);
+
+  // The greatest sequence number of an erased key of this partition, for kv's protocol; starts at
+  // 0, survives growth, is reset by clear().
+  std::atomic<std::uint64_t>& erase_horizon(std::uint64_t hash) {
+    return partition_of(hash).erase_horizon;
+  }
+  // Raises it to `sequence` if it is lower.
+  void raise_erase_horizon(std::uint64_t hash, std::uint64_t sequence);
+
+  // --- The whole. ---
+
+  std::uint32_t partitions() const { return partitions_; }
+  std::uint32_t partition(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash >> partition_shift_);
+  }
+  std::uint64_t size() const;                         // Published entries. O(partitions).
+  std::uint64_t size(std::uint32_t partition) const;  // Of one.
+  std::uint64_t slots() const;       // Entries that homes have place for. O(partitions).
+  std::uint64_t dram_bytes() const;  // All that the map took from the system.
+  std::uint64_t rehashes() const { return rehashes_.load(std::memory_order_relaxed); }
+
+  // Removes everything. No latch held by the caller, inside no guard. Errors: kNoSpace (nothing
+  // changed in the partitions not yet reached).
+  Status clear();
+
+  // Writes the published entries of a partition to `out`, one word each (tag and line, as in
+  // bucket.hpp), and returns how many there are; writes none beyond out.size(). Exact when nobody
+  // writes.
+  std::uint64_t serialize(std::uint32_t partition, std::span<std::uint64_t> out) const;
+  // Replaces the partition's entries by those of `entries`, written by serialize() of a map with as
+  // many partitions. Does not trust them. Errors: kCorrupt (an entry that serialize() cannot have
+  // written; a line not below `line_limit`; too many entries of one hash), kNoSpace; then nothing
+  // changed.
+  Status deserialize(std::uint32_t partition, std::span<const std::uint64_t> entries,
+                     std::uint64_t line_limit);
+
+ private:
+  // What writers of a partition share: its own line, apart from what readers need.
+  struct alignas(kCacheLineBytes) Partition {
+    std::atomic<std::uint64_t> erase_horizon{0};
+    std::atomic<std::uint64_t> entries{0};  // Published ones.
+    SpinLatch rebuilding;                   // One rebuild at a time.
+  };
+  struct Place {
+    Bucket* home;
+    std::uint64_t tag;
+  };
+
+  OffsetMap(EpochDomain& domain, std::uint32_t partitions);
+
+  // A partition's table as readers load it: one word, so that bucket and count are of one table.
+  // Address of the first bucket in lines (42 bits: 48-bit addresses), number of homes (22 bits).
+  static constexpr unsigned kBucketsBits = 22;
+  static constexpr std::uint32_t kMaxBuckets = (1u << kBucketsBits) - 1;
+  static std::uint64_t word_of(Table* table) {
+    return reinterpret_cast<std::uintptr_t>(table->buckets()) / kCacheLineBytes << kBucketsBits |
+           table->geometry.buckets;
+  }
+  static Bucket* first_bucket(std::uint64_t word) {
+    return reinterpret_cast<Bucket*>((word >> kBucketsBits) * kCacheLineBytes);
+  }
+  static std::uint32_t bucket_count(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word) & kMaxBuckets;
+  }
+
+  // Never 0, so that a free entry matches no tag.
+  std::uint64_t tag(std::uint64_t hash) const {
+    const std::uint64_t bits = (hash >> (partition_shift_ - kTagBits)) & kTagMask;
+    return bits + (bits == 0);
+  }
+  std::uint64_t table_word(std::uint64_t hash) const {
+    return tables_[partition(hash)].load(std::memory_order_acquire);
+  }
+  Place place(std::uint64_t hash) const { return place_in(table_word(hash), hash); }
+  Place place_in(std::uint64_t word, std::uint64_t hash) const {
+    const std::uint64_t bits = tag(hash);
+    return {first_bucket(word) + Table::home(bits, bucket_count(word)), bits};
+  }
+  Table& table(std::uint32_t partition) const {
+    return *Table::of(first_bucket(tables_[partition].load(std::memory_order_acquire)));
+  }
+  Partition& partition_of(std::uint64_t hash) const { return headers_[partition(hash)]; }
+
+  // The table that holds `home`, which lies in the partition of `hash`, and has not been replaced
+  // yet or is still readable.
+  template <class Match>
+  Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
+
+  Geometry geometry_for(std::uint64_t entries, std::uint32_t partition) const;
+  Geometry larger(const Geometry& geometry, std::uint64_t entries, std::uint32_t partition) const;
+  std::uint32_t staggered_buckets(std::uint32_t at_least, std::uint32_t partition) const;
+  template <class Source>
+  Result<Table*> build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
+                       std::uint32_t reach_limit, Source&& source);
+  void freeze(Table& table);
+  void thaw(Table& table);
+  void publish(std::uint32_t partition, Table* table, std::uint64_t entries);
+
+  EpochDomain& domain_;
+  const std::uint32_t partitions_;
+  const unsigned partition_shift_;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> tables_;
+  std::unique_ptr<Partition[]> headers_;
+  std::atomic<std::uint64_t> rehashes_{0};
+  TableArena arena_;
+};
+
+// A latched home: what its holder can do for one hash. Made by latch() and LatchedMany.
+class OffsetMap::Home {
+ public:
+  Home() = default;
+
+  // The entry for which matches(line) is true, or none.
+  template <class Match>
+  Entry find(Match&& matches) const;
+
+  static Line line(Entry entry) {
+    return Line{line_of(entry.word->load(std::memory_order_relaxed))};
+  }
+
+  // Points the entry, found or claimed, to `line` (1 to kLineLimit - 1): one atomic store with
+  // release order. A claimed entry becomes visible by it.
+  void replace(Entry entry, Line line);
+
+  // An entry that readers do not see yet, or none if the neighbourhood is full: then release the
+  // latch, grow(), and latch again. Before the latch ends, replace() publishes it or remove() gives
+  // it back; if neither happens, the place is lost until the next growth, and nothing else.
+  Entry claim();
+
+  // claim() + replace(); false if the neighbourhood is full.
+  bool insert(Line line) {
+    const Entry entry = claim();
+    if (entry) replace(entry, line);
+    return static_cast<bool>(entry);
+  }
+
+  void remove(Entry entry);
+
+  // Set before the first store of a patch, cleared after its fence; sequentially consistent.
+  void set_patching(bool patching);
+
+ private:
+  friend class OffsetMap;
+  Home(Partition* partition, std::uint64_t word, Place place)
+      : partition_(partition), word_(word), bucket_(place.home), tag_(place.tag) {}
+  void unlatch() {
+    auto& word = bucket_->words[kLatchEntry];
+    word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
+  }
+  std::uint32_t number() const { return static_cast<std::uint32_t>(bucket_ - first_bucket(word_)); }
+  const Table& table() const { return *Table::of(first_bucket(word_)); }
+  Entry claim_behind();
+  void forget_distance(std::uint32_t distance);
+
+  Partition* partition_ = nullptr;
+  std::uint64_t word_ = 0;  // The table; it cannot be replaced while the latch is held.
+  Bucket* bucket_ = nullptr;
+  std::uint64_t tag_ = 0;
+};
+
+class [[nodiscard]] OffsetMap::Latched : public Home {
+ public:
+  Latched() = default;
+  Latched(Latched&& other) noexcept : Home(std::exchange(static_cast<Home&>(other), Home())) {}
+  Latched& operator=(Latched&& other) noexcept {
+    if (this != &other)
+      release(), static_cast<Home&>(*this) = std::exchange(static_cast<Home&>(other), Home());
+    return *this;
+  }
+  ~Latched() { release(); }
+
+  explicit operator bool() const { return bucket_ != nullptr; }
+  void release() {
+    if (bucket_ != nullptr) unlatch(), bucket_ = nullptr;
+  }
+
+ private:
+  friend class OffsetMap;
+  explicit Latched(Home home) : Home(home) {}
+};
+
+// The homes of several hashes, latched at once. Keep one per session: it reuses its memory.
+class OffsetMap::LatchedMany {
+ public:
+  LatchedMany() = default;
+  LatchedMany(const LatchedMany&) = delete;
+  LatchedMany& operator=(const LatchedMany&) = delete;
+  ~LatchedMany() { release(); }
+
+  // Waits for all of them, in one global order. Inside a guard. Nothing is held before. Any number
+  // of hashes, in any order, equal ones too.
+  void acquire(OffsetMap& map, std::span<const std::uint64_t> hashes);
+  void release();
+
+  std::size_t size() const { return homes_.size(); }
+  // The home of hashes[i] of acquire(). Two hashes may share one. To change all or nothing, claim()
+  // for all new keys before the first replace().
+  Home& operator[](std::size_t i) { return homes_[i]; }
+
+ private:
+  struct Ordered {
+    std::uint64_t hash;
+    std::size_t index;
+  };
+  std::vector<Home> homes_;
+  std::vector<Ordered> order_;
+};
+
+// ---------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+// Calls visit(bucket, distance) for the buckets behind `home` that `controls` names, until it
+// returns true.
+template <class B, class Visit>
+bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit) {
+  for (unsigned left = controls >> kFirstDistanceEntry; left != 0; left &= left - 1) {
+    auto distance = static_cast<std::uint32_t>(std::countr_zero(left)) + 1;
+    const std::uint32_t end = distance == kLastDistance ? reach : distance;
+    for (; distance <= end; ++distance) {
+      if (visit(home + distance, distance)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
+template <class Match>
+inline Line OffsetMap::find(std::uint64_t hash, Match&& matches) const {
+  const std::uint64_t word = table_word(hash);
+  const Place at = place_in(word, hash);
+  const Probe seen = probe(*at.home, at.tag);
+  for (unsigned left = seen.candidates; left != 0; left &= left - 1) {
+    const Line line{
+        line_of(at.home->words[std::countr_zero(left)].load(std::memory_order_acquire))};
+    if (line && matches(line)) [[likely]]
+      return line;
+  }
+  if (seen.controls >> kFirstDistanceEntry == 0) [[likely]]
+    return kNoLine;
+  return find_behind(word, at, seen.controls, matches);
+}
+
+template <class Match>
+Line OffsetMap::find_behind(std::uint64_t word, Place at, unsigned controls,
+                            Match&& matches) const {
+  const Table& table = *Table::of(first_bucket(word));
+  Line found = kNoLine;
+  detail::visit_behind(
+      at.home, controls, table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
+      [&](Bucket* bucket, std::uint32_t) {
+        for (unsigned left = probe(*bucket, at.tag).candidates; left != 0; left &= left - 1) {
+          const Line line{
+              line_of(bucket->words[std::countr_zero(left)].load(std::memory_order_acquire))};
+          if (line && matches(line)) return found = line, true;
+        }
+        return false;
+      });
+  return found;
+}
+
+inline bool OffsetMap::patching(std::uint64_t hash) const {
+  return (place(hash).home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
+}
+
+inline void OffsetMap::prefetch(std::uint64_t hash) const {
+  __builtin_prefetch(place(hash).home, 0, 3);
+}
+
+inline void OffsetMap::prefetch_for_write(std::uint64_t hash) const {
+#if defined(__x86_64__)
+  // The compiler's builtin needs a flag for this; a CPU without it does nothing.
+  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(place(hash).home)));
+#else
+  __builtin_prefetch(place(hash).home, 1, 3);
+#endif
+}
+
+template <class Visit>
+bool OffsetMap::for_each(std::uint32_t partition, Visit&& visit) const {
+  const Table& current = table(partition);
+  for (std::uint32_t bucket = 0; bucket < current.geometry.total(); ++bucket) {
+    for (const auto& word : current.buckets()[bucket].words) {
+      const Line line{line_of(word.load(std::memory_order_acquire))};
+      if (line && !visit(line)) return false;
+    }
+  }
+  return true;
+}
+
+// A frozen table's latches stay taken for ever, so whoever gets a latch has it in the current
+// table, and whoever does not looks up the table again.
+inline OffsetMap::Latched OffsetMap::latch(std::uint64_t hash) {
+  for (SpinWait wait;; wait()) {
+    const std::uint64_t word = table_word(hash);
+    const Place at = place_in(word, hash);
+    auto& latch = at.home->words[kLatchEntry];
+    std::uint64_t seen = latch.load(std::memory_order_relaxed);
+    if ((seen & kControl) == 0 &&
+        latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+      return Latched(Home(&partition_of(hash), word, at));
+    }
+  }
+}
+
+template <class Match>
+inline Entry OffsetMap::Home::find(Match&& matches) const {
+  const auto in = [&](Bucket& bucket, unsigned candidates, std::uint32_t distance) -> Entry {
+    for (unsigned left = candidates; left != 0; left &= left - 1) {
+      auto& word = bucket.words[std::countr_zero(left)];
+      const Line line{line_of(word.load(std::memory_order_relaxed))};
+      if (line && matches(line)) [[likely]]
+        return {&word, distance};
+    }
+    return {};
+  };
+  const Probe seen = probe(*bucket_, tag_);
+  if (const Entry entry = in(*bucket_, seen.candidates, 0)) return entry;
+  Entry found;
+  if (seen.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
+    detail::visit_behind(bucket_, seen.controls, table().reach_of(number()),
+                         [&](Bucket* bucket, std::uint32_t distance) {
+                           found = in(*bucket, probe(*bucket, tag_).candidates, distance);
+                           return static_cast<bool>(found);
+                         });
+  }
+  return found;
+}
+
+inline void OffsetMap::Home::replace(Entry entry, Line line) {
+  HF_DCHECK(line && line.number < kLineLimit);
+  const std::uint64_t old = entry.word->load(std::memory_order_relaxed);
+  const std::uint64_t fresh = payload(tag_, line.number);
+  if (entry.distance == 0) [[likely]] {
+    entry.word->store((old & kControl) | fresh, std::memory_order_release);
+  } else {
+    // Another home's holder may change the control bit meanwhile; the payload is ours.
+    entry.word->fetch_xor(payload_of(old) ^ fresh, std::memory_order_release);
+  }
+  if (line_of(old) == 0) partition_->entries.fetch_add(1, std::memory_order_relaxed);
+}
+
+inline Entry OffsetMap::Home::claim() {
+  const std::uint64_t claimed = payload(tag_, 0);
+  for (unsigned i = 0; i < kEntriesPerBucket; ++i) {
+    auto& word = bucket_->words[i];
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    if (payload_of(seen) != 0) continue;
+    if (i < kFirstDistanceEntry) {  // Ours alone.
+      word.store(seen | claimed, std::memory_order_relaxed);
+      return {&word, 0};
+    }
+    if (word.compare_exchange_strong(seen, seen | claimed, std::memory_order_relaxed))
+      return {&word, 0};
+  }
+  return claim_behind();
+}
+
+}  // namespace holdfast::index
