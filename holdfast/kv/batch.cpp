@@ -37,7 +37,7 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
     HF_RETURN_IF_ERROR(check_sizes(operation.key_bytes, operation.value_bytes));
     const Bytes key = bytes_at(operation.key_at, operation.key_bytes);
     const Member member{{operation.erase ? RecordKind::kErase : RecordKind::kPut, hash64(key), key,
-                         bytes_at(operation.value_at, operation.value_bytes)}, {}, {}};
+                         bytes_at(operation.value_at, operation.value_bytes)}, {}};
     const std::string_view text(batch.bytes_.data() + operation.key_at, operation.key_bytes);
     const auto [found, fresh] = by_key.try_emplace(text, members.size());
     if (fresh) members.push_back(member);

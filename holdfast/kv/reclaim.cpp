@@ -85,6 +85,44 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
   return oldest;
 }
 
+Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second) {
+  HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
+  if (core_.snapshots_open_.load(std::memory_order_acquire) != 0) return freed;
+  const std::vector<std::uint64_t> victims = choose(victims_limit, least_gain);
+  if (victims.empty()) return freed;
+  for (const std::uint64_t head : victims) core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
+  core_.epochs_.synchronize();
+  std::uint64_t floor = 0;
+  if (std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) { return core_.table_.meta(head).tombstones != 0; })) {
+    HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
+    HF_RETURN_IF_ERROR(put_all_dead_bits());
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t moved = 0;
+  for (const std::uint64_t head : victims) {
+    BlockMeta& run = core_.table_.meta(head);
+    const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
+    moved += used - std::min(run.dead_bytes.load(std::memory_order_relaxed), used);
+    auto evacuated = evacuate(head, floor);
+    if (!evacuated) {
+      run.evacuated.store(true, std::memory_order_relaxed);  // Not tried again; it stays as it is.
+      return std::move(evacuated).error();
+    }
+    // A run that could not be emptied keeps its mark `relocating`: of what was copied the copy wins
+    // after a crash, so the original may not be patched any more.
+    if (*evacuated) {
+      run.evacuated.store(true, std::memory_order_relaxed);
+      core_.evacuated_.push_back(head);
+    }
+    if (bytes_per_second != 0) {
+      const std::chrono::duration<double> due(static_cast<double>(moved) / static_cast<double>(bytes_per_second));
+      std::this_thread::sleep_until(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
+    }
+  }
+  HF_ASSIGN_OR_RETURN(const std::uint64_t more, free_evacuated());
+  return freed + more;
+}
+
 Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
   StoreCore& core = core_;
   Session& own = *core.relocator_;

@@ -47,7 +47,7 @@ class RecordView {
     return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t), seed) ==
            header().checksum;
   }
-  bool fixed_checksum_holds(std::uint64_t generation, std::span<const std::uint32_t> patchable) const {
+  bool fixed_checksum_holds(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
     std::uint64_t stored;
     std::memcpy(&stored, at_ + sizeof(RecordHeader), sizeof stored);
     return fixed_checksum(header(), std::as_bytes(std::span(key())), value_data(), patchable, seed) == stored;
