@@ -89,16 +89,16 @@ class Region {
 
   // Page tiers: hands `bytes` to the kernel at `offset` (survives the process, not yet power loss).
   // Elsewhere: copy + persist. Errors: kIo, kNoSpace, kReadOnly.
-  Status write(std::uint64_t offset, std::span<const std::byte> bytes);
+  Status write(std::uint64_t offset, std::span<const std::byte> bytes, HOLDFAST_SITE);
   // Everything written before is durable against power loss when it returns (page tiers: fdatasync of
   // the files written to; line and byte tiers: nothing to do; none: nothing that could be done).
   // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried.
-  Status sync();
+  Status sync(HOLDFAST_SITE);
 
   // New bytes read as zero, also after a crash. Durable on return. Errors: kNoSpace (nothing changed), kIo.
-  Status grow(std::uint64_t new_size_bytes);
+  Status grow(std::uint64_t new_size_bytes, HOLDFAST_SITE);
   // Gives the space beyond back to the system. Durable on return.
-  Status shrink(std::uint64_t new_size_bytes);
+  Status shrink(std::uint64_t new_size_bytes, HOLDFAST_SITE);
   // Makes every page of the range present (write faults), so that no later first touch is slow.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);
 
