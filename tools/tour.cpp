@@ -74,12 +74,22 @@ class Tour {
   }
 
  private:
-  bool fail(const Error& error) const {
+  // What did not hold stays for a look; who interrupts wants nothing left.
+  bool fail(const Error& error) {
     (void)report_error(kCommand, store_, error);
+    return keep_files();
+  }
+  bool fail(std::string_view what) {
+    complain(kCommand, what);
+    return keep_files();
+  }
+  bool keep_files() {
+    scratch_.keep();
+    fmt::print(stderr, "  The files are kept: {}\n", scratch_.path());
     return false;
   }
-  bool fail(std::string_view what) const {
-    complain(kCommand, what, fmt::format("Files kept for a look: {}", scratch_.path()));
+  static bool stop() {
+    complain(kCommand, "interrupted; the files are removed");
     return false;
   }
   Result<Child> start_child(std::uint64_t passes) {
@@ -167,7 +177,7 @@ bool Tour::one_kill(std::uint64_t number) {
   status = child->wait();
   const double lived = seconds_since(started);
   progress.finish();
-  if (interrupted) return fail("interrupted");
+  if (interrupted) return stop();
   if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
     return fail(fmt::format("the child was to die of SIGKILL and ended with status {}", status));
   }
@@ -214,7 +224,7 @@ bool Tour::finish_import() {
   double writing_seconds = 0;
   const std::uint64_t total = passes_begun() * size();
   while (!child->ended(status)) {
-    if (interrupted) return fail("interrupted");
+    if (interrupted) return stop();
     if (!ready && (*board_)->ready.load() != 0) ready = true, started = Clock::now();
     if (writing_seconds == 0 && acknowledged() == total) writing_seconds = seconds_since(started);
     std::this_thread::sleep_for(std::chrono::microseconds{100});
@@ -279,7 +289,7 @@ bool Tour::compare_with_others() {
   if (!child) return fail(child.error());
   int status = 0;
   while (!child->ended(status)) {
-    if (interrupted) return fail("interrupted");
+    if (interrupted) return stop();
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {

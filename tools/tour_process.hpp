@@ -24,6 +24,7 @@ class ScratchDirectory {
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
   ~ScratchDirectory();
   const std::string& path() const { return path_; }
+  void keep() { keep_ = true; }
 
  private:
   ScratchDirectory(std::string path, bool keep) : path_(std::move(path)), keep_(keep) {}
