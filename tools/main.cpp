@@ -69,6 +69,11 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> extra = app->remaining();
   const auto subcommands = app->get_subcommands([](const CLI::App*) { return true; });
   std::string message = error.what();
+  if (dynamic_cast<const CLI::ConversionError*>(&error) !=
+      nullptr) {  // "Could not convert: --limit = many"
+    message = fmt::format("{}; a number is wanted",
+                          message.substr(std::string_view{"Could not convert: "}.size()));
+  }
   if (!extra.empty()) {
     message = fmt::format("'{}' is not understood here{}", extra.front(),
                           suggestion(*app, extra.front()));

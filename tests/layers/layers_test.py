@@ -3,7 +3,8 @@
     layers_test.py            checks the checkout it lies in
 
   1. A layer includes only itself and what lies below it (docs/architecture.md).
-  2. Flush, fence and non-temporal instructions are in memory/persist.hpp and memory/copy.cpp only.
+  2. Flush, fence and non-temporal instructions are in memory/<architecture>.hpp, which only persist.hpp uses
+     (and cpu.cpp, which probes them), and in the vector copies of memory/copy.cpp.
   3. Heavy headers (CLI11, nlohmann, fmt, spdlog, yaml-cpp, the other stores) are in no .hpp of the library.
   4. Every header has #pragma once, and opens with its contract.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
@@ -30,8 +31,11 @@ BELOW = {
 EXCEPTIONS = {('stream/kv_state.cpp', 'kv')}
 
 INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w+)|_mm\d+_stream_\w+|'
-                          r'"(clwb|clflush|clflushopt|sfence|movnt\w*)\b')
-INSTRUCTION_FILES = {'memory/persist.hpp', 'memory/copy.cpp'}
+                          r'\basm\b.*"(clwb|clflush|clflushopt|sfence|movnt\w*)\b')
+# One file per architecture, the header that uses it, the vector copies, and the probe of nt_evicts.
+INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
+INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
+INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
 HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb)')
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 
@@ -53,6 +57,8 @@ def violations(name, text):
             found.append(f'{name}:{number}: {layer} includes {include[1]}, which does not lie below it')
         if INSTRUCTIONS.search(line) and name not in INSTRUCTION_FILES:
             found.append(f'{name}:{number}: a flush, fence or streaming instruction; use memory/persist.hpp')
+        if INSTRUCTION_HEADER.search(line) and name not in INSTRUCTION_USERS:
+            found.append(f'{name}:{number}: the instructions of an architecture; use memory/persist.hpp')
         if HEAVY.search(line) and name.endswith('.hpp'):
             found.append(f'{name}:{number}: a heavy header in a header; include it in the .cpp')
     if name.endswith('.hpp'):
@@ -71,6 +77,7 @@ def self_test():
     assert violations('kv/x.hpp', clean.replace('base/', 'stream/'))
     assert violations('kv/x.hpp', clean + '_mm_sfence();\n')
     assert violations('kv/x.cpp', 'asm volatile("clwb (%0)");\n')
+    assert violations('kv/x.cpp', '#include <holdfast/memory/x86_64.hpp>\n')
     assert not violations('memory/persist.hpp', clean.replace('x.hpp', 'persist.hpp') + '_mm_sfence();\n')
     assert not violations('kv/x.cpp', '// _mm_sfence() is in persist.hpp\n')
     assert violations('kv/x.hpp', clean + '#include <fmt/format.h>\n')
