@@ -79,8 +79,10 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
                           suggestion(*app, extra.front()));
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !subcommands.empty()) {
     message = "a verb is missing; there are";
-    for (const CLI::App* verb : subcommands)
-      message += " " + verb->get_name();
+    for (const CLI::App* verb : subcommands) {
+      if (!verb->get_group().empty())
+        message += " " + verb->get_name();  // Without a group: internal.
+    }
     // `holdfast kv putt`: the one word that was given went to STORE.
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional() || option->count() == 0) continue;

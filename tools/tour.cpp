@@ -52,7 +52,7 @@ class Tour {
         scratch_(std::move(scratch)),
         board_(std::move(board)),
         workload_(std::move(workload)),
-        store_(scratch_.path() + "/store"),
+        store_(scratch_.path() + "/store" + (arguments.spec.empty() ? "" : "?" + arguments.spec)),
         input_(scratch_.path() + "/stanzas") {}
 
   // Each returns false after it has said what did not hold.
@@ -423,6 +423,8 @@ void add_tour_command(CLI::App& root, int& exit_code) {
       "tour", "Watch records survive: write, kill -9, reopen, compare; about a minute");
   tour->add_option("--dir", arguments->directory,
                    "Where the store goes (default: $TMPDIR, else here); removed afterwards");
+  tour->add_option("--spec", arguments->spec,
+                   "How to take the place, for example granularity=line or huge=2M");
   tour->add_option("--input", arguments->input,
                    "A file of Debian control stanzas instead of `apt-cache dumpavail`");
   tour->add_option("--seed", arguments->seed, "Chooses the moments of the kills");

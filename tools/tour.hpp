@@ -16,6 +16,7 @@ namespace holdfast::tools {
 
 struct TourArguments {
   std::string directory;              // Empty: $TMPDIR, else the current one.
+  std::string spec;                   // Appended to the store's path after '?', as in region.hpp.
   std::string input;                  // Empty: `apt-cache dumpavail`.
   std::optional<std::uint64_t> seed;  // Absent: from the system.
   std::uint64_t kills = 4;
