@@ -44,7 +44,10 @@ qemu_pid=''
 pass() { passes=$((passes + 1)) && echo "PASS $*"; }
 fail() { failures=$((failures + 1)) && echo "FAIL $*"; }
 stop_qemu() {
-  [ -n "$qemu_pid" ] && kill -KILL "$qemu_pid" 2>/dev/null && wait "$qemu_pid" 2>/dev/null
+  if [ -n "$qemu_pid" ]; then
+    kill -KILL "$qemu_pid" 2>/dev/null || true
+    wait "$qemu_pid" 2>/dev/null || true
+  fi
   qemu_pid=''
 }
 trap 'stop_qemu; exit 130' INT TERM

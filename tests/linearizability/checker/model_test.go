@@ -44,11 +44,13 @@ func erase(key int) operation { return write("erase", key, 0, 0) }
 func seen(key int, word, base, version uint64) member {
 	return member{Key: key, Present: true, Word: word, Base: base, Version: version}
 }
-func none(key int) member               { return member{Key: key} }
-func get(m member) operation            { return operation{Kind: "get", Members: []member{m}} }
-func getMany(m ...member) operation     { return operation{Kind: "get_many", Members: m} }
-func snapshot(m ...member) operation    { return operation{Kind: "snapshot", Members: m} }
-func batch(members ...member) operation { return operation{Kind: "batch", Members: members, Succeeded: true} }
+func none(key int) member            { return member{Key: key} }
+func get(m member) operation         { return operation{Kind: "get", Members: []member{m}} }
+func getMany(m ...member) operation  { return operation{Kind: "get_many", Members: m} }
+func snapshot(m ...member) operation { return operation{Kind: "snapshot", Members: m} }
+func batch(members ...member) operation {
+	return operation{Kind: "batch", Members: members, Succeeded: true}
+}
 
 func TestHistories(t *testing.T) {
 	ab := batch(member{Key: 0, ID: 10}, member{Key: 1, ID: 11})
