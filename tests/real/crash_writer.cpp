@@ -88,17 +88,21 @@ int run_write(const Arguments& arguments) {
 // ---- check
 // -----------------------------------------------------------------------------------------
 
-// What one thread's operations leave when they are done one after the other. Erase, update and put
-// of other threads' keys do not occur: there are no shared keys.
-void apply(const Operation& operation, unsigned thread, std::uint64_t number, Contents& contents) {
-  for (std::size_t i = 0; i < operation.members.size(); ++i) {
-    const Member& member = operation.members[i];
+// What one thread's operations leave when they are done one after the other. Operations of other
+// threads do not matter: there are no shared keys. `member` counts the effects of put_many, of
+// which a crash may keep a prefix; of all others it is 0 and they are done whole.
+void apply(const Operation& operation, unsigned thread, std::uint64_t number, std::size_t member,
+           Contents& contents) {
+  const bool single = operation.kind == Kind::kPutMany;
+  for (std::size_t i = single ? member : 0; i < (single ? member + 1 : operation.members.size());
+       ++i) {
+    const std::uint32_t key = operation.members[i].key;
     const Stamp stamp = make_stamp(0, thread, number, i);
-    if (member.erase) {
-      contents.erase(member.key);
+    if (operation.members[i].erase) {
+      contents.erase(key);
     } else if (operation.kind != Kind::kUpdateWord) {
-      contents[member.key] = {stamp, stamp};
-    } else if (const auto record = contents.find(member.key); record != contents.end()) {
+      contents[key] = {stamp, stamp};
+    } else if (const auto record = contents.find(key); record != contents.end()) {
       record->second.updater = stamp;
     }
   }
@@ -142,11 +146,18 @@ int check_thread(const kv::Store<>& store, const Workload& workload, unsigned th
   if (!read_contents(store, thread * workload.private_keys, workload.private_keys, found)) return 1;
   std::string difference;
   for (std::uint64_t number = 0; number <= acknowledged + kLookAhead; ++number) {
-    apply(workload.operation(thread, number), thread, number, expected);
-    if (number < acknowledged) continue;
-    if (expected == found) {
-      done = number;
-      return 0;
+    const Operation operation = workload.operation(thread, number);
+    const std::size_t steps = operation.kind == Kind::kPutMany ? operation.members.size() : 1;
+    for (std::size_t step = 0; step < steps; ++step) {
+      apply(operation, thread, number, step, expected);
+      // The last acknowledged one must be there whole, a later one may be in part if it is a
+      // put_many.
+      const bool may_end_here =
+          number > acknowledged || (number == acknowledged && step + 1 == steps);
+      if (may_end_here && expected == found) {
+        done = number;
+        return 0;
+      }
     }
     if (number == acknowledged) difference = first_difference(expected, found);
   }
