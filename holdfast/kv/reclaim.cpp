@@ -158,7 +158,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       const RecordView record = core.record_at(Line{offset / kCacheLineBytes});
       // A damaged record is not copied under a fresh checksum, and its run is not freed.
       const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) && record.sequence() == sequence &&
-                         (core.patchable_.empty() ? record.checksum_holds(seed) : record.fixed_checksum_holds(seed, core.patchable_));
+                         record.is_sound(seed, core.patchable_);
       if (!sound) return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " + std::to_string(head) + " is not valid");
       const auto key = std::as_bytes(std::span(record.key()));
       const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};

@@ -46,8 +46,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
 Status Recovery::run() {
   HF_RETURN_IF_ERROR(read_table());
   std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
+  // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is lost.
   const bool clean = mark_.checksum != 0 && mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
-  if (mark_.checksum != 0 && !clean) note(kCleanMarkAt, "clean mark: its checksum does not hold; the index is rebuilt");
   core_.recovery_.clean = clean && load_image();
   if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index(0));
   HF_RETURN_IF_ERROR(read_runs());
@@ -308,7 +308,7 @@ void Recovery::scan_open(std::uint64_t head) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
     if (!record.fits(room - offset) || record.header().ordinal != ordinal) return false;
     if (record.kind() == RecordKind::kBatch && record.header().value_bytes > room - offset - record.padded_bytes()) return false;
-    return record.checksum_holds(seed);
+    return record.is_whole(seed, core_.patchable_);
   };
   const auto accept = [&](std::uint64_t offset) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);

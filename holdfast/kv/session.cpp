@@ -21,9 +21,6 @@ struct ThreadSessions {
     std::uint64_t store_uid;
     Session* session;
   };
-  // The store used last is nearly always the one used next.
-  std::uint64_t last_uid = 0;
-  Session* last = nullptr;
   std::vector<Entry> entries;
 
   ~ThreadSessions() {
@@ -39,15 +36,21 @@ struct ThreadSessions {
 
 thread_local ThreadSessions thread_sessions;
 
+// The store used last is nearly always the one used next: one comparison, no guarded initialisation.
+struct LastSession {
+  std::uint64_t store_uid = 0;
+  Session* session = nullptr;
+};
+constinit thread_local LastSession last_session;
+
 }  // namespace
 
 Session& StoreCore::session() const {
+  if (last_session.store_uid == store_uid_) [[likely]] return *last_session.session;
   ThreadSessions& own = thread_sessions;
-  if (own.last_uid == store_uid_) [[likely]] return *own.last;
   for (const auto& entry : own.entries) {
     if (entry.store_uid == store_uid_) {
-      own.last_uid = store_uid_;
-      own.last = entry.session;
+      last_session = {store_uid_, entry.session};
       return *entry.session;
     }
   }
@@ -75,8 +78,7 @@ Session& StoreCore::session() const {
     return std::find(stores.uids.begin(), stores.uids.end(), entry.store_uid) == stores.uids.end();
   });
   own.entries.push_back({store_uid_, taken});
-  own.last_uid = store_uid_;
-  own.last = taken;
+  last_session = {store_uid_, taken};
   return *taken;
 }
 

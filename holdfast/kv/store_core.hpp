@@ -44,6 +44,23 @@ using index::Line;
 using index::kNoLine;
 using index::OffsetMap;
 
+// Copies from a record in which another thread may be updating words in place: each aligned word of it
+// is read whole. `from` is 8-byte aligned.
+inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::uint64_t count) {
+#ifdef HOLDFAST_TSAN
+  for (; count >= 8; count -= 8, to += 8, from += 8) {
+    const std::uint64_t word = Persist::load(reinterpret_cast<const std::uint64_t*>(from));
+    std::memcpy(to, &word, sizeof word);
+  }
+#else
+  for (; count >= 16; count -= 16, to += 16, from += 16) {
+    std::memcpy(to, from, 16);  // One load and one store, of whole words.
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // Else the loop becomes a call of memcpy, which may split words.
+  }
+#endif
+  std::memcpy(to, from, count);
+}
+
 struct LineHash {
   std::size_t operator()(Line line) const { return mix64(line.number); }
 };
@@ -103,16 +120,8 @@ class StoreCore {
 
   // Beside in-place updates words are copied whole; elsewhere a record never changes.
   void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
-    if (patchable_.empty()) {
-      std::memcpy(to, record.value_data(), count);
-      return;
-    }
-    auto* from = reinterpret_cast<const std::uint64_t*>(record.value_data());
-    for (; count >= sizeof *from; count -= sizeof *from, to += sizeof *from, ++from) {
-      const std::uint64_t word = Persist::load(from);
-      std::memcpy(to, &word, sizeof word);
-    }
-    std::memcpy(to, from, count);
+    if (patchable_.empty()) std::memcpy(to, record.value_data(), count);
+    else copy_words_beside_writer(to, record.value_data(), count);
   }
   void copy_value(const RecordView& record, std::string& to) const {
     to.resize(record.value_bytes());
@@ -139,7 +148,7 @@ class StoreCore {
       // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the region.
       if (header->key_bytes() != key.size()) return false;
       if (key.size() > 64 && line.number * kCacheLineBytes + geometry_.record_header_bytes + key.size() > medium_.size_bytes()) return false;
-      return std::memcmp(at + geometry_.record_header_bytes, key.data(), key.size()) == 0;
+      return equal_bytes(at + geometry_.record_header_bytes, key.data(), key.size());
     };
   }
   // How many bytes of the record's run lie from its beginning on.
@@ -354,16 +363,12 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
                       static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
   const std::uint64_t value_at = geometry_.value_at(record.key.size());
   std::vector<std::byte> front(value_at);
-  if (!patchable_.empty()) {
-    const std::uint64_t fixed = fixed_checksum(header, record.key, record.value.data(), patchable_, seed);
-    std::memcpy(front.data() + sizeof header, &fixed, sizeof fixed);
-  }
-  std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
   std::memcpy(front.data(), &header, sizeof header);
-  Hash64Stream sum;
-  sum.add(front.data() + sizeof header.checksum, front.size() - sizeof header.checksum);
-  sum.add(record.value.data(), record.value.size());
-  header.checksum = sum.digest() ^ seed;
+  std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
+  const Bytes value(record.value.data(), record.value.size());
+  const std::uint64_t sum = record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
+  if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
+  header.checksum = whole_checksum(sum, value, patchable_);
   std::memcpy(front.data(), &header, sizeof header);
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
