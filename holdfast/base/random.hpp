@@ -78,7 +78,7 @@ class Zipf {
   static constexpr double kYcsbTheta = 0.99;
 
   // n > 0; 0 < theta < 1.
-  explicit Zipf(std::uint64_t n, double theta = kYcsbTheta) : n_(n), theta_(theta) {
+  explicit Zipf(std::uint64_t n, double theta = kYcsbTheta) : n_(n) {
     HF_CHECK(n > 0 && theta > 0 && theta < 1);
     zeta_ = zeta(n, theta);
     alpha_ = 1 / (1 - theta);
@@ -118,7 +118,6 @@ class Zipf {
 
  private:
   std::uint64_t n_;
-  double theta_;
   double zeta_ = 0;
   double alpha_ = 0;
   double second_ = 0;
