@@ -29,7 +29,8 @@ class AnonymousBacking final : public MappedBacking {
     medium_.granularity = spec_.granularity.value_or(Granularity::kNone);
     medium_.granularity_source =
         spec_.granularity
-            ? "assumed (granularity=" + std::string(name(medium_.granularity)) + ")"
+            ? "assumed (granularity=" + std::string(name(medium_.granularity)) +
+                  "); found: none, anonymous memory"
             : "anonymous memory";
     if (medium_.granularity == Granularity::kPage) {
       return Error{Errc::kUnsupported, spec_.text + ": anonymous memory has no file to write pages "

@@ -89,8 +89,10 @@ void take_persistence_domain(const std::string& device_path, Medium& medium) {
 
 void take_override(const RegionSpec& spec, Medium& medium) {
   if (!spec.granularity) return;
+  const auto found = std::string(name(medium.granularity)) + ", " + medium.granularity_source;
   medium.granularity = *spec.granularity;
-  medium.granularity_source = "assumed (granularity=" + std::string(name(*spec.granularity)) + ")";
+  medium.granularity_source =
+      "assumed (granularity=" + std::string(name(*spec.granularity)) + "); found: " + found;
 }
 
 }  // namespace

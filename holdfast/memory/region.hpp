@@ -72,7 +72,8 @@ struct RegionReport {
   std::string kind;               // "dram", "node", "file", "directory", "devdax", "simulated".
   std::string file_system;        // "tmpfs", "ext4", …; empty where there is none.
   Granularity granularity = Granularity::kNone;
-  std::string granularity_source; // "sysfs persistence_domain=memory_controller", "assumed (granularity=line)", …
+  // "sysfs persistence_domain=memory_controller (…)", "assumed (granularity=line); found: none, …"
+  std::string granularity_source;
   std::string mapping;            // "MAP_SYNC", "MAP_SHARED, no MAP_SYNC: EOPNOTSUPP", "MAP_PRIVATE anonymous", …
   std::uint64_t page_bytes = 0;   // Page size of the mapping really obtained (4096, 2 MiB, 1 GiB).
   std::string page_reason;        // Why not larger.

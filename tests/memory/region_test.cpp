@@ -189,7 +189,7 @@ TEST(RegionReport, SaysWhatWasFoundAndWhatWasAssumed) {
   EXPECT_EQ(assumed.spec, spec);
   EXPECT_EQ(assumed.kind, "file");
   EXPECT_EQ(assumed.granularity, Granularity::kLine);
-  EXPECT_EQ(assumed.granularity_source, "assumed (granularity=line)");
+  EXPECT_EQ(assumed.granularity_source, "assumed (granularity=line); found: none, tmpfs lives in DRAM");
   EXPECT_NE(assumed.write_back, WriteBackInstruction::kNone);
   EXPECT_TRUE(assumed.nt_evicts);
   EXPECT_EQ(assumed.nt_evicts_source, "assumed (nt_evicts=on)");
