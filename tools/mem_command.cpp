@@ -31,7 +31,8 @@ struct Request {
 
 // ---- A region's report, without changing what the spec names.
 
-constexpr std::uint64_t kProbeBytes = 4 * MiB;  // Two huge pages: enough to see whether they are given.
+// Two huge pages: enough to see whether they are given.
+constexpr std::uint64_t kProbeBytes = 4 * MiB;
 
 RegionOptions probe_options(const RegionSpec& spec) {
   RegionOptions options;
@@ -54,13 +55,14 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   options.access = RegionAccess::kOpenReadOnly;
   options.tolerate_damage = true;
   auto existing = Region::open(spec.text, options);
-  struct stat status {};
+  struct stat status{};
   const bool directory = ::stat(spec.path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   if (existing) return report_of(*existing);
   if (existing.code() != Errc::kNotFound) return std::move(existing).error();
   if (!directory) {
-    return Error{Errc::kNotFound, spec.path + " does not exist; give a region, or a directory to try "
-                                              "one in"};
+    return Error{Errc::kNotFound, spec.path +
+                                      " does not exist; give a region, or a directory to try "
+                                      "one in"};
   }
   auto place = spec.path + "/holdfast-mem-" + std::to_string(::getpid());
   const auto mark = spec.text.rfind('?');
@@ -210,16 +212,21 @@ void print(const RegionReport& report) {
   line("pages", fmt::format("{}: {}", format_bytes(report.page_bytes), report.page_reason));
   if (report.write_back != WriteBackInstruction::kNone) {
     line("write back", name(report.write_back));
-    line("nt_evicts", fmt::format("{}: {}", report.nt_evicts ? "yes" : "no", report.nt_evicts_source));
+    line("nt_evicts",
+         fmt::format("{}: {}", report.nt_evicts ? "yes" : "no", report.nt_evicts_source));
   }
-  line("nodes", report.nodes.empty() ? "not known" : fmt::format("{}", fmt::join(report.nodes, ", ")));
-  for (const auto& damage : report.damage) line("damage", damage);
+  line("nodes",
+       report.nodes.empty() ? "not known" : fmt::format("{}", fmt::join(report.nodes, ", ")));
+  for (const auto& damage : report.damage)
+    line("damage", damage);
 }
 
 void print(const Cpu& cpu) {
   fmt::print("CPU\n");
   line("model", fmt::format("{} ({})", cpu.model, cpu.vendor));
-  const auto has = [](bool is, const char* what) { return is ? std::string(what) + " " : std::string(); };
+  const auto has = [](bool is, const char* what) {
+    return is ? std::string(what) + " " : std::string();
+  };
   line("write back", fmt::format("{} (of {}{}{})", name(cpu.write_back), has(cpu.clwb, "clwb"),
                                  has(cpu.clflushopt, "clflushopt"), cpu.clflush ? "clflush" : ""));
   line("nt_evicts", fmt::format("{}: {}", nt_evicts().value ? "yes" : "no", nt_evicts().source));
@@ -242,8 +249,8 @@ void print(const Topology& topology) {
     if (node.tier >= 0) text += ", " + topology.tiers[node.tier].name;
     if (node.read_latency_ns != 0) {
       text += fmt::format("; firmware says {} / {} ns and {} / {} MB/s to read / write",
-                          node.read_latency_ns, node.write_latency_ns,
-                          node.read_bandwidth_mb_per_s, node.write_bandwidth_mb_per_s);
+                          node.read_latency_ns, node.write_latency_ns, node.read_bandwidth_mb_per_s,
+                          node.write_bandwidth_mb_per_s);
     }
     line(fmt::format("node:{}", node.id), text);
   }
@@ -264,21 +271,23 @@ void print(const Topology& topology) {
     line("/dev/" + device.name,
          fmt::format("devdax, {}, aligned to {}, node {}, driver {}, persistence domain {}",
                      format_bytes(device.bytes), format_bytes(device.align_bytes), device.node,
-                     or_none(device.driver, "none"), or_none(device.persistence_domain, "not told")));
+                     or_none(device.driver, "none"),
+                     or_none(device.persistence_domain, "not told")));
   }
   for (const auto& device : topology.pmem) {
     line("/dev/" + device.name,
-         fmt::format("{}, {}, node {}, persistence domain {}, {}", format_bytes(device.bytes),
-                     device.dax ? "offers DAX" : "no DAX", device.node,
-                     or_none(device.persistence_domain, "not told"),
-                     device.mount_point.empty()
-                         ? "not mounted"
-                         : fmt::format("mounted on {} ({})", device.mount_point, device.mount_options)));
+         fmt::format(
+             "{}, {}, node {}, persistence domain {}, {}", format_bytes(device.bytes),
+             device.dax ? "offers DAX" : "no DAX", device.node,
+             or_none(device.persistence_domain, "not told"),
+             device.mount_point.empty()
+                 ? "not mounted"
+                 : fmt::format("mounted on {} ({})", device.mount_point, device.mount_options)));
   }
   for (const auto& device : topology.cxl) {
-    line("CXL " + device.name, fmt::format("{} persistent, {} volatile, node {}",
-                                           format_bytes(device.pmem_bytes),
-                                           format_bytes(device.ram_bytes), device.node));
+    line("CXL " + device.name,
+         fmt::format("{} persistent, {} volatile, node {}", format_bytes(device.pmem_bytes),
+                     format_bytes(device.ram_bytes), device.node));
   }
   if (topology.dax.empty() && topology.pmem.empty() && topology.cxl.empty()) line("none", "");
 }
@@ -327,7 +336,8 @@ int run(const Request& request) {
 }  // namespace
 
 void add_mem_command(CLI::App& root, int& exit_code) {
-  auto* mem = root.add_subcommand("mem", "What memory this machine has, and what a region on it would be");
+  auto* mem =
+      root.add_subcommand("mem", "What memory this machine has, and what a region on it would be");
   auto request = std::make_shared<Request>();
   mem->add_option("SPEC", request->specs,
                   "dram, node:N, a file, a directory or /dev/daxX.Y, with ?huge=2M|1G|off, "

@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using memory_detail::read_text;
 
-// Names in a directory that start with `prefix` and a digit ("node0", not "node_x"), by their number;
-// nothing if there is no such directory.
+// Names in a directory that start with `prefix` and a digit ("node0", not "node_x"), by their
+// number; nothing if there is no such directory.
 std::vector<std::string> numbered(const std::string& directory, const std::string& prefix) {
   std::vector<std::string> names;
   std::error_code error;
@@ -58,7 +58,8 @@ std::vector<int> parse_list(const std::string& text) {
     const auto first = std::strtol(part.c_str(), &rest, 10);
     if (rest == part.c_str()) continue;
     const auto last = *rest == '-' ? std::strtol(rest + 1, nullptr, 10) : first;
-    for (auto value = first; value <= last; ++value) values.push_back(static_cast<int>(value));
+    for (auto value = first; value <= last; ++value)
+      values.push_back(static_cast<int>(value));
   }
   return values;
 }
@@ -120,7 +121,8 @@ std::vector<NumaNode> read_nodes(const std::string& root) {
     node.memory_bytes = meminfo(info, "MemTotal");
     node.free_bytes = meminfo(info, "MemFree");
     std::istringstream distances(read_text(path + "distance"));
-    for (int distance = 0; distances >> distance;) node.distances.push_back(distance);
+    for (int distance = 0; distances >> distance;)
+      node.distances.push_back(distance);
     const auto access = path + "access0/initiators/";
     node.read_bandwidth_mb_per_s = number_in(access + "read_bandwidth");
     node.write_bandwidth_mb_per_s = number_in(access + "write_bandwidth");
@@ -155,7 +157,8 @@ void read_tiers(const std::string& directory, Topology& topology) {
 std::vector<HugePagePool> read_pools(const std::string& directory) {
   std::vector<HugePagePool> pools;
   for (const auto& name : numbered(directory, "hugepages-")) {
-    const auto kib = std::strtoull(name.c_str() + std::string_view("hugepages-").size(), nullptr, 10);
+    const auto kib =
+        std::strtoull(name.c_str() + std::string_view("hugepages-").size(), nullptr, 10);
     pools.push_back({kib * KiB, number_in(directory + "/" + name + "/nr_hugepages"),
                      number_in(directory + "/" + name + "/free_hugepages")});
   }
@@ -178,7 +181,8 @@ std::vector<DaxDevice> read_dax(const std::string& directory) {
     device.bytes = number_in(path + "/size");
     device.align_bytes = number_in(path + "/align");
     device.node = node_in(path + "/target_node");
-    device.persistence_domain = memory_detail::attribute_above(resolved(path), "persistence_domain").value;
+    device.persistence_domain =
+        memory_detail::attribute_above(resolved(path), "persistence_domain").value;
     devices.push_back(std::move(device));
   }
   return devices;
@@ -195,7 +199,8 @@ std::vector<PmemDevice> read_pmem(const std::string& root) {
     device.dax = number_in(path + "/queue/dax") != 0;
     const auto node = memory_detail::attribute_above(resolved(path), "numa_node").value;
     device.node = node.empty() ? -1 : static_cast<int>(std::strtol(node.c_str(), nullptr, 10));
-    device.persistence_domain = memory_detail::attribute_above(resolved(path), "persistence_domain").value;
+    device.persistence_domain =
+        memory_detail::attribute_above(resolved(path), "persistence_domain").value;
     std::istringstream mounts(read_text(root + "/proc/self/mounts"));
     for (std::string line; std::getline(mounts, line);) {
       std::istringstream words(line);
@@ -225,7 +230,8 @@ std::vector<CxlDevice> read_cxl(const std::string& directory) {
 Topology read_topology(const std::string& root) {
   const auto sys = root + "/sys";
   Topology topology;
-  topology.cpus = static_cast<unsigned>(parse_list(read_text(sys + "/devices/system/cpu/online")).size());
+  topology.cpus =
+      static_cast<unsigned>(parse_list(read_text(sys + "/devices/system/cpu/online")).size());
   topology.caches = read_caches(sys + "/devices/system/cpu");
   topology.nodes = read_nodes(root);
   read_tiers(sys + "/devices/virtual/memory_tiering", topology);

@@ -1,8 +1,9 @@
-// topology.hpp: what memory this machine has: nodes, tiers, caches, persistent and CXL devices, huge
-// pages. For people and for results; nothing durable depends on it.
+// topology.hpp: what memory this machine has: nodes, tiers, caches, persistent and CXL devices,
+// huge pages. For people and for results; nothing durable depends on it.
 //
-// Read from sysfs, which is where libnuma and hwloc have it from: with another root it describes another
-// machine, and so tests can have CXL. What a kernel does not tell stays at its default. Cold: some ms.
+// Read from sysfs, which is where libnuma and hwloc have it from: with another root it describes
+// another machine, and so tests can have CXL. What a kernel does not tell stays at its default.
+// Cold: some ms.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 namespace holdfast {
 
 struct CacheLevel {
-  int level = 0;              // 1, 2, 3.
-  std::string type;           // "Data", "Instruction", "Unified".
-  std::uint64_t bytes = 0;    // Of one.
+  int level = 0;            // 1, 2, 3.
+  std::string type;         // "Data", "Instruction", "Unified".
+  std::uint64_t bytes = 0;  // Of one.
   unsigned line_bytes = 0;
-  unsigned count = 0;         // How many the machine has.
-  std::string shared_cpus;    // The CPUs that share the first of them: "0-1".
+  unsigned count = 0;       // How many the machine has.
+  std::string shared_cpus;  // The CPUs that share the first of them: "0-1".
 };
 
 struct HugePagePool {
@@ -28,11 +29,11 @@ struct HugePagePool {
 
 struct NumaNode {
   int id = 0;
-  std::string cpus;                   // "0-15"; empty: memory only, as CXL memory used as RAM is.
+  std::string cpus;  // "0-15"; empty: memory only, as CXL memory used as RAM is.
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
-  std::vector<int> distances;         // To each node, in the order of Topology::nodes; 10 is local.
-  int tier = -1;                      // Index into Topology::tiers, -1: unknown.
+  std::vector<int> distances;  // To each node, in the order of Topology::nodes; 10 is local.
+  int tier = -1;               // Index into Topology::tiers, -1: unknown.
   // From the firmware's table (HMAT), as seen by the nearest CPUs; 0: not told.
   std::uint64_t read_bandwidth_mb_per_s = 0;
   std::uint64_t write_bandwidth_mb_per_s = 0;
@@ -42,14 +43,14 @@ struct NumaNode {
 
 // As the kernel ranks them; a lower number is the faster one.
 struct MemoryTier {
-  std::string name;          // "memory_tier4".
+  std::string name;  // "memory_tier4".
   std::vector<int> nodes;
 };
 
 // A devdax. /dev/<name> is a region spec while its driver is device_dax.
 struct DaxDevice {
-  std::string name;          // "dax0.0".
-  std::string driver;        // "device_dax"; "kmem": used as RAM of `node`; empty: none.
+  std::string name;    // "dax0.0".
+  std::string driver;  // "device_dax"; "kmem": used as RAM of `node`; empty: none.
   std::uint64_t bytes = 0;
   std::uint64_t align_bytes = 0;
   int node = -1;
@@ -58,17 +59,17 @@ struct DaxDevice {
 
 // A block device over persistent memory, for a file system with -o dax.
 struct PmemDevice {
-  std::string name;          // "pmem0".
+  std::string name;  // "pmem0".
   std::uint64_t bytes = 0;
-  bool dax = false;          // The device offers DAX.
+  bool dax = false;  // The device offers DAX.
   int node = -1;
   std::string persistence_domain;
-  std::string mount_point;   // Empty: not mounted.
+  std::string mount_point;  // Empty: not mounted.
   std::string mount_options;
 };
 
 struct CxlDevice {
-  std::string name;          // "mem0".
+  std::string name;  // "mem0".
   std::uint64_t pmem_bytes = 0;
   std::uint64_t ram_bytes = 0;
   int node = -1;

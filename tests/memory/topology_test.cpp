@@ -39,7 +39,8 @@ TEST(Topology, ReadsNodesTiersAndWhatTheFirmwareTells) {
   const std::string nodes = "/sys/devices/system/node/";
   machine.file("/sys/devices/system/cpu/online", "0-2,8");
   machine.file(nodes + "node0/cpulist", "0-2,8");
-  machine.file(nodes + "node0/meminfo", "Node 0 MemTotal:       1024 kB\nNode 0 MemFree:    512 kB");
+  machine.file(nodes + "node0/meminfo",
+               "Node 0 MemTotal:       1024 kB\nNode 0 MemFree:    512 kB");
   machine.file(nodes + "node0/distance", "10 30");
   machine.file(nodes + "node10/cpulist", "");
   machine.file(nodes + "node10/meminfo", "Node 10 MemTotal:       2048 kB");
@@ -146,16 +147,19 @@ TEST(Topology, ThisMachineMakesSense) {
   EXPECT_GE(topology.cpus, 1u);
   ASSERT_GE(topology.nodes.size(), 1u);
   std::uint64_t memory_bytes = 0;
-  for (const auto& node : topology.nodes) memory_bytes += node.memory_bytes;
+  for (const auto& node : topology.nodes)
+    memory_bytes += node.memory_bytes;
   EXPECT_GT(memory_bytes, 64 * MiB);
-  for (const auto& cache : topology.caches) EXPECT_GT(cache.bytes, 0u);
+  for (const auto& cache : topology.caches)
+    EXPECT_GT(cache.bytes, 0u);
 }
 
 TEST(AttributeAbove, IsFoundAnyNumberOfDirectoriesUp) {
   Machine machine;
   machine.file("/a/persistence_domain", "memory_controller");
   machine.file("/a/b/c/d", "x");
-  const auto found = memory_detail::attribute_above(machine.root() + "/a/b/c", "persistence_domain");
+  const auto found =
+      memory_detail::attribute_above(machine.root() + "/a/b/c", "persistence_domain");
   EXPECT_EQ(found.value, "memory_controller");
   EXPECT_EQ(found.path, machine.root() + "/a/persistence_domain");
   EXPECT_EQ(memory_detail::attribute_above(machine.root() + "/a", "nothing").value, "");
