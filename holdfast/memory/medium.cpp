@@ -56,15 +56,16 @@ std::string file_system_name(const struct statfs& info, dev_t device) {
 // errno of an attempt to map with MAP_SYNC, or 0. Mapping past the end of a file is allowed as long
 // as nobody touches it, so an empty file can be asked too.
 int try_map_sync(int fd) {
-  void* mapped = ::mmap(nullptr, physical_page_bytes(), PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC,
-                        fd, 0);
+  void* mapped =
+      ::mmap(nullptr, physical_page_bytes(), PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (mapped == MAP_FAILED) return errno;
   ::munmap(mapped, physical_page_bytes());
   return 0;
 }
 
 std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
+                                                        &std::free);
   return resolved ? resolved.get() : std::string{};
 }
 
@@ -84,13 +85,16 @@ void take_persistence_domain(const std::string& device_path, Medium& medium) {
   medium.granularity_source =
       found.path.empty() ? "DAX without a persistence_domain in sysfs: lines must be written back"
                          : "sysfs persistence_domain=" + found.value + " (" + found.path + ")";
-  if (device_path.find("/cxl") != std::string::npos) medium.granularity_source.append(", CXL memory");
+  if (device_path.find("/cxl") != std::string::npos)
+    medium.granularity_source.append(", CXL memory");
 }
 
 void take_override(const RegionSpec& spec, Medium& medium) {
   if (!spec.granularity) return;
+  const auto found = std::string(name(medium.granularity)) + ", " + medium.granularity_source;
   medium.granularity = *spec.granularity;
-  medium.granularity_source = "assumed (granularity=" + std::string(name(*spec.granularity)) + ")";
+  medium.granularity_source =
+      "assumed (granularity=" + std::string(name(*spec.granularity)) + "); found: " + found;
 }
 
 }  // namespace
@@ -99,15 +103,15 @@ FoundAttribute attribute_above(std::string directory, const std::string& name) {
   while (!directory.empty()) {
     auto path = directory + "/" + name;
     if (auto value = read_text(path); !value.empty()) return {std::move(path), std::move(value)};
-    directory.resize(directory.find_last_of('/') == std::string::npos ? 0
-                                                                      : directory.find_last_of('/'));
+    directory.resize(
+        directory.find_last_of('/') == std::string::npos ? 0 : directory.find_last_of('/'));
   }
   return {};
 }
 
 Result<Medium> examine_file(int fd, const RegionSpec& spec) {
-  struct statfs info {};
-  struct stat status {};
+  struct statfs info{};
+  struct stat status{};
   if (::fstatfs(fd, &info) != 0 || ::fstat(fd, &status) != 0) {
     return system_error("statfs", spec.path, errno);
   }
@@ -135,12 +139,13 @@ Result<Medium> examine_file(int fd, const RegionSpec& spec) {
 }
 
 Result<Medium> examine_device(int fd, const RegionSpec& spec) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0) return system_error("stat", spec.path, errno);
   const auto device = sysfs_device("char", status.st_rdev);
   if (real_path(device + "/subsystem").find("/dax") == std::string::npos) {
-    return Error{Errc::kUnsupported, spec.path + " is a character device but not a devdax; give a "
-                                                 "file, a directory or /dev/daxX.Y"};
+    return Error{Errc::kUnsupported, spec.path +
+                                         " is a character device but not a devdax; give a "
+                                         "file, a directory or /dev/daxX.Y"};
   }
   Medium medium;
   medium.map_sync = try_map_sync(fd) == 0;
@@ -166,7 +171,8 @@ Persist persist_for(Granularity granularity, const RegionSpec& spec) {
 }
 
 std::string nt_evicts_source_for(const RegionSpec& spec) {
-  if (spec.nt_evicts) return std::string("assumed (nt_evicts=") + (*spec.nt_evicts ? "on)" : "off)");
+  if (spec.nt_evicts)
+    return std::string("assumed (nt_evicts=") + (*spec.nt_evicts ? "on)" : "off)");
   return nt_evicts().source;
 }
 

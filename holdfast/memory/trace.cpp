@@ -1,5 +1,5 @@
-// The registry of the trace sink. Only the traced build has one: without HOLDFAST_TRACED this file is
-// empty, and nothing in the library can be observed or dropped.
+// The registry of the trace sink. Only the traced build has one: without HOLDFAST_TRACED this file
+// is empty, and nothing in the library can be observed or dropped.
 #ifdef HOLDFAST_TRACED
 
 #include <holdfast/memory/trace.hpp>
