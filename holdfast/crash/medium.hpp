@@ -149,7 +149,7 @@ class Medium final : public TraceSink {
   // What its Region does.
   Status write(std::uint64_t offset, std::span<const std::byte> bytes);
   Status sync();
-  Status resize(std::uint64_t new_size_bytes);
+  Status resize(std::uint64_t new_size_bytes);  // Region has checked the size.
   const MediumOptions& options() const { return options_; }
 
  private:
@@ -191,10 +191,18 @@ class Medium final : public TraceSink {
   std::vector<bool> is_touched_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> hints_;  // [begin, end).
 
+  // byte: stores of a thread since its last fence. They may be in its store buffer.
+  struct Unfenced {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t sequence;
+    std::source_location site;
+  };
   struct Thread {
     std::uint64_t id = 0;
     StepCounts counts;
     std::vector<std::uint32_t> marked_lines;
+    std::vector<Unfenced> unfenced;
   };
   std::vector<Thread> threads_;
   std::uint64_t sequence_ = 0;

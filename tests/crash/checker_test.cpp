@@ -75,7 +75,7 @@ TEST(CrashChecker, ACopyFencedBeforeItsSelectorIsSoundWithTwoBarriers) {
     EXPECT_TRUE(report.ok()) << report;
     EXPECT_TRUE(report.exhaustive());
     EXPECT_GT(report.images_in_all(), 10u);
-    EXPECT_EQ(report.operation(2).barriers(), model == kByte ? 0u : 2u);
+    EXPECT_EQ(report.operation(2).barriers(), 2u);
     EXPECT_EQ(report.operation(2).redundant_fences, 0u);
     EXPECT_EQ(report.operation(2).redundant_write_backs, 0u);
   }

@@ -261,8 +261,8 @@ TEST(CrashModel, AnImageIsRestoredBetweenStatesAndAfterBeingWrittenTo) {
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 4096), 77);
     region.persist().persist(region.data() + 4096, 8);
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 8192), 78);  // Pending.
-    region.shrink(0).value();
-    region.grow(64 * KiB).value();
+    region.shrink(64 * KiB).value();
+    region.grow(192 * KiB).value();
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 12288),
                            79);  // Pending.
     set_trace_sink(before);
