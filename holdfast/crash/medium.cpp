@@ -66,8 +66,10 @@ class SimulatedBacking final : public memory_detail::Backing {
     switch (medium_.model().granularity) {
       case Granularity::kLine:
         return Persist{WriteBackInstruction::kClwb, medium_.model().nt_evicts};
-      case Granularity::kByte: return Persist::byte();
-      default: return Persist::none();
+      case Granularity::kByte:
+        return Persist::byte();
+      default:
+        return Persist::none();
     }
   }
   bool read_only() const override { return false; }
@@ -709,7 +711,8 @@ std::optional<Medium::PendingByte> Medium::first_pending(std::uint32_t thread,
   };
   if (thread < threads_.size()) {
     for (const Unfenced& store : threads_[thread].unfenced) {
-      for (std::uint64_t at = store.begin; at < store.end && store.sequence > after_sequence; ++at) {
+      for (std::uint64_t at = store.begin; at < store.end && store.sequence > after_sequence;
+           ++at) {
         if (!is_hint(at)) return PendingByte{at, store.site};
       }
     }

@@ -99,6 +99,12 @@ TEST(CrashChecker, TheSameMissingFenceIsNoneOnByteMedia) {
   EXPECT_TRUE(report.ok()) << report;
 }
 
+TEST(CrashChecker, OnByteMediaAStoreThatIsNotFencedAtTheAcknowledgementIsFound) {
+  const Report report = check(cell(true, false), {.model = kByte});
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_NE(report.failures[0].find("is not durable"), std::string::npos) << report;
+}
+
 TEST(CrashChecker, AnAcknowledgedSelectorThatIsStillPendingIsFoundWithoutACrash) {
   const Report report = check(cell(true, false), {.model = kLine});
   ASSERT_EQ(report.failures.size(), 1u);
