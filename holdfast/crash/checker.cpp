@@ -721,6 +721,8 @@ void Workload::hint(std::uint64_t offset, std::uint64_t bytes) {
   medium_->declare_hint(offset, bytes);
 }
 
+Region Workload::open_again() { return medium_->open(); }
+
 void Workload::threads(std::vector<std::function<void()>> bodies) {
   HF_CHECK(depth_ ==
            0);  // Schedules belong to workloads; an operation after a recovery has one thread.

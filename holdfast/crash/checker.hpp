@@ -142,6 +142,10 @@ class Workload {
   };
   [[nodiscard]] Quiet quiet() { return Quiet(*this); }
 
+  // Another Region over the same medium, for a workload that closes and opens again. (The one that
+  // a callback gets may be moved from.)
+  Region open_again();
+
   // Runs the bodies as threads, one at a time, in the order of the current schedule.
   void threads(std::vector<std::function<void()>> bodies);
 

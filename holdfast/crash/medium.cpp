@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include <holdfast/crash/mutation.hpp>
 #include <holdfast/crash/schedule.hpp>
@@ -66,10 +68,8 @@ class SimulatedBacking final : public memory_detail::Backing {
     switch (medium_.model().granularity) {
       case Granularity::kLine:
         return Persist{WriteBackInstruction::kClwb, medium_.model().nt_evicts};
-      case Granularity::kByte:
-        return Persist::byte();
-      default:
-        return Persist::none();
+      case Granularity::kByte: return Persist::byte();
+      default: return Persist::none();
     }
   }
   bool read_only() const override { return false; }
@@ -114,6 +114,11 @@ std::string to_string(const std::source_location& site) {
   if (file.starts_with(HOLDFAST_SOURCE_DIR)) {
     file.remove_prefix(std::string_view(HOLDFAST_SOURCE_DIR).size());
   }
+  while (
+      file.starts_with("../")) {  // The compiler was given paths relative to its build directory.
+    file.remove_prefix(3);
+  }
+  if (file.starts_with("./")) file.remove_prefix(2);
   return std::string(file) + ":" + std::to_string(site.line());
 }
 
@@ -124,36 +129,24 @@ std::span<const Model> all_models() {
 
 std::string name(const Model& model) {
   switch (model.granularity) {
-    case Granularity::kLine:
-      return model.nt_evicts ? "line_streaming" : "line";
-    case Granularity::kByte:
-      return "byte";
-    case Granularity::kPage:
-      return "page";
-    case Granularity::kNone:
-      break;
+    case Granularity::kLine: return model.nt_evicts ? "line_streaming" : "line";
+    case Granularity::kByte: return "byte";
+    case Granularity::kPage: return "page";
+    case Granularity::kNone: break;
   }
   return "none";
 }
 
 std::string name(PointKind kind) {
   switch (kind) {
-    case PointKind::kFence:
-      return "before the fence";
-    case PointKind::kSync:
-      return "before the sync";
-    case PointKind::kBeforeResize:
-      return "before grow or shrink";
-    case PointKind::kAfterResize:
-      return "after grow or shrink";
-    case PointKind::kStore:
-      return "after a store";
-    case PointKind::kAcknowledge:
-      return "after the acknowledgement";
-    case PointKind::kRecovered:
-      return "after the recovery";
-    case PointKind::kEnd:
-      return "after the workload";
+    case PointKind::kFence: return "before the fence";
+    case PointKind::kSync: return "before the sync";
+    case PointKind::kBeforeResize: return "before grow or shrink";
+    case PointKind::kAfterResize: return "after grow or shrink";
+    case PointKind::kStore: return "after a store";
+    case PointKind::kAcknowledge: return "after the acknowledgement";
+    case PointKind::kRecovered: return "after the recovery";
+    case PointKind::kEnd: return "after the workload";
   }
   return "unknown";
 }
@@ -549,7 +542,7 @@ void Medium::on_fence(const std::source_location& site) {
 
 void Medium::fence(const std::source_location& site) {
   const auto guard = lock();
-  check_bypass(site);
+  check_bypass_in_passing(site);
   point(PointKind::kFence, site);
   const std::uint32_t slot = thread_slot();
   Thread& thread = threads_[slot];
@@ -615,7 +608,7 @@ Status Medium::write(std::uint64_t offset, std::span<const std::byte> bytes) {
     const auto guard = lock();
     last_medium = this;
     const std::uint32_t thread = thread_slot();
-    check_bypass(region_call_site);
+    check_bypass_in_passing(region_call_site);
     std::memcpy(arena_ + offset, bytes.data(), bytes.size());
     std::memcpy(recorded_ + offset, bytes.data(), bytes.size());
     const std::uint64_t end = offset + bytes.size();
@@ -643,7 +636,7 @@ Status Medium::sync() {
     const auto guard = lock();
     last_medium = this;
     if (!page_mode()) return ok_status();  // Nothing to do on line and byte tiers.
-    check_bypass(region_call_site);
+    check_bypass_in_passing(region_call_site);
     point(PointKind::kSync, region_call_site);
     StepCounts& counts = threads_[thread_slot()].counts;
     ++counts.syncs;
@@ -666,7 +659,7 @@ Status Medium::resize(std::uint64_t new_size_bytes) {
   {
     const auto guard = lock();
     last_medium = this;
-    check_bypass(region_call_site);
+    check_bypass_in_passing(region_call_site);
     point(PointKind::kBeforeResize, region_call_site);
     set_size(new_size_bytes);
     point(PointKind::kAfterResize, region_call_site);
@@ -684,9 +677,23 @@ std::optional<std::uint64_t> Medium::find_bypass() const {
   return static_cast<std::uint64_t>(at - arena_);
 }
 
+// In the middle of a run, under the lock. Threads that run freely may be between a store and its
+// report.
+void Medium::check_bypass_in_passing(const std::source_location& site) {
+  if (parent_ != nullptr)
+    return;  // Recoveries may have threads; they are looked at when they return.
+  if (!scheduler_in_charge()) {
+    if (threads_.size() > 1 || !find_bypass()) return;
+    // Perhaps the first store of a second thread: it gets time to report it.
+    mutex_.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    mutex_.lock();
+    if (threads_.size() > 1) return;
+  }
+  check_bypass(site);
+}
+
 void Medium::check_bypass(const std::source_location& site) {
-  // Threads that run freely may be between a store and its report: nothing to be said then.
-  if (threads_.size() > 1 && (parent_ != nullptr || !scheduler_in_charge())) return;
   const auto offset = find_bypass();
   if (!offset) return;
   error("the byte at offset " + std::to_string(*offset) +

@@ -148,12 +148,9 @@ std::vector<CellState> StateSpace::telling_states(std::uint32_t cell) const {
 CellState StateSpace::random_state(std::uint32_t cell) {
   const CellState newest = medium_.newest(cell);
   switch (random() % 4) {
-    case 0:
-      return {};
-    case 1:
-      return newest;
-    default:
-      break;
+    case 0: return {};
+    case 1: return newest;
+    default: break;
   }
   if (!medium_.page_mode()) {
     return {static_cast<std::uint32_t>(random() % (newest.kept + 1)), 0, random() & newest.mask};
