@@ -15,16 +15,18 @@ namespace {
 constexpr double kGrowth = 1.25;
 // Below it tables double.
 constexpr std::uint32_t kSmallBuckets = 8;
-// Greatest distance of a guest, and buckets behind the last home. Measured at 10 M random keys with
-// guests placed first-fit: reach 8, 12, 16, 24 fill tables of some 300 buckets to 0.79, 0.83, 0.86,
-// 0.90 before one key finds no place, tables of 1,200 buckets to 0.73, 0.79, 0.82, 0.86; 2 or 4
-// extra buckets make no difference. Re-measure: offset_map_bench.
+// Greatest distance of a guest, and buckets behind the last home. Where tables grew only when a key
+// found no place, reach 8, 12, 16, 24 gave mean loads of 0.71, 0.75, 0.78, 0.81 in tables of some
+// 300 buckets and 0.66, 0.71, 0.74, 0.77 in tables of 1,200 (10 M random keys, growth by 1.25); 2
+// or 4 extra buckets made no difference. So far that nearly all growth is by turns: guests that far
+// away are rare.
 constexpr std::uint32_t kReach = 48;
 constexpr std::uint32_t kExtra = 2;
 // Where more keys share a tag than a neighbourhood of kReach holds, the reach doubles instead of
 // the table, up to here (six guests per bucket).
-constexpr std::uint32_t kReachLimit = 4096;
-constexpr std::uint32_t kReachLimitOfLoad = 64;
+constexpr std::uint32_t kReachLimit = 64 * kReach;
+// What is loaded may be made up: then the cost of placing it is bounded, too.
+constexpr std::uint32_t kReachLimitOfLoad = 2 * kReach;
 // Mean load at which a table grows in its turn: below what kReach reaches by luck.
 constexpr double kTurnLoad = 0.86;
 // Of a table made for a known number of entries, at most.
@@ -188,12 +190,11 @@ Geometry OffsetMap::larger(const Geometry& geometry, std::uint64_t entries,
 
 template <class Source>
 Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
-                                std::uint32_t reach_limit, TableArena::Stream stream,
-                                Source&& source) {
+                                ReachLimit limit, TableArena::Stream stream, Source&& source) {
   for (;; geometry = larger(geometry, entries, partition)) {
-    if (geometry.buckets > kMaxBuckets || geometry.reach > reach_limit) {
-      return Error{Errc::kNoSpace, "index partition " + std::to_string(partition) +
-                                       ": too many keys share 45 bits of hash"};
+    if (geometry.buckets > kMaxBuckets || geometry.reach > limit.buckets) {
+      return Error{limit.beyond, "index partition " + std::to_string(partition) +
+                                     ": too many keys share 45 bits of hash"};
     }
     Table* table = arena_.allocate(geometry, partition, stream);
     if (table == nullptr) return Error{Errc::kNoSpace, "no memory for the index to grow"};
@@ -243,8 +244,9 @@ Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream,
   Table& old = table(number);
   freeze(old);
   const std::uint64_t entries = header.entries.load(std::memory_order_relaxed);
-  auto built = build(number, larger(old.geometry, entries, number), entries, kReachLimit, stream,
-                     [&](auto&& visit) { for_each_entry(old, visit); });
+  auto built =
+      build(number, larger(old.geometry, entries, number), entries, {kReachLimit, Errc::kNoSpace},
+            stream, [&](auto&& visit) { for_each_entry(old, visit); });
   if (!built) {
     thaw(old);
     return std::move(built).error();
@@ -376,11 +378,12 @@ Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint
     }
   }
   const std::lock_guard lock(headers_[partition].rebuilding);
-  auto built = build(partition, geometry_for(entries.size(), partition), entries.size(),
-                     kReachLimitOfLoad, TableArena::Stream::kInTurn, [&](auto&& visit) {
-                       for (const std::uint64_t entry : entries)
-                         visit(entry);
-                     });
+  auto built =
+      build(partition, geometry_for(entries.size(), partition), entries.size(),
+            {kReachLimitOfLoad, Errc::kCorrupt}, TableArena::Stream::kInTurn, [&](auto&& visit) {
+              for (const std::uint64_t entry : entries)
+                visit(entry);
+            });
   if (!built) return std::move(built).error();
   Table& old = table(partition);
   freeze(old);

@@ -208,12 +208,17 @@ class OffsetMap {
   template <class Match>
   Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
 
+  // The reach that a new table may have, and what a greater one is.
+  struct ReachLimit {
+    std::uint32_t buckets;
+    Errc beyond;
+  };
   Geometry geometry_for(std::uint64_t entries, std::uint32_t partition) const;
   Geometry larger(const Geometry& geometry, std::uint64_t entries, std::uint32_t partition) const;
   std::uint32_t staggered_buckets(std::uint32_t at_least, std::uint32_t partition) const;
   template <class Source>
   Result<Table*> build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
-                       std::uint32_t reach_limit, TableArena::Stream stream, Source&& source);
+                       ReachLimit limit, TableArena::Stream stream, Source&& source);
   void freeze(Table& table);
   void thaw(Table& table);
   void publish(std::uint32_t partition, Table* table, std::uint64_t entries);

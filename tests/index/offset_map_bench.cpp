@@ -40,11 +40,9 @@ struct Random {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     return state;
   }
-  // 1 to n.
+  // 1 to n, n below 2^32.
   std::uint64_t key(std::uint64_t n) {
-    return static_cast<std::uint64_t>(
-               static_cast<unsigned __int128>((*this)() * 0x2545F4914F6CDD1D) * n >> 64) +
-           1;
+    return (((*this)() * 0x2545F4914F6CDD1D >> 32) * n >> 32) + 1;
   }
 };
 
