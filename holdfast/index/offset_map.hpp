@@ -115,7 +115,7 @@ class OffsetMap {
   // Makes room at the home of `hash`, where claim() found none: rebuilds its partition's table.
   // Only writers of this partition wait meanwhile (10-20 us per 2,500 entries). Returns at once if
   // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory; or
-  // some 20,000 keys share 45 bits of hash). Any guard or none.
+  // some 18,000 keys share 45 bits of hash). Any guard or none.
   Status grow(std::uint64_t hash);
 
   // The greatest sequence number of an erased key of this partition, for kv's protocol; starts at
