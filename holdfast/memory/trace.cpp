@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include <holdfast/base/spin.hpp>
+
 namespace holdfast {
 namespace {
 
@@ -24,6 +26,7 @@ TraceSink& trace_sink() {
 }
 
 TraceSink* set_trace_sink(TraceSink* sink) {
+  set_spin_hook([] { trace_sink().on_wait(); });  // Waits in base and index cannot know the sink.
   return installed.exchange(sink, std::memory_order_acq_rel);
 }
 
