@@ -1,0 +1,665 @@
+// store_subject.hpp: the same loops around every store.
+//
+// StoreSubject<Store> turns a thin adapter into a Subject of the runner. The loops are templates, so
+// that an adapter's calls are inlined into them and no store pays for an indirection another one does
+// not have. An adapter offers
+//
+//   struct Store {
+//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on the medium.
+//     static constexpr bool kCountsPersists;  // Its threads count fences in persist_counts().
+//     static constexpr std::size_t kLoadBatch;           // Records per put_many while filling.
+//     Store(const Context&, const Records&, std::string name);
+//     bool supports(const std::string& operation) const;
+//     static constexpr bool kSizedAhead;      // open(kPlanned) differs from open(kGrowing).
+//     Status open(Opening);
+//     Status reserve(std::uint64_t new_records, std::uint64_t appended);  // Before a phase of writes.
+//     Status settle();                        // Lets background work of filling come to rest.
+//     Status close();
+//     void remove();                          // Closes, and removes every file.
+//     std::uint64_t medium_bytes() const;
+//     bool persist_total(PersistCounts&) const;
+//     Fields facts() const;
+//     Session session(unsigned thread);       // One per thread and phase, made and destroyed by that thread.
+//   };
+//   struct Session {
+//     bool put(const Key&, ValueView);                    // Inserts or overwrites.
+//     bool overwrite(const Key&, ValueView);              // The key is there.
+//     bool put_many(const Key*, const ValueView*, unsigned count);
+//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or kAbsent.
+//     // Copies the values to out + i * stride, or to memory of its own until the next call; size kAbsent: not there.
+//     bool get_many(const Key*, unsigned count, std::byte* out, std::size_t stride, ValueView* values);
+//     bool update8(const Key&, std::uint64_t stamp);      // Word 0 becomes stamped(word 0, stamp).
+//     bool erase(const Key&);                             // The key is there.
+//     std::string error() const;                          // Of the call that returned false.
+//   };
+//
+// Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back and
+// must carry the phase's number. YCSB mixes follow a fixed pattern instead of drawing the operation,
+// so that no store is charged for a branch that only the benchmark makes unpredictable.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <holdfast/bench/kv/context.hpp>
+#include <holdfast/bench/kv/startup.hpp>
+#include <holdfast/bench/kv/workload.hpp>
+#include <holdfast/bench/runner.hpp>
+
+namespace holdfast::bench::kv {
+
+enum class Verb : std::uint8_t {
+  kPut, kPutMany, kOverwrite, kGet, kGetMany, kUpdate8, kErase, kYcsbA, kYcsbB, kYcsbC, kYcsbD, kYcsbF,
+};
+
+struct Operation {
+  const char* name;
+  Verb verb;
+  bool inserts;        // Takes record numbers that were not there.
+  double appended;     // Records written per operation, for the room they need.
+  const char* what;
+};
+
+// In the order in which they run within a store's life: what leaves the records alone comes first.
+// All operations, or null for a name that is none. "group64" is put_many with its own batch size and
+// "waiters64" is put with its own thread count.
+const std::vector<Operation>& operations();
+const Operation* find_operation(const std::string& name);
+
+enum class Opening : std::uint8_t {
+  kGrowing,   // A new store that grows as it is filled.
+  kPlanned,   // A new store with room for all that the phases will write, where it can be told; prefaulted.
+  kExisting,  // As close() or a killed process left it.
+};
+
+// The keys and values of a thread's current batch.
+class Buffers {
+ public:
+  Buffers(const Records& records, unsigned batch)
+      : records_(records), batch_(batch),
+        key_bytes_(allocate(records.key_stride() * batch)), value_bytes_(allocate(records.value_stride() * batch)),
+        keys(batch), values(batch) {}
+
+  Key key(unsigned at, std::uint64_t index) { return records_.key(index, key_bytes_.get() + at * records_.key_stride()); }
+  std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * records_.value_stride(); }
+  ValueView make_value(unsigned at, const Key& key, std::uint64_t version) { return records_.value(key, version, value(at)); }
+  unsigned batch() const { return batch_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  using Bytes = std::unique_ptr<std::byte, Free>;
+  static Bytes allocate(std::size_t bytes) {
+    const auto rounded = round_up(bytes, kCacheLineBytes);
+    auto* memory = static_cast<std::byte*>(std::aligned_alloc(kCacheLineBytes, rounded));
+    HF_CHECK(memory != nullptr);
+    std::memset(memory, 0, rounded);
+    return Bytes(memory);
+  }
+  const Records& records_;
+  unsigned batch_;
+  Bytes key_bytes_, value_bytes_;
+
+ public:
+  std::vector<Key> keys;
+  std::vector<ValueView> values;
+};
+
+// Runs body(i) for i = 0, step, 2 * step, … in chunks until the phase ends; returns how many operations
+// were done. With kTimed each call's time goes into the histogram, with one reading of the clock.
+template <bool kTimed, class Body>
+std::uint64_t drive(PhaseThread& thread, unsigned step, std::uint64_t chunk, Body&& body) {
+  const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
+  std::uint64_t done = 0;
+  thread.begin();
+  while (done < quota && thread.more(done)) {
+    const auto end = std::min(quota, done + chunk);
+    if constexpr (kTimed) {
+      auto last = Clock::now();
+      for (; done < end; done += step) {
+        body(done);
+        const auto now = Clock::now();
+        thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+        last = now;
+      }
+    } else {
+      for (; done < end; done += step) body(done);
+    }
+  }
+  thread.end();
+  thread.operations = done;
+  return done;
+}
+
+template <class Store>
+class StoreSubject final : public Subject {
+ public:
+  StoreSubject(const Context& context, std::string name, unsigned repetition, Killer* killer)
+      : context_(context), records_(context.shape), name_(std::move(name)), repetition_(repetition), killer_(killer) {}
+  ~StoreSubject() override { destroy(); }
+
+  Status create() override {
+    anonymous_before_ = anonymous_bytes();
+    store_.emplace(context_, records_, name_);
+    next_new_ = context_.records;
+    if (!grows_first()) return create_planned();
+    HF_RETURN_IF_ERROR(store_->open(Opening::kGrowing));
+    return store_->reserve(context_.records, context_.records);
+  }
+
+  Status prefill() override {
+    std::uint64_t filled = 0;
+    if (grows_first()) HF_RETURN_IF_ERROR(fill_timed(filled));
+    if (grows_first() && Store::kSizedAhead) {
+      extras_.back().facts.set("medium_grown_bytes_per_record",
+                               static_cast<double>(store_->medium_bytes()) / static_cast<double>(std::max<std::uint64_t>(filled, 1)));
+      store_->remove();
+      filled = 0;
+      anonymous_before_ = anonymous_bytes();
+      HF_RETURN_IF_ERROR(create_planned());
+    }
+    HF_RETURN_IF_ERROR(fill(filled));
+    HF_RETURN_IF_ERROR(store_->settle());
+    const auto anonymous = anonymous_bytes();
+    const auto per_record = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(context_.records); };
+    facts_ = store_->facts();
+    facts_.set("key_bytes", context_.shape.key_bytes);
+    facts_.set("value_bytes", context_.shape.value_bytes);
+    if (context_.shape.variable) facts_.set("sizes", "normal, standard deviation a fifth of the mean");
+    facts_.set("records", Value(context_.records));
+    facts_.set("distribution", context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
+    facts_.set("dram_bytes_per_record", per_record(anonymous - std::min(anonymous, anonymous_before_)));
+    if constexpr (Store::kKeepsFiles) facts_.set("medium_bytes_per_record", per_record(store_->medium_bytes()));
+    return sample_prefill();
+  }
+
+  bool supports(const std::string& operation) const override {
+    if (find_operation(operation) == nullptr) return false;
+    return store_ ? store_->supports(operation) : Store(context_, records_, name_).supports(operation);
+  }
+  std::uint64_t operations_bound(const std::string& operation) const override {
+    return find_operation(operation)->appended > 0 ? context_.write_bound : context_.read_bound;
+  }
+
+  Status before(const Phase& phase) override {
+    const auto& operation = *find_operation(phase.operation);
+    done_.assign(phase.threads, 0);
+    first_new_ = next_new_;
+    if (operation.appended > 0) {
+      const auto total = phase.operations + phase.threads * std::uint64_t{batch_of(phase)};
+      if (operation.inserts) next_new_ += total;
+      const auto appended = static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended);
+      HF_RETURN_IF_ERROR(store_->reserve(next_new_, appended));
+    }
+    if (operation.verb == Verb::kErase) {
+      const auto count = std::min(phase.operations, context_.records);
+      erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
+    }
+    return {};
+  }
+
+  Status run(PhaseThread& thread) override {
+    return thread.phase().latency ? run_timed<true>(thread) : run_timed<false>(thread);
+  }
+
+  Status after(const Phase& phase) override {
+    const auto verb = find_operation(phase.operation)->verb;
+    auto session = store_->session(0);
+    for (unsigned thread = 0; thread < phase.threads; ++thread) {
+      const auto done = done_[thread];
+      const auto sampled = std::min<std::uint64_t>(done, kSampled);
+      for (std::uint64_t i = done - sampled; i < done; ++i) {
+        HF_RETURN_IF_ERROR(check_written(session, phase, verb, thread, i));
+      }
+    }
+    return verb == Verb::kErase ? put_back(session, phase) : ok_status();
+  }
+
+  PersistCounts persist_total() const override {
+    PersistCounts counts;
+    if (store_) (void)store_->persist_total(counts);
+    return counts;
+  }
+  bool has_persist_total() const override {
+    PersistCounts counts;
+    return store_ && store_->persist_total(counts);
+  }
+  bool counts_persists() const override { return Store::kCountsPersists; }
+  Fields facts() const override { return facts_; }
+
+  Result<std::vector<ExtraSample>> extras() override {
+    if constexpr (Store::kKeepsFiles) {
+      if (context_.measure_startup) {
+        HF_ASSIGN_OR_RETURN(auto clean, reopened("open_clean"));
+        extras_.push_back(std::move(clean));
+        if (killer_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
+      }
+    }
+    return std::move(extras_);
+  }
+
+  void destroy() override {
+    if (store_) store_->remove();
+    store_.reset();
+  }
+
+  // In a child that will be killed: opens the store as it is, and overwrites records in their order
+  // with version kKilledVersion, telling the parent after each one.
+  static Status work_until_killed(const Context& context, const std::string& name, Acknowledged& acknowledged) {
+    if constexpr (Store::kKeepsFiles) {
+      const Records records(context.shape);
+      Store store(context, records, name);
+      HF_RETURN_IF_ERROR(store.open(Opening::kExisting));
+      auto session = store.session(0);
+      Buffers buffers(records, 1);
+      for (std::uint64_t i = 0;; ++i) {
+        const auto key = buffers.key(0, i % context.records);
+        if (!session.overwrite(key, buffers.make_value(0, key, kKilledVersion))) return Error{Errc::kIo, session.error()};
+        acknowledged.count.store(i + 1, std::memory_order_release);
+      }
+    }
+    return Error{Errc::kUnsupported, name + " keeps no files"};
+  }
+
+ private:
+  static constexpr std::uint64_t kSampled = 1000;          // Answers checked after a phase, per thread.
+  static constexpr std::uint64_t kKilledVersion = 1 << 20;
+  using Session = decltype(std::declval<Store&>().session(0u));
+
+  bool grows_first() const { return context_.measure_longest && repetition_ == 0; }
+  Status create_planned() {
+    HF_RETURN_IF_ERROR(store_->open(Opening::kPlanned));
+    return store_->reserve(context_.records, context_.records);
+  }
+
+  static unsigned own_batch(const Phase& phase, unsigned batch) { return phase.operation == "group64" ? 64 : batch; }
+  unsigned batch_of(const Phase& phase) const {
+    const auto verb = find_operation(phase.operation)->verb;
+    return verb == Verb::kPutMany || verb == Verb::kGetMany ? own_batch(phase, context_.batch) : 1;
+  }
+  // Record numbers that each thread of a phase of inserts has to itself.
+  std::uint64_t new_share(const Phase& phase) const { return (next_new_ - first_new_) / phase.threads; }
+
+  template <bool kTimed>
+  Status run_timed(PhaseThread& thread) {
+    auto session = store_->session(thread.index());
+    const auto& phase = thread.phase();
+    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread.index() + (std::uint64_t{phase.repetition} << 32)));
+    switch (find_operation(phase.operation)->verb) {
+      case Verb::kPut:
+        return writes<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)}, false);
+      case Verb::kPutMany:
+        return put_many<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)});
+      case Verb::kErase: {
+        const auto share = erased_.size() / phase.threads;
+        return erases<kTimed>(thread, session, erased_.data() + thread.index() * share, share);
+      }
+      default: break;
+    }
+    if (context_.distribution == Distribution::kZipfian) {
+      return chosen<kTimed>(thread, session, ListedChoice{context_.zipf(thread.index(), true).data(), kZipfListed - 1});
+    }
+    return chosen<kTimed>(thread, session, UniformChoice{seed, context_.records});
+  }
+
+  template <bool kTimed, class Choice>
+  Status chosen(PhaseThread& thread, Session& session, Choice choice) {
+    switch (find_operation(thread.phase().operation)->verb) {
+      case Verb::kGet: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, [](std::uint64_t) { return false; }, false);
+      case Verb::kYcsbA: return mixed<kTimed>(thread, session, choice, every<2>, false);
+      case Verb::kYcsbB: return mixed<kTimed>(thread, session, choice, every<20>, false);
+      case Verb::kYcsbF: return mixed<kTimed>(thread, session, choice, every<2>, true);
+      case Verb::kYcsbD: return latest<kTimed>(thread, session);
+      case Verb::kGetMany: return get_many<kTimed>(thread, session, choice);
+      case Verb::kUpdate8: return updates<kTimed>(thread, session, choice);
+      default: return writes<kTimed>(thread, session, choice, true);
+    }
+  }
+
+  template <unsigned kPeriod>
+  static bool every(std::uint64_t i) { return i % kPeriod == kPeriod - 1; }
+
+  std::uint64_t chunk(unsigned step) const { return step * std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)}; }
+
+  void failed(PhaseThread& thread, const char* verb, const Key& key, const Session& session) {
+    thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) + " failed: " + session.error());
+  }
+  void check(PhaseThread& thread, const Key& key, const std::byte* value, std::uint32_t size) {
+    const auto checked = records_.check(key, value, size, thread.phase().number);
+    thread.checksum += checked.sum;
+    if (checked.difference != 0) [[unlikely]] {
+      thread.wrong("record " + std::to_string(key.index) + (size == kAbsent ? " was not found" : " has a value that was never written"));
+    }
+  }
+
+  template <bool kTimed, class Choice>
+  Status writes(PhaseThread& thread, Session& session, Choice choice, bool overwrite) {
+    Buffers buffers(records_, 1);
+    std::uint64_t bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      const auto key = buffers.key(0, choice(i));
+      const auto value = buffers.make_value(0, key, thread.phase().number);
+      const bool ok = overwrite ? session.overwrite(key, value) : session.put(key, value);
+      if (!ok) [[unlikely]] failed(thread, "put", key, session);
+      bytes += key.size + value.size;
+    };
+    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    return {};
+  }
+
+  template <bool kTimed, class Choice>
+  Status put_many(PhaseThread& thread, Session& session, Choice choice) {
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, batch);
+    std::uint64_t bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      for (unsigned j = 0; j < batch; ++j) {
+        buffers.keys[j] = buffers.key(j, choice(i + j));
+        buffers.values[j] = buffers.make_value(j, buffers.keys[j], thread.phase().number);
+        bytes += buffers.keys[j].size + buffers.values[j].size;
+      }
+      if (!session.put_many(buffers.keys.data(), buffers.values.data(), batch)) [[unlikely]] {
+        failed(thread, "put_many", buffers.keys[0], session);
+      }
+    };
+    finish(thread, drive<kTimed>(thread, batch, chunk(batch), one), bytes);
+    return {};
+  }
+
+  template <bool kTimed, class Choice>
+  Status get_many(PhaseThread& thread, Session& session, Choice choice) {
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, batch);
+    std::uint64_t bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      for (unsigned j = 0; j < batch; ++j) buffers.keys[j] = buffers.key(j, choice(i + j));
+      if (!session.get_many(buffers.keys.data(), batch, buffers.value(), records_.value_stride(), buffers.values.data())) [[unlikely]] {
+        return failed(thread, "get_many", buffers.keys[0], session);
+      }
+      for (unsigned j = 0; j < batch; ++j) {
+        const auto value = buffers.values[j];
+        // An absent value has no bytes; what is checked then differs by its size.
+        check(thread, buffers.keys[j], value.data != nullptr ? value.data : buffers.value(j), value.size);
+        bytes += buffers.keys[j].size + value.size;
+      }
+    };
+    finish(thread, drive<kTimed>(thread, batch, chunk(batch), one), bytes);
+    return {};
+  }
+
+  template <bool kTimed, class Choice>
+  Status updates(PhaseThread& thread, Session& session, Choice choice) {
+    Buffers buffers(records_, 1);
+    const auto one = [&](std::uint64_t i) {
+      const auto key = buffers.key(0, choice(i));
+      if (!session.update8(key, thread.phase().number)) [[unlikely]] failed(thread, "update8", key, session);
+    };
+    const auto done = drive<kTimed>(thread, 1, chunk(1), one);
+    finish(thread, done, done * 8);
+    return {};
+  }
+
+  template <bool kTimed>
+  Status erases(PhaseThread& thread, Session& session, const std::uint32_t* list, std::uint64_t count) {
+    Buffers buffers(records_, 1);
+    const auto one = [&](std::uint64_t i) {
+      const auto key = buffers.key(0, list[i]);
+      if (!session.erase(key)) [[unlikely]] failed(thread, "erase", key, session);
+    };
+    HF_CHECK(thread.quota() <= count);
+    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), 0);
+    return {};
+  }
+
+  // Reads, and where `is_write(i)` overwrites, after reading the old value if `read_first`.
+  template <bool kTimed, class Choice, class IsWrite>
+  Status mixed(PhaseThread& thread, Session& session, Choice choice, IsWrite is_write, bool read_first) {
+    Buffers buffers(records_, 2);
+    std::uint64_t bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      const auto key = buffers.key(0, choice(i));
+      const bool writes = is_write(i);
+      if (!writes || read_first) {
+        const auto size = session.get(key, buffers.value(0));
+        check(thread, key, buffers.value(0), size);
+        bytes += key.size + size;
+      }
+      if (writes) {
+        const auto value = buffers.make_value(1, key, thread.phase().number);
+        if (!session.overwrite(key, value)) [[unlikely]] failed(thread, "put", key, session);
+        bytes += key.size + value.size;
+      }
+    };
+    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    return {};
+  }
+
+  // YCSB D: 5 % inserts; reads prefer the newest records, this thread's own inserts first.
+  template <bool kTimed>
+  Status latest(PhaseThread& thread, Session& session) {
+    Buffers buffers(records_, 2);
+    const ListedChoice ranks{context_.zipf(thread.index(), false).data(), kZipfListed - 1};
+    const auto first = first_new_ + thread.index() * new_share(thread.phase());
+    std::uint64_t inserted = 0, bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      if (every<20>(i)) {
+        const auto key = buffers.key(1, first + inserted++);
+        const auto value = buffers.make_value(1, key, thread.phase().number);
+        if (!session.put(key, value)) [[unlikely]] failed(thread, "put", key, session);
+        bytes += key.size + value.size;
+        return;
+      }
+      const auto rank = ranks(i);
+      const auto own = first + inserted - 1 - rank;
+      const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
+      const auto key = buffers.key(0, rank < inserted ? own : old);
+      const auto size = session.get(key, buffers.value(0));
+      check(thread, key, buffers.value(0), size);
+      bytes += key.size + size;
+    };
+    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    done_[thread.index()] = inserted;
+    return {};
+  }
+
+  void finish(PhaseThread& thread, std::uint64_t done, std::uint64_t bytes) {
+    thread.bytes = bytes;
+    done_[thread.index()] = done;
+  }
+
+  // The record that operation i of a thread wrote must now be as this phase left it.
+  Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread, std::uint64_t i) {
+    std::uint64_t index = 0;
+    bool writes = true;
+    switch (verb) {
+      case Verb::kPut: case Verb::kPutMany: case Verb::kYcsbD: index = first_new_ + thread * new_share(phase) + i; break;
+      case Verb::kErase: index = erased_[thread * (erased_.size() / phase.threads) + i]; break;
+      case Verb::kYcsbA: case Verb::kYcsbF: writes = every<2>(i); index = choice_again(phase, thread, i); break;
+      case Verb::kYcsbB: writes = every<20>(i); index = choice_again(phase, thread, i); break;
+      case Verb::kOverwrite: case Verb::kUpdate8: index = choice_again(phase, thread, i); break;
+      case Verb::kGet: case Verb::kGetMany: case Verb::kYcsbC: return {};
+    }
+    if (!writes) return {};
+    Buffers buffers(records_, 1);
+    const auto key = buffers.key(0, index);
+    const auto size = session.get(key, buffers.value());
+    const auto where = [&] { return "after " + phase.operation + ": record " + std::to_string(index); };
+    if (verb == Verb::kErase) {
+      return size == kAbsent ? ok_status() : Error{Errc::kCorrupt, where() + " is still there although it was erased"};
+    }
+    if (size == kAbsent) return Error{Errc::kCorrupt, where() + " is not there although it was written"};
+    if (records_.check(key, buffers.value(), size, phase.number).difference != 0) {
+      return Error{Errc::kCorrupt, where() + " has a value that was never written"};
+    }
+    const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value()) : records_.version_of(key, buffers.value());
+    if (stamp == phase.number) return {};
+    return Error{Errc::kCorrupt, where() + " is as phase " + std::to_string(stamp) + " left it, and this one is " + std::to_string(phase.number)};
+  }
+  std::uint64_t choice_again(const Phase& phase, unsigned thread, std::uint64_t i) const {
+    if (context_.distribution == Distribution::kZipfian) return ListedChoice{context_.zipf(thread, true).data(), kZipfListed - 1}(i);
+    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread + (std::uint64_t{phase.repetition} << 32)));
+    return UniformChoice{seed, context_.records}(i);
+  }
+
+  // Puts the records numbered by of(0) … of(count - 1) in batches.
+  template <class Of>
+  Status load(Session& session, std::uint64_t count, std::uint64_t version, Of&& of) {
+    constexpr auto kBatch = static_cast<unsigned>(Store::kLoadBatch);
+    Buffers buffers(records_, kBatch);
+    for (std::uint64_t i = 0; i < count; i += kBatch) {
+      if (interrupted()) return Error{Errc::kClosed, "interrupted"};
+      const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
+      for (unsigned j = 0; j < now; ++j) {
+        buffers.keys[j] = buffers.key(j, of(i + j));
+        buffers.values[j] = buffers.make_value(j, buffers.keys[j], version);
+      }
+      if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
+        return Error{Errc::kIo, name_ + ": filling failed at record " + std::to_string(of(i)) + ": " + session.error()};
+      }
+    }
+    return {};
+  }
+
+  Status put_back(Session& session, const Phase& phase) {
+    const auto share = erased_.size() / phase.threads;
+    for (unsigned thread = 0; thread < phase.threads; ++thread) {
+      HF_RETURN_IF_ERROR(store_->reserve(next_new_, done_[thread]));
+      HF_RETURN_IF_ERROR(load(session, done_[thread], phase.number, [&](std::uint64_t i) { return erased_[thread * share + i]; }));
+    }
+    return {};
+  }
+
+  // The longest single put while the store grows from nothing, by its thread's CPU clock, so that a
+  // thread that merely had to wait for a CPU does not count.
+  Status fill_timed(std::uint64_t& filled) {
+    const auto cpu_ns = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+    };
+    Status status;
+    Histogram times;
+    std::thread([&] {
+      auto session = store_->session(0);
+      Buffers buffers(records_, 1);
+      const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(context_.longest_seconds));
+      for (; filled < context_.records; ++filled) {
+        if (filled % 1024 == 0 && (interrupted() || Clock::now() >= deadline)) break;
+        const auto key = buffers.key(0, filled);
+        const auto value = buffers.make_value(0, key, 0);
+        const auto begin = cpu_ns();
+        const bool ok = session.put(key, value);
+        times.record(cpu_ns() - begin);
+        if (!ok) {
+          status = Error{Errc::kIo, name_ + ": put of record " + std::to_string(filled) + " failed: " + session.error()};
+          return;
+        }
+      }
+    }).join();
+    HF_RETURN_IF_ERROR(status);
+    if (interrupted()) return Error{Errc::kClosed, "interrupted"};
+    ExtraSample sample;
+    sample.operation = "put_longest";
+    sample.seconds = static_cast<double>(times.max()) * 1e-9;
+    sample.facts.set("records", Value(filled));
+    sample.facts.set("clock", "thread CPU time");
+    sample.facts.set("p50_ns", Value(times.quantile(0.5)));
+    sample.facts.set("p999_ns", Value(times.quantile(0.999)));
+    sample.facts.set("max_ns", Value(times.max()));
+    extras_.push_back(std::move(sample));
+    return {};
+  }
+
+  Status fill(std::uint64_t from) {
+    const auto threads = std::max(1u, std::min(context_.threads, std::thread::hardware_concurrency()));
+    std::vector<Status> status(threads);
+    std::vector<std::thread> running;
+    const auto left = context_.records - from;
+    for (unsigned t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        auto session = store_->session(t);
+        const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
+        status[t] = load(session, end - begin, 0, [&](std::uint64_t i) { return begin + i; });
+      });
+    }
+    for (auto& thread : running) thread.join();
+    for (auto& result : status) HF_RETURN_IF_ERROR(std::move(result));
+    return {};
+  }
+
+  Status sample_prefill() {
+    auto session = store_->session(0);
+    const auto sampled = std::min(context_.records, kSampled);
+    for (std::uint64_t i = 0; i < sampled; ++i) {
+      HF_RETURN_IF_ERROR(expect_version(session, i * (context_.records / sampled), 0, "after filling"));
+    }
+    return {};
+  }
+  // A record whose value must be whole; and of `version`, where that is not 0.
+  Status expect_version(Session& session, std::uint64_t index, std::uint64_t version, const char* when) {
+    Buffers buffers(records_, 1);
+    const auto key = buffers.key(0, index);
+    const auto size = session.get(key, buffers.value());
+    const auto what = std::string(when) + ": record " + std::to_string(index);
+    if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
+    if (records_.check(key, buffers.value(), size, kKilledVersion).difference != 0) return Error{Errc::kCorrupt, what + " has a value that was never written"};
+    if (version != 0 && records_.version_of(key, buffers.value()) != version) return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
+    return {};
+  }
+
+  Result<ExtraSample> reopened(const char* operation) {
+    HF_RETURN_IF_ERROR(store_->close());
+    ExtraSample sample;
+    sample.operation = operation;
+    const auto begin = Clock::now();
+    HF_RETURN_IF_ERROR(store_->open(Opening::kExisting));
+    sample.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    sample.facts.set("seconds", sample.seconds);
+    auto session = store_->session(0);
+    for (std::uint64_t i = 0; i < kSampled && i < context_.records; ++i) {
+      if (auto status = expect_version(session, i * (context_.records / std::min(context_.records, kSampled)), 0, operation); !status) {
+        sample.invalid = status.error().message();
+        break;
+      }
+    }
+    return sample;
+  }
+
+  Status killed() {
+    HF_RETURN_IF_ERROR(store_->close());
+    const auto least = std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
+    HF_ASSIGN_OR_RETURN(const auto acknowledged, killer_->kill_at_work(name_, least, /*seconds=*/3));
+    HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
+    auto session = store_->session(0);
+    for (std::uint64_t i = 0; i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
+      if (auto status = expect_version(session, i, kKilledVersion, "after SIGKILL"); !status) sample.invalid = status.error().message();
+    }
+    sample.facts.set("acknowledged_before_kill", Value(acknowledged));
+    extras_.push_back(std::move(sample));
+    return {};
+  }
+
+  const Context& context_;
+  const Records records_;
+  const std::string name_;
+  const unsigned repetition_;
+  Killer* const killer_;
+  std::optional<Store> store_;
+  std::uint64_t anonymous_before_ = 0;
+  std::uint64_t first_new_ = 0, next_new_ = 0;  // Record numbers of this phase's inserts; the next free one.
+  std::vector<std::uint32_t> erased_;           // Of the current phase of erases.
+  std::vector<std::uint64_t> done_;             // By thread of the current phase.
+  std::vector<ExtraSample> extras_;
+  Fields facts_;
+};
+
+}  // namespace holdfast::bench::kv

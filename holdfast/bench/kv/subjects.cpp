@@ -1,0 +1,66 @@
+#include <holdfast/bench/kv/subjects.hpp>
+
+namespace holdfast::bench::kv {
+namespace {
+
+const char* granularity_name(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::kNone: return "none";
+    case Granularity::kPage: return "page";
+    case Granularity::kLine: return "line";
+    case Granularity::kByte: return "byte";
+  }
+  return "?";
+}
+
+const char* instruction_name(WriteBackInstruction instruction) {
+  switch (instruction) {
+    case WriteBackInstruction::kNone: return "none";
+    case WriteBackInstruction::kClflush: return "clflush";
+    case WriteBackInstruction::kClflushopt: return "clflushopt";
+    case WriteBackInstruction::kClwb: return "clwb";
+  }
+  return "?";
+}
+
+const char* durability_on(const RegionReport& report, Promise promise) {
+  switch (report.granularity) {
+    case Granularity::kByte:
+    case Granularity::kLine: return "power";
+    case Granularity::kPage: return promise == Promise::kPower ? "power" : "process";
+    case Granularity::kNone: return report.file_system.empty() ? "none" : "process";
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::vector<SubjectKind> subject_kinds(const Context& context) {
+  return {holdfast_kind(), holdfast_typed_kind(context.shape), floor_kind(), rocksdb_kind(), lmdb_kind(),
+          leveldb_kind(), tbb_kind(context.shape), map_kind(context.shape)};
+}
+
+SubjectKind missing_kind(const std::string& name, const std::string& why) {
+  SubjectKind kind;
+  kind.name = name;
+  kind.missing = why;
+  return kind;
+}
+
+Fields region_facts(const RegionReport& report, Promise promise) {
+  Fields facts;
+  facts.set("durability", durability_on(report, promise));
+  facts.set("region", Value(report.spec));
+  facts.set("region_kind", Value(report.kind));
+  facts.set("region_file_system", Value(report.file_system));
+  facts.set("region_granularity", granularity_name(report.granularity));
+  facts.set("region_granularity_source", Value(report.granularity_source));
+  facts.set("region_mapping", Value(report.mapping));
+  facts.set("region_page_bytes", Value(report.page_bytes));
+  facts.set("region_page_reason", Value(report.page_reason));
+  facts.set("region_write_back", instruction_name(report.write_back));
+  facts.set("region_nt_evicts", Value(report.nt_evicts));
+  return facts;
+}
+
+}  // namespace holdfast::bench::kv

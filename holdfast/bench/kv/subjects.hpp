@@ -1,0 +1,58 @@
+// subjects.hpp: the stores that can be compared, and which of them this build has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <holdfast/bench/kv/context.hpp>
+#include <holdfast/bench/kv/startup.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::bench::kv {
+
+template <class Store>
+class StoreSubject;
+
+struct SubjectKind {
+  std::string name;
+  std::string missing;  // Why it is not built; empty if it is.
+  bool volatile_only = false;  // Holds nothing beyond the process: no durability in any of its rows.
+  std::function<std::unique_ptr<Subject>(const Context&, unsigned repetition, Killer*)> make;
+  std::function<Status(const Context&, Acknowledged&)> work_until_killed;
+};
+
+// holdfast, holdfast-typed, floor, rocksdb, lmdb, leveldb, tbb, map. The context tells which shape the
+// typed ones are for.
+std::vector<SubjectKind> subject_kinds(const Context& context);
+
+SubjectKind holdfast_kind();
+SubjectKind holdfast_typed_kind(const Shape& shape);
+SubjectKind floor_kind();
+SubjectKind rocksdb_kind();
+SubjectKind lmdb_kind();
+SubjectKind leveldb_kind();
+SubjectKind tbb_kind(const Shape& shape);
+SubjectKind map_kind(const Shape& shape);
+
+template <class Store>
+SubjectKind kind_of(const std::string& name) {
+  SubjectKind kind;
+  kind.name = name;
+  kind.make = [name](const Context& context, unsigned repetition, Killer* killer) -> std::unique_ptr<Subject> {
+    return std::make_unique<StoreSubject<Store>>(context, name, repetition, killer);
+  };
+  kind.work_until_killed = [name](const Context& context, Acknowledged& acknowledged) {
+    return StoreSubject<Store>::work_until_killed(context, name, acknowledged);
+  };
+  return kind;
+}
+SubjectKind missing_kind(const std::string& name, const std::string& why);
+
+// What a region really was, and which durability an operation on it has: region, region_kind,
+// granularity, mapping, page_bytes, write_back, nt_evicts, durability.
+Fields region_facts(const RegionReport& report, Promise promise);
+
+}  // namespace holdfast::bench::kv
