@@ -11,7 +11,7 @@
 
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/kv/value_kernels.hpp>
+#include <holdfast/bench/value_kernels.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -42,7 +42,7 @@ void use(std::uint64_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 Limits calibrate(const Persist& persist) {
   const auto start = Clock::now();
-  const auto& kernels = kv::best_value_kernels();
+  const auto& kernels = best_value_kernels();
   Limits limits;
 
   std::vector<std::uint64_t> small(16 * KiB / 8, 1);

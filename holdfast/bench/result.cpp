@@ -142,9 +142,10 @@ void Row::invalidate(std::string_view reason) {
   if (valid()) set("valid", Value(std::string(reason)));
 }
 
-const Row* Document::find(std::string_view subject, std::string_view operation, std::uint64_t threads) const {
+const Row* Document::find(std::string_view subject, std::string_view operation, std::uint64_t threads,
+                          std::string_view experiment) const {
   for (const auto& row : rows) {
-    if (row.subject() == subject && row.operation() == operation && row.threads() == threads) return &row;
+    if (row.subject() == subject && row.operation() == operation && row.threads() == threads && row.text("experiment") == experiment) return &row;
   }
   return nullptr;
 }

@@ -14,7 +14,7 @@
 //
 // then the parameters by name (key_bytes, value_bytes, records, batch, durability, …), and where they
 // apply fences_per_op, bytes_per_s_median, p50_ns p90_ns p99_ns p999_ns p9999_ns, dram_bytes_per_record,
-// medium_bytes_per_record, and for the paired comparison time_x_floor_median _low _high.
+// medium_bytes_per_record, `experiment` within a suite, and for the paired comparison time_x_floor_median _low _high.
 //
 // Guarantee  read(write(document)) gives the same document (numbers bit by bit; not-a-number is null).
 // Errors     reading: kNotHoldfast (no such schema), kNewerFormat, kCorrupt (names the place).
@@ -94,7 +94,9 @@ struct Document {
   Fields command;
   std::vector<Row> rows;
 
-  const Row* find(std::string_view subject, std::string_view operation, std::uint64_t threads) const;
+  // Rows of a suite carry the name of their experiment; a row without one is of experiment "".
+  const Row* find(std::string_view subject, std::string_view operation, std::uint64_t threads,
+                  std::string_view experiment = {}) const;
   bool operator==(const Document&) const = default;
 };
 

@@ -369,11 +369,11 @@ class Run {
     }
     if (series.latency && series.latency->count() > 0) {
       const auto& histogram = *series.latency;
-      row.set("p50_ns", Value(histogram.quantile(0.5)));
-      row.set("p90_ns", Value(histogram.quantile(0.9)));
-      row.set("p99_ns", Value(histogram.quantile(0.99)));
-      row.set("p999_ns", Value(histogram.quantile(0.999)));
-      row.set("p9999_ns", Value(histogram.quantile(0.9999)));
+      row.set("p50_ns", Value(histogram.percentile(50)));
+      row.set("p90_ns", Value(histogram.percentile(90)));
+      row.set("p99_ns", Value(histogram.percentile(99)));
+      row.set("p999_ns", Value(histogram.percentile(99.9)));
+      row.set("p9999_ns", Value(histogram.percentile(99.99)));
       row.set("max_ns", Value(histogram.max()));
     }
     compare_with_baseline(row, key, series);

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/histogram.hpp>
+#include <holdfast/base/histogram.hpp>
 #include <holdfast/bench/result.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/persist.hpp>

@@ -72,7 +72,7 @@ std::string number_cell(const Row& row, const char* name) {
 std::string ratio_cell(const Document& document, const Row& row, const std::string& subject) {
   if (subject.empty()) return {};
   if (row.subject() == subject) return "1";
-  const auto* other = document.find(subject, row.operation(), row.threads());
+  const auto* other = document.find(subject, row.operation(), row.threads(), row.text("experiment"));
   if (other == nullptr) return {};
   const auto ratio = estimate(paired_ratios(other->numbers("ops_per_s_samples"), row.numbers("ops_per_s_samples")));
   if (std::isnan(ratio.median)) return {};

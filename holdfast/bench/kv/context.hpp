@@ -29,6 +29,8 @@ struct Context {
   unsigned threads = 1;              // The most that a phase has; also used to fill.
   std::uint64_t write_bound = 0;     // Operations that a phase may do at most: those that write records,
   std::uint64_t read_bound = 0;      // and those that leave the medium's size alone.
+  bool background_reclaim = true;    // Of our own store.
+  unsigned recovery_threads = 0;     // 0: one per CPU.
   std::uint64_t planned_new_records = 0;  // At most, over all phases of a life: what a store may reserve.
   bool measure_startup = true;       // Rows open_clean, open_killed.
   bool measure_longest = true;       // Row put_longest, in the first repetition.

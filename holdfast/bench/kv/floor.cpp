@@ -185,6 +185,7 @@ class FloorStore {
  public:
   static constexpr bool kKeepsFiles = false;
   static constexpr bool kSizedAhead = false;
+  static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = true;
   static constexpr std::size_t kLoadBatch = 64;
 

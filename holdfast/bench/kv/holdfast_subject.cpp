@@ -73,6 +73,7 @@ class HoldfastStore {
  public:
   static constexpr bool kKeepsFiles = true;
   static constexpr bool kSizedAhead = true;
+  static constexpr bool kReclaims = true;
   static constexpr bool kCountsPersists = true;
   static constexpr std::size_t kLoadBatch = 64;
 
@@ -85,6 +86,8 @@ class HoldfastStore {
     options.access = opening == Opening::kExisting ? RegionAccess::kOpen : RegionAccess::kOpenOrCreate;
     options.patchable_words = {0};
     options.prefault = true;
+    options.reclaim.background = context_.background_reclaim;
+    options.recovery_threads = context_.recovery_threads;
     if (opening == Opening::kPlanned) {
       const auto record = round_up(std::uint64_t{56} + records_.max_key_bytes() + records_.max_value_bytes(), 32);
       const auto records = context_.records + context_.records / 3 + context_.planned_new_records;
@@ -99,6 +102,7 @@ class HoldfastStore {
   }
   Status reserve(std::uint64_t, std::uint64_t) { return {}; }
   Status settle() { return {}; }
+  Status reclaim() { return store_->reclaim(); }
   Status close() {
     if (!store_) return {};
     auto status = store_->close();

@@ -69,6 +69,7 @@ class LeveldbStore {
  public:
   static constexpr bool kKeepsFiles = true;
   static constexpr bool kSizedAhead = false;
+  static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = false;
   static constexpr std::size_t kLoadBatch = 1000;
 

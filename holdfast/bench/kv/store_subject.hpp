@@ -16,6 +16,7 @@
 //     Status settle();                        // Lets background work of filling come to rest.
 //     Status close();
 //     void remove();                          // Closes, and removes every file.
+//     static constexpr bool kReclaims;        // Has Status reclaim(): get_reclaiming and put_reclaiming exist.
 //     std::uint64_t medium_bytes() const;
 //     bool persist_total(PersistCounts&) const;
 //     Fields facts() const;
@@ -58,6 +59,7 @@ namespace holdfast::bench::kv {
 
 enum class Verb : std::uint8_t {
   kPut, kPutMany, kOverwrite, kGet, kGetMany, kUpdate8, kErase, kYcsbA, kYcsbB, kYcsbC, kYcsbD, kYcsbF,
+  kYcsbW90, kUpdateCopy, kGetReclaiming, kPutReclaiming,
 };
 
 struct Operation {
@@ -183,7 +185,8 @@ class StoreSubject final : public Subject {
   }
 
   bool supports(const std::string& operation) const override {
-    if (find_operation(operation) == nullptr) return false;
+    const auto* found = find_operation(operation);
+    if (found == nullptr || (reclaiming(found->verb) && !Store::kReclaims)) return false;
     return store_ ? store_->supports(operation) : Store(context_, records_, name_).supports(operation);
   }
   std::uint64_t operations_bound(const std::string& operation) const override {
@@ -196,10 +199,11 @@ class StoreSubject final : public Subject {
     first_new_ = next_new_;
     if (operation.appended > 0) {
       const auto total = phase.operations + phase.threads * std::uint64_t{batch_of(phase)};
-      if (operation.inserts) next_new_ += total;
-      const auto appended = static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended);
+      const auto appended = static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended) + phase.threads;
+      if (operation.inserts) next_new_ += appended;
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, appended));
     }
+    if (reclaiming(operation.verb)) HF_RETURN_IF_ERROR(make_holes(phase));
     if (operation.verb == Verb::kErase) {
       const auto count = std::min(phase.operations, context_.records);
       erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
@@ -213,6 +217,10 @@ class StoreSubject final : public Subject {
 
   Status after(const Phase& phase) override {
     const auto verb = find_operation(phase.operation)->verb;
+    if (reclaimer_.joinable()) {
+      reclaimer_.join();
+      HF_RETURN_IF_ERROR(std::exchange(reclaimed_, Status()));
+    }
     auto session = store_->session(0);
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       const auto done = done_[thread];
@@ -248,6 +256,7 @@ class StoreSubject final : public Subject {
   }
 
   void destroy() override {
+    if (reclaimer_.joinable()) reclaimer_.join();
     if (store_) store_->remove();
     store_.reset();
   }
@@ -295,7 +304,7 @@ class StoreSubject final : public Subject {
     const auto& phase = thread.phase();
     const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread.index() + (std::uint64_t{phase.repetition} << 32)));
     switch (find_operation(phase.operation)->verb) {
-      case Verb::kPut:
+      case Verb::kPut: case Verb::kPutReclaiming:
         return writes<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)}, false);
       case Verb::kPutMany:
         return put_many<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)});
@@ -314,10 +323,12 @@ class StoreSubject final : public Subject {
   template <bool kTimed, class Choice>
   Status chosen(PhaseThread& thread, Session& session, Choice choice) {
     switch (find_operation(thread.phase().operation)->verb) {
-      case Verb::kGet: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, [](std::uint64_t) { return false; }, false);
+      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, [](std::uint64_t) { return false; }, false);
       case Verb::kYcsbA: return mixed<kTimed>(thread, session, choice, every<2>, false);
       case Verb::kYcsbB: return mixed<kTimed>(thread, session, choice, every<20>, false);
       case Verb::kYcsbF: return mixed<kTimed>(thread, session, choice, every<2>, true);
+      case Verb::kYcsbW90: return mixed<kTimed>(thread, session, choice, w90, false);
+      case Verb::kUpdateCopy: return mixed<kTimed>(thread, session, choice, every<1>, true);
       case Verb::kYcsbD: return latest<kTimed>(thread, session);
       case Verb::kGetMany: return get_many<kTimed>(thread, session, choice);
       case Verb::kUpdate8: return updates<kTimed>(thread, session, choice);
@@ -327,6 +338,8 @@ class StoreSubject final : public Subject {
 
   template <unsigned kPeriod>
   static bool every(std::uint64_t i) { return i % kPeriod == kPeriod - 1; }
+  static bool w90(std::uint64_t i) { return i % 10 != 0; }
+  static bool reclaiming(Verb verb) { return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming; }
 
   std::uint64_t chunk(unsigned step) const { return step * std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)}; }
 
@@ -481,12 +494,13 @@ class StoreSubject final : public Subject {
     std::uint64_t index = 0;
     bool writes = true;
     switch (verb) {
-      case Verb::kPut: case Verb::kPutMany: case Verb::kYcsbD: index = first_new_ + thread * new_share(phase) + i; break;
+      case Verb::kPut: case Verb::kPutMany: case Verb::kPutReclaiming: case Verb::kYcsbD: index = first_new_ + thread * new_share(phase) + i; break;
       case Verb::kErase: index = erased_[thread * (erased_.size() / phase.threads) + i]; break;
       case Verb::kYcsbA: case Verb::kYcsbF: writes = every<2>(i); index = choice_again(phase, thread, i); break;
+      case Verb::kYcsbW90: writes = w90(i); index = choice_again(phase, thread, i); break;
       case Verb::kYcsbB: writes = every<20>(i); index = choice_again(phase, thread, i); break;
-      case Verb::kOverwrite: case Verb::kUpdate8: index = choice_again(phase, thread, i); break;
-      case Verb::kGet: case Verb::kGetMany: case Verb::kYcsbC: return {};
+      case Verb::kOverwrite: case Verb::kUpdateCopy: case Verb::kUpdate8: index = choice_again(phase, thread, i); break;
+      case Verb::kGet: case Verb::kGetMany: case Verb::kGetReclaiming: case Verb::kYcsbC: return {};
     }
     if (!writes) return {};
     Buffers buffers(records_, 1);
@@ -508,6 +522,22 @@ class StoreSubject final : public Subject {
     if (context_.distribution == Distribution::kZipfian) return ListedChoice{context_.zipf(thread, true).data(), kZipfListed - 1}(i);
     const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread + (std::uint64_t{phase.repetition} << 32)));
     return UniformChoice{seed, context_.records}(i);
+  }
+
+  // A third of the records, at random, leave their places; then a reclamation starts beside the phase.
+  Status make_holes(const Phase& phase) {
+    const auto moved = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, context_.records / 3);
+    {
+      auto session = store_->session(0);
+      Buffers buffers(records_, 1);
+      for (const auto index : moved) {
+        const auto key = buffers.key(0, index);
+        if (!session.erase(key)) return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
+      }
+      HF_RETURN_IF_ERROR(load(session, moved.size(), phase.number, [&](std::uint64_t i) { return moved[i]; }));
+    }
+    if constexpr (Store::kReclaims) reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
+    return {};
   }
 
   // Puts the records numbered by of(0) … of(count - 1) in batches.
@@ -572,8 +602,8 @@ class StoreSubject final : public Subject {
     sample.seconds = static_cast<double>(times.max()) * 1e-9;
     sample.facts.set("records", Value(filled));
     sample.facts.set("clock", "thread CPU time");
-    sample.facts.set("p50_ns", Value(times.quantile(0.5)));
-    sample.facts.set("p999_ns", Value(times.quantile(0.999)));
+    sample.facts.set("p50_ns", Value(times.percentile(50)));
+    sample.facts.set("p999_ns", Value(times.percentile(99.9)));
     sample.facts.set("max_ns", Value(times.max()));
     extras_.push_back(std::move(sample));
     return {};
@@ -660,6 +690,8 @@ class StoreSubject final : public Subject {
   std::vector<std::uint64_t> done_;             // By thread of the current phase.
   std::vector<ExtraSample> extras_;
   Fields facts_;
+  std::thread reclaimer_;
+  Status reclaimed_;
 };
 
 }  // namespace holdfast::bench::kv

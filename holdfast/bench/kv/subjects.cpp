@@ -1,27 +1,8 @@
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
-
-const char* granularity_name(Granularity granularity) {
-  switch (granularity) {
-    case Granularity::kNone: return "none";
-    case Granularity::kPage: return "page";
-    case Granularity::kLine: return "line";
-    case Granularity::kByte: return "byte";
-  }
-  return "?";
-}
-
-const char* instruction_name(WriteBackInstruction instruction) {
-  switch (instruction) {
-    case WriteBackInstruction::kNone: return "none";
-    case WriteBackInstruction::kClflush: return "clflush";
-    case WriteBackInstruction::kClflushopt: return "clflushopt";
-    case WriteBackInstruction::kClwb: return "clwb";
-  }
-  return "?";
-}
 
 const char* durability_on(const RegionReport& report, Promise promise) {
   switch (report.granularity) {
@@ -53,12 +34,12 @@ Fields region_facts(const RegionReport& report, Promise promise) {
   facts.set("region", Value(report.spec));
   facts.set("region_kind", Value(report.kind));
   facts.set("region_file_system", Value(report.file_system));
-  facts.set("region_granularity", granularity_name(report.granularity));
+  facts.set("region_granularity", Value(std::string(name(report.granularity))));
   facts.set("region_granularity_source", Value(report.granularity_source));
   facts.set("region_mapping", Value(report.mapping));
   facts.set("region_page_bytes", Value(report.page_bytes));
   facts.set("region_page_reason", Value(report.page_reason));
-  facts.set("region_write_back", instruction_name(report.write_back));
+  facts.set("region_write_back", Value(std::string(name(report.write_back))));
   facts.set("region_nt_evicts", Value(report.nt_evicts));
   return facts;
 }

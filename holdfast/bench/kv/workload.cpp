@@ -1,14 +1,13 @@
 #include <holdfast/bench/kv/workload.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <map>
-#include <mutex>
+
+#include <holdfast/base/random.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
-
-constexpr double kTheta = 0.99;
 
 // The value below which a share `p` of a standard normal distribution lies, by bisection of erfc.
 double normal_quantile(double p) {
@@ -28,19 +27,6 @@ std::vector<std::uint32_t> normal_sizes(std::uint32_t mean, std::uint32_t least)
     sizes[i] = static_cast<std::uint32_t>(std::max<long>(size, least));
   }
   return sizes;
-}
-
-double zeta(std::uint64_t records) {
-  static std::mutex mutex;
-  static std::map<std::uint64_t, double> known;
-  const std::lock_guard lock(mutex);
-  auto [found, inserted] = known.try_emplace(records, 0.0);
-  if (inserted) {
-    double sum = 0;
-    for (std::uint64_t i = 1; i <= records; ++i) sum += std::pow(1.0 / static_cast<double>(i), kTheta);
-    found->second = sum;
-  }
-  return found->second;
 }
 
 // A permutation of the numbers below 2^bits (bits even): four Feistel rounds.
@@ -94,21 +80,10 @@ std::vector<std::uint32_t> permutation_slice(std::uint64_t records, std::uint64_
 }
 
 std::vector<std::uint32_t> zipf_list(std::uint64_t records, std::uint64_t seed, std::size_t count, bool scramble) {
-  const auto zeta_n = zeta(records);
-  const auto zeta_2 = 1 + std::pow(0.5, kTheta);
-  const auto n = static_cast<double>(records);
-  const auto alpha = 1 / (1 - kTheta);
-  const auto eta = (1 - std::pow(2 / n, 1 - kTheta)) / (1 - zeta_2 / zeta_n);
+  const Zipf zipf(records);
+  Random random(seed);
   std::vector<std::uint32_t> list(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto u = static_cast<double>(mix(seed + i) >> 11) * 0x1p-53;
-    const auto uz = u * zeta_n;
-    std::uint64_t rank;
-    if (uz < 1) rank = 0;
-    else if (uz < zeta_2) rank = 1;
-    else rank = std::min(records - 1, static_cast<std::uint64_t>(n * std::pow(eta * u - eta + 1, alpha)));
-    list[i] = static_cast<std::uint32_t>(scramble ? scaled(mix(rank ^ 0x5bd1e995), records) : rank);
-  }
+  for (auto& number : list) number = static_cast<std::uint32_t>(scramble ? zipf.scrambled(random) : zipf.rank(random));
   return list;
 }
 

@@ -30,7 +30,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
-#include <holdfast/bench/kv/value_kernels.hpp>
+#include <holdfast/bench/value_kernels.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -200,8 +200,8 @@ struct ListedChoice {   // From a list made beforehand; starts again at its end.
 // one permutation fixed by the seed. O(count). first + count <= records.
 std::vector<std::uint32_t> permutation_slice(std::uint64_t records, std::uint64_t seed, std::uint64_t first, std::uint64_t count);
 
-// Zipf ranks with theta 0.99 as YCSB draws them (Gray et al.): 0 is the most frequent.
-// `scramble`: spread the frequent ones over all records. O(records) once, then O(count).
+// Zipf ranks with theta 0.99 as YCSB draws them (base/random.hpp): 0 is the most frequent.
+// `scramble`: spread the frequent ones over all records. O(count).
 std::vector<std::uint32_t> zipf_list(std::uint64_t records, std::uint64_t seed, std::size_t count, bool scramble);
 
 }  // namespace holdfast::bench::kv

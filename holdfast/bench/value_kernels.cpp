@@ -1,4 +1,4 @@
-#include <holdfast/bench/kv/value_kernels.hpp>
+#include <holdfast/bench/value_kernels.hpp>
 
 #include <cstring>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace holdfast::bench::kv {
+namespace holdfast::bench {
 namespace {
 
 void fill_portable(void* to, std::size_t words, std::uint64_t tag) {
@@ -97,7 +97,10 @@ HF_AVX512 std::uint64_t sum_avx512(const void* from, std::size_t words) {
   for (; j + 8 <= words; j += 8) sums = _mm512_add_epi64(sums, _mm512_loadu_si512(in + j));
   const auto rest = static_cast<__mmask8>((1u << (words - j)) - 1);
   sums = _mm512_add_epi64(sums, _mm512_maskz_loadu_epi64(rest, in + j));
-  return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(sums));
+  // By hand: g++ 12 warns of its own reduction.
+  const auto four = _mm256_add_epi64(_mm512_castsi512_si256(sums), _mm512_maskz_extracti64x4_epi64(0xf, sums, 1));
+  const auto two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
 }
 
 HF_AVX512 void copy_avx512(void* to, const void* from, std::size_t bytes) {
@@ -138,4 +141,4 @@ const ValueKernels& best_value_kernels() {
   return best;
 }
 
-}  // namespace holdfast::bench::kv
+}  // namespace holdfast::bench

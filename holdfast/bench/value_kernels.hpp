@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace holdfast::bench::kv {
+namespace holdfast::bench {
 
 inline constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
 
@@ -28,4 +28,4 @@ struct ValueKernels {
 const ValueKernels* value_kernels(const char* name);
 const ValueKernels& best_value_kernels();
 
-}  // namespace holdfast::bench::kv
+}  // namespace holdfast::bench
