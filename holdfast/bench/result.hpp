@@ -9,6 +9,7 @@
 //   subject operation threads            what was measured
 //   ops_per_s_median _low _high          of all threads together; interval as in statistics.hpp
 //   ns_per_op_median                     per thread: what one caller waits on average
+//   cpu_ns_per_op_median                 the CPU time of its thread; far below: the machine was busy, or it waited
 //   repetitions                          that count
 //   valid                                true, or the reason why this row must not be believed
 //

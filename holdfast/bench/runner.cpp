@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,12 @@ void pin_this_thread(int cpu) {
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
+double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 // Lets all threads of a phase go at once. Spins while there is a CPU for each, since waking up from
 // a futex takes longer than a short phase may take.
 class StartLine {
@@ -72,6 +79,7 @@ class TimedThread final : public PhaseThread {
     before_ = persist_counts();
     line_.arrive_and_wait();
     started_ = true;
+    cpu_seconds = -thread_cpu_seconds();
     begin_ = Clock::now();
     deadline_ = begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(phase_.seconds));
   }
@@ -81,6 +89,7 @@ class TimedThread final : public PhaseThread {
   }
   void end() override {
     end_ = Clock::now();
+    cpu_seconds += thread_cpu_seconds();
     const auto& now = persist_counts();
     persists.fences = now.fences - before_.fences;
     persists.lines_written_back = now.lines_written_back - before_.lines_written_back;
@@ -94,6 +103,7 @@ class TimedThread final : public PhaseThread {
   Clock::time_point end_time() const { return end_; }
 
   PersistCounts persists;
+  double cpu_seconds = 0;
   Status status;
 
  private:
@@ -105,6 +115,7 @@ class TimedThread final : public PhaseThread {
 
 struct PhaseResult {
   double seconds = 0;
+  double cpu_seconds = 0;                           // Of its threads together.
   std::uint64_t operations = 0, bytes = 0, wrong_answers = 0;
   std::uint64_t fences = 0, lines = 0;              // On the paths of the operations.
   std::uint64_t fences_total = 0, lines_total = 0;  // With background work.
@@ -146,6 +157,7 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
     end = std::max(end, thread->end_time());
     result.operations += thread->operations;
     result.bytes += thread->bytes;
+    result.cpu_seconds += thread->cpu_seconds;
     result.fences += thread->persists.fences;
     result.lines += thread->persists.lines_written_back;
     result.wrong_answers += thread->wrong_answers;
@@ -165,7 +177,7 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
 // What the repetitions of one row say.
 struct Series {
   std::vector<double> ops_per_s;   // One per repetition; NaN where it did not count.
-  std::vector<double> bytes_per_s;
+  std::vector<double> bytes_per_s, cpu_ns_per_op;
   std::uint64_t operations = 0, fences = 0, lines = 0, fences_total = 0, lines_total = 0;
   bool has_path_counts = false, has_total_counts = false;
   std::optional<Histogram> latency;
@@ -205,6 +217,7 @@ class Run {
     if (result.ops_per_s.size() < plan_.repetitions) {
       result.ops_per_s.resize(plan_.repetitions, kNaN);
       result.bytes_per_s.resize(plan_.repetitions, kNaN);
+      result.cpu_ns_per_op.resize(plan_.repetitions, kNaN);
     }
     return result;
   }
@@ -286,6 +299,7 @@ class Run {
     if (!result.failure.empty()) return invalidate(row, result.failure);
     row.ops_per_s[repetition] = static_cast<double>(result.operations) / result.seconds;
     row.bytes_per_s[repetition] = static_cast<double>(result.bytes) / result.seconds;
+    row.cpu_ns_per_op[repetition] = 1e9 * result.cpu_seconds / static_cast<double>(result.operations);
     row.operations += result.operations;
     row.fences += result.fences;
     row.lines += result.lines;
@@ -355,6 +369,7 @@ class Run {
     row.set("repetitions", Value(static_cast<std::uint64_t>(std::count_if(
                                series.ops_per_s.begin(), series.ops_per_s.end(), [](double v) { return !std::isnan(v); }))));
     row.set("ops_per_s_samples", series.ops_per_s);
+    if (const auto cpu = median(series.cpu_ns_per_op); !std::isnan(cpu)) row.set("cpu_ns_per_op_median", cpu);
     if (const auto bytes = median(series.bytes_per_s); bytes > 0) row.set("bytes_per_s_median", bytes);
     if (series.operations > 0) {
       const auto per_op = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(series.operations); };

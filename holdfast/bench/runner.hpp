@@ -72,7 +72,6 @@ class PhaseThread {
   // The result.
   std::uint64_t operations = 0;  // Keys, where an operation takes a batch.
   std::uint64_t bytes = 0;       // Keys and values moved.
-  std::uint64_t checksum = 0;    // Of everything read, carried out of the loop.
   std::uint64_t wrong_answers = 0;
   std::string first_wrong;
   Histogram latency;

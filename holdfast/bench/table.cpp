@@ -100,7 +100,7 @@ std::string table(const Document& document, const TableOptions& options) {
   const auto ratio_header = [](const std::string& name) { return name.empty() ? std::string() : "time / " + name; };
   const auto baseline = options.baseline;
   const auto subject = options.subject == baseline ? std::string() : options.subject;
-  Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", ratio_header(baseline),
+  Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", "CPU", ratio_header(baseline),
              ratio_header(subject), "p50", "p99", "p99.9", "fences/op", "with bg", "lines/op", "DRAM B/rec", "medium B/rec", ""});
   const Row* previous = nullptr;
   bool any_interval = false;
@@ -118,7 +118,8 @@ std::string table(const Document& document, const TableOptions& options) {
     grid.add({row.operation(), row.subject(), print("%u", static_cast<unsigned>(row.threads())),
               measured ? human_count(rate) : "-", interval ? human_count(row.number("ops_per_s_low")) : "",
               interval ? human_count(row.number("ops_per_s_high")) : "",
-              measured ? human_time(row.number("ns_per_op_median")) : "-", ratio_cell(document, row, baseline),
+              measured ? human_time(row.number("ns_per_op_median")) : "-", time_cell(row, "cpu_ns_per_op_median"),
+              ratio_cell(document, row, baseline),
               ratio_cell(document, row, subject), time_cell(row, "p50_ns"), time_cell(row, "p99_ns"), time_cell(row, "p999_ns"),
               number_cell(row, "fences_per_op"), number_cell(row, "fences_per_op_with_background"), number_cell(row, "lines_per_op"),
               number_cell(row, "dram_bytes_per_record"), number_cell(row, "medium_bytes_per_record"), row.valid() ? "" : "INVALID"});

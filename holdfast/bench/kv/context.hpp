@@ -33,8 +33,8 @@ struct Context {
   unsigned recovery_threads = 0;     // 0: one per CPU.
   std::uint64_t planned_new_records = 0;  // At most, over all phases of a life: what a store may reserve.
   bool measure_startup = true;       // Rows open_clean, open_killed.
-  bool measure_longest = true;       // Row put_longest, in the first repetition.
-  double longest_seconds = 30;       // Bound on that; the rest is then filled in batches.
+  bool measure_growth = true;        // Row put_longest, bytes per record: in a process of its own, in the first repetition.
+  double growth_seconds = 30;        // Bound on putting one by one there; the rest is then filled in batches.
 
   std::string region;                // Spec for stores on a region, without the subject's own name: see place_of().
   std::string base;                  // Its path; empty where it has none (dram, node:N).

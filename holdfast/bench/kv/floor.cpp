@@ -18,7 +18,7 @@ constexpr std::uint64_t kStored = 1;  // Offsets are even; an index entry of 0 i
 struct Floor {
   FloorIndex index;
   FloorMedium medium;
-  const ValueKernels& kernels = best_value_kernels();
+  const ValueKernels kernels = best_value_kernels();
 };
 
 class FloorSession {
@@ -61,7 +61,7 @@ class FloorSession {
     return true;
   }
 
-  std::uint32_t get(const Key& key, std::byte* out) const { return copy_out(key, *index_.entry(key.index), out); }
+  [[gnu::always_inline]] std::uint32_t get(const Key& key, std::byte* out) const { return copy_out(key, *index_.entry(key.index), out); }
 
   bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* values) {
     offsets_.resize(count);
@@ -158,20 +158,21 @@ class FloorSession {
     return flush_file() && (!medium_.sync_each_call() || ::fdatasync(medium_.file()) == 0);
   }
 
-  std::uint32_t copy_out(const Key& key, std::uint64_t entry, std::byte* out) const {
+  [[gnu::always_inline]] std::uint32_t copy_out(const Key& key, std::uint64_t entry, std::byte* out) const {
     const auto* record = data_ + (entry & ~kStored);
     std::uint64_t sizes, word;
     std::memcpy(&sizes, record + 8, 8);
     std::memcpy(&word, record + 16, 8);
     kernels_.copy(out, record + kHeaderBytes + round_up(key.size, 8), records_.value_bytes(key.word));
-    return (entry & kStored) != 0 && word == key.word ? static_cast<std::uint32_t>(sizes >> 32) : kAbsent;
+    const bool found = ((entry & kStored) != 0) & (word == key.word);
+    return static_cast<std::uint32_t>(sizes >> 32) | (std::uint32_t{found} - 1);  // All ones is kAbsent.
   }
 
   FloorIndex& index_;
   FloorMedium& medium_;
   std::byte* const data_;
   const Persist persist_;
-  const ValueKernels& kernels_;
+  const ValueKernels kernels_;
   const Records& records_;
   std::vector<std::byte> stage_;
   std::byte* staged_;
@@ -184,7 +185,6 @@ class FloorSession {
 class FloorStore {
  public:
   static constexpr bool kKeepsFiles = false;
-  static constexpr bool kSizedAhead = false;
   static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = true;
   static constexpr std::size_t kLoadBatch = 64;

@@ -72,7 +72,6 @@ class HoldfastSession {
 class HoldfastStore {
  public:
   static constexpr bool kKeepsFiles = true;
-  static constexpr bool kSizedAhead = true;
   static constexpr bool kReclaims = true;
   static constexpr bool kCountsPersists = true;
   static constexpr std::size_t kLoadBatch = 64;
@@ -116,7 +115,11 @@ class HoldfastStore {
     std::error_code error;
     std::filesystem::remove_all(path, error);
   }
-  std::uint64_t medium_bytes() const { return store_->stats().used_bytes; }
+  // What the file system gave, segments that are not full included; on a device what is in use.
+  std::uint64_t medium_bytes() const {
+    const auto allocated = allocated_bytes(place_.substr(0, place_.find('?')));
+    return allocated != 0 ? allocated : store_->stats().used_bytes;
+  }
   bool persist_total(PersistCounts& counts) const {
     if (!store_) return false;
     const auto stats = store_->stats();

@@ -68,7 +68,6 @@ class LeveldbSession {
 class LeveldbStore {
  public:
   static constexpr bool kKeepsFiles = true;
-  static constexpr bool kSizedAhead = false;
   static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = false;
   static constexpr std::size_t kLoadBatch = 1000;

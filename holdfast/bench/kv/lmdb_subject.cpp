@@ -104,7 +104,6 @@ class LmdbSession {
 class LmdbStore {
  public:
   static constexpr bool kKeepsFiles = true;
-  static constexpr bool kSizedAhead = false;
   static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = false;
   static constexpr std::size_t kLoadBatch = 50'000;

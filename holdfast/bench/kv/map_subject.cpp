@@ -44,9 +44,7 @@ class LockedMap {
 }  // namespace
 
 SubjectKind map_kind(const Shape& shape) {
-  auto kind = with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<LockedMap<K, V>, K, V>>("map"); });
-  kind.volatile_only = true;
-  return kind;
+  return with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<LockedMap<K, V>, K, V>>("map"); });
 }
 
 }  // namespace holdfast::bench::kv

@@ -49,10 +49,9 @@ std::vector<Experiment> paper_experiments(const KvBenchOptions& base) {
     change(experiment);
     if (!experiment.options.stores.empty()) all.push_back(std::move(experiment));
   };
-  const auto as_is = [](Experiment&) {};
 
   add("operations", "figures 6 and 9: core operations over threads; DRAM and medium per record",
-      {"put", "get", "update8", "erase"}, as_is);
+      {"put", "get", "update8", "erase"}, [&](Experiment& e) { e.options.longest = base.longest; });
 
   for (const auto& [key, value] : {std::pair{8u, 8u}, {16u, 100u}, {16u, 200u}, {32u, 500u}, {100u, 900u}}) {
     add("size " + std::to_string(key) + "/" + std::to_string(value), "figure 7: record size, the same bytes in all",

@@ -95,7 +95,6 @@ class RocksdbSession {
 class RocksdbStore {
  public:
   static constexpr bool kKeepsFiles = true;
-  static constexpr bool kSizedAhead = false;
   static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = false;
   static constexpr std::size_t kLoadBatch = 1000;

@@ -10,7 +10,6 @@
 //     static constexpr std::size_t kLoadBatch;           // Records per put_many while filling.
 //     Store(const Context&, const Records&, std::string name);
 //     bool supports(const std::string& operation) const;
-//     static constexpr bool kSizedAhead;      // open(kPlanned) differs from open(kGrowing).
 //     Status open(Opening);
 //     Status reserve(std::uint64_t new_records, std::uint64_t appended);  // Before a phase of writes.
 //     Status settle();                        // Lets background work of filling come to rest.
@@ -51,7 +50,7 @@
 #include <vector>
 
 #include <holdfast/bench/kv/context.hpp>
-#include <holdfast/bench/kv/startup.hpp>
+#include <holdfast/bench/kv/helper_process.hpp>
 #include <holdfast/bench/kv/workload.hpp>
 #include <holdfast/bench/runner.hpp>
 
@@ -86,12 +85,12 @@ enum class Opening : std::uint8_t {
 class Buffers {
  public:
   Buffers(const Records& records, unsigned batch)
-      : records_(records), batch_(batch),
+      : records_(records), batch_(batch), key_stride_(records.key_stride()), value_stride_(records.value_stride()),
         key_bytes_(allocate(records.key_stride() * batch)), value_bytes_(allocate(records.value_stride() * batch)),
         keys(batch), values(batch) {}
 
-  Key key(unsigned at, std::uint64_t index) { return records_.key(index, key_bytes_.get() + at * records_.key_stride()); }
-  std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * records_.value_stride(); }
+  [[gnu::always_inline]] Key key(unsigned at, std::uint64_t index) { return records_.key(index, key_bytes_.get() + at * key_stride_); }
+  std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * value_stride_; }
   ValueView make_value(unsigned at, const Key& key, std::uint64_t version) { return records_.value(key, version, value(at)); }
   unsigned batch() const { return batch_; }
 
@@ -109,6 +108,7 @@ class Buffers {
   }
   const Records& records_;
   unsigned batch_;
+  std::size_t key_stride_, value_stride_;
   Bytes key_bytes_, value_bytes_;
 
  public:
@@ -145,42 +145,27 @@ std::uint64_t drive(PhaseThread& thread, unsigned step, std::uint64_t chunk, Bod
 template <class Store>
 class StoreSubject final : public Subject {
  public:
-  StoreSubject(const Context& context, std::string name, unsigned repetition, Killer* killer)
-      : context_(context), records_(context.shape), name_(std::move(name)), repetition_(repetition), killer_(killer) {}
+  StoreSubject(const Context& context, std::string name, unsigned repetition, HelperProcess* helper)
+      : context_(context), records_(context.shape), name_(std::move(name)), repetition_(repetition), helper_(helper) {}
   ~StoreSubject() override { destroy(); }
 
   Status create() override {
-    anonymous_before_ = anonymous_bytes();
+    if (helper_ != nullptr && context_.measure_growth && repetition_ == 0) HF_RETURN_IF_ERROR(measure_growth());
     store_.emplace(context_, records_, name_);
     next_new_ = context_.records;
-    if (!grows_first()) return create_planned();
-    HF_RETURN_IF_ERROR(store_->open(Opening::kGrowing));
+    HF_RETURN_IF_ERROR(store_->open(Opening::kPlanned));
     return store_->reserve(context_.records, context_.records);
   }
 
   Status prefill() override {
-    std::uint64_t filled = 0;
-    if (grows_first()) HF_RETURN_IF_ERROR(fill_timed(filled));
-    if (grows_first() && Store::kSizedAhead) {
-      extras_.back().facts.set("medium_grown_bytes_per_record",
-                               static_cast<double>(store_->medium_bytes()) / static_cast<double>(std::max<std::uint64_t>(filled, 1)));
-      store_->remove();
-      filled = 0;
-      anonymous_before_ = anonymous_bytes();
-      HF_RETURN_IF_ERROR(create_planned());
-    }
-    HF_RETURN_IF_ERROR(fill(filled));
+    HF_RETURN_IF_ERROR(fill(*store_, context_, records_, name_, 0));
     HF_RETURN_IF_ERROR(store_->settle());
-    const auto anonymous = anonymous_bytes();
-    const auto per_record = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(context_.records); };
-    facts_ = store_->facts();
+    facts_.merge(store_->facts());
     facts_.set("key_bytes", context_.shape.key_bytes);
     facts_.set("value_bytes", context_.shape.value_bytes);
     if (context_.shape.variable) facts_.set("sizes", "normal, standard deviation a fifth of the mean");
-    facts_.set("records", Value(context_.records));
+    facts_.set("records", context_.records);
     facts_.set("distribution", context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
-    facts_.set("dram_bytes_per_record", per_record(anonymous - std::min(anonymous, anonymous_before_)));
-    if constexpr (Store::kKeepsFiles) facts_.set("medium_bytes_per_record", per_record(store_->medium_bytes()));
     return sample_prefill();
   }
 
@@ -249,7 +234,7 @@ class StoreSubject final : public Subject {
       if (context_.measure_startup) {
         HF_ASSIGN_OR_RETURN(auto clean, reopened("open_clean"));
         extras_.push_back(std::move(clean));
-        if (killer_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
+        if (helper_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
       }
     }
     return std::move(extras_);
@@ -263,7 +248,7 @@ class StoreSubject final : public Subject {
 
   // In a child that will be killed: opens the store as it is, and overwrites records in their order
   // with version kKilledVersion, telling the parent after each one.
-  static Status work_until_killed(const Context& context, const std::string& name, Acknowledged& acknowledged) {
+  static Status work_until_killed(const Context& context, const std::string& name, HelperShared& shared) {
     if constexpr (Store::kKeepsFiles) {
       const Records records(context.shape);
       Store store(context, records, name);
@@ -273,22 +258,35 @@ class StoreSubject final : public Subject {
       for (std::uint64_t i = 0;; ++i) {
         const auto key = buffers.key(0, i % context.records);
         if (!session.overwrite(key, buffers.make_value(0, key, kKilledVersion))) return Error{Errc::kIo, session.error()};
-        acknowledged.count.store(i + 1, std::memory_order_release);
+        shared.acknowledged.store(i + 1, std::memory_order_release);
       }
     }
     return Error{Errc::kUnsupported, name + " keeps no files"};
+  }
+
+  // In a child: fills a new store from nothing, and removes it.
+  static Status grow(const Context& context, const std::string& name, HelperShared& shared) {
+    const Records records(context.shape);
+    const auto before = anonymous_bytes();
+    Store store(context, records, name);
+    HF_RETURN_IF_ERROR(store.open(Opening::kGrowing));
+    auto status = store.reserve(context.records, context.records);
+    if (status) status = grow_by_puts(store, context, records, name, shared.growth);
+    if (status) status = fill(store, context, records, name, shared.growth.records_timed);
+    if (status) status = store.settle();
+    if (status) {
+      const auto after = anonymous_bytes();
+      shared.growth.dram_bytes = after - std::min(after, before);
+      shared.growth.medium_bytes = store.medium_bytes();
+    }
+    store.remove();
+    return status;
   }
 
  private:
   static constexpr std::uint64_t kSampled = 1000;          // Answers checked after a phase, per thread.
   static constexpr std::uint64_t kKilledVersion = 1 << 20;
   using Session = decltype(std::declval<Store&>().session(0u));
-
-  bool grows_first() const { return context_.measure_longest && repetition_ == 0; }
-  Status create_planned() {
-    HF_RETURN_IF_ERROR(store_->open(Opening::kPlanned));
-    return store_->reserve(context_.records, context_.records);
-  }
 
   static unsigned own_batch(const Phase& phase, unsigned batch) { return phase.operation == "group64" ? 64 : batch; }
   unsigned batch_of(const Phase& phase) const {
@@ -323,12 +321,12 @@ class StoreSubject final : public Subject {
   template <bool kTimed, class Choice>
   Status chosen(PhaseThread& thread, Session& session, Choice choice) {
     switch (find_operation(thread.phase().operation)->verb) {
-      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, [](std::uint64_t) { return false; }, false);
-      case Verb::kYcsbA: return mixed<kTimed>(thread, session, choice, every<2>, false);
-      case Verb::kYcsbB: return mixed<kTimed>(thread, session, choice, every<20>, false);
-      case Verb::kYcsbF: return mixed<kTimed>(thread, session, choice, every<2>, true);
-      case Verb::kYcsbW90: return mixed<kTimed>(thread, session, choice, w90, false);
-      case Verb::kUpdateCopy: return mixed<kTimed>(thread, session, choice, every<1>, true);
+      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, Never{}, false);
+      case Verb::kYcsbA: return mixed<kTimed>(thread, session, choice, Every<2>{}, false);
+      case Verb::kYcsbB: return mixed<kTimed>(thread, session, choice, Every<20>{}, false);
+      case Verb::kYcsbF: return mixed<kTimed>(thread, session, choice, Every<2>{}, true);
+      case Verb::kYcsbW90: return mixed<kTimed>(thread, session, choice, NineOfTen{}, false);
+      case Verb::kUpdateCopy: return mixed<kTimed>(thread, session, choice, Every<1>{}, true);
       case Verb::kYcsbD: return latest<kTimed>(thread, session);
       case Verb::kGetMany: return get_many<kTimed>(thread, session, choice);
       case Verb::kUpdate8: return updates<kTimed>(thread, session, choice);
@@ -336,31 +334,40 @@ class StoreSubject final : public Subject {
     }
   }
 
+  // Which operations of a mix write: types, so that the test is inlined.
+  struct Never {
+    bool operator()(std::uint64_t) const { return false; }
+  };
   template <unsigned kPeriod>
-  static bool every(std::uint64_t i) { return i % kPeriod == kPeriod - 1; }
-  static bool w90(std::uint64_t i) { return i % 10 != 0; }
+  struct Every {
+    bool operator()(std::uint64_t i) const { return i % kPeriod == kPeriod - 1; }
+  };
+  struct NineOfTen {
+    bool operator()(std::uint64_t i) const { return i % 10 != 0; }
+  };
   static bool reclaiming(Verb verb) { return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming; }
 
   std::uint64_t chunk(unsigned step) const { return step * std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)}; }
 
-  void failed(PhaseThread& thread, const char* verb, const Key& key, const Session& session) {
+  [[gnu::noinline, gnu::cold]] void failed(PhaseThread& thread, const char* verb, const Key& key, const Session& session) {
     thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) + " failed: " + session.error());
   }
-  void check(PhaseThread& thread, const Key& key, const std::byte* value, std::uint32_t size) {
-    const auto checked = records_.check(key, value, size, thread.phase().number);
-    thread.checksum += checked.sum;
-    if (checked.difference != 0) [[unlikely]] {
-      thread.wrong("record " + std::to_string(key.index) + (size == kAbsent ? " was not found" : " has a value that was never written"));
-    }
+  [[gnu::always_inline]] void check(PhaseThread& thread, const Key& key, const std::byte* value, std::uint32_t size,
+                                    std::uint64_t newest) {
+    if (records_.difference(key, value, size, newest) != 0) [[unlikely]] not_right(thread, key, size);
+  }
+  [[gnu::noinline, gnu::cold]] void not_right(PhaseThread& thread, const Key& key, std::uint32_t size) {
+    thread.wrong("record " + std::to_string(key.index) + (size == kAbsent ? " was not found" : " has a value that was never written"));
   }
 
   template <bool kTimed, class Choice>
   Status writes(PhaseThread& thread, Session& session, Choice choice, bool overwrite) {
     Buffers buffers(records_, 1);
+    const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
     const auto one = [&](std::uint64_t i) {
       const auto key = buffers.key(0, choice(i));
-      const auto value = buffers.make_value(0, key, thread.phase().number);
+      const auto value = buffers.make_value(0, key, number);
       const bool ok = overwrite ? session.overwrite(key, value) : session.put(key, value);
       if (!ok) [[unlikely]] failed(thread, "put", key, session);
       bytes += key.size + value.size;
@@ -373,11 +380,12 @@ class StoreSubject final : public Subject {
   Status put_many(PhaseThread& thread, Session& session, Choice choice) {
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, batch);
+    const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
     const auto one = [&](std::uint64_t i) {
       for (unsigned j = 0; j < batch; ++j) {
         buffers.keys[j] = buffers.key(j, choice(i + j));
-        buffers.values[j] = buffers.make_value(j, buffers.keys[j], thread.phase().number);
+        buffers.values[j] = buffers.make_value(j, buffers.keys[j], number);
         bytes += buffers.keys[j].size + buffers.values[j].size;
       }
       if (!session.put_many(buffers.keys.data(), buffers.values.data(), batch)) [[unlikely]] {
@@ -392,6 +400,7 @@ class StoreSubject final : public Subject {
   Status get_many(PhaseThread& thread, Session& session, Choice choice) {
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, batch);
+    const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
     const auto one = [&](std::uint64_t i) {
       for (unsigned j = 0; j < batch; ++j) buffers.keys[j] = buffers.key(j, choice(i + j));
@@ -401,7 +410,7 @@ class StoreSubject final : public Subject {
       for (unsigned j = 0; j < batch; ++j) {
         const auto value = buffers.values[j];
         // An absent value has no bytes; what is checked then differs by its size.
-        check(thread, buffers.keys[j], value.data != nullptr ? value.data : buffers.value(j), value.size);
+        check(thread, buffers.keys[j], value.data != nullptr ? value.data : buffers.value(j), value.size, number);
         bytes += buffers.keys[j].size + value.size;
       }
     };
@@ -437,17 +446,18 @@ class StoreSubject final : public Subject {
   template <bool kTimed, class Choice, class IsWrite>
   Status mixed(PhaseThread& thread, Session& session, Choice choice, IsWrite is_write, bool read_first) {
     Buffers buffers(records_, 2);
+    const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
     const auto one = [&](std::uint64_t i) {
       const auto key = buffers.key(0, choice(i));
       const bool writes = is_write(i);
       if (!writes || read_first) {
         const auto size = session.get(key, buffers.value(0));
-        check(thread, key, buffers.value(0), size);
+        check(thread, key, buffers.value(0), size, number);
         bytes += key.size + size;
       }
       if (writes) {
-        const auto value = buffers.make_value(1, key, thread.phase().number);
+        const auto value = buffers.make_value(1, key, number);
         if (!session.overwrite(key, value)) [[unlikely]] failed(thread, "put", key, session);
         bytes += key.size + value.size;
       }
@@ -462,11 +472,12 @@ class StoreSubject final : public Subject {
     Buffers buffers(records_, 2);
     const ListedChoice ranks{context_.zipf(thread.index(), false).data(), kZipfListed - 1};
     const auto first = first_new_ + thread.index() * new_share(thread.phase());
+    const auto number = thread.phase().number;
     std::uint64_t inserted = 0, bytes = 0;
     const auto one = [&](std::uint64_t i) {
-      if (every<20>(i)) {
+      if (Every<20>{}(i)) {
         const auto key = buffers.key(1, first + inserted++);
-        const auto value = buffers.make_value(1, key, thread.phase().number);
+        const auto value = buffers.make_value(1, key, number);
         if (!session.put(key, value)) [[unlikely]] failed(thread, "put", key, session);
         bytes += key.size + value.size;
         return;
@@ -476,7 +487,7 @@ class StoreSubject final : public Subject {
       const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
       const auto key = buffers.key(0, rank < inserted ? own : old);
       const auto size = session.get(key, buffers.value(0));
-      check(thread, key, buffers.value(0), size);
+      check(thread, key, buffers.value(0), size, number);
       bytes += key.size + size;
     };
     finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
@@ -496,9 +507,9 @@ class StoreSubject final : public Subject {
     switch (verb) {
       case Verb::kPut: case Verb::kPutMany: case Verb::kPutReclaiming: case Verb::kYcsbD: index = first_new_ + thread * new_share(phase) + i; break;
       case Verb::kErase: index = erased_[thread * (erased_.size() / phase.threads) + i]; break;
-      case Verb::kYcsbA: case Verb::kYcsbF: writes = every<2>(i); index = choice_again(phase, thread, i); break;
-      case Verb::kYcsbW90: writes = w90(i); index = choice_again(phase, thread, i); break;
-      case Verb::kYcsbB: writes = every<20>(i); index = choice_again(phase, thread, i); break;
+      case Verb::kYcsbA: case Verb::kYcsbF: writes = Every<2>{}(i); index = choice_again(phase, thread, i); break;
+      case Verb::kYcsbW90: writes = NineOfTen{}(i); index = choice_again(phase, thread, i); break;
+      case Verb::kYcsbB: writes = Every<20>{}(i); index = choice_again(phase, thread, i); break;
       case Verb::kOverwrite: case Verb::kUpdateCopy: case Verb::kUpdate8: index = choice_again(phase, thread, i); break;
       case Verb::kGet: case Verb::kGetMany: case Verb::kGetReclaiming: case Verb::kYcsbC: return {};
     }
@@ -511,7 +522,7 @@ class StoreSubject final : public Subject {
       return size == kAbsent ? ok_status() : Error{Errc::kCorrupt, where() + " is still there although it was erased"};
     }
     if (size == kAbsent) return Error{Errc::kCorrupt, where() + " is not there although it was written"};
-    if (records_.check(key, buffers.value(), size, phase.number).difference != 0) {
+    if (records_.difference(key, buffers.value(), size, phase.number) != 0) {
       return Error{Errc::kCorrupt, where() + " has a value that was never written"};
     }
     const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value()) : records_.version_of(key, buffers.value());
@@ -534,7 +545,7 @@ class StoreSubject final : public Subject {
         const auto key = buffers.key(0, index);
         if (!session.erase(key)) return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
       }
-      HF_RETURN_IF_ERROR(load(session, moved.size(), phase.number, [&](std::uint64_t i) { return moved[i]; }));
+      HF_RETURN_IF_ERROR(load(session, records_, name_, moved.size(), phase.number, [&](std::uint64_t i) { return moved[i]; }));
     }
     if constexpr (Store::kReclaims) reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
     return {};
@@ -542,9 +553,9 @@ class StoreSubject final : public Subject {
 
   // Puts the records numbered by of(0) … of(count - 1) in batches.
   template <class Of>
-  Status load(Session& session, std::uint64_t count, std::uint64_t version, Of&& of) {
+  static Status load(Session& session, const Records& records, const std::string& name, std::uint64_t count, std::uint64_t version, Of&& of) {
     constexpr auto kBatch = static_cast<unsigned>(Store::kLoadBatch);
-    Buffers buffers(records_, kBatch);
+    Buffers buffers(records, kBatch);
     for (std::uint64_t i = 0; i < count; i += kBatch) {
       if (interrupted()) return Error{Errc::kClosed, "interrupted"};
       const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
@@ -553,9 +564,83 @@ class StoreSubject final : public Subject {
         buffers.values[j] = buffers.make_value(j, buffers.keys[j], version);
       }
       if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
-        return Error{Errc::kIo, name_ + ": filling failed at record " + std::to_string(of(i)) + ": " + session.error()};
+        return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) + ": " + session.error()};
       }
     }
+    return {};
+  }
+
+  // The records from number `from` on, with as many threads as there are CPUs.
+  static Status fill(Store& store, const Context& context, const Records& records, const std::string& name, std::uint64_t from) {
+    const auto threads = std::max(1u, std::min(context.threads, std::thread::hardware_concurrency()));
+    std::vector<Status> status(threads);
+    std::vector<std::thread> running;
+    const auto left = context.records - from;
+    for (unsigned t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        auto session = store.session(t);
+        const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
+        status[t] = load(session, records, name, end - begin, 0, [&](std::uint64_t i) { return begin + i; });
+      });
+    }
+    for (auto& thread : running) thread.join();
+    for (auto& result : status) HF_RETURN_IF_ERROR(std::move(result));
+    return {};
+  }
+
+  // One put at a time, each under its thread's CPU clock, so that a thread that merely had to wait for
+  // a CPU does not count.
+  static Status grow_by_puts(Store& store, const Context& context, const Records& records, const std::string& name, Growth& growth) {
+    const auto cpu_ns = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+    };
+    Status status;
+    std::thread([&] {
+      Histogram times;
+      auto session = store.session(0);
+      Buffers buffers(records, 1);
+      const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(context.growth_seconds));
+      std::uint64_t filled = 0;
+      for (; filled < context.records; ++filled) {
+        if (filled % 1024 == 0 && Clock::now() >= deadline) break;
+        const auto key = buffers.key(0, filled);
+        const auto value = buffers.make_value(0, key, 0);
+        const auto begin = cpu_ns();
+        const bool ok = session.put(key, value);
+        times.record(cpu_ns() - begin);
+        if (!ok) {
+          status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) + " failed: " + session.error()};
+          return;
+        }
+      }
+      growth.records_timed = filled;
+      growth.longest_put_ns = times.max();
+      growth.p50_ns = times.percentile(50);
+      growth.p999_ns = times.percentile(99.9);
+    }).join();
+    return status;
+  }
+
+  Status measure_growth() {
+    const auto growth = helper_->grow(name_);
+    if (!growth) {
+      Store(context_, records_, name_).remove();
+      return growth.error();
+    }
+    const auto per_record = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(context_.records); };
+    facts_.set("dram_bytes_per_record", per_record(growth->dram_bytes));
+    if constexpr (Store::kKeepsFiles) facts_.set("medium_bytes_per_record", per_record(growth->medium_bytes));
+    ExtraSample sample;
+    sample.operation = "put_longest";
+    sample.seconds = static_cast<double>(growth->longest_put_ns) * 1e-9;
+    sample.facts.set("records", growth->records_timed);
+    sample.facts.set("clock", "thread CPU time");
+    sample.facts.set("p50_ns", growth->p50_ns);
+    sample.facts.set("p999_ns", growth->p999_ns);
+    sample.facts.set("max_ns", growth->longest_put_ns);
+    extras_.push_back(std::move(sample));
     return {};
   }
 
@@ -563,66 +648,8 @@ class StoreSubject final : public Subject {
     const auto share = erased_.size() / phase.threads;
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, done_[thread]));
-      HF_RETURN_IF_ERROR(load(session, done_[thread], phase.number, [&](std::uint64_t i) { return erased_[thread * share + i]; }));
+      HF_RETURN_IF_ERROR(load(session, records_, name_, done_[thread], phase.number, [&](std::uint64_t i) { return erased_[thread * share + i]; }));
     }
-    return {};
-  }
-
-  // The longest single put while the store grows from nothing, by its thread's CPU clock, so that a
-  // thread that merely had to wait for a CPU does not count.
-  Status fill_timed(std::uint64_t& filled) {
-    const auto cpu_ns = [] {
-      timespec time{};
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-    };
-    Status status;
-    Histogram times;
-    std::thread([&] {
-      auto session = store_->session(0);
-      Buffers buffers(records_, 1);
-      const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(context_.longest_seconds));
-      for (; filled < context_.records; ++filled) {
-        if (filled % 1024 == 0 && (interrupted() || Clock::now() >= deadline)) break;
-        const auto key = buffers.key(0, filled);
-        const auto value = buffers.make_value(0, key, 0);
-        const auto begin = cpu_ns();
-        const bool ok = session.put(key, value);
-        times.record(cpu_ns() - begin);
-        if (!ok) {
-          status = Error{Errc::kIo, name_ + ": put of record " + std::to_string(filled) + " failed: " + session.error()};
-          return;
-        }
-      }
-    }).join();
-    HF_RETURN_IF_ERROR(status);
-    if (interrupted()) return Error{Errc::kClosed, "interrupted"};
-    ExtraSample sample;
-    sample.operation = "put_longest";
-    sample.seconds = static_cast<double>(times.max()) * 1e-9;
-    sample.facts.set("records", Value(filled));
-    sample.facts.set("clock", "thread CPU time");
-    sample.facts.set("p50_ns", Value(times.percentile(50)));
-    sample.facts.set("p999_ns", Value(times.percentile(99.9)));
-    sample.facts.set("max_ns", Value(times.max()));
-    extras_.push_back(std::move(sample));
-    return {};
-  }
-
-  Status fill(std::uint64_t from) {
-    const auto threads = std::max(1u, std::min(context_.threads, std::thread::hardware_concurrency()));
-    std::vector<Status> status(threads);
-    std::vector<std::thread> running;
-    const auto left = context_.records - from;
-    for (unsigned t = 0; t < threads; ++t) {
-      running.emplace_back([&, t] {
-        auto session = store_->session(t);
-        const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
-        status[t] = load(session, end - begin, 0, [&](std::uint64_t i) { return begin + i; });
-      });
-    }
-    for (auto& thread : running) thread.join();
-    for (auto& result : status) HF_RETURN_IF_ERROR(std::move(result));
     return {};
   }
 
@@ -641,7 +668,7 @@ class StoreSubject final : public Subject {
     const auto size = session.get(key, buffers.value());
     const auto what = std::string(when) + ": record " + std::to_string(index);
     if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
-    if (records_.check(key, buffers.value(), size, kKilledVersion).difference != 0) return Error{Errc::kCorrupt, what + " has a value that was never written"};
+    if (records_.difference(key, buffers.value(), size, kKilledVersion) != 0) return Error{Errc::kCorrupt, what + " has a value that was never written"};
     if (version != 0 && records_.version_of(key, buffers.value()) != version) return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
     return {};
   }
@@ -667,7 +694,7 @@ class StoreSubject final : public Subject {
   Status killed() {
     HF_RETURN_IF_ERROR(store_->close());
     const auto least = std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
-    HF_ASSIGN_OR_RETURN(const auto acknowledged, killer_->kill_at_work(name_, least, /*seconds=*/3));
+    HF_ASSIGN_OR_RETURN(const auto acknowledged, helper_->kill_at_work(name_, least, /*seconds=*/3));
     HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
     auto session = store_->session(0);
     for (std::uint64_t i = 0; i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
@@ -682,9 +709,8 @@ class StoreSubject final : public Subject {
   const Records records_;
   const std::string name_;
   const unsigned repetition_;
-  Killer* const killer_;
+  HelperProcess* const helper_;
   std::optional<Store> store_;
-  std::uint64_t anonymous_before_ = 0;
   std::uint64_t first_new_ = 0, next_new_ = 0;  // Record numbers of this phase's inserts; the next free one.
   std::vector<std::uint32_t> erased_;           // Of the current phase of erases.
   std::vector<std::uint64_t> done_;             // By thread of the current phase.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <holdfast/bench/kv/context.hpp>
-#include <holdfast/bench/kv/startup.hpp>
+#include <holdfast/bench/kv/helper_process.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/memory/region.hpp>
 
@@ -19,9 +19,9 @@ class StoreSubject;
 struct SubjectKind {
   std::string name;
   std::string missing;  // Why it is not built; empty if it is.
-  bool volatile_only = false;  // Holds nothing beyond the process: no durability in any of its rows.
-  std::function<std::unique_ptr<Subject>(const Context&, unsigned repetition, Killer*)> make;
-  std::function<Status(const Context&, Acknowledged&)> work_until_killed;
+  std::function<std::unique_ptr<Subject>(const Context&, unsigned repetition, HelperProcess*)> make;
+  std::function<Status(const Context&, HelperShared&)> work_until_killed;
+  std::function<Status(const Context&, HelperShared&)> grow;
 };
 
 // holdfast, holdfast-typed, floor, rocksdb, lmdb, leveldb, tbb, map. The context tells which shape the
@@ -41,11 +41,14 @@ template <class Store>
 SubjectKind kind_of(const std::string& name) {
   SubjectKind kind;
   kind.name = name;
-  kind.make = [name](const Context& context, unsigned repetition, Killer* killer) -> std::unique_ptr<Subject> {
-    return std::make_unique<StoreSubject<Store>>(context, name, repetition, killer);
+  kind.make = [name](const Context& context, unsigned repetition, HelperProcess* helper) -> std::unique_ptr<Subject> {
+    return std::make_unique<StoreSubject<Store>>(context, name, repetition, helper);
   };
-  kind.work_until_killed = [name](const Context& context, Acknowledged& acknowledged) {
-    return StoreSubject<Store>::work_until_killed(context, name, acknowledged);
+  kind.work_until_killed = [name](const Context& context, HelperShared& shared) {
+    return StoreSubject<Store>::work_until_killed(context, name, shared);
+  };
+  kind.grow = [name](const Context& context, HelperShared& shared) {
+    return StoreSubject<Store>::grow(context, name, shared);
   };
   return kind;
 }

@@ -165,7 +165,7 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
   // Erases and the holes of reclamation take distinct records.
   context.write_bound = std::min(context.write_bound, options.records);
   context.measure_startup = options.startup;
-  context.measure_longest = options.longest;
+  context.measure_growth = options.longest;
   context.background_reclaim = experiment.background_reclaim;
   context.recovery_threads = experiment.recovery_threads;
   context.region = options.region;
@@ -189,7 +189,7 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
 struct Comparison {
   const Context& context;
   const Experiment& experiment;
-  Killer* killer;
+  HelperProcess* helper;
   const Limits& limits;
 };
 
@@ -202,7 +202,7 @@ Outcome compare(const Comparison& comparison) {
     SubjectEntry entry{name, {}, kind->missing};
     if (kind->make) {
       entry.make = [&comparison, make = kind->make](unsigned repetition) {
-        return make(comparison.context, repetition, comparison.killer);
+        return make(comparison.context, repetition, comparison.helper);
       };
     }
     plan.subjects.push_back(std::move(entry));
@@ -296,16 +296,19 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   }
 
   // Forked now, while there is one thread: each knows its experiment from before the fork.
-  std::vector<std::unique_ptr<Killer>> killers(experiments.size());
+  std::vector<std::unique_ptr<HelperProcess>> helpers(experiments.size());
   for (std::size_t i = 0; i < experiments.size(); ++i) {
-    if (!experiments[i].options.startup) continue;
-    const auto work = [&context = *contexts[i]](const std::string& subject, Acknowledged& acknowledged) -> Status {
-      for (const auto& kind : subject_kinds(context)) {
-        if (kind.name == subject && kind.work_until_killed) return kind.work_until_killed(context, acknowledged);
-      }
-      return Error{Errc::kUnsupported, subject + " is not built"};
+    const auto& wanted = experiments[i].options;
+    if (!wanted.startup && !wanted.longest) continue;
+    const auto with = [&context = *contexts[i]](auto member) {
+      return [&context, member](const std::string& subject, HelperShared& shared) -> Status {
+        for (const auto& kind : subject_kinds(context)) {
+          if (kind.name == subject && kind.*member) return (kind.*member)(context, shared);
+        }
+        return Error{Errc::kUnsupported, subject + " is not built"};
+      };
     };
-    HF_ASSIGN_OR_RETURN(killers[i], Killer::start(work));
+    HF_ASSIGN_OR_RETURN(helpers[i], HelperProcess::start({with(&SubjectKind::work_until_killed), with(&SubjectKind::grow)}));
   }
 
   KvBenchResult result;
@@ -316,7 +319,7 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   const auto limits = calibrate(probe.persist);
   result.document.calibration = limits.fields();
   for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
-    auto outcome = compare({*contexts[i], experiments[i], killers[i].get(), limits});
+    auto outcome = compare({*contexts[i], experiments[i], helpers[i].get(), limits});
     result.trustworthy = result.trustworthy && outcome.trustworthy;
     result.interrupted = outcome.interrupted;
     for (auto& row : outcome.rows) result.document.rows.push_back(std::move(row));

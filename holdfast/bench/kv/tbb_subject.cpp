@@ -44,9 +44,7 @@ class TbbMap {
 }  // namespace
 
 SubjectKind tbb_kind(const Shape& shape) {
-  auto kind = with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
-  kind.volatile_only = true;
-  return kind;
+  return with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
 }
 
 }  // namespace holdfast::bench::kv

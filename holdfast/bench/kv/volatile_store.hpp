@@ -60,7 +60,6 @@ template <class Map, class KeyBytes, class ValueBytes>
 class VolatileStore {
  public:
   static constexpr bool kKeepsFiles = false;
-  static constexpr bool kSizedAhead = false;
   static constexpr bool kReclaims = false;
   static constexpr bool kCountsPersists = false;
   static constexpr std::size_t kLoadBatch = 64;

@@ -11,9 +11,9 @@
 //   word 2…  tag + j * kStep, with a tag that depends on the key word and the version; a last piece
 //            of fewer than 8 bytes is the beginning of such a word
 //
-// A check sums all words (so every byte of every value read is really read), compares the sum with the
-// one expected from the words 0 and 1, and those with the key. A value of another key, another size, a
-// torn one and one from the future all differ. Whether a value is the newest is checked after a phase:
+// A check compares every word with what follows from the key and the version, so every byte of every
+// value read is really read. A value of another key, another size, a torn one and one from the future
+// all differ. Whether a value is the newest is checked after a phase:
 // what it wrote carries its number.
 //
 // Neither making nor checking has a branch that depends on data, so that neighbouring operations of a
@@ -101,10 +101,10 @@ class Records {
   std::uint32_t max_value_bytes() const { return max_value_bytes_; }
   // Room for one key or value of any size, and for the whole words that are written.
   std::size_t key_stride() const { return round_up(max_key_bytes_, 8) + 8; }
-  std::size_t value_stride() const { return round_up(max_value_bytes_ + 8, kCacheLineBytes); }
+  std::size_t value_stride() const { return round_up(max_value_bytes_ + 8, kCacheLineBytes) + kCacheLineBytes; }
 
   // Writes the key of record `index` to `buffer` (key_stride() bytes).
-  Key key(std::uint64_t index, std::byte* buffer) const {
+  [[gnu::always_inline]] Key key(std::uint64_t index, std::byte* buffer) const {
     Key key;
     key.index = index;
     key.word = mix(index);
@@ -120,38 +120,32 @@ class Records {
   }
 
   // Writes the value of version `version` to `buffer` (value_stride() bytes).
-  ValueView value(const Key& key, std::uint64_t version, std::byte* buffer) const {
+  [[gnu::always_inline]] ValueView value(const Key& key, std::uint64_t version, std::byte* buffer) const {
     const auto size = value_bytes(key.word);
     const auto first = stamped(key.word, version);
     std::memcpy(buffer, &first, 8);
     if (size > 8) {
       std::memcpy(buffer + 8, &version, 8);
-      if (size > 16) kernels_.fill(buffer + 16, (size - 16 + 7) / 8, tag(key.word, version));
+      if (size > 16) kernels_.fill(buffer, (size + 7) / 8, tag(key.word, version));
     }
     return {buffer, size};
   }
 
-  struct Check {
-    std::uint64_t difference;  // 0: right.
-    std::uint64_t sum;         // Of all whole words.
-  };
-  // Of a value read for `key`: `size` bytes at `buffer`, or kAbsent. Versions up to `newest` may be.
-  Check check(const Key& key, const std::byte* buffer, std::uint32_t size, std::uint64_t newest) const {
+  // 0 if `size` bytes at `buffer` are a right value for `key`, with a version and a stamp up to `newest`.
+  // `size` is kAbsent for a value that was not found; `buffer` is readable all the same.
+  [[gnu::always_inline]] std::uint64_t difference(const Key& key, const std::byte* buffer, std::uint32_t size,
+                                                  std::uint64_t newest) const {
     const auto expected_size = value_bytes(key.word);
-    std::uint64_t first;
+    std::uint64_t first, version;
     std::memcpy(&first, buffer, 8);
-    Check result{(size ^ expected_size) | ((first ^ key.word) & ~kStampMask) | ((newest - (first & kStampMask)) >> 63), first};
-    if (expected_size < 16) return result;
-    std::uint64_t version;
+    auto difference = (size ^ expected_size) | ((first ^ key.word) & ~kStampMask) | ((newest - (first & kStampMask)) >> 63);
+    if (expected_size < 16) return difference;
     std::memcpy(&version, buffer + 8, 8);
-    const auto words = (expected_size - 16) / 8;
     const auto start = tag(key.word, version);
-    const auto sum = kernels_.sum(buffer + 16, words);
-    const auto expected = words * start + kStep * (std::uint64_t{words} * (words - 1) / 2);
-    result.difference |= (sum ^ expected) | ((newest - version) >> 63);
-    result.sum += version + sum;
-    if (const auto rest = expected_size % 8; rest != 0) result.difference |= rest_difference(buffer, expected_size, start + words * kStep);
-    return result;
+    const auto words = expected_size / 8;
+    difference |= ((newest - version) >> 63) | kernels_.differs(buffer, words, start);
+    if (expected_size % 8 != 0) difference |= rest_difference(buffer, expected_size, start + words * kStep);
+    return difference;
   }
 
   // The version that a value carries as a whole (word 1), or its stamp if it has no word 1.
@@ -176,7 +170,7 @@ class Records {
   }
 
   Shape shape_;
-  const ValueKernels& kernels_;
+  const ValueKernels kernels_;
   std::uint32_t max_key_bytes_, max_value_bytes_;
   std::vector<std::uint32_t> key_sizes_, value_sizes_;  // The 256 quantiles, where variable.
 };
