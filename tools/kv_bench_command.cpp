@@ -21,7 +21,7 @@ namespace {
 
 namespace kvb = holdfast::bench::kv;
 
-constexpr int kDone = 0, kFailed = 1, kBadRequest = 2, kUntrusted = 3;
+constexpr int kFailed = 1, kBadRequest = 2;
 
 struct Arguments {
   kvb::KvBenchOptions options;
@@ -108,11 +108,10 @@ int run_and_report(Arguments& arguments) {
   }
   if (result->interrupted) {
     std::fprintf(stderr, "holdfast kv bench: interrupted; rows hold the repetitions that were complete, files are removed\n");
-    return kFailed;
+  } else if (!result->trustworthy) {
+    std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
   }
-  if (result->trustworthy) return kDone;
-  std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
-  return kUntrusted;
+  return bench::exit_code(result->trustworthy, result->interrupted);
 }
 
 }  // namespace

@@ -152,6 +152,9 @@ struct Outcome {
   bool interrupted = false;
 };
 
+// What a command ends with: 0 done, 1 interrupted, 3 a row is not to be trusted.
+constexpr int exit_code(bool trustworthy, bool was_interrupted) { return was_interrupted ? 1 : trustworthy ? 0 : 3; }
+
 // 0 … count-1 beginning with `by` % count.
 std::vector<std::size_t> rotated(std::size_t count, std::size_t by);
 
