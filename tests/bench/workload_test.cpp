@@ -142,7 +142,7 @@ TEST(Workload, APermutationSliceHasDistinctNumbersAndSlicesDoNotOverlap) {
 TEST(Workload, UniformChoiceCoversTheRecordsEvenly) {
   constexpr std::uint64_t kBuckets = 100, kDraws = 1'000'000;
   std::vector<std::uint64_t> counts(kBuckets);
-  const UniformChoice choice{123, kBuckets * 1000};
+  const auto choice = Choice::uniform(123, kBuckets * 1000);
   for (std::uint64_t i = 0; i < kDraws; ++i) ++counts[choice(i) / 1000];
   for (const auto count : counts) EXPECT_NEAR(static_cast<double>(count), 10'000, 600);  // Six standard deviations.
 }

@@ -34,8 +34,7 @@
 //   };
 //
 // Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back and
-// must carry the phase's number. YCSB mixes follow a fixed pattern instead of drawing the operation,
-// so that no store is charged for a branch that only the benchmark makes unpredictable.
+// must carry the phase's number.
 #pragma once
 
 #include <time.h>
@@ -117,30 +116,33 @@ class Buffers {
 };
 
 // Runs body(i) for i = 0, step, 2 * step, … in chunks until the phase ends; returns how many operations
-// were done. With kTimed each call's time goes into the histogram, with one reading of the clock.
-template <bool kTimed, class Body>
+// were done. In a latency pass each call's time goes into the histogram, with one reading of the clock.
+template <class Body>
 std::uint64_t drive(PhaseThread& thread, unsigned step, std::uint64_t chunk, Body&& body) {
   const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
+  const bool timed = thread.phase().latency;
   std::uint64_t done = 0;
   thread.begin();
   while (done < quota && thread.more(done)) {
     const auto end = std::min(quota, done + chunk);
-    if constexpr (kTimed) {
-      auto last = Clock::now();
-      for (; done < end; done += step) {
-        body(done);
-        const auto now = Clock::now();
-        thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
-        last = now;
-      }
-    } else {
-      for (; done < end; done += step) body(done);
+    auto last = Clock::now();
+    for (; done < end; done += step) {
+      body(done);
+      if (!timed) [[likely]] continue;  // Always the same way within a phase: costs nothing.
+      const auto now = Clock::now();
+      thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+      last = now;
     }
   }
   thread.end();
   thread.operations = done;
   return done;
 }
+
+// Which operations of a mix write: those whose place in a pattern of 20 is set. A pattern instead of
+// a random draw, so that no store is charged for a branch that only the benchmark makes unpredictable.
+inline constexpr std::uint32_t kEveryOther = 0xaaaaa, kOneOf20 = 0x80000, kNineOf10 = 0xffbfe, kAllOf20 = 0xfffff;
+inline bool in_pattern(std::uint32_t pattern, std::uint64_t i) { return (pattern >> (i % 20) & 1) != 0; }
 
 template <class Store>
 class StoreSubject final : public Subject {
@@ -197,7 +199,24 @@ class StoreSubject final : public Subject {
   }
 
   Status run(PhaseThread& thread) override {
-    return thread.phase().latency ? run_timed<true>(thread) : run_timed<false>(thread);
+    auto session = store_->session(thread.index());
+    const auto& phase = thread.phase();
+    switch (find_operation(phase.operation)->verb) {
+      case Verb::kPut: case Verb::kPutReclaiming: return writes(thread, session, false);
+      case Verb::kOverwrite: return writes(thread, session, true);
+      case Verb::kPutMany: return put_many(thread, session);
+      case Verb::kErase: return erases(thread, session);
+      case Verb::kUpdate8: return updates(thread, session);
+      case Verb::kGetMany: return get_many(thread, session);
+      case Verb::kYcsbD: return latest(thread, session);
+      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return gets(thread, session);
+      case Verb::kYcsbA: return mixed(thread, session, kEveryOther, false);
+      case Verb::kYcsbB: return mixed(thread, session, kOneOf20, false);
+      case Verb::kYcsbF: return mixed(thread, session, kEveryOther, true);
+      case Verb::kYcsbW90: return mixed(thread, session, kNineOf10, false);
+      case Verb::kUpdateCopy: return mixed(thread, session, kAllOf20, true);
+    }
+    return Error{Errc::kUnsupported, phase.operation};
   }
 
   Status after(const Phase& phase) override {
@@ -296,56 +315,16 @@ class StoreSubject final : public Subject {
   // Record numbers that each thread of a phase of inserts has to itself.
   std::uint64_t new_share(const Phase& phase) const { return (next_new_ - first_new_) / phase.threads; }
 
-  template <bool kTimed>
-  Status run_timed(PhaseThread& thread) {
-    auto session = store_->session(thread.index());
-    const auto& phase = thread.phase();
-    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread.index() + (std::uint64_t{phase.repetition} << 32)));
-    switch (find_operation(phase.operation)->verb) {
-      case Verb::kPut: case Verb::kPutReclaiming:
-        return writes<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)}, false);
-      case Verb::kPutMany:
-        return put_many<kTimed>(thread, session, NextNew{first_new_ + thread.index() * new_share(phase)});
-      case Verb::kErase: {
-        const auto share = erased_.size() / phase.threads;
-        return erases<kTimed>(thread, session, erased_.data() + thread.index() * share, share);
-      }
-      default: break;
-    }
-    if (context_.distribution == Distribution::kZipfian) {
-      return chosen<kTimed>(thread, session, ListedChoice{context_.zipf(thread.index(), true).data(), kZipfListed - 1});
-    }
-    return chosen<kTimed>(thread, session, UniformChoice{seed, context_.records});
-  }
-
-  template <bool kTimed, class Choice>
-  Status chosen(PhaseThread& thread, Session& session, Choice choice) {
-    switch (find_operation(thread.phase().operation)->verb) {
-      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return mixed<kTimed>(thread, session, choice, Never{}, false);
-      case Verb::kYcsbA: return mixed<kTimed>(thread, session, choice, Every<2>{}, false);
-      case Verb::kYcsbB: return mixed<kTimed>(thread, session, choice, Every<20>{}, false);
-      case Verb::kYcsbF: return mixed<kTimed>(thread, session, choice, Every<2>{}, true);
-      case Verb::kYcsbW90: return mixed<kTimed>(thread, session, choice, NineOfTen{}, false);
-      case Verb::kUpdateCopy: return mixed<kTimed>(thread, session, choice, Every<1>{}, true);
-      case Verb::kYcsbD: return latest<kTimed>(thread, session);
-      case Verb::kGetMany: return get_many<kTimed>(thread, session, choice);
-      case Verb::kUpdate8: return updates<kTimed>(thread, session, choice);
-      default: return writes<kTimed>(thread, session, choice, true);
-    }
-  }
-
-  // Which operations of a mix write: types, so that the test is inlined.
-  struct Never {
-    bool operator()(std::uint64_t) const { return false; }
-  };
-  template <unsigned kPeriod>
-  struct Every {
-    bool operator()(std::uint64_t i) const { return i % kPeriod == kPeriod - 1; }
-  };
-  struct NineOfTen {
-    bool operator()(std::uint64_t i) const { return i % 10 != 0; }
-  };
   static bool reclaiming(Verb verb) { return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming; }
+
+  // What the operations of one thread take, the same whenever it is asked.
+  Choice choice_of(const Phase& phase, unsigned thread) const {
+    if (find_operation(phase.operation)->inserts) return Choice::next_new(first_new_ + thread * new_share(phase));
+    if (context_.distribution == Distribution::kZipfian) return Choice::listed(context_.zipf(thread, true).data(), kZipfListed - 1);
+    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread + (std::uint64_t{phase.repetition} << 32)));
+    return Choice::uniform(seed, context_.records);
+  }
+  Choice choice_of(const PhaseThread& thread) const { return choice_of(thread.phase(), thread.index()); }
 
   std::uint64_t chunk(unsigned step) const { return step * std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)}; }
 
@@ -360,8 +339,8 @@ class StoreSubject final : public Subject {
     thread.wrong("record " + std::to_string(key.index) + (size == kAbsent ? " was not found" : " has a value that was never written"));
   }
 
-  template <bool kTimed, class Choice>
-  Status writes(PhaseThread& thread, Session& session, Choice choice, bool overwrite) {
+  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+    const auto choice = choice_of(thread);
     Buffers buffers(records_, 1);
     const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
@@ -372,12 +351,12 @@ class StoreSubject final : public Subject {
       if (!ok) [[unlikely]] failed(thread, "put", key, session);
       bytes += key.size + value.size;
     };
-    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    finish(thread, drive(thread, 1, chunk(1), one), bytes);
     return {};
   }
 
-  template <bool kTimed, class Choice>
-  Status put_many(PhaseThread& thread, Session& session, Choice choice) {
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, batch);
     const auto number = thread.phase().number;
@@ -392,12 +371,12 @@ class StoreSubject final : public Subject {
         failed(thread, "put_many", buffers.keys[0], session);
       }
     };
-    finish(thread, drive<kTimed>(thread, batch, chunk(batch), one), bytes);
+    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
     return {};
   }
 
-  template <bool kTimed, class Choice>
-  Status get_many(PhaseThread& thread, Session& session, Choice choice) {
+  Status get_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, batch);
     const auto number = thread.phase().number;
@@ -414,43 +393,59 @@ class StoreSubject final : public Subject {
         bytes += buffers.keys[j].size + value.size;
       }
     };
-    finish(thread, drive<kTimed>(thread, batch, chunk(batch), one), bytes);
+    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
     return {};
   }
 
-  template <bool kTimed, class Choice>
-  Status updates(PhaseThread& thread, Session& session, Choice choice) {
+  Status updates(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
     Buffers buffers(records_, 1);
     const auto one = [&](std::uint64_t i) {
       const auto key = buffers.key(0, choice(i));
       if (!session.update8(key, thread.phase().number)) [[unlikely]] failed(thread, "update8", key, session);
     };
-    const auto done = drive<kTimed>(thread, 1, chunk(1), one);
+    const auto done = drive(thread, 1, chunk(1), one);
     finish(thread, done, done * 8);
     return {};
   }
 
-  template <bool kTimed>
-  Status erases(PhaseThread& thread, Session& session, const std::uint32_t* list, std::uint64_t count) {
+  Status erases(PhaseThread& thread, Session& session) {
+    const auto count = erased_.size() / thread.phase().threads;
+    const auto* list = erased_.data() + thread.index() * count;
     Buffers buffers(records_, 1);
     const auto one = [&](std::uint64_t i) {
       const auto key = buffers.key(0, list[i]);
       if (!session.erase(key)) [[unlikely]] failed(thread, "erase", key, session);
     };
     HF_CHECK(thread.quota() <= count);
-    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), 0);
+    finish(thread, drive(thread, 1, chunk(1), one), 0);
     return {};
   }
 
-  // Reads, and where `is_write(i)` overwrites, after reading the old value if `read_first`.
-  template <bool kTimed, class Choice, class IsWrite>
-  Status mixed(PhaseThread& thread, Session& session, Choice choice, IsWrite is_write, bool read_first) {
+  Status gets(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    Buffers buffers(records_, 1);
+    const auto number = thread.phase().number;
+    std::uint64_t bytes = 0;
+    const auto one = [&](std::uint64_t i) {
+      const auto key = buffers.key(0, choice(i));
+      const auto size = session.get(key, buffers.value());
+      check(thread, key, buffers.value(), size, number);
+      bytes += key.size + size;
+    };
+    finish(thread, drive(thread, 1, chunk(1), one), bytes);
+    return {};
+  }
+
+  // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
+  Status mixed(PhaseThread& thread, Session& session, std::uint32_t pattern, bool read_first) {
+    const auto choice = choice_of(thread);
     Buffers buffers(records_, 2);
     const auto number = thread.phase().number;
     std::uint64_t bytes = 0;
     const auto one = [&](std::uint64_t i) {
       const auto key = buffers.key(0, choice(i));
-      const bool writes = is_write(i);
+      const bool writes = in_pattern(pattern, i);
       if (!writes || read_first) {
         const auto size = session.get(key, buffers.value(0));
         check(thread, key, buffers.value(0), size, number);
@@ -462,20 +457,19 @@ class StoreSubject final : public Subject {
         bytes += key.size + value.size;
       }
     };
-    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    finish(thread, drive(thread, 1, chunk(1), one), bytes);
     return {};
   }
 
   // YCSB D: 5 % inserts; reads prefer the newest records, this thread's own inserts first.
-  template <bool kTimed>
   Status latest(PhaseThread& thread, Session& session) {
     Buffers buffers(records_, 2);
-    const ListedChoice ranks{context_.zipf(thread.index(), false).data(), kZipfListed - 1};
+    const auto ranks = Choice::listed(context_.zipf(thread.index(), false).data(), kZipfListed - 1);
     const auto first = first_new_ + thread.index() * new_share(thread.phase());
     const auto number = thread.phase().number;
     std::uint64_t inserted = 0, bytes = 0;
     const auto one = [&](std::uint64_t i) {
-      if (Every<20>{}(i)) {
+      if (in_pattern(kOneOf20, i)) {
         const auto key = buffers.key(1, first + inserted++);
         const auto value = buffers.make_value(1, key, number);
         if (!session.put(key, value)) [[unlikely]] failed(thread, "put", key, session);
@@ -490,7 +484,7 @@ class StoreSubject final : public Subject {
       check(thread, key, buffers.value(0), size, number);
       bytes += key.size + size;
     };
-    finish(thread, drive<kTimed>(thread, 1, chunk(1), one), bytes);
+    finish(thread, drive(thread, 1, chunk(1), one), bytes);
     done_[thread.index()] = inserted;
     return {};
   }
@@ -502,18 +496,14 @@ class StoreSubject final : public Subject {
 
   // The record that operation i of a thread wrote must now be as this phase left it.
   Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread, std::uint64_t i) {
-    std::uint64_t index = 0;
-    bool writes = true;
     switch (verb) {
-      case Verb::kPut: case Verb::kPutMany: case Verb::kPutReclaiming: case Verb::kYcsbD: index = first_new_ + thread * new_share(phase) + i; break;
-      case Verb::kErase: index = erased_[thread * (erased_.size() / phase.threads) + i]; break;
-      case Verb::kYcsbA: case Verb::kYcsbF: writes = Every<2>{}(i); index = choice_again(phase, thread, i); break;
-      case Verb::kYcsbW90: writes = NineOfTen{}(i); index = choice_again(phase, thread, i); break;
-      case Verb::kYcsbB: writes = Every<20>{}(i); index = choice_again(phase, thread, i); break;
-      case Verb::kOverwrite: case Verb::kUpdateCopy: case Verb::kUpdate8: index = choice_again(phase, thread, i); break;
       case Verb::kGet: case Verb::kGetMany: case Verb::kGetReclaiming: case Verb::kYcsbC: return {};
+      case Verb::kYcsbA: case Verb::kYcsbF: if (!in_pattern(kEveryOther, i)) return {}; break;
+      case Verb::kYcsbB: if (!in_pattern(kOneOf20, i)) return {}; break;
+      case Verb::kYcsbW90: if (!in_pattern(kNineOf10, i)) return {}; break;
+      default: break;
     }
-    if (!writes) return {};
+    const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i] : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);
     const auto key = buffers.key(0, index);
     const auto size = session.get(key, buffers.value());
@@ -528,11 +518,6 @@ class StoreSubject final : public Subject {
     const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value()) : records_.version_of(key, buffers.value());
     if (stamp == phase.number) return {};
     return Error{Errc::kCorrupt, where() + " is as phase " + std::to_string(stamp) + " left it, and this one is " + std::to_string(phase.number)};
-  }
-  std::uint64_t choice_again(const Phase& phase, unsigned thread, std::uint64_t i) const {
-    if (context_.distribution == Distribution::kZipfian) return ListedChoice{context_.zipf(thread, true).data(), kZipfListed - 1}(i);
-    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread + (std::uint64_t{phase.repetition} << 32)));
-    return UniformChoice{seed, context_.records}(i);
   }
 
   // A third of the records, at random, leave their places; then a reclamation starts beside the phase.

@@ -175,19 +175,27 @@ class Records {
   std::vector<std::uint32_t> key_sizes_, value_sizes_;  // The 256 quantiles, where variable.
 };
 
-// Which record the i-th operation of a thread takes. Small values, copied into the loop.
-struct NextNew {        // Records that were not there before, in order.
-  std::uint64_t first;
-  std::uint64_t operator()(std::uint64_t i) const { return first + i; }
-};
-struct UniformChoice {  // Uniform over all records. No state, so neighbours do not wait for each other.
-  std::uint64_t seed, records;
-  std::uint64_t operator()(std::uint64_t i) const { return scaled(mix(seed + i), records); }
-};
-struct ListedChoice {   // From a list made beforehand; starts again at its end.
-  const std::uint32_t* list;
-  std::uint64_t mask;
-  std::uint64_t operator()(std::uint64_t i) const { return list[i & mask]; }
+// Which record the i-th operation of a thread takes. No state, so that neighbouring operations do not
+// wait for one another, and one type for all, so that each loop is compiled once per store.
+class Choice {
+ public:
+  // Records that were not there before, in order.
+  static Choice next_new(std::uint64_t first) { return {nullptr, 0, 0, first}; }
+  // Uniform over all records.
+  static Choice uniform(std::uint64_t seed, std::uint64_t records) { return {nullptr, 0, records, seed}; }
+  // From a list of mask + 1 numbers (a power of two) made beforehand; starts again at its end.
+  static Choice listed(const std::uint32_t* list, std::uint64_t mask) { return {list, mask, 0, 0}; }
+
+  std::uint64_t operator()(std::uint64_t i) const {
+    if (list_ != nullptr) return list_[i & mask_];
+    return records_ != 0 ? scaled(mix(base_ + i), records_) : base_ + i;
+  }
+
+ private:
+  Choice(const std::uint32_t* list, std::uint64_t mask, std::uint64_t records, std::uint64_t base)
+      : list_(list), mask_(mask), records_(records), base_(base) {}
+  const std::uint32_t* list_;
+  std::uint64_t mask_, records_, base_;
 };
 
 // `count` distinct numbers below `records` in random order, those numbered [first, first + count) of
