@@ -7,6 +7,10 @@
 
 #include "console.hpp"
 #include "kv_verbs.hpp"
+#if __has_include("kv_bench_command.hpp")
+#include "kv_bench_command.hpp"
+#define HOLDFAST_KV_BENCH 1
+#endif
 
 namespace holdfast::tools {
 namespace {
@@ -236,6 +240,9 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   add_record_verbs(*state, verb);
   add_transfer_verbs(*state, verb);
   add_store_verbs(*state, verb);
+#ifdef HOLDFAST_KV_BENCH
+  add_kv_bench_command(*kv, exit_code);
+#endif
 }
 
 }  // namespace holdfast::tools
