@@ -333,7 +333,7 @@ class Round {
 
   kv::Store<> open_store() {
     kv::StoreOptions options;
-    options.block_bytes = 4 * KiB;
+    options.block_bytes = 8 * KiB;
     options.segment_bytes = 1 * MiB;
     options.initial_bytes = 1 * MiB;
     options.patchable_words = {0};
