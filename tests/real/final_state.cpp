@@ -224,7 +224,8 @@ class Judge {
   std::string text_of(std::size_t i) const {
     const RecordedOperation& operation = operations_[i];
     if (operation.acknowledged_ns == 0) return "what was there before";
-    std::string text = operation.acknowledged_ns == kNever ? "unacknowledged, but seen elsewhere {" : "acknowledged {";
+    std::string text = operation.acknowledged_ns == kNever ? "unacknowledged, but seen elsewhere {"
+                                                           : "acknowledged {";
     for (const Effect& effect : operation.effects) {
       text += " key " + std::to_string(effect.key) + ": ";
       text += effect.what == What::kAbsent ? std::string{"absent"} : name_of(effect.stamp);

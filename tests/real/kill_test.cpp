@@ -142,9 +142,11 @@ class Scenario {
   bool run() {
     for (std::uint32_t round = 0; round < arguments_.rounds; ++round) {
       if (!run_round(round)) {
-        std::printf("FAIL kill_test %s: round %u, seed %llu; the store is kept at %s\n",
-                    name_.c_str(), round, static_cast<unsigned long long>(arguments_.seed),
-                    path_.c_str());
+        std::printf(
+            "FAIL kill_test %s: round %u, seed %llu; the store is kept at %s, as the kill left it "
+            "at %s\n",
+            name_.c_str(), round, static_cast<unsigned long long>(arguments_.seed), path_.c_str(),
+            as_killed().c_str());
         return false;
       }
     }
@@ -164,6 +166,7 @@ class Scenario {
     if (!meant_something)
       std::printf("FAIL too little happened before the kills for them to show anything\n");
     std::filesystem::remove_all(path_);
+    std::filesystem::remove_all(as_killed());
     return meant_something;
   }
 
@@ -200,6 +203,8 @@ class Scenario {
     }
     return pid;
   }
+
+  std::string as_killed() const { return path_ + "-as-killed"; }
 
   static void sleep_ns(std::uint64_t ns) {
     std::this_thread::sleep_for(std::chrono::nanoseconds{ns});
@@ -321,6 +326,9 @@ class Scenario {
   }
 
   bool check(const SharedLog& log, std::uint32_t round, bool read_only) {
+    // For whoever looks for the reason: opening changes what the kill left.
+    std::filesystem::remove_all(as_killed());
+    std::filesystem::copy(path_, as_killed(), std::filesystem::copy_options::recursive);
     kv::StoreOptions options = store_options();
     options.access = read_only ? RegionAccess::kOpenReadOnly : RegionAccess::kOpen;
     auto opened = kv::Store<>::open(spec_, options);
