@@ -99,10 +99,10 @@ chunk() {  # chunk N: its records as JSON lines.
 }
 
 # What the real command says about the tier. MAP_SYNC must have been obtained where there is a file
-# system; a devdax has no metadata that it could be about. Lines survive on all three, by what sysfs says.
+# system (/mnt: the store is not there yet); a devdax has no metadata that it could be about. Lines survive on all three, by what sysfs says.
 describe() {
-  if ! holdfast mem "$spec" --json > /tmp/$tier.mem 2> /tmp/$tier.error; then
-    echo "FAIL holdfast mem $spec --json: $(tail -n 1 /tmp/$tier.error)"
+  if ! holdfast mem "${spec%/store}" --json > /tmp/$tier.mem 2> /tmp/$tier.error; then
+    echo "FAIL holdfast mem ${spec%/store} --json: $(tail -n 1 /tmp/$tier.error)"
     return
   fi
   tr -d '\n' < /tmp/$tier.mem | tr -s ' ' | sed 's/^/NOTE holdfast mem --json: /' | cut -c 1-3000
