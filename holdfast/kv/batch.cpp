@@ -124,31 +124,43 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   return sequence;
 }
 
+namespace {
+
+// The record before the members of a batch. One line, wherever it goes.
+struct alignas(kCacheLineBytes) Frame {
+  std::byte bytes[kCacheLineBytes] = {};
+
+  Frame(const Geometry& geometry, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal, std::uint64_t seed) {
+    static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= sizeof bytes);
+    auto* const header = reinterpret_cast<RecordHeader*>(bytes);
+    header->sequence = sequence;
+    header->value_bytes = members_bytes;
+    header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
+    header->ordinal = ordinal;
+    header->checksum = seeded_checksum(bytes + sizeof header->checksum,
+                                       geometry.record_header_bytes - sizeof header->checksum, seed);
+  }
+};
+
+}  // namespace
+
 void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
-  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes] = {};
-  static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= sizeof frame);
-  auto* const header = reinterpret_cast<RecordHeader*>(frame);
-  header->sequence = sequence;
-  header->value_bytes = members_bytes;
-  header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
-  header->ordinal = lane.next_ordinal;
-  header->checksum = seeded_checksum(frame + sizeof header->checksum,
-                                     geometry_.record_header_bytes - sizeof header->checksum, lane.seed);
-  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
-  else medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
-  lane.at += sizeof frame;
+  const Frame frame(geometry_, sequence, members_bytes, lane.next_ordinal, lane.seed);
+  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame.bytes, sizeof frame.bytes);
+  else medium_.persist().stream(lane.write_base + lane.at, frame.bytes, sizeof frame.bytes);
+  lane.at += sizeof frame.bytes;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
-  lane.meta->dead_bytes.fetch_add(sizeof frame, std::memory_order_relaxed);  // Reclaimed with its run.
+  lane.meta->dead_bytes.fetch_add(sizeof frame.bytes, std::memory_order_relaxed);  // Reclaimed with its run.
 }
 
-// More than a block holds: a run of its own, sealed with the same fence. Only its footer makes it
-// valid, so it needs no frame.
+// More than a block holds: a run of its own, sealed with the same fence. It has a frame all the same:
+// a crash before its footer leaves an open run, of which recovery accepts what is whole.
 Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes) {
-  if (bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
+  if (sizeof(Frame) + bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
     return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) + " operations and " + std::to_string(bytes) +
                                       " bytes; at most " + std::to_string(kMaxRunBytes) + " bytes are allowed, split it"};
   }
-  const std::uint64_t blocks = geometry_.blocks_for(bytes, members.size());
+  const std::uint64_t blocks = geometry_.blocks_for(sizeof(Frame) + bytes, members.size());
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
                                                                 static_cast<std::uint32_t>(members.size())));
   BlockMeta& run = table_.meta(head);
@@ -156,8 +168,13 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
   const std::uint64_t seed = geometry_.seed(run.generation);
   std::vector<Lane::Entry> entries;
   std::vector<std::byte> composed;
-  std::uint64_t at = 0;
-  std::uint64_t tombstone_bytes = 0;
+  const Frame frame(geometry_, sequence, bytes, 0, seed);
+  if (auto put = medium_.put(base, frame.bytes, sizeof frame.bytes); !put) {
+    fail(put.error());
+    return put;
+  }
+  std::uint64_t at = sizeof frame.bytes;
+  std::uint64_t dead_bytes = sizeof frame.bytes;  // Reclaimed with its run, like the tombstones.
   for (Member& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
     const auto ordinal = static_cast<std::uint32_t>(entries.size());
@@ -169,11 +186,11 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
     }
     member.appended = {base + at, padded, sequence, ordinal};
     entries.push_back({member.record.hash, sequence, at, member.record.kind});
-    if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
+    if (member.record.kind == RecordKind::kErase) dead_bytes += padded;
     at += padded;
   }
   run.used_bytes.store(at, std::memory_order_relaxed);
-  run.dead_bytes.store(tombstone_bytes, std::memory_order_relaxed);
+  run.dead_bytes.store(dead_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   auto sealed = seal_run(head, entries, at);
   if (!sealed) fail(sealed.error());

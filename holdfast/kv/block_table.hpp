@@ -97,10 +97,14 @@ class BlockTable {
     run.dead_bytes.fetch_add(padded_bytes, std::memory_order_relaxed);
   }
   void set_dead(BlockMeta& run, std::uint32_t ordinal) {
+    adopt_dead(run, ordinal);
+    if (!run.dead_dirty.load(std::memory_order_relaxed)) run.dead_dirty.store(true, std::memory_order_release);
+  }
+  // A bit that the medium has: it makes nothing dirty.
+  void adopt_dead(BlockMeta& run, std::uint32_t ordinal) {
     std::atomic<std::uint64_t>* word = dead_word(run, ordinal);
     if (word == nullptr) return;  // An ordinal that only a damaged record can carry.
     word->fetch_or(std::uint64_t{1} << ordinal % 64, std::memory_order_relaxed);
-    if (!run.dead_dirty.load(std::memory_order_relaxed)) run.dead_dirty.store(true, std::memory_order_release);
   }
   bool is_dead(const BlockMeta& run, std::uint32_t ordinal) const {
     const std::atomic<std::uint64_t>* word = dead_word(run, ordinal);

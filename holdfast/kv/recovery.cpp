@@ -222,7 +222,7 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
       break;
     }
     const bool dead = (dead_words[i / 64] >> i % 64 & 1) != 0;
-    if (dead) core_.table_.set_dead(run, i);
+    if (dead) core_.table_.adopt_dead(run, i);
     if (dead || entry.kind() == RecordKind::kErase) dead_bytes += end - offset;
     tombstones += entry.kind() == RecordKind::kErase;
     if (!dead && !clean) {
@@ -230,7 +230,6 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
     }
   }
   run.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
-  run.dead_dirty.store(false, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   core_.recovery_.tombstones += tombstones;
 }

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -53,13 +54,12 @@ std::string file_system_name(const struct statfs& info, dev_t device) {
   }
 }
 
-// errno of an attempt to map with MAP_SYNC, or 0. Mapping past the end of a file is allowed as long
-// as nobody touches it, so an empty file can be asked too.
-int try_map_sync(int fd) {
-  void* mapped =
-      ::mmap(nullptr, physical_page_bytes(), PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+// errno of an attempt to map `bytes` with MAP_SYNC, or 0. Mapping past the end of a file is allowed
+// as long as nobody touches it, so an empty file can be asked too.
+int try_map_sync(int fd, std::uint64_t bytes) {
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (mapped == MAP_FAILED) return errno;
-  ::munmap(mapped, physical_page_bytes());
+  ::munmap(mapped, bytes);
   return 0;
 }
 
@@ -85,8 +85,10 @@ void take_persistence_domain(const std::string& device_path, Medium& medium) {
   medium.granularity_source =
       found.path.empty() ? "DAX without a persistence_domain in sysfs: lines must be written back"
                          : "sysfs persistence_domain=" + found.value + " (" + found.path + ")";
-  if (device_path.find("/cxl") != std::string::npos)
-    medium.granularity_source.append(", CXL memory");
+  // The kernel hangs the nvdimm bus of CXL memory below the CXL root, the ACPI device 0017.
+  const bool is_cxl = device_path.find("/ACPI0017:") != std::string::npos ||
+                      device_path.find("/cxl") != std::string::npos;
+  if (is_cxl) medium.granularity_source.append(", CXL memory");
 }
 
 void take_override(const RegionSpec& spec, Medium& medium) {
@@ -119,7 +121,7 @@ Result<Medium> examine_file(int fd, const RegionSpec& spec) {
   medium.file_system = file_system_name(info, status.st_dev);
   const auto magic = static_cast<unsigned long>(info.f_type);
   medium.in_memory = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || magic == HUGETLBFS_MAGIC;
-  const int sync_error = try_map_sync(fd);
+  const int sync_error = try_map_sync(fd, physical_page_bytes());
   medium.map_sync = sync_error == 0;
   if (sync_error != 0) {
     const char* symbol = ::strerrorname_np(sync_error);
@@ -148,7 +150,9 @@ Result<Medium> examine_device(int fd, const RegionSpec& spec) {
                                          "file, a directory or /dev/daxX.Y"};
   }
   Medium medium;
-  medium.map_sync = try_map_sync(fd) == 0;
+  // A device can only be mapped in units of its alignment.
+  const auto align = std::strtoull(attribute_above(device, "align").value.c_str(), nullptr, 0);
+  medium.map_sync = try_map_sync(fd, std::max<std::uint64_t>(align, physical_page_bytes())) == 0;
   if (!medium.map_sync) medium.map_sync_reason = "not needed on a devdax";
   if (device.find("/hmem") != std::string::npos) {
     medium.granularity = Granularity::kNone;
