@@ -108,9 +108,10 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
   if (!key) return report_error(kCommand, target.spec, key.error());
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   const auto pinned = store->get_pinned(*key);
   if (!pinned && pinned.code() == Errc::kNotFound) {
-    complain(kCommand, fmt::format("no record '{}'", visible(*key)));
+    complain(kCommand, fmt::format("no {}record '{}'", damaged ? "intact " : "", visible(*key)));
     return kExitFailed;
   }
   if (!pinned) return report_error(kCommand, target.spec, pinned.error());
@@ -163,6 +164,7 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
 int kv_list(const KvTarget& target, const ListArguments& arguments) {
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
   const std::size_t columns = is_terminal(stdout) ? terminal_columns() : 0;
   Output output{stdout, "standard output"};
@@ -201,18 +203,19 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   const Status written = output.finish();
   if (!walked) return report_error(kCommand, target.spec, walked.error());
   if (!written) return report_error(kCommand, target.spec, written.error());
-  return kExitDone;
+  return damaged ? kExitFailed : kExitDone;
 }
 
 int kv_count(const KvTarget& target) {
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   if (target.json) {
     fmt::print("{{\"records\":{}}}\n", store->count());
   } else {
     fmt::print("{}\n", store->count());
   }
-  return kExitDone;
+  return damaged ? kExitFailed : kExitDone;
 }
 
 }  // namespace holdfast::tools
