@@ -76,7 +76,9 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
 }
 
 int report_error(const std::string& command, const std::string& spec, const Error& error) {
-  complain(command, error.message(), remedy(spec, error));
+  // Which store it is about, where the message does not say so itself.
+  const bool named = spec.empty() || error.detail.find(spec) != std::string::npos;
+  complain(command, (named ? "" : spec + ": ") + error.message(), remedy(spec, error));
   return exit_code_of(error.code);
 }
 
