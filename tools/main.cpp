@@ -15,11 +15,8 @@
 
 #include "console.hpp"
 #include "kv_command.hpp"
-#include "tour.hpp"
-#if __has_include("mem_command.hpp")
 #include "mem_command.hpp"
-#define HOLDFAST_MEM_COMMAND 1
-#endif
+#include "tour.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -112,9 +109,7 @@ int run(int argc, char** argv) {
       "trusted");
   add_tour_command(root, exit_code);
   add_kv_command(root, exit_code);
-#ifdef HOLDFAST_MEM_COMMAND
   add_mem_command(root, exit_code);
-#endif
   try {
     root.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
