@@ -62,7 +62,7 @@ bool StoreCore::wants_reclaim(const BlockTable::Totals& totals) const {
 }
 
 void StoreCore::maintain() {
-  if (!check_writable()) return;
+  if (!writable_.load(std::memory_order_acquire)) return;
   const std::uint64_t ahead = geometry_.blocks_per_segment();
   if (options_.reclaim.background) {
     const std::lock_guard lock(reclaim_mutex_);
@@ -89,7 +89,7 @@ void StoreCore::maintain() {
 }
 
 Status StoreCore::reclaim() {
-  HF_RETURN_IF_ERROR(check_writable());
+  HF_RETURN_IF_ERROR(check_write(Durability::kProcess));
   const std::lock_guard lock(reclaim_mutex_);
   constexpr double kLeastGain = 0.05;
   for (;;) {

@@ -24,9 +24,8 @@ void WriteBatch::erase(std::string_view key) {
 }
 
 Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   std::vector<Member> members;
   const auto bytes_at = [&](std::uint64_t at, std::uint64_t count) {
     return std::as_bytes(std::span(batch.bytes_)).subspan(at, count);

@@ -36,17 +36,11 @@ struct ThreadSessions {
 
 thread_local ThreadSessions thread_sessions;
 
-// The store used last is nearly always the one used next: one comparison, no guarded initialisation.
-struct LastSession {
-  std::uint64_t store_uid = 0;
-  Session* session = nullptr;
-};
-constinit thread_local LastSession last_session;
-
 }  // namespace
 
-Session& StoreCore::session() const {
-  if (last_session.store_uid == store_uid_) [[likely]] return *last_session.session;
+constinit thread_local LastSession last_session;
+
+Session& StoreCore::find_session() const {
   ThreadSessions& own = thread_sessions;
   for (const auto& entry : own.entries) {
     if (entry.store_uid == store_uid_) {

@@ -53,13 +53,27 @@ inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::
     std::memcpy(to, &word, sizeof word);
   }
 #else
-  for (; count >= 16; count -= 16, to += 16, from += 16) {
-    std::memcpy(to, from, 16);  // One load and one store, of whole words.
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // Else the loop becomes a call of memcpy, which may split words.
+  const auto copy_16 = [&](std::size_t at) {
+    std::memcpy(to + at, from + at, 16);                  // One load and one store, of whole words.
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
+  };
+  for (; count >= 64; count -= 64, to += 64, from += 64) copy_16(0), copy_16(16), copy_16(32), copy_16(48);
+  for (; count >= 16; count -= 16, to += 16, from += 16) copy_16(0);
+  if (count >= 8) {
+    std::memcpy(to, from, 8);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    to += 8, from += 8, count -= 8;
   }
 #endif
   std::memcpy(to, from, count);
 }
+
+// The session that this thread used last, of whichever store: nearly always the one it uses next.
+struct LastSession {
+  std::uint64_t store_uid = 0;
+  struct Session* session = nullptr;
+};
+extern constinit thread_local LastSession last_session;
 
 struct LineHash {
   std::size_t operator()(Line line) const { return mix64(line.number); }
@@ -161,17 +175,34 @@ class StoreCore {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     return record.fits(in_block) || record.fits(room_at(offset));
   }
+  // The same of a record whose key was just found to be the one asked for: only the value is in doubt.
+  bool value_fits(const RecordView& record, std::uint64_t offset) const {
+    const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
+    return record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) || record.fits(room_at(offset));
+  }
   Error damaged(std::uint64_t offset, const std::string& what) const;
-  Status check_writable() const;
-  Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const;
+  // What a write with this durability needs; the ordinary case is one load.
+  Status check_write(Durability durability) const {
+    if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_)) [[likely]] return {};
+    return explain_refusal(durability);
+  }
+  Status explain_refusal(Durability durability) const;
+  Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const {
+    if (key_bytes <= kMaxKeyBytes && value_bytes <= kMaxValueBytes) [[likely]] return {};
+    return too_large(key_bytes, value_bytes);
+  }
+  static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
   Durability effective(WriteOptions options) const {
     return options.durability == Durability::kDefault ? default_durability_ : options.durability;
   }
-  Status check_durability(Durability durability) const;
   void fail(const Error& error);  // The medium refused: read-only from here on.
 
   // ---- Sessions ----
-  Session& session() const;  // Of this thread.
+  Session& session() const {  // Of this thread.
+    if (last_session.store_uid == store_uid_) [[likely]] return *last_session.session;
+    return find_session();
+  }
+  Session& find_session() const;
   void enroll();             // Threads that end while the store lives give their sessions back.
   void withdraw();
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
@@ -263,7 +294,8 @@ class StoreCore {
   std::vector<std::uint32_t> patchable_;
   Durability default_durability_;
   bool read_only_;
-  std::atomic<bool> failed_{false};
+  bool power_;  // Whether the medium can give kPower at all.
+  std::atomic<bool> writable_;  // Neither read-only nor failed.
   mutable std::mutex failure_mutex_;
   std::optional<Error> failure_;
   bool closed_ = false;
@@ -411,9 +443,8 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
 template <class Key, class Value>
 Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Key, Value> record{RecordKind::kPut, hash64(key), key, value};
   index_->prefetch_for_write(record.hash);
   Session& own = session();
@@ -480,7 +511,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
     if (record.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
     return damaged(line.number * kCacheLineBytes, "record of unknown kind");
   }
-  if (!fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
   const Version version = record.sequence();
   copy(record);
   if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
@@ -520,7 +551,7 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::
         continue;
       }
       const RecordView record = record_at(line);
-      if (record.kind() != RecordKind::kPut || !fits(record, line.number * kCacheLineBytes)) {
+      if (record.kind() != RecordKind::kPut || !value_fits(record, line.number * kCacheLineBytes)) {
         return damaged(line.number * kCacheLineBytes, "record longer than its run or of unknown kind");
       }
       copy(first + i, record);
@@ -538,9 +569,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
   using Key = decltype(key_at(0));
   using Value = decltype(value_at(0));
   constexpr std::size_t kGroup = 64;
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   for (std::size_t i = 0; i < count; ++i) HF_RETURN_IF_ERROR(check_sizes(key_at(i).size(), value_at(i).size()));
   Session& own = session();
   Lane& lane = lane_of(own);
@@ -584,9 +614,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
 
 template <class Key, class Change>
 Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
   index_->prefetch_for_write(hash);
   Session& own = session();
@@ -598,7 +627,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
     const RecordView old = record_at(latched.line(entry));
     if (old.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
-    if (old.kind() != RecordKind::kPut || !fits(old, offset)) return damaged(offset, "record longer than its run or of unknown kind");
+    if (old.kind() != RecordKind::kPut || !value_fits(old, offset)) [[unlikely]] return damaged(offset, "record longer than its run or of unknown kind");
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > old.value_bytes()) [[unlikely]] {
       return Error{Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
                                              std::to_string(old.value_bytes()) + " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
@@ -636,9 +665,8 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Key, Key> record{RecordKind::kErase, hash64(key), key, key};
   index_->prefetch_for_write(record.hash);
   Session& own = session();
