@@ -117,7 +117,7 @@ class Tour {
   std::string store_, input_;
   RegionReport region_;
   std::uint64_t kills_ = 0;
-  double sync_seconds_ = 0;
+  double power_put_seconds_ = 0;
 };
 
 bool Tour::stage_input() {
@@ -265,10 +265,17 @@ bool Tour::finish_import() {
   fmt::print("  verify: {}; {} blocks, {} read and checked.\n", ink(stdout, Ink::kGood, "sound"),
              with_separators(verified.blocks), human_bytes(static_cast<double>(verified.bytes)));
 
-  const auto sync_start = Clock::now();
-  if (const Status synced = store->sync(); !synced) return fail(synced.error());
-  sync_seconds_ = seconds_since(sync_start);
+  // What the stronger promise costs here: the first record once more, as it is, and waited for.
+  const TourRecord& first = workload_.record(0, 0);
+  std::string value;
+  Workload::value_into(first, passes_begun() - 1, value);
   region_ = store->region_report();
+  if (region_.granularity == Granularity::kPage) {
+    const auto put_start = Clock::now();
+    const auto put = store->put(first.key, value, {kv::Durability::kPower});
+    if (!put) return fail(put.error());
+    power_put_seconds_ = seconds_since(put_start);
+  }
   const kv::StoreStats stats = store->stats();
   fmt::print("  {} live in {} on the medium, {:.1f} bytes of DRAM per record.\n",
              human_bytes(static_cast<double>(stats.live_bytes)),
@@ -342,11 +349,11 @@ void Tour::explain() const {
       fmt::print(
           "  power loss                 durable {}: on {} each write survives the process at once, "
           "and power loss\n"
-          "                             from the next sync() on (it took {} here), by default "
-          "within 100 ms.\n"
-          "                             A put that asks for kPower returns only after the sync of "
-          "its group.\n",
-          ink(stdout, Ink::kBold, "once synced"), place, human_seconds(sync_seconds_));
+          "                             from the next sync on, 100 ms later at most. A put that "
+          "asks for kPower\n"
+          "                             returns after the sync of its group; one alone took {} "
+          "here.\n",
+          ink(stdout, Ink::kBold, "once synced"), place, human_seconds(power_put_seconds_));
       break;
     default:
       fmt::print(
