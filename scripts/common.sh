@@ -134,9 +134,11 @@ build_release() {
 test_python() {
   python=$PWD/build/python/bin/python
   if ! "$python" -c 'import hdrh' 2>/dev/null; then
-    python3 -m venv build/python >"$LOGS/python.log" 2>&1 &&
-      "$python" -m pip install --quiet hdrhistogram >>"$LOGS/python.log" 2>&1 ||
-      { say "no Python package hdrhistogram (build/logs/python.log): its comparison is skipped" && return 0; }
+    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram; } \
+      >"$LOGS/python.log" 2>&1; then
+      say "no Python package hdrhistogram (build/logs/python.log): its comparison is skipped"
+      return 0
+    fi
   fi
   export HOLDFAST_TEST_PYTHON="$python"
 }

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +17,7 @@
 #include <holdfast/bench/kv/suite.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::tools {
 namespace {
@@ -76,10 +79,19 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", options.seed, "Seed of the choice of records")->capture_default_str();
 }
 
+// The suite tells paths from "dram" and "node:N" by their first '/'.
+std::string with_absolute_path(const std::string& region) {
+  const auto spec = RegionSpec::parse(region);
+  if (!spec || spec->kind != RegionSpec::Kind::kPath || region.starts_with("/")) return region;
+  const std::size_t query = std::min(region.find('?'), region.size());
+  return std::filesystem::absolute(region.substr(0, query)).string() + region.substr(query);
+}
+
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
   if (arguments.quick) options.latency = options.startup = options.longest = false;
   options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.region = with_absolute_path(options.region);
   bench::interrupt_on_signals();
   const auto result = kvb::run_kv_bench(options);
   if (!result) {
