@@ -170,7 +170,7 @@ class Records {
 
  private:
   static std::uint64_t tag(std::uint64_t key_word, std::uint64_t version) {
-    return (key_word ^ (version << 17)) * 0x2545f4914f6cdd1d;
+    return (key_word + version * kStep) * 0x2545f4914f6cdd1d;
   }
   static std::uint64_t rest_difference(const std::byte* buffer, std::uint32_t size,
                                        std::uint64_t word) {
