@@ -33,7 +33,8 @@ class HoldfastStore {
     options.access =
         opening == Opening::kExisting ? RegionAccess::kOpen : RegionAccess::kOpenOrCreate;
     options.patchable_words = {0};
-    options.prefault = true;
+    // What is timed of an existing store is how soon it serves; a first touch then costs its user.
+    options.prefault = opening != Opening::kExisting;
     options.reclaim.background = context_.background_reclaim;
     options.recovery_threads = context_.recovery_threads;
     if (opening == Opening::kPlanned) {

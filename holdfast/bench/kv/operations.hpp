@@ -47,27 +47,27 @@ struct Operation {
 const std::vector<Operation>& operations();
 const Operation* find_operation(const std::string& name);
 
-// The keys and values of a thread's current batch.
+// The keys and values of a thread's current chunk of operations, each at its place.
 class Buffers {
  public:
-  Buffers(const Records& records, unsigned batch)
+  Buffers(const Records& records, unsigned places)
       : records_(records),
-        batch_(batch),
         key_stride_(records.key_stride()),
         value_stride_(records.value_stride()),
-        key_bytes_(allocate(records.key_stride() * batch)),
-        value_bytes_(allocate(records.value_stride() * batch)),
-        keys(batch),
-        values(batch) {}
+        key_bytes_(allocate(records.key_stride() * places)),
+        value_bytes_(allocate(records.value_stride() * places)),
+        keys(places),
+        values(places) {}
 
-  [[gnu::always_inline]] Key key(unsigned at, std::uint64_t index) {
-    return records_.key(index, key_bytes_.get() + at * key_stride_);
-  }
+  unsigned places() const { return static_cast<unsigned>(keys.size()); }
+  // Room for the value at place `at`.
   std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * value_stride_; }
-  ValueView make_value(unsigned at, const Key& key, std::uint64_t version) {
-    return records_.value(key, version, value(at));
+  const Key& make_key(unsigned at, std::uint64_t index) {
+    return keys[at] = records_.key(index, key_bytes_.get() + at * key_stride_);
   }
-  unsigned batch() const { return batch_; }
+  void make_record(unsigned at, std::uint64_t index, std::uint64_t version) {
+    values[at] = records_.value(make_key(at, index), version, value(at));
+  }
 
  private:
   struct Free {
@@ -82,34 +82,50 @@ class Buffers {
     return Bytes(memory);
   }
   const Records& records_;
-  unsigned batch_;
   std::size_t key_stride_, value_stride_;
   Bytes key_bytes_, value_bytes_;
 
  public:
   std::vector<Key> keys;
-  std::vector<ValueView> values;
+  std::vector<ValueView> values;  // What is written, or what was read.
 };
 
-// Runs body(i) for i = 0, step, 2 * step, … in chunks until the phase ends; returns how many
-// operations were done. In a latency pass each call's time goes into the histogram, with one
-// reading of the clock.
-template <class Body>
-std::uint64_t drive(PhaseThread& thread, unsigned step, std::uint64_t chunk, Body&& body) {
+// Operations whose keys and values are made before and whose answers are checked after they all
+// ran: so the instructions between two operations are the store's own, and the processor's window
+// of some hundred instructions overlaps their cache misses as it would in an application. Small
+// enough that keys and values stay in the first-level cache.
+inline constexpr unsigned kChunk = 64;
+
+// Operations 0, 1, 2, … in chunks of at most `chunk` (a multiple of `step`), until the phase ends:
+// for each chunk make(i, j) for all, then run(j) for every step-th, then check(j) for all, where i
+// is the number of the operation and j its place in the chunk. Returns how many were done. In a
+// latency pass the time of each run(j) goes into the histogram, with one reading of the clock.
+template <class Make, class Run, class Check>
+std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
+                    bool look_at_clock_each_chunk, Make&& make, Run&& run, Check&& check) {
   const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
   const bool timed = thread.phase().latency;
+  const std::uint64_t round = look_at_clock_each_chunk ? chunk : std::max(1u, 256 / chunk) * chunk;
   std::uint64_t done = 0;
   thread.begin();
   while (done < quota && thread.more(done)) {
-    const auto end = std::min(quota, done + chunk);
-    auto last = Clock::now();
-    for (; done < end; done += step) {
-      body(done);
-      if (!timed) [[likely]]
-        continue;  // Always the same way within a phase: costs nothing.
-      const auto now = Clock::now();
-      thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
-      last = now;
+    const auto end = std::min(quota, done + round);
+    while (done < end) {
+      const auto count = static_cast<unsigned>(std::min<std::uint64_t>(chunk, end - done));
+      for (unsigned j = 0; j < count; ++j)
+        make(done + j, j);
+      auto last = timed ? Clock::now() : Clock::time_point();
+      for (unsigned j = 0; j < count; j += step) {
+        run(j);
+        if (!timed) [[likely]]
+          continue;  // Always the same way within a phase: costs nothing.
+        const auto now = Clock::now();
+        thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+        last = now;
+      }
+      for (unsigned j = 0; j < count; ++j)
+        check(j);
+      done += count;
     }
   }
   thread.end();

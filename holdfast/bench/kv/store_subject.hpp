@@ -207,8 +207,8 @@ class StoreSubject final : public Subject {
       auto session = store.session(0);
       Buffers buffers(records, 1);
       for (std::uint64_t i = 0;; ++i) {
-        const auto key = buffers.key(0, i % context.records);
-        if (!session.overwrite(key, buffers.make_value(0, key, kKilledVersion)))
+        buffers.make_record(0, i % context.records, kKilledVersion);
+        if (!session.overwrite(buffers.keys[0], buffers.values[0]))
           return Error{Errc::kIo, session.error()};
         shared.acknowledged.store(i + 1, std::memory_order_release);
       }
@@ -270,9 +270,26 @@ class StoreSubject final : public Subject {
     return choice_of(thread.phase(), thread.index());
   }
 
-  std::uint64_t chunk(unsigned step) const {
-    return step *
-           std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)};
+  // Places in a chunk for operations of `step` keys: one batch where the store lends its memory
+  // until the next call, else kChunk, fewer for large values.
+  unsigned places(unsigned step, bool one_batch) const {
+    if (one_batch || waits()) return step;
+    const auto fitting = std::max<std::size_t>(1, kChunk * 512 / records_.value_stride());
+    return std::max(1u, static_cast<unsigned>(std::min<std::size_t>(kChunk, fitting)) / step) *
+           step;
+  }
+  // Each call waits for a device: then the clock is looked at after each one.
+  bool waits() const { return context_.promise == Promise::kPower; }
+
+  template <class Make, class Run, class Check>
+  Status loop(PhaseThread& thread, Buffers& buffers, unsigned step, Make&& make, Run&& run,
+              Check&& check) {
+    std::uint64_t bytes = 0;
+    const auto counted = [&](unsigned j) { bytes += check(j); };
+    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted);
+    thread.bytes = bytes;
+    done_[thread.index()] = done;
+    return {};
   }
 
   [[gnu::noinline, gnu::cold]] void failed(PhaseThread& thread, const char* verb, const Key& key,
@@ -280,10 +297,12 @@ class StoreSubject final : public Subject {
     thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) +
                  " failed: " + session.error());
   }
-  [[gnu::always_inline]] void check(PhaseThread& thread, const Key& key, const std::byte* value,
-                                    std::uint32_t size, std::uint64_t newest) {
+  // Returns the bytes that the answer moved.
+  std::uint64_t right(PhaseThread& thread, const Key& key, const std::byte* value,
+                      std::uint32_t size, std::uint64_t newest) {
     if (records_.difference(key, value, size, newest) != 0) [[unlikely]]
       not_right(thread, key, size);
+    return key.size + std::uint64_t{size};
   }
   [[gnu::noinline, gnu::cold]] void not_right(PhaseThread& thread, const Key& key,
                                               std::uint32_t size) {
@@ -291,167 +310,165 @@ class StoreSubject final : public Subject {
                  (size == kAbsent ? " was not found" : " has a value that was never written"));
   }
 
-  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+  Status gets(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const auto value = buffers.make_value(0, key, number);
-      const bool ok = overwrite ? session.overwrite(key, value) : session.put(key, value);
-      if (!ok) [[unlikely]]
-        failed(thread, "put", key, session);
-      bytes += key.size + value.size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
-    return {};
-  }
-
-  Status put_many(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, batch);
-    const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      for (unsigned j = 0; j < batch; ++j) {
-        buffers.keys[j] = buffers.key(j, choice(i + j));
-        buffers.values[j] = buffers.make_value(j, buffers.keys[j], number);
-        bytes += buffers.keys[j].size + buffers.values[j].size;
-      }
-      if (!session.put_many(buffers.keys.data(), buffers.values.data(), batch)) [[unlikely]] {
-        failed(thread, "put_many", buffers.keys[0], session);
-      }
-    };
-    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          buffers.values[j].size = session.get(buffers.keys[j], buffers.value(j));
+        },
+        [&](unsigned j) {
+          return right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+        });
   }
 
   Status get_many(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, batch);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      for (unsigned j = 0; j < batch; ++j)
-        buffers.keys[j] = buffers.key(j, choice(i + j));
-      if (!session.get_many(buffers.keys.data(), batch, buffers.value(), records_.value_stride(),
-                            buffers.values.data())) [[unlikely]] {
-        return failed(thread, "get_many", buffers.keys[0], session);
-      }
-      for (unsigned j = 0; j < batch; ++j) {
-        const auto value = buffers.values[j];
-        // An absent value has no bytes; what is checked then differs by its size.
-        check(thread, buffers.keys[j], value.data != nullptr ? value.data : buffers.value(j),
-              value.size, number);
-        bytes += buffers.keys[j].size + value.size;
-      }
-    };
-    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
-    return {};
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, true));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.get_many(&buffers.keys[j], batch, buffers.value(j), records_.value_stride(),
+                                &buffers.values[j])) [[unlikely]] {
+            failed(thread, "get_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) {
+          const auto value = buffers.values[j];
+          // An absent value may have no bytes; it then differs by its size.
+          return right(thread, buffers.keys[j],
+                       value.data != nullptr ? value.data : buffers.value(j), value.size, number);
+        });
+  }
+
+  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          const bool ok = overwrite ? session.overwrite(key, buffers.values[j])
+                                    : session.put(key, buffers.values[j]);
+          if (!ok) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
+  }
+
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, false));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
+            failed(thread, "put_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
   }
 
   Status updates(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      if (!session.update8(key, thread.phase().number)) [[unlikely]]
-        failed(thread, "update8", key, session);
-    };
-    const auto done = drive(thread, 1, chunk(1), one);
-    finish(thread, done, done * 8);
-    return {};
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.update8(buffers.keys[j], number)) [[unlikely]]
+            failed(thread, "update8", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{8}; });
   }
 
   Status erases(PhaseThread& thread, Session& session) {
     const auto count = erased_.size() / thread.phase().threads;
     const auto* list = erased_.data() + thread.index() * count;
-    Buffers buffers(records_, 1);
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, list[i]);
-      if (!session.erase(key)) [[unlikely]]
-        failed(thread, "erase", key, session);
-    };
     HF_CHECK(thread.quota() <= count);
-    finish(thread, drive(thread, 1, chunk(1), one), 0);
-    return {};
-  }
-
-  Status gets(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
-    const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const auto size = session.get(key, buffers.value());
-      check(thread, key, buffers.value(), size, number);
-      bytes += key.size + size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
+        [&](unsigned j) {
+          if (!session.erase(buffers.keys[j])) [[unlikely]]
+            failed(thread, "erase", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{0}; });
   }
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
   Status mixed(PhaseThread& thread, Session& session, std::uint32_t pattern, bool read_first) {
     const auto choice = choice_of(thread);
-    Buffers buffers(records_, 2);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const bool writes = in_pattern(pattern, i);
-      if (!writes || read_first) {
-        const auto size = session.get(key, buffers.value(0));
-        check(thread, key, buffers.value(0), size, number);
-        bytes += key.size + size;
-      }
-      if (writes) {
-        const auto value = buffers.make_value(1, key, number);
-        if (!session.overwrite(key, value)) [[unlikely]]
-          failed(thread, "put", key, session);
-        bytes += key.size + value.size;
-      }
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
+    std::vector<std::uint8_t> is_write(buffers.places());
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_write[j] = in_pattern(pattern, i);
+          if (is_write[j]) written.make_record(j, choice(i), number);
+          buffers.make_key(j, choice(i));
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_write[j] || read_first)
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          if (is_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          std::uint64_t bytes = 0;
+          if (!is_write[j] || read_first)
+            bytes +=
+                right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+          if (is_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
+          return bytes;
+        });
   }
 
   // YCSB D: 5 % inserts; reads prefer the newest records, this thread's own inserts first.
   Status latest(PhaseThread& thread, Session& session) {
-    Buffers buffers(records_, 2);
+    Buffers buffers(records_, places(1, false));
+    const auto number = thread.phase().number;
     const auto ranks = Choice::listed(context_.zipf(thread.index(), false).data(), kZipfListed - 1);
     const auto first = first_new_ + thread.index() * new_share(thread.phase());
-    const auto number = thread.phase().number;
-    std::uint64_t inserted = 0, bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      if (in_pattern(kOneOf20, i)) {
-        const auto key = buffers.key(1, first + inserted++);
-        const auto value = buffers.make_value(1, key, number);
-        if (!session.put(key, value)) [[unlikely]]
-          failed(thread, "put", key, session);
-        bytes += key.size + value.size;
-        return;
-      }
-      const auto rank = ranks(i);
-      const auto own = first + inserted - 1 - rank;
-      const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
-      const auto key = buffers.key(0, rank < inserted ? own : old);
-      const auto size = session.get(key, buffers.value(0));
-      check(thread, key, buffers.value(0), size, number);
-      bytes += key.size + size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
+    std::vector<std::uint8_t> is_insert(buffers.places());
+    std::uint64_t inserted = 0;
+    auto status = loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_insert[j] = in_pattern(kOneOf20, i);
+          if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);
+          const auto rank = ranks(i);
+          const auto own = first + inserted - 1 - rank;
+          const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
+          buffers.make_key(j, rank < inserted ? own : old);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          else if (!session.put(key, buffers.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            return right(thread, key, buffers.value(j), buffers.values[j].size, number);
+          return key.size + std::uint64_t{buffers.values[j].size};
+        });
     done_[thread.index()] = inserted;
-    return {};
-  }
-
-  void finish(PhaseThread& thread, std::uint64_t done, std::uint64_t bytes) {
-    thread.bytes = bytes;
-    done_[thread.index()] = done;
+    return status;
   }
 
   // The record that operation i of a thread wrote must now be as this phase left it.
@@ -477,7 +494,7 @@ class StoreSubject final : public Subject {
     const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
                                             : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);
-    const auto key = buffers.key(0, index);
+    const auto& key = buffers.make_key(0, index);
     const auto size = session.get(key, buffers.value());
     const auto where = [&] {
       return "after " + phase.operation + ": record " + std::to_string(index);
@@ -508,7 +525,7 @@ class StoreSubject final : public Subject {
       auto session = store_->session(0);
       Buffers buffers(records_, 1);
       for (const auto index : moved) {
-        const auto key = buffers.key(0, index);
+        const auto& key = buffers.make_key(0, index);
         if (!session.erase(key))
           return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
       }
@@ -530,8 +547,7 @@ class StoreSubject final : public Subject {
       if (interrupted()) return Error{Errc::kClosed, "interrupted"};
       const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
       for (unsigned j = 0; j < now; ++j) {
-        buffers.keys[j] = buffers.key(j, of(i + j));
-        buffers.values[j] = buffers.make_value(j, buffers.keys[j], version);
+        buffers.make_record(j, of(i + j), version);
       }
       if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
         return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) +
@@ -585,10 +601,9 @@ class StoreSubject final : public Subject {
       std::uint64_t filled = 0;
       for (; filled < context.records; ++filled) {
         if (filled % 1024 == 0 && Clock::now() >= deadline) break;
-        const auto key = buffers.key(0, filled);
-        const auto value = buffers.make_value(0, key, 0);
+        buffers.make_record(0, filled, 0);
         const auto begin = cpu_ns();
-        const bool ok = session.put(key, value);
+        const bool ok = session.put(buffers.keys[0], buffers.values[0]);
         times.record(cpu_ns() - begin);
         if (!ok) {
           status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) +
@@ -651,7 +666,7 @@ class StoreSubject final : public Subject {
   Status expect_version(Session& session, std::uint64_t index, std::uint64_t version,
                         const char* when) {
     Buffers buffers(records_, 1);
-    const auto key = buffers.key(0, index);
+    const auto& key = buffers.make_key(0, index);
     const auto size = session.get(key, buffers.value());
     const auto what = std::string(when) + ": record " + std::to_string(index);
     if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
