@@ -39,22 +39,27 @@ std::string proc_value(const std::string& path, const std::string& name) {
 
 std::uint64_t meminfo_bytes(const char* name) {
   const auto value = proc_value("/proc/meminfo", name);
-  return std::strtoull(value.c_str(), nullptr, 10) * (value.find("kB") != std::string::npos ? KiB : 1);
+  return std::strtoull(value.c_str(), nullptr, 10) *
+         (value.find("kB") != std::string::npos ? KiB : 1);
 }
 
 // The setting in force is the bracketed one of "always [madvise] never".
 std::string chosen(const std::string& line) {
   const auto begin = line.find('['), end = line.find(']');
-  return begin != std::string::npos && end != std::string::npos ? line.substr(begin + 1, end - begin - 1) : line;
+  return begin != std::string::npos && end != std::string::npos
+             ? line.substr(begin + 1, end - begin - 1)
+             : line;
 }
 
 std::string cpu_flags_that_matter() {
-  const auto flags = proc_value("/proc/cpuinfo", "flags") + " " + proc_value("/proc/cpuinfo", "Features");
+  const auto flags =
+      proc_value("/proc/cpuinfo", "flags") + " " + proc_value("/proc/cpuinfo", "Features");
   std::istringstream all(flags);
   std::string kept;
   for (std::string flag; all >> flag;) {
-    for (const auto* wanted : {"clflush", "clflushopt", "clwb", "avx2", "avx512f", "avx512bw", "avx512vl", "sse4_2", "movdir64b",
-                               "constant_tsc", "nonstop_tsc", "hypervisor", "dcpop", "asimd"}) {
+    for (const auto* wanted :
+         {"clflush", "clflushopt", "clwb", "avx2", "avx512f", "avx512bw", "avx512vl", "sse4_2",
+          "movdir64b", "constant_tsc", "nonstop_tsc", "hypervisor", "dcpop", "asimd"}) {
       if (flag == wanted) kept += (kept.empty() ? "" : " ") + flag;
     }
   }
@@ -81,7 +86,9 @@ std::vector<Cache> caches_of_first_cpu() {
     auto bytes = std::strtoull(size.c_str(), nullptr, 10);
     if (size.ends_with("K")) bytes *= KiB;
     if (size.ends_with("M")) bytes *= MiB;
-    caches.push_back({"L" + first_line(folder + "level") + " " + first_line(folder + "type") + " " + size, bytes});
+    caches.push_back(
+        {"L" + first_line(folder + "level") + " " + first_line(folder + "type") + " " + size,
+         bytes});
   }
   return caches;
 }
@@ -107,7 +114,8 @@ constexpr const char* build_type() {
 
 std::uint64_t last_level_cache_bytes() {
   std::uint64_t largest = 0;
-  for (const auto& cache : caches_of_first_cpu()) largest = std::max(largest, cache.bytes);
+  for (const auto& cache : caches_of_first_cpu())
+    largest = std::max(largest, cache.bytes);
   return largest == 0 ? 32 * MiB : largest;
 }
 
@@ -116,12 +124,15 @@ Fields environment() {
   fields.set("utc_time", Value(utc_now()));
   fields.set("cpu_model", Value(proc_value("/proc/cpuinfo", "model name")));
   fields.set("cpu_family_model_stepping", Value(proc_value("/proc/cpuinfo", "cpu family") + "/" +
-                                                proc_value("/proc/cpuinfo", "model") + "/" + proc_value("/proc/cpuinfo", "stepping")));
+                                                proc_value("/proc/cpuinfo", "model") + "/" +
+                                                proc_value("/proc/cpuinfo", "stepping")));
   fields.set("cpus_usable", usable_cpus());
   fields.set("cpu_flags", Value(cpu_flags_that_matter()));
-  fields.set("cpu_governor", Value(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
+  fields.set("cpu_governor",
+             Value(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
   std::string caches;
-  for (const auto& cache : caches_of_first_cpu()) caches += (caches.empty() ? "" : ", ") + cache.name;
+  for (const auto& cache : caches_of_first_cpu())
+    caches += (caches.empty() ? "" : ", ") + cache.name;
   fields.set("caches", Value(caches.empty() ? std::string(kUnknown) : caches));
   fields.set("memory_bytes", meminfo_bytes("MemTotal"));
   fields.set("memory_available_bytes", meminfo_bytes("MemAvailable"));
@@ -130,7 +141,9 @@ Fields environment() {
   fields.set("huge_page_tmpfs", Value(chosen(first_line(huge + "shmem_enabled"))));
   fields.set("huge_page_pool_2m", meminfo_bytes("HugePages_Total"));
   unsigned nodes = 0;
-  for (std::error_code error; std::filesystem::exists("/sys/devices/system/node/node" + std::to_string(nodes), error);) ++nodes;
+  for (std::error_code error;
+       std::filesystem::exists("/sys/devices/system/node/node" + std::to_string(nodes), error);)
+    ++nodes;
   fields.set("numa_nodes", nodes);
   utsname system{};
   if (uname(&system) == 0) {

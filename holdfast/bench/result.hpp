@@ -3,22 +3,24 @@
 //   { "schema": {"name": "holdfast.bench", "version": 1},
 //     "environment": {…}, "calibration": {…}, "command": {…}, "rows": [{…}, …] }
 //
-// `environment`, `calibration`, `command` and each row are flat lists of named values, in order. Names
-// end in their unit. A row has at least
+// `environment`, `calibration`, `command` and each row are flat lists of named values, in order.
+// Names end in their unit. A row has at least
 //
 //   subject operation threads            what was measured
 //   ops_per_s_median _low _high          of all threads together; interval as in statistics.hpp
 //   ns_per_op_median                     per thread: what one caller waits on average
-//   cpu_ns_per_op_median                 the CPU time of its thread; far below: the machine was busy, or it waited
-//   repetitions                          that count
-//   valid                                true, or the reason why this row must not be believed
+//   cpu_ns_per_op_median                 the CPU time of its thread; far below: the machine was
+//   busy, or it waited repetitions                          that count valid true, or the reason
+//   why this row must not be believed
 //
-// then the parameters by name (key_bytes, value_bytes, records, batch, durability, …), and where they
-// apply fences_per_op, bytes_per_s_median, p50_ns p90_ns p99_ns p999_ns p9999_ns, dram_bytes_per_record,
-// medium_bytes_per_record, `experiment` within a suite, and for the paired comparison time_x_floor_median _low _high.
+// then the parameters by name (key_bytes, value_bytes, records, batch, durability, …), and where
+// they apply fences_per_op, bytes_per_s_median, p50_ns p90_ns p99_ns p999_ns p9999_ns,
+// dram_bytes_per_record, medium_bytes_per_record, `experiment` within a suite, and for the paired
+// comparison time_x_floor_median _low _high.
 //
-// Guarantee  read(write(document)) gives the same document (numbers bit by bit; not-a-number is null).
-// Errors     reading: kNotHoldfast (no such schema), kNewerFormat, kCorrupt (names the place).
+// Guarantee  read(write(document)) gives the same document (numbers bit by bit; not-a-number is
+// null). Errors     reading: kNotHoldfast (no such schema), kNewerFormat, kCorrupt (names the
+// place).
 #pragma once
 
 #include <cstdint>
@@ -52,9 +54,12 @@ class Fields {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   void set(std::string_view name, Number number) {
-    if constexpr (std::is_same_v<Number, bool>) set(name, Value(number));
-    else if constexpr (std::is_floating_point_v<Number>) set(name, Value(static_cast<double>(number)));
-    else set(name, Value(static_cast<std::uint64_t>(number)));
+    if constexpr (std::is_same_v<Number, bool>)
+      set(name, Value(number));
+    else if constexpr (std::is_floating_point_v<Number>)
+      set(name, Value(static_cast<double>(number)));
+    else
+      set(name, Value(static_cast<std::uint64_t>(number)));
   }
   void merge(const Fields& other);
 

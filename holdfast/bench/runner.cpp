@@ -73,7 +73,8 @@ class StartLine {
 
 class TimedThread final : public PhaseThread {
  public:
-  TimedThread(const Phase& phase, unsigned index, StartLine& line) : PhaseThread(phase, index), line_(line) {}
+  TimedThread(const Phase& phase, unsigned index, StartLine& line)
+      : PhaseThread(phase, index), line_(line) {}
 
   void begin() override {
     before_ = persist_counts();
@@ -81,7 +82,8 @@ class TimedThread final : public PhaseThread {
     started_ = true;
     cpu_seconds = -thread_cpu_seconds();
     begin_ = Clock::now();
-    deadline_ = begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(phase_.seconds));
+    deadline_ = begin_ + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(phase_.seconds));
   }
   bool more(std::uint64_t done) const override {
     if (done >= quota() || interrupted().load(std::memory_order_relaxed)) return false;
@@ -115,7 +117,7 @@ class TimedThread final : public PhaseThread {
 
 struct PhaseResult {
   double seconds = 0;
-  double cpu_seconds = 0;                           // Of its threads together.
+  double cpu_seconds = 0;  // Of its threads together.
   std::uint64_t operations = 0, bytes = 0, wrong_answers = 0;
   std::uint64_t fences = 0, lines = 0;              // On the paths of the operations.
   std::uint64_t fences_total = 0, lines_total = 0;  // With background work.
@@ -127,7 +129,8 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
   const bool fits = phase.threads <= cpus.size();
   StartLine line(phase.threads, fits);
   std::vector<std::unique_ptr<TimedThread>> threads;
-  for (unsigned i = 0; i < phase.threads; ++i) threads.push_back(std::make_unique<TimedThread>(phase, i, line));
+  for (unsigned i = 0; i < phase.threads; ++i)
+    threads.push_back(std::make_unique<TimedThread>(phase, i, line));
 
   const auto total_before = subject.persist_total();
   std::vector<std::thread> running;
@@ -138,7 +141,8 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
       threads[i]->release_others();
     });
   }
-  for (auto& thread : running) thread.join();
+  for (auto& thread : running)
+    thread.join();
   const auto total_after = subject.persist_total();
 
   PhaseResult result;
@@ -150,7 +154,8 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
       continue;
     }
     if (!thread->complete()) {
-      result.failure = "thread " + std::to_string(thread->index()) + " did not begin and end its phase";
+      result.failure =
+          "thread " + std::to_string(thread->index()) + " did not begin and end its phase";
       continue;
     }
     begin = std::min(begin, thread->begin_time());
@@ -163,11 +168,13 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
     result.wrong_answers += thread->wrong_answers;
     result.latency.merge(thread->latency);
     if (thread->wrong_answers > 0 && result.failure.empty()) {
-      result.failure = std::to_string(thread->wrong_answers) + " of " + std::to_string(thread->operations) +
+      result.failure = std::to_string(thread->wrong_answers) + " of " +
+                       std::to_string(thread->operations) +
                        " answers of a thread are wrong; the first: " + thread->first_wrong;
     }
   }
-  if (result.failure.empty() && result.operations == 0) result.failure = "no operation was done in the time given";
+  if (result.failure.empty() && result.operations == 0)
+    result.failure = "no operation was done in the time given";
   if (result.failure.empty()) result.seconds = seconds_between(begin, end);
   result.fences_total = total_after.fences - total_before.fences;
   result.lines_total = total_after.lines_written_back - total_before.lines_written_back;
@@ -176,7 +183,7 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
 
 // What the repetitions of one row say.
 struct Series {
-  std::vector<double> ops_per_s;   // One per repetition; NaN where it did not count.
+  std::vector<double> ops_per_s;  // One per repetition; NaN where it did not count.
   std::vector<double> bytes_per_s, cpu_ns_per_op;
   std::uint64_t operations = 0, fences = 0, lines = 0, fences_total = 0, lines_total = 0;
   bool has_path_counts = false, has_total_counts = false;
@@ -227,10 +234,12 @@ class Run {
   }
 
   // Marks every row that this subject could have had.
-  void invalidate_all(const SubjectEntry& entry, const Subject* subject, const std::string& reason) {
+  void invalidate_all(const SubjectEntry& entry, const Subject* subject,
+                      const std::string& reason) {
     for (const auto& operation : plan_.operations) {
       if (subject != nullptr && !subject->supports(operation.name)) continue;
-      for (const auto threads : threads_of(operation)) invalidate(series(entry.name, operation.name, threads), reason);
+      for (const auto threads : threads_of(operation))
+        invalidate(series(entry.name, operation.name, threads), reason);
     }
   }
 
@@ -259,8 +268,9 @@ class Run {
       for (const auto threads : threads_of(operation)) {
         if (interrupted()) return;
         show(entry.name, operation.name + " " + std::to_string(threads) + "T", repetition);
-        Phase phase{operation.name, threads, repetition, ++number, subject.operations_bound(operation.name),
-                    plan_.seconds, false};
+        Phase phase{
+            operation.name, threads, repetition, ++number, subject.operations_bound(operation.name),
+            plan_.seconds,  false};
         auto& row = series(entry.name, operation.name, threads);
         auto result = measured(subject, phase);
         if (interrupted()) return;  // A phase cut short is no sample.
@@ -269,12 +279,15 @@ class Run {
         phase.number = ++number;
         phase.latency = true;
         phase.seconds = std::min(plan_.seconds, plan_.latency_seconds);
-        phase.operations = phase.operations == 0 ? plan_.latency_operations
-                                                 : std::min(phase.operations, plan_.latency_operations);
+        phase.operations = phase.operations == 0
+                               ? plan_.latency_operations
+                               : std::min(phase.operations, plan_.latency_operations);
         result = measured(subject, phase);
         if (interrupted()) return;
-        if (result.failure.empty()) row.latency = result.latency;
-        else invalidate(row, "latency pass: " + result.failure);
+        if (result.failure.empty())
+          row.latency = result.latency;
+        else
+          invalidate(row, "latency pass: " + result.failure);
       }
     }
     take_extras(entry, subject, repetition, facts);
@@ -294,12 +307,14 @@ class Run {
     return result;
   }
 
-  void take(Series& row, const Subject& subject, unsigned repetition, const PhaseResult& result, const Fields& facts) {
+  void take(Series& row, const Subject& subject, unsigned repetition, const PhaseResult& result,
+            const Fields& facts) {
     row.facts.push_back(facts);
     if (!result.failure.empty()) return invalidate(row, result.failure);
     row.ops_per_s[repetition] = static_cast<double>(result.operations) / result.seconds;
     row.bytes_per_s[repetition] = static_cast<double>(result.bytes) / result.seconds;
-    row.cpu_ns_per_op[repetition] = 1e9 * result.cpu_seconds / static_cast<double>(result.operations);
+    row.cpu_ns_per_op[repetition] =
+        1e9 * result.cpu_seconds / static_cast<double>(result.operations);
     row.operations += result.operations;
     row.fences += result.fences;
     row.lines += result.lines;
@@ -309,7 +324,8 @@ class Run {
     row.has_total_counts = subject.has_persist_total();
   }
 
-  void take_extras(const SubjectEntry& entry, Subject& subject, unsigned repetition, const Fields& facts) {
+  void take_extras(const SubjectEntry& entry, Subject& subject, unsigned repetition,
+                   const Fields& facts) {
     show(entry.name, "closing and opening", repetition);
     const auto extras = subject.extras();
     if (interrupted()) return;
@@ -318,8 +334,10 @@ class Run {
       auto& row = series(entry.name, sample.operation, sample.threads);
       row.facts.push_back(facts);
       row.facts.back().merge(sample.facts);
-      if (sample.invalid.empty()) row.ops_per_s[repetition] = static_cast<double>(sample.operations) / sample.seconds;
-      else invalidate(row, sample.invalid);
+      if (sample.invalid.empty())
+        row.ops_per_s[repetition] = static_cast<double>(sample.operations) / sample.seconds;
+      else
+        invalidate(row, sample.invalid);
     }
   }
 
@@ -328,7 +346,8 @@ class Run {
     outcome.interrupted = interrupted();
     for (const auto& operation_first : ordered_keys()) {
       auto& series = series_.at(operation_first);
-      const bool counted = std::any_of(series.ops_per_s.begin(), series.ops_per_s.end(), [](double v) { return !std::isnan(v); });
+      const bool counted = std::any_of(series.ops_per_s.begin(), series.ops_per_s.end(),
+                                       [](double v) { return !std::isnan(v); });
       if (!counted && series.invalid.empty()) {
         if (outcome.interrupted) continue;
         series.invalid = "no repetition counted";
@@ -342,16 +361,21 @@ class Run {
   // Grouped by operation, then threads, subjects in the order of the plan.
   std::vector<SeriesKey> ordered_keys() const {
     std::vector<std::string> operations;
-    for (const auto& operation : plan_.operations) operations.push_back(operation.name);
-    for (const auto& [subject, operation, threads] : order_) operations.push_back(operation);
+    for (const auto& operation : plan_.operations)
+      operations.push_back(operation.name);
+    for (const auto& [subject, operation, threads] : order_)
+      operations.push_back(operation);
     const auto rank = [&](const SeriesKey& key) {
-      const auto subject = std::find_if(plan_.subjects.begin(), plan_.subjects.end(),
-                                        [&](const auto& entry) { return entry.name == std::get<0>(key); });
-      return std::tuple{std::find(operations.begin(), operations.end(), std::get<1>(key)) - operations.begin(),
-                        std::get<2>(key), subject - plan_.subjects.begin()};
+      const auto subject =
+          std::find_if(plan_.subjects.begin(), plan_.subjects.end(),
+                       [&](const auto& entry) { return entry.name == std::get<0>(key); });
+      return std::tuple{
+          std::find(operations.begin(), operations.end(), std::get<1>(key)) - operations.begin(),
+          std::get<2>(key), subject - plan_.subjects.begin()};
     };
     auto keys = order_;
-    std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::stable_sort(keys.begin(), keys.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     return keys;
   }
 
@@ -366,13 +390,18 @@ class Run {
     row.set("ops_per_s_high", rate.high);
     row.set("interval_coverage", rate.coverage);
     row.set("ns_per_op_median", 1e9 * threads / rate.median);
-    row.set("repetitions", Value(static_cast<std::uint64_t>(std::count_if(
-                               series.ops_per_s.begin(), series.ops_per_s.end(), [](double v) { return !std::isnan(v); }))));
+    row.set("repetitions", Value(static_cast<std::uint64_t>(
+                               std::count_if(series.ops_per_s.begin(), series.ops_per_s.end(),
+                                             [](double v) { return !std::isnan(v); }))));
     row.set("ops_per_s_samples", series.ops_per_s);
-    if (const auto cpu = median(series.cpu_ns_per_op); !std::isnan(cpu)) row.set("cpu_ns_per_op_median", cpu);
-    if (const auto bytes = median(series.bytes_per_s); bytes > 0) row.set("bytes_per_s_median", bytes);
+    if (const auto cpu = median(series.cpu_ns_per_op); !std::isnan(cpu))
+      row.set("cpu_ns_per_op_median", cpu);
+    if (const auto bytes = median(series.bytes_per_s); bytes > 0)
+      row.set("bytes_per_s_median", bytes);
     if (series.operations > 0) {
-      const auto per_op = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(series.operations); };
+      const auto per_op = [&](std::uint64_t n) {
+        return static_cast<double>(n) / static_cast<double>(series.operations);
+      };
       if (series.has_path_counts) {
         row.set("fences_per_op", per_op(series.fences));
         row.set("lines_per_op", per_op(series.lines));
@@ -404,7 +433,8 @@ class Run {
         continue;
       }
       std::vector<double> values;
-      for (const auto& life : lives) values.push_back(life.number(field.name));
+      for (const auto& life : lives)
+        values.push_back(life.number(field.name));
       row.set(field.name, median(values));
     }
   }
@@ -427,12 +457,13 @@ class Run {
     if (lives_done_ >= plan_.subjects.size() || (lives_done_ > 0 && lives_done_ * 2 >= lives)) {
       // From one whole round on: before, the slow subjects may not have had their turn.
       const auto passed = seconds_between(begin_, Clock::now());
-      const auto left = passed / static_cast<double>(lives_done_) * static_cast<double>(lives - lives_done_);
+      const auto left =
+          passed / static_cast<double>(lives_done_) * static_cast<double>(lives - lives_done_);
       remaining = ", about " + std::to_string(static_cast<unsigned>(left) / 60) + " min " +
                   std::to_string(static_cast<unsigned>(left) % 60) + " s left";
     }
-    std::fprintf(stderr, "\r\033[K[%zu of %zu] repetition %u, %s: %s%s", lives_done_ + 1, lives, repetition + 1,
-                 subject.c_str(), what.c_str(), remaining.c_str());
+    std::fprintf(stderr, "\r\033[K[%zu of %zu] repetition %u, %s: %s%s", lives_done_ + 1, lives,
+                 repetition + 1, subject.c_str(), what.c_str(), remaining.c_str());
     std::fflush(stderr);
   }
 
@@ -463,7 +494,8 @@ void PhaseThread::wrong(const std::string& what) {
 
 std::vector<std::size_t> rotated(std::size_t count, std::size_t by) {
   std::vector<std::size_t> order(count);
-  for (std::size_t i = 0; i < count; ++i) order[i] = (i + by) % count;
+  for (std::size_t i = 0; i < count; ++i)
+    order[i] = (i + by) % count;
   return order;
 }
 

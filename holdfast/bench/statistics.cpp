@@ -11,7 +11,8 @@ constexpr double kWantedCoverage = 0.95;
 
 std::vector<double> sorted_numbers(std::span<const double> values) {
   std::vector<double> numbers;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(numbers), [](double v) { return !std::isnan(v); });
+  std::copy_if(values.begin(), values.end(), std::back_inserter(numbers),
+               [](double v) { return !std::isnan(v); });
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -48,14 +49,16 @@ Estimate estimate(std::span<const double> values) {
     return result;
   }
   unsigned k = 1;
-  while (2 * (k + 1) <= n && order_statistics_coverage(n, k + 1) >= kWantedCoverage) ++k;
+  while (2 * (k + 1) <= n && order_statistics_coverage(n, k + 1) >= kWantedCoverage)
+    ++k;
   result.low = sorted[k - 1];
   result.high = sorted[n - k];
   result.coverage = n < 2 ? 0 : order_statistics_coverage(n, k);
   return result;
 }
 
-std::vector<double> paired_ratios(std::span<const double> numerator, std::span<const double> denominator) {
+std::vector<double> paired_ratios(std::span<const double> numerator,
+                                  std::span<const double> denominator) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(numerator.size(), denominator.size()); ++i) {
     const auto ratio = numerator[i] / denominator[i];

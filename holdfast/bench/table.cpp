@@ -29,7 +29,8 @@ class Grid {
   void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
   void gap() { lines_.emplace_back(); }
 
-  // Columns that are empty below the header are left out; the first two are texts, the rest numbers.
+  // Columns that are empty below the header are left out; the first two are texts, the rest
+  // numbers.
   std::string text() const {
     std::vector<std::size_t> widths(lines_.front().size());
     std::vector<bool> used(widths.size(), false);
@@ -48,7 +49,8 @@ class Grid {
         out += column < 2 ? line[column] + padding : padding + line[column];
         out += "  ";
       }
-      while (out.ends_with(' ')) out.pop_back();
+      while (out.ends_with(' '))
+        out.pop_back();
       text += out + "\n";
     }
     return text;
@@ -72,12 +74,15 @@ std::string number_cell(const Row& row, const char* name) {
 std::string ratio_cell(const Document& document, const Row& row, const std::string& subject) {
   if (subject.empty()) return {};
   if (row.subject() == subject) return "1";
-  const auto* other = document.find(subject, row.operation(), row.threads(), row.text("experiment"));
+  const auto* other =
+      document.find(subject, row.operation(), row.threads(), row.text("experiment"));
   if (other == nullptr) return {};
-  const auto ratio = estimate(paired_ratios(other->numbers("ops_per_s_samples"), row.numbers("ops_per_s_samples")));
+  const auto ratio = estimate(
+      paired_ratios(other->numbers("ops_per_s_samples"), row.numbers("ops_per_s_samples")));
   if (std::isnan(ratio.median)) return {};
   if (ratio.coverage == 0) return three_digits(ratio.median);
-  return three_digits(ratio.median) + " [" + three_digits(ratio.low) + ", " + three_digits(ratio.high) + "]";
+  return three_digits(ratio.median) + " [" + three_digits(ratio.low) + ", " +
+         three_digits(ratio.high) + "]";
 }
 
 }  // namespace
@@ -97,16 +102,21 @@ std::string human_count(double count) {
 }
 
 std::string table(const Document& document, const TableOptions& options) {
-  const auto ratio_header = [](const std::string& name) { return name.empty() ? std::string() : "time / " + name; };
+  const auto ratio_header = [](const std::string& name) {
+    return name.empty() ? std::string() : "time / " + name;
+  };
   const auto baseline = options.baseline;
   const auto subject = options.subject == baseline ? std::string() : options.subject;
-  Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", "CPU", ratio_header(baseline),
-             ratio_header(subject), "p50", "p99", "p99.9", "fences/op", "with bg", "lines/op", "DRAM B/rec", "medium B/rec", ""});
+  Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", "CPU",
+             ratio_header(baseline), ratio_header(subject), "p50", "p99", "p99.9", "fences/op",
+             "with bg", "lines/op", "DRAM B/rec", "medium B/rec", ""});
   const Row* previous = nullptr;
   bool any_interval = false;
   double coverage = 1;
   for (const auto& row : document.rows) {
-    if (previous != nullptr && (previous->operation() != row.operation() || previous->threads() != row.threads())) grid.gap();
+    if (previous != nullptr &&
+        (previous->operation() != row.operation() || previous->threads() != row.threads()))
+      grid.gap();
     previous = &row;
     const auto rate = row.number("ops_per_s_median");
     const bool measured = !std::isnan(rate);
@@ -116,22 +126,28 @@ std::string table(const Document& document, const TableOptions& options) {
       coverage = std::min(coverage, row.number("interval_coverage"));
     }
     grid.add({row.operation(), row.subject(), print("%u", static_cast<unsigned>(row.threads())),
-              measured ? human_count(rate) : "-", interval ? human_count(row.number("ops_per_s_low")) : "",
+              measured ? human_count(rate) : "-",
+              interval ? human_count(row.number("ops_per_s_low")) : "",
               interval ? human_count(row.number("ops_per_s_high")) : "",
-              measured ? human_time(row.number("ns_per_op_median")) : "-", time_cell(row, "cpu_ns_per_op_median"),
-              ratio_cell(document, row, baseline),
-              ratio_cell(document, row, subject), time_cell(row, "p50_ns"), time_cell(row, "p99_ns"), time_cell(row, "p999_ns"),
-              number_cell(row, "fences_per_op"), number_cell(row, "fences_per_op_with_background"), number_cell(row, "lines_per_op"),
-              number_cell(row, "dram_bytes_per_record"), number_cell(row, "medium_bytes_per_record"), row.valid() ? "" : "INVALID"});
+              measured ? human_time(row.number("ns_per_op_median")) : "-",
+              time_cell(row, "cpu_ns_per_op_median"), ratio_cell(document, row, baseline),
+              ratio_cell(document, row, subject), time_cell(row, "p50_ns"),
+              time_cell(row, "p99_ns"), time_cell(row, "p999_ns"),
+              number_cell(row, "fences_per_op"), number_cell(row, "fences_per_op_with_background"),
+              number_cell(row, "lines_per_op"), number_cell(row, "dram_bytes_per_record"),
+              number_cell(row, "medium_bytes_per_record"), row.valid() ? "" : "INVALID"});
   }
   auto text = grid.text();
   if (any_interval) {
-    text += print("\nMedians; intervals are order statistics that cover the median with at least %.1f %%.", 100 * coverage);
+    text += print(
+        "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",
+        100 * coverage);
     text += " Ratios are of times in the same repetition.\n";
   }
   for (const auto& row : document.rows) {
     if (row.valid()) continue;
-    text += print("\nINVALID %s %s, %u threads: ", row.subject().c_str(), row.operation().c_str(), static_cast<unsigned>(row.threads()));
+    text += print("\nINVALID %s %s, %u threads: ", row.subject().c_str(), row.operation().c_str(),
+                  static_cast<unsigned>(row.threads()));
     text += row.invalid_reason();
   }
   return text.ends_with('\n') ? text : text + "\n";

@@ -42,11 +42,13 @@ std::uint64_t sum_portable(const void* from, std::size_t words) {
 
 void copy_portable(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-constexpr ValueKernels kPortable{fill_portable, differs_portable, sum_portable, copy_portable, "portable"};
+constexpr ValueKernels kPortable{fill_portable, differs_portable, sum_portable, copy_portable,
+                                 "portable"};
 
 #if defined(__x86_64__)
 
-alignas(64) constexpr std::uint64_t kSteps[8] = {0, kStep, 2 * kStep, 3 * kStep, 4 * kStep, 5 * kStep, 6 * kStep, 7 * kStep};
+alignas(64) constexpr std::uint64_t kSteps[8] = {0,         kStep,     2 * kStep, 3 * kStep,
+                                                 4 * kStep, 5 * kStep, 6 * kStep, 7 * kStep};
 alignas(64) constexpr std::uint64_t kEightSteps[8] = {8 * kStep, 8 * kStep, 8 * kStep, 8 * kStep,
                                                       8 * kStep, 8 * kStep, 8 * kStep, 8 * kStep};
 
@@ -60,10 +62,12 @@ __attribute__((target("avx2"))) void fill_avx2(void* to, std::size_t words, std:
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + j), vector);
     vector = _mm256_add_epi64(vector, four);
   }
-  for (; j < words; ++j) out[j] = tag + j * kStep;
+  for (; j < words; ++j)
+    out[j] = tag + j * kStep;
 }
 
-__attribute__((target("avx2"))) std::uint64_t differs_avx2(const void* from, std::size_t words, std::uint64_t tag) {
+__attribute__((target("avx2"))) std::uint64_t differs_avx2(const void* from, std::size_t words,
+                                                           std::uint64_t tag) {
   const auto* in = static_cast<const std::uint64_t*>(from);
   auto expected = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(tag + 2 * kStep)),
                                    _mm256_load_si256(reinterpret_cast<const __m256i*>(kSteps)));
@@ -76,7 +80,8 @@ __attribute__((target("avx2"))) std::uint64_t differs_avx2(const void* from, std
     expected = _mm256_add_epi64(expected, four);
   }
   std::uint64_t rest = 0;
-  for (; j < words; ++j) rest |= in[j] ^ (tag + j * kStep);
+  for (; j < words; ++j)
+    rest |= in[j] ^ (tag + j * kStep);
   return rest | static_cast<std::uint64_t>(_mm256_testz_si256(differs, differs) == 0);
 }
 
@@ -88,7 +93,8 @@ __attribute__((target("avx2"))) std::uint64_t sum_avx2(const void* from, std::si
     sums = _mm256_add_epi64(sums, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + j)));
   }
   const auto half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-  const auto sum = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half))));
+  const auto sum = static_cast<std::uint64_t>(
+      _mm_cvtsi128_si64(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half))));
   return sum + sum_portable(in + j, words - j);
 }
 
@@ -98,9 +104,11 @@ __attribute__((target("avx2"))) void copy_avx2(void* to, const void* from, std::
   const auto* in = static_cast<const std::byte*>(from);
   const auto last = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + bytes - 32));
   for (std::size_t i = 0; i + 32 < bytes; i += 32) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
   }
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + bytes - 32), last);  // Overlaps the one before.
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + bytes - 32),
+                      last);  // Overlaps the one before.
 }
 
 constexpr ValueKernels kAvx2{fill_avx2, differs_avx2, sum_avx2, copy_avx2, "avx2"};
@@ -109,17 +117,19 @@ constexpr ValueKernels kAvx2{fill_avx2, differs_avx2, sum_avx2, copy_avx2, "avx2
 
 // The vector of words [j, j + 8).
 HF_AVX512 inline __m512i words_from(std::uint64_t tag, std::size_t j) {
-  return _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(tag + j * kStep)), _mm512_load_si512(kSteps));
+  return _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(tag + j * kStep)),
+                          _mm512_load_si512(kSteps));
 }
 
-// Whole vectors, and at the end one that overlaps its predecessor: masked stores are slow on some CPUs,
-// and a load is forwarded from a store still under way only where both begin alike.
+// Whole vectors, and at the end one that overlaps its predecessor: masked stores are slow on some
+// CPUs, and a load is forwarded from a store still under way only where both begin alike.
 HF_AVX512 void fill_avx512(void* to, std::size_t words, std::uint64_t tag) {
   auto* out = static_cast<std::uint64_t*>(to);
   if (words < 10) return fill_portable(to, words, tag);
   const auto first = out[0], second = out[1];
   std::size_t j = 0;
-  for (; j + 8 < words; j += 8) _mm512_storeu_si512(out + j, words_from(tag, j));
+  for (; j + 8 < words; j += 8)
+    _mm512_storeu_si512(out + j, words_from(tag, j));
   _mm512_storeu_si512(out + words - 8, words_from(tag, words - 8));
   out[0] = first;
   out[1] = second;
@@ -130,13 +140,15 @@ HF_AVX512 std::uint64_t differs_avx512(const void* from, std::size_t words, std:
   if (words < 10) return differs_portable(from, words, tag);
   auto expected = words_from(tag, 0);
   const auto eight = _mm512_load_si512(kEightSteps);
-  auto differs = _mm512_maskz_xor_epi64(0xfc, _mm512_loadu_si512(in), expected);  // Not the words 0 and 1.
+  auto differs =
+      _mm512_maskz_xor_epi64(0xfc, _mm512_loadu_si512(in), expected);  // Not the words 0 and 1.
   for (std::size_t j = 8; j + 8 < words; j += 8) {
     expected = _mm512_add_epi64(expected, eight);
     // differs |= seen ^ expected, in one instruction: the truth table of a | (b ^ c).
     differs = _mm512_ternarylogic_epi64(differs, _mm512_loadu_si512(in + j), expected, 0xf6);
   }
-  differs = _mm512_ternarylogic_epi64(differs, _mm512_loadu_si512(in + words - 8), words_from(tag, words - 8), 0xf6);
+  differs = _mm512_ternarylogic_epi64(differs, _mm512_loadu_si512(in + words - 8),
+                                      words_from(tag, words - 8), 0xf6);
   return static_cast<std::uint64_t>(_mm512_test_epi64_mask(differs, differs));
 }
 
@@ -144,7 +156,8 @@ HF_AVX512 std::uint64_t sum_avx512(const void* from, std::size_t words) {
   const auto* in = static_cast<const std::uint64_t*>(from);
   auto sums = _mm512_setzero_si512();
   std::size_t j = 0;
-  for (; j + 8 <= words; j += 8) sums = _mm512_add_epi64(sums, _mm512_loadu_si512(in + j));
+  for (; j + 8 <= words; j += 8)
+    sums = _mm512_add_epi64(sums, _mm512_loadu_si512(in + j));
   const auto rest = static_cast<__mmask8>((1u << (words - j)) - 1);
   sums = _mm512_add_epi64(sums, _mm512_maskz_loadu_epi64(rest, in + j));
   // By hand: g++ 12 warns of its own reduction.
@@ -158,7 +171,8 @@ HF_AVX512 void copy_avx512(void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
   const auto last = _mm512_loadu_si512(in + bytes - 64);
-  for (std::size_t i = 0; i + 64 < bytes; i += 64) _mm512_storeu_si512(out + i, _mm512_loadu_si512(in + i));
+  for (std::size_t i = 0; i + 64 < bytes; i += 64)
+    _mm512_storeu_si512(out + i, _mm512_loadu_si512(in + i));
   _mm512_storeu_si512(out + bytes - 64, last);
 }
 
@@ -173,8 +187,9 @@ const ValueKernels* value_kernels(const char* name) {
   if (wanted == "portable") return &kPortable;
 #if defined(__x86_64__)
   if (wanted == "avx2" && __builtin_cpu_supports("avx2")) return &kAvx2;
-  if (wanted == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2")) {
+  if (wanted == "avx512" && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("bmi2")) {
     return &kAvx512;
   }
 #endif
@@ -182,7 +197,7 @@ const ValueKernels* value_kernels(const char* name) {
 }
 
 const ValueKernels& best_value_kernels() {
-  static const ValueKernels& best = [] () -> const ValueKernels& {
+  static const ValueKernels& best = []() -> const ValueKernels& {
     for (const auto* name : {"avx512", "avx2"}) {
       if (const auto* kernels = value_kernels(name)) return *kernels;
     }

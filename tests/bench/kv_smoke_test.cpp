@@ -1,11 +1,13 @@
-// Every store of the comparison with every operation, at a size that takes a second: the answers are
-// what is tested here, never the times.
+// Every store of the comparison with every operation, at a size that takes a second: the answers
+// are what is tested here, never the times.
 #include <holdfast/bench/kv/suite.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <unordered_map>
 
 #include <gtest/gtest.h>
 
@@ -18,13 +20,16 @@ namespace {
 
 std::string fresh_place() {
   static int number = 0;
-  const std::string parent = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : testing::TempDir();
-  return parent + "/holdfast-bench-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  const std::string parent =
+      std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : testing::TempDir();
+  return parent + "/holdfast-bench-test-" + std::to_string(::getpid()) + "-" +
+         std::to_string(++number);
 }
 
 std::vector<std::string> all_operations() {
   std::vector<std::string> names;
-  for (const auto& operation : operations()) names.emplace_back(operation.name);
+  for (const auto& operation : operations())
+    names.emplace_back(operation.name);
   return names;
 }
 
@@ -52,14 +57,16 @@ TEST_P(EveryStore, AnswersRightlyInEveryOperation) {
     if (row.invalid_reason().starts_with("not built")) GTEST_SKIP() << row.invalid_reason();
     // A busy test machine may look faster or slower than its calibration: that is no wrong answer.
     if (row.invalid_reason().starts_with("beyond this machine")) continue;
-    EXPECT_TRUE(row.valid()) << row.subject() << " " << row.operation() << " " << row.threads() << ": " << row.invalid_reason();
+    EXPECT_TRUE(row.valid()) << row.subject() << " " << row.operation() << " " << row.threads()
+                             << ": " << row.invalid_reason();
     EXPECT_EQ(row.number("repetitions"), 1) << row.operation();
     EXPECT_EQ(row.number("records"), 20'000) << row.operation();
     EXPECT_FALSE(row.text("durability").empty()) << row.operation();
     ++rows;
   }
   EXPECT_GE(rows, 24u);
-  EXPECT_FALSE(std::filesystem::exists(options.region.substr(0, options.region.find('?')))) << "files are left behind";
+  EXPECT_FALSE(std::filesystem::exists(options.region.substr(0, options.region.find('?'))))
+      << "files are left behind";
 }
 
 TEST_P(EveryStore, AnswersRightlyWithZipfianChoiceVariableSizesAndATimedPass) {
@@ -81,9 +88,10 @@ TEST_P(EveryStore, AnswersRightlyWithZipfianChoiceVariableSizesAndATimedPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(KvBench, EveryStore,
-                         testing::Values("holdfast", "holdfast-typed", "floor", "rocksdb", "lmdb", "leveldb", "tbb", "map"),
-                         [](const auto& info) {
-                           auto name = info.param;
+                         testing::Values("holdfast", "holdfast-typed", "floor", "rocksdb", "lmdb",
+                                         "leveldb", "tbb", "map"),
+                         [](const auto& store) {
+                           auto name = store.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -101,7 +109,8 @@ TEST(KvBench, StartUpAndGrowthAreRowsAndAcknowledgedRecordsSurviveTheKill) {
     EXPECT_TRUE(row->valid()) << operation << ": " << row->invalid_reason();
     EXPECT_GT(row->number("ns_per_op_median"), 0);
   }
-  EXPECT_GT(result->document.find("holdfast", "open_killed", 1)->number("acknowledged_before_kill"), 0);
+  EXPECT_GT(result->document.find("holdfast", "open_killed", 1)->number("acknowledged_before_kill"),
+            0);
   EXPECT_GT(result->document.find("holdfast", "get", 1)->number("dram_bytes_per_record"), 0);
   EXPECT_GT(result->document.find("holdfast", "get", 1)->number("medium_bytes_per_record"), 216);
 }
@@ -134,13 +143,18 @@ TEST(KvBench, ThePaperSuiteHasItsExperiments) {
   std::vector<std::string> names;
   for (const auto& experiment : experiments) {
     names.push_back(experiment.name);
-    EXPECT_TRUE(experiment.options.validate()) << experiment.name << ": " << experiment.options.validate().error().message();
+    EXPECT_TRUE(experiment.options.validate())
+        << experiment.name << ": " << experiment.options.validate().error().message();
   }
-  for (const auto* name : {"operations", "size 8/8", "size 100/900", "variable sizes", "update strategy", "data in DRAM",
-                           "breakdown without persist", "reclaiming", "recovery with 1 threads", "YCSB uniform", "YCSB zipfian"}) {
+  for (const auto* name :
+       {"operations", "size 8/8", "size 100/900", "variable sizes", "update strategy",
+        "data in DRAM", "breakdown without persist", "reclaiming", "recovery with 1 threads",
+        "YCSB uniform", "YCSB zipfian"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
-  const auto without = std::find_if(experiments.begin(), experiments.end(), [](const auto& e) { return e.name == "breakdown without persist"; });
+  const auto without = std::find_if(experiments.begin(), experiments.end(), [](const auto& e) {
+    return e.name == "breakdown without persist";
+  });
   EXPECT_EQ(without->options.region, "/dev/shm/x?huge=2M&granularity=none");
 }
 
@@ -196,9 +210,12 @@ Outcome run_with(const std::string& operation) {
   context.records = 2'000;
   context.write_bound = context.read_bound = 2'000;
   Plan plan;
-  plan.subjects = {{"wrong", [](unsigned repetition) {
-                      return std::make_unique<StoreSubject<VolatileStore<Map<K, V>, K, V>>>(context, "wrong", repetition, nullptr);
-                    }, {}}};
+  plan.subjects = {{"wrong",
+                    [](unsigned repetition) {
+                      return std::make_unique<StoreSubject<VolatileStore<Map<K, V>, K, V>>>(
+                          context, "wrong", repetition, nullptr);
+                    },
+                    {}}};
   plan.operations = {{operation, {}}};
   plan.repetitions = 1;
   plan.latency = false;
@@ -210,14 +227,17 @@ TEST(KvBench, AStoreThatReturnsWrongValuesHasAnInvalidRow) {
   ASSERT_EQ(outcome.rows.size(), 1u);
   EXPECT_FALSE(outcome.trustworthy);
   EXPECT_EQ(exit_code(outcome.trustworthy, outcome.interrupted), 3);
-  EXPECT_NE(outcome.rows[0].invalid_reason().find("value that was never written"), std::string::npos) << outcome.rows[0].invalid_reason();
+  EXPECT_NE(outcome.rows[0].invalid_reason().find("value that was never written"),
+            std::string::npos)
+      << outcome.rows[0].invalid_reason();
 }
 
 TEST(KvBench, AStoreThatSkipsOverwritesHasAnInvalidRow) {
   const auto outcome = run_with<LazyMap>("overwrite");
   ASSERT_EQ(outcome.rows.size(), 1u);
   EXPECT_FALSE(outcome.trustworthy);
-  EXPECT_NE(outcome.rows[0].invalid_reason().find("is as phase 0 left it"), std::string::npos) << outcome.rows[0].invalid_reason();
+  EXPECT_NE(outcome.rows[0].invalid_reason().find("is as phase 0 left it"), std::string::npos)
+      << outcome.rows[0].invalid_reason();
 }
 
 TEST(KvBench, BadRequestsNameTheOptionTheValueAndWhatIsAllowed) {
@@ -228,14 +248,20 @@ TEST(KvBench, BadRequestsNameTheOptionTheValueAndWhatIsAllowed) {
     const auto status = options.validate();
     return status ? std::string("accepted") : status.error().message();
   };
-  EXPECT_NE(refused([](auto& o) { o.stores = {"redis"}; }).find("--stores: 'redis'; allowed are holdfast"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) {
+              o.stores = {"redis"};
+            }).find("--stores: 'redis'; allowed are holdfast"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.records = 1; }).find("--records: '1'"), std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.ops = {"ycsb-e"}; }).find("order of keys"), std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.ops = {"fly"}; }).find("allowed are"), std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.threads = {0}; }).find("--threads: '0'"), std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.threads = {1, 1}; }).find("given twice"), std::string::npos);
-  EXPECT_NE(refused([](auto& o) { o.shape.key_bytes = 4; }).find("--key: 4 bytes"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.shape.key_bytes = 4; }).find("--key: 4 bytes"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.region.clear(); }).find("--region"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.region = "/dev/dax0.0"; }).find("--erase-device"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.seconds = -1; }).find("--seconds"), std::string::npos);
 }
 

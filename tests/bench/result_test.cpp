@@ -27,7 +27,8 @@ Document example() {
     row.set("ops_per_s_high", 3e6 * factor);
     row.set("interval_coverage", 0.75);
     row.set("ns_per_op_median", 500 / factor);
-    row.set("ops_per_s_samples", Value(std::vector<double>{2e6 * factor, 1e6 * factor, 3e6 * factor}));
+    row.set("ops_per_s_samples",
+            Value(std::vector<double>{2e6 * factor, 1e6 * factor, 3e6 * factor}));
     row.set("repetitions", 3);
     row.set("durability", "power");
     document.rows.push_back(row);
@@ -74,14 +75,29 @@ TEST(Result, WhatIsNoResultDocumentIsRefusedWithItsPlace) {
   EXPECT_EQ(from_json("{").code(), Errc::kCorrupt);
   EXPECT_EQ(from_json("{}").code(), Errc::kNotHoldfast);
   EXPECT_EQ(from_json("[1]").code(), Errc::kNotHoldfast);
-  EXPECT_EQ(from_json(R"({"schema":{"name":"holdfast.bench","version":99}})").code(), Errc::kNewerFormat);
-  const std::string head = R"({"schema":{"name":"holdfast.bench","version":1},"environment":{},"calibration":{},"command":{},"rows":)";
+  EXPECT_EQ(from_json(R"({"schema":{"name":"holdfast.bench","version":99}})").code(),
+            Errc::kNewerFormat);
+  const std::string head =
+      R"({"schema":{"name":"holdfast.bench","version":1},"environment":{},"calibration":{},"command":{},"rows":)";
   EXPECT_TRUE(from_json(head + "[]}"));
-  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1}]})").error().detail.find("rows[0].valid"), std::string::npos);
-  EXPECT_NE(from_json(head + R"([{"subject":"x","threads":1,"valid":true}]})").error().detail.find("rows[0].operation"), std::string::npos);
-  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1,"valid":false}]})").error().detail.find("valid"), std::string::npos);
-  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1,"valid":true,"deep":{"a":1}}]})").error().detail.find("deep"),
+  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1}]})")
+                .error()
+                .detail.find("rows[0].valid"),
             std::string::npos);
+  EXPECT_NE(from_json(head + R"([{"subject":"x","threads":1,"valid":true}]})")
+                .error()
+                .detail.find("rows[0].operation"),
+            std::string::npos);
+  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1,"valid":false}]})")
+                .error()
+                .detail.find("valid"),
+            std::string::npos);
+  EXPECT_NE(
+      from_json(head +
+                R"([{"subject":"x","operation":"y","threads":1,"valid":true,"deep":{"a":1}}]})")
+          .error()
+          .detail.find("deep"),
+      std::string::npos);
 }
 
 TEST(Result, TheFirstReasonForInvalidityStays) {
@@ -94,8 +110,9 @@ TEST(Result, TheFirstReasonForInvalidityStays) {
 
 TEST(Result, TheEnvironmentNamesTheMachine) {
   const auto fields = environment();
-  for (const auto* name : {"cpu_model", "cpu_flags", "cpu_governor", "kernel", "huge_page_anonymous", "huge_page_tmpfs", "compiler",
-                           "git_revision", "utc_time"}) {
+  for (const auto* name :
+       {"cpu_model", "cpu_flags", "cpu_governor", "kernel", "huge_page_anonymous",
+        "huge_page_tmpfs", "compiler", "git_revision", "utc_time"}) {
     EXPECT_FALSE(fields.text(name).empty()) << name;
   }
   EXPECT_GT(fields.number("memory_bytes"), 0);
@@ -106,9 +123,11 @@ TEST(Result, TheEnvironmentNamesTheMachine) {
 TEST(Table, ShowsRatiosOfPairedRepetitionsAndReasonsOfInvalidRows) {
   const auto text = table(example(), {"floor", "holdfast"});
   EXPECT_NE(text.find("time / floor"), std::string::npos);
-  EXPECT_NE(text.find("2.00 [2.00, 2.00]"), std::string::npos) << text;   // holdfast over floor.
-  EXPECT_NE(text.find("0.50 [0.50, 0.50]"), std::string::npos) << text;   // floor over holdfast.
-  EXPECT_NE(text.find("INVALID rocksdb put, 1 threads: not built: librocksdb-dev was not found"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.00 [2.00, 2.00]"), std::string::npos) << text;  // holdfast over floor.
+  EXPECT_NE(text.find("0.50 [0.50, 0.50]"), std::string::npos) << text;  // floor over holdfast.
+  EXPECT_NE(text.find("INVALID rocksdb put, 1 threads: not built: librocksdb-dev was not found"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Table, NumbersHaveThreeDigits) {

@@ -27,7 +27,8 @@ struct Behaviour {
 
 class FakeSubject final : public Subject {
  public:
-  FakeSubject(Diary& diary, std::string name, Behaviour behaviour) : diary_(diary), name_(std::move(name)), behaviour_(behaviour) {}
+  FakeSubject(Diary& diary, std::string name, Behaviour behaviour)
+      : diary_(diary), name_(std::move(name)), behaviour_(behaviour) {}
 
   Status create() override {
     diary_.note(name_ + " create");
@@ -93,7 +94,11 @@ class Runner : public testing::Test {
   ~Runner() override { interrupted().store(false); }
 
   SubjectEntry subject(const std::string& name, Behaviour behaviour = {}) {
-    return {name, [this, name, behaviour](unsigned) { return std::make_unique<FakeSubject>(diary_, name, behaviour); }, {}};
+    return {name,
+            [this, name, behaviour](unsigned) {
+              return std::make_unique<FakeSubject>(diary_, name, behaviour);
+            },
+            {}};
   }
   Plan plan(std::vector<SubjectEntry> subjects) {
     Plan plan;
@@ -104,9 +109,11 @@ class Runner : public testing::Test {
     plan.baseline = "a";
     return plan;
   }
-  static const Row* find(const Outcome& outcome, const std::string& subject, const std::string& operation, unsigned threads = 1) {
+  static const Row* find(const Outcome& outcome, const std::string& subject,
+                         const std::string& operation, unsigned threads = 1) {
     for (const auto& row : outcome.rows) {
-      if (row.subject() == subject && row.operation() == operation && row.threads() == threads) return &row;
+      if (row.subject() == subject && row.operation() == operation && row.threads() == threads)
+        return &row;
     }
     return nullptr;
   }
@@ -165,12 +172,14 @@ TEST_F(Runner, ThreadsShareTheOperationsOfAPhase) {
 }
 
 TEST_F(Runner, WrongAnswersMakeARowInvalidAndTheOutcomeUntrustworthy) {
-  const auto outcome = run(plan({subject("a"), subject("b", {.wrong_answers = true})}));
+  const auto outcome =
+      run(plan({subject("a"), subject("b", {.wrong_answers = true, .fail_at = {}})}));
   EXPECT_FALSE(outcome.trustworthy);
   EXPECT_TRUE(find(outcome, "a", "get")->valid());
   const auto* row = find(outcome, "b", "get");
   EXPECT_FALSE(row->valid());
-  EXPECT_NE(row->invalid_reason().find("record 7 has a value that was never written"), std::string::npos);
+  EXPECT_NE(row->invalid_reason().find("record 7 has a value that was never written"),
+            std::string::npos);
   EXPECT_EQ(row->number("repetitions"), 0);
 }
 
@@ -179,7 +188,9 @@ TEST_F(Runner, AFailureAnywhereInvalidatesWithItsReasonAndDestroysTheSubject) {
     diary_.lines.clear();
     const auto outcome = run(plan({subject("a", {.fail_at = where})}));
     ASSERT_NE(find(outcome, "a", "put"), nullptr) << where;
-    EXPECT_NE(find(outcome, "a", "put")->invalid_reason().find(where + " failed"), std::string::npos) << where;
+    EXPECT_NE(find(outcome, "a", "put")->invalid_reason().find(where + " failed"),
+              std::string::npos)
+        << where;
     EXPECT_EQ(diary_.lines.back(), "a destroy") << where;
     EXPECT_FALSE(outcome.trustworthy);
   }
@@ -190,7 +201,8 @@ TEST_F(Runner, AFailureAnywhereInvalidatesWithItsReasonAndDestroysTheSubject) {
 
 TEST_F(Runner, ASubjectThatIsNotBuiltHasRowsThatSaySo) {
   const auto outcome = run(plan({subject("a"), {"rocksdb", {}, "librocksdb-dev was not found"}}));
-  EXPECT_EQ(find(outcome, "rocksdb", "get")->invalid_reason(), "not built: librocksdb-dev was not found");
+  EXPECT_EQ(find(outcome, "rocksdb", "get")->invalid_reason(),
+            "not built: librocksdb-dev was not found");
   EXPECT_FALSE(outcome.trustworthy);
 }
 
@@ -222,7 +234,7 @@ TEST_F(Runner, ExtrasBecomeRowsOfTheirOwn) {
 }
 
 TEST_F(Runner, AnInterruptDestroysTheSubjectAndKeepsWhatIsComplete) {
-  const auto outcome = run(plan({subject("a", {.interrupts = true}), subject("b")}));
+  const auto outcome = run(plan({subject("a", {.fail_at = {}, .interrupts = true}), subject("b")}));
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_EQ(diary_.lines.back(), "a destroy");
   EXPECT_EQ(find(outcome, "b", "get"), nullptr);

@@ -64,7 +64,8 @@ TEST(Statistics, PairedRatiosCancelWhatDisturbsBoth) {
 }
 
 TEST(Statistics, ARepetitionThatOneSubjectLacksMakesNoPair) {
-  EXPECT_EQ(paired_ratios(std::vector<double>{1, kNaN, 3}, std::vector<double>{1, 2, 0}), (std::vector<double>{1}));
+  EXPECT_EQ(paired_ratios(std::vector<double>{1, kNaN, 3}, std::vector<double>{1, 2, 0}),
+            (std::vector<double>{1}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <holdfast/bench/kv/workload.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -11,8 +12,9 @@
 namespace holdfast::bench::kv {
 namespace {
 
-const std::vector<Shape> kShapes = {{16, 200, false}, {8, 8, false}, {8, 200, false}, {100, 900, false}, {9, 17, false},
-                                    {16, 23, false},  {33, 64, false}, {8, 79, false}, {8, 81, false}, {16, 200, true}};
+const std::vector<Shape> kShapes = {
+    {16, 200, false}, {8, 8, false},   {8, 200, false}, {100, 900, false}, {9, 17, false},
+    {16, 23, false},  {33, 64, false}, {8, 79, false},  {8, 81, false},    {16, 200, true}};
 
 struct Made {
   explicit Made(const Records& records, std::uint64_t index, std::uint64_t version)
@@ -32,7 +34,8 @@ TEST(Workload, AValueMadeForAKeyIsRightForIt) {
       Made made(records, index, index % 7);
       EXPECT_EQ(made.key.size, records.key_bytes(made.key.word));
       EXPECT_EQ(made.value.size, records.value_bytes(made.key.word));
-      EXPECT_EQ(records.difference(made.key, made.value.data, made.value.size, 7), 0u) << shape.key_bytes << "/" << shape.value_bytes;
+      EXPECT_EQ(records.difference(made.key, made.value.data, made.value.size, 7), 0u)
+          << shape.key_bytes << "/" << shape.value_bytes;
       EXPECT_EQ(records.version_of(made.key, made.value.data), index % 7);
     }
   }
@@ -46,7 +49,8 @@ TEST(Workload, EveryBitOfAValueIsChecked) {
       // The stamp may be that of another phase up to the newest; everything else is determined.
       if (bit < 24) continue;
       made.value_bytes[bit / 8] ^= std::byte{1} << (bit % 8);
-      EXPECT_NE(records.difference(made.key, made.value.data, made.value.size, 3), 0u) << "bit " << bit << " of " << made.value.size << " bytes";
+      EXPECT_NE(records.difference(made.key, made.value.data, made.value.size, 3), 0u)
+          << "bit " << bit << " of " << made.value.size << " bytes";
       made.value_bytes[bit / 8] ^= std::byte{1} << (bit % 8);
     }
     EXPECT_EQ(records.difference(made.key, made.value.data, made.value.size, 3), 0u);
@@ -109,19 +113,22 @@ TEST(Workload, KernelsOfAllWidthsAgree) {
       std::vector<std::uint64_t> a(words + 16, 1), b(words + 16, 1);
       portable.fill(a.data(), words, 42);
       kernels->fill(b.data(), words, 42);
-      EXPECT_TRUE(std::equal(a.begin(), a.begin() + static_cast<long>(words), b.begin())) << name << " fill of " << words;
+      EXPECT_TRUE(std::equal(a.begin(), a.begin() + static_cast<long>(words), b.begin()))
+          << name << " fill of " << words;
       EXPECT_EQ(portable.sum(a.data(), words), kernels->sum(a.data(), words)) << name;
       EXPECT_EQ(kernels->differs(a.data(), words, 42), 0u) << name;
       for (std::size_t j = 2; j < words; ++j) {
         a[j] ^= std::uint64_t{1} << (j % 64);
-        EXPECT_NE(kernels->differs(a.data(), words, 42), 0u) << name << " word " << j << " of " << words;
+        EXPECT_NE(kernels->differs(a.data(), words, 42), 0u)
+            << name << " word " << j << " of " << words;
         a[j] ^= std::uint64_t{1} << (j % 64);
       }
       for (std::size_t bytes = 0; bytes <= words * 8; ++bytes) {
         std::vector<std::uint64_t> to(words + 16, 7);
         kernels->copy(to.data(), a.data(), bytes);
         EXPECT_EQ(std::memcmp(to.data(), a.data(), bytes), 0) << name << " copy of " << bytes;
-        EXPECT_EQ(reinterpret_cast<const unsigned char*>(to.data())[bytes], bytes % 8 == 0 ? 7 : 0) << name << " beyond " << bytes;
+        EXPECT_EQ(reinterpret_cast<const unsigned char*>(to.data())[bytes], bytes % 8 == 0 ? 7 : 0)
+            << name << " beyond " << bytes;
       }
     }
   }
@@ -143,8 +150,10 @@ TEST(Workload, UniformChoiceCoversTheRecordsEvenly) {
   constexpr std::uint64_t kBuckets = 100, kDraws = 1'000'000;
   std::vector<std::uint64_t> counts(kBuckets);
   const auto choice = Choice::uniform(123, kBuckets * 1000);
-  for (std::uint64_t i = 0; i < kDraws; ++i) ++counts[choice(i) / 1000];
-  for (const auto count : counts) EXPECT_NEAR(static_cast<double>(count), 10'000, 600);  // Six standard deviations.
+  for (std::uint64_t i = 0; i < kDraws; ++i)
+    ++counts[choice(i) / 1000];
+  for (const auto count : counts)
+    EXPECT_NEAR(static_cast<double>(count), 10'000, 600);  // Six standard deviations.
 }
 
 TEST(Workload, ZipfianRanksPreferTheFirst) {

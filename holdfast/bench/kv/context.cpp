@@ -11,7 +11,8 @@ namespace holdfast::bench::kv {
 const std::vector<std::uint32_t>& Context::zipf(unsigned thread, bool scrambled) const {
   const std::lock_guard lock(mutex_);
   auto& lists = zipf_[scrambled ? 1 : 0];
-  while (lists.size() <= thread) lists.push_back(nullptr);
+  while (lists.size() <= thread)
+    lists.push_back(nullptr);
   if (!lists[thread]) {
     lists[thread] = std::make_unique<std::vector<std::uint32_t>>(
         zipf_list(records, mix(seed ^ mix(thread)), kZipfListed, scrambled));
@@ -39,13 +40,14 @@ std::uint64_t anonymous_bytes() {
 
 std::uint64_t allocated_bytes(const std::string& path) {
   const auto size_of = [](const std::filesystem::path& file) -> std::uint64_t {
-    struct stat info {};
+    struct stat info{};
     return ::lstat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
   };
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return size_of(path);
   std::uint64_t bytes = 0;
-  for (std::filesystem::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::recursive_directory_iterator entry(path, error), end;
+       !error && entry != end; entry.increment(error)) {
     bytes += size_of(entry->path());
   }
   return bytes;

@@ -1,7 +1,8 @@
 // fixed_record.hpp: keys and values as types, for subjects whose records are typed at compile time.
 //
-// A volatile map is at its best with keys and values in its nodes, so the peers get types of the exact
-// size for the shapes that people compare (those of seed 003), and std::string for all others.
+// A volatile map is at its best with keys and values in its nodes, so the peers get types of the
+// exact size for the shapes that people compare (those of seed 003), and std::string for all
+// others.
 #pragma once
 
 #include <array>
@@ -27,7 +28,9 @@ struct StringBytes {
   std::string bytes;
 
   bool operator==(const StringBytes&) const = default;
-  void assign(const void* from, std::size_t size) { bytes.assign(static_cast<const char*>(from), size); }
+  void assign(const void* from, std::size_t size) {
+    bytes.assign(static_cast<const char*>(from), size);
+  }
   const std::byte* data() const { return reinterpret_cast<const std::byte*>(bytes.data()); }
   std::byte* data() { return reinterpret_cast<std::byte*>(bytes.data()); }
   std::size_t size() const { return bytes.size(); }

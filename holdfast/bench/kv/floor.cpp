@@ -24,17 +24,26 @@ struct Floor {
 class FloorSession {
  public:
   FloorSession(Floor& floor, const Records& records)
-      : index_(floor.index), medium_(floor.medium), data_(floor.medium.data()), persist_(floor.medium.persist()),
-        kernels_(floor.kernels), records_(records), stage_(round_up(kHeaderBytes + records.max_key_bytes() + records.max_value_bytes() + 8, kCacheLineBytes) + kCacheLineBytes) {
+      : index_(floor.index),
+        medium_(floor.medium),
+        data_(floor.medium.data()),
+        persist_(floor.medium.persist()),
+        kernels_(floor.kernels),
+        records_(records),
+        stage_(round_up(kHeaderBytes + records.max_key_bytes() + records.max_value_bytes() + 8,
+                        kCacheLineBytes) +
+               kCacheLineBytes) {
     auto* begin = stage_.data();
-    staged_ = begin + (round_up(reinterpret_cast<std::uintptr_t>(begin), kCacheLineBytes) - reinterpret_cast<std::uintptr_t>(begin));
+    staged_ = begin + (round_up(reinterpret_cast<std::uintptr_t>(begin), kCacheLineBytes) -
+                       reinterpret_cast<std::uintptr_t>(begin));
   }
 
   bool put(const Key& key, ValueView value) {
     auto* entry = index_.entry(key.index);
     __builtin_prefetch(entry, 1);
     const auto offset = append(key, value);
-    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]] return false;
+    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]]
+      return false;
     *entry = offset | kStored;
     return true;
   }
@@ -44,7 +53,8 @@ class FloorSession {
     const auto* old = reinterpret_cast<const std::uint64_t*>(data_ + (*entry & ~kStored));
     const auto offset = append(key, value);
     superseded_ += *old;  // Its sequence: only waited for after the loop.
-    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]] return false;
+    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]]
+      return false;
     *entry = offset | kStored;
     return true;
   }
@@ -54,29 +64,39 @@ class FloorSession {
     for (unsigned i = 0; i < count; ++i) {
       __builtin_prefetch(index_.entry(keys[i].index), 1);
       offsets_[i] = append(keys[i], values[i]);
-      if (offsets_[i] == FloorMedium::kNoOffset) [[unlikely]] return false;
+      if (offsets_[i] == FloorMedium::kNoOffset) [[unlikely]]
+        return false;
     }
-    if (!make_durable()) [[unlikely]] return false;
-    for (unsigned i = 0; i < count; ++i) *index_.entry(keys[i].index) = offsets_[i] | kStored;
+    if (!make_durable()) [[unlikely]]
+      return false;
+    for (unsigned i = 0; i < count; ++i)
+      *index_.entry(keys[i].index) = offsets_[i] | kStored;
     return true;
   }
 
-  [[gnu::always_inline]] std::uint32_t get(const Key& key, std::byte* out) const { return copy_out(key, *index_.entry(key.index), out); }
+  [[gnu::always_inline]] std::uint32_t get(const Key& key, std::byte* out) const {
+    return copy_out(key, *index_.entry(key.index), out);
+  }
 
-  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* values) {
+  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
+                ValueView* values) {
     offsets_.resize(count);
-    for (unsigned i = 0; i < count; ++i) __builtin_prefetch(index_.entry(keys[i].index));
+    for (unsigned i = 0; i < count; ++i)
+      __builtin_prefetch(index_.entry(keys[i].index));
     for (unsigned i = 0; i < count; ++i) {
       offsets_[i] = *index_.entry(keys[i].index);
       const auto* record = data_ + (offsets_[i] & ~kStored);
-      for (std::uint64_t line = 0; line < record_bytes(keys[i]); line += kCacheLineBytes) __builtin_prefetch(record + line);
+      for (std::uint64_t line = 0; line < record_bytes(keys[i]); line += kCacheLineBytes)
+        __builtin_prefetch(record + line);
     }
-    for (unsigned i = 0; i < count; ++i) values[i] = {out + i * stride, copy_out(keys[i], offsets_[i], out + i * stride)};
+    for (unsigned i = 0; i < count; ++i)
+      values[i] = {out + i * stride, copy_out(keys[i], offsets_[i], out + i * stride)};
     return true;
   }
 
   bool update8(const Key& key, std::uint64_t stamp) {
-    const auto offset = (*index_.entry(key.index) & ~kStored) + kHeaderBytes + round_up(key.size, 8);
+    const auto offset =
+        (*index_.entry(key.index) & ~kStored) + kHeaderBytes + round_up(key.size, 8);
     auto* word = reinterpret_cast<std::uint64_t*>(data_ + offset);
     const auto changed = stamped(*word, stamp);
     if (medium_.is_file()) return write_file(offset, &changed, sizeof changed) && make_durable();
@@ -92,19 +112,23 @@ class FloorSession {
     std::memcpy(staged_ + 16, &key.word, 8);
     const auto offset = append_staged(kCacheLineBytes);
     superseded_ += *old;
-    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]] return false;
+    if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]]
+      return false;
     *entry = 0;
     return true;
   }
 
-  // Carries what was read of superseded records out of the loops: without a use there would be no read.
+  // Carries what was read of superseded records out of the loops: without a use there would be no
+  // read.
   std::string error() const {
-    return "no space was reserved, or a write failed: " + std::string(std::strerror(errno)) + " (" + std::to_string(superseded_) + ")";
+    return "no space was reserved, or a write failed: " + std::string(std::strerror(errno)) + " (" +
+           std::to_string(superseded_) + ")";
   }
 
  private:
   std::uint64_t record_bytes(const Key& key) const {
-    return round_up(kHeaderBytes + round_up(key.size, 8) + records_.value_bytes(key.word), kCacheLineBytes);
+    return round_up(kHeaderBytes + round_up(key.size, 8) + records_.value_bytes(key.word),
+                    kCacheLineBytes);
   }
 
   // Writes a record and starts writing it back; returns where.
@@ -129,8 +153,10 @@ class FloorSession {
       chunk_end_ = position_ + FloorMedium::kChunkBytes;
     }
     const auto offset = position_;
-    if (medium_.is_file()) gather(bytes);
-    else persist_.stream(data_ + offset, staged_, bytes);
+    if (medium_.is_file())
+      gather(bytes);
+    else
+      persist_.stream(data_ + offset, staged_, bytes);
     position_ += bytes;
     ++sequence_;
     return offset;
@@ -148,7 +174,8 @@ class FloorSession {
     return ok;
   }
   bool write_file(std::uint64_t offset, const void* from, std::size_t bytes) {
-    return ::pwrite(medium_.file(), from, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+    return ::pwrite(medium_.file(), from, bytes, static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(bytes);
   }
   bool make_durable() {
     if (!medium_.is_file()) {
@@ -158,14 +185,17 @@ class FloorSession {
     return flush_file() && (!medium_.sync_each_call() || ::fdatasync(medium_.file()) == 0);
   }
 
-  [[gnu::always_inline]] std::uint32_t copy_out(const Key& key, std::uint64_t entry, std::byte* out) const {
+  [[gnu::always_inline]] std::uint32_t copy_out(const Key& key, std::uint64_t entry,
+                                                std::byte* out) const {
     const auto* record = data_ + (entry & ~kStored);
     std::uint64_t sizes, word;
     std::memcpy(&sizes, record + 8, 8);
     std::memcpy(&word, record + 16, 8);
-    kernels_.copy(out, record + kHeaderBytes + round_up(key.size, 8), records_.value_bytes(key.word));
+    kernels_.copy(out, record + kHeaderBytes + round_up(key.size, 8),
+                  records_.value_bytes(key.word));
     const bool found = ((entry & kStored) != 0) & (word == key.word);
-    return static_cast<std::uint32_t>(sizes >> 32) | (std::uint32_t{found} - 1);  // All ones is kAbsent.
+    return static_cast<std::uint32_t>(sizes >> 32) |
+           (std::uint32_t{found} - 1);  // All ones is kAbsent.
   }
 
   FloorIndex& index_;
@@ -197,9 +227,12 @@ class FloorStore {
 
   Status open(Opening) { return floor_.medium.open(place_, context_.promise == Promise::kPower); }
   Status reserve(std::uint64_t new_records, std::uint64_t appended) {
-    const auto record = round_up(kHeaderBytes + round_up(records_.max_key_bytes(), 8) + records_.max_value_bytes(), kCacheLineBytes);
+    const auto record =
+        round_up(kHeaderBytes + round_up(records_.max_key_bytes(), 8) + records_.max_value_bytes(),
+                 kCacheLineBytes);
     // Every session leaves the rest of its chunks, and records do not cross them.
-    const auto lost = (context_.threads + 2 + appended * record / FloorMedium::kChunkBytes / 64) * FloorMedium::kChunkBytes;
+    const auto lost = (context_.threads + 2 + appended * record / FloorMedium::kChunkBytes / 64) *
+                      FloorMedium::kChunkBytes;
     HF_RETURN_IF_ERROR(floor_.medium.reserve(appended * record + lost));
     return floor_.index.reserve(new_records);
   }

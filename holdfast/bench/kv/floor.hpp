@@ -1,22 +1,24 @@
 // floor.hpp: what the hardware asks for each operation: no store, the shortest loop with the same
 // memory traffic and the same persist primitive.
 //
-// A record is 24 bytes of header (sequence, checksum's place, sizes), the key and the value, rounded up
-// to lines: 256 bytes for 16/200, as in our stores. Records are appended to 1 MiB chunks of the region,
-// one chunk per thread at a time. The index is one DRAM table of 8-byte offsets in 2 MiB pages with a
-// perfect hash: record number -> random line, no collision, nothing to search, no latch, no recovery.
+// A record is 24 bytes of header (sequence, checksum's place, sizes), the key and the value,
+// rounded up to lines: 256 bytes for 16/200, as in our stores. Records are appended to 1 MiB chunks
+// of the region, one chunk per thread at a time. The index is one DRAM table of 8-byte offsets in 2
+// MiB pages with a perfect hash: record number -> random line, no collision, nothing to search, no
+// latch, no recovery.
 //
 //   put        index line asked for; record appended, written back, one fence; offset stored
 //   put_many   the same for a batch, one fence
 //   overwrite  as put, and the old record's first line is read (where it was is only known from it)
 //   get        index line -> record lines -> value copied out; each step needs the one before
 //   get_many   all index lines of a batch asked for, then all record lines, then copied out
-//   update8    index line -> one word of the record read, changed, stored, its line written back, one fence
-//   erase      index line -> the old record's first line read; one line appended, written back, one
+//   update8    index line -> one word of the record read, changed, stored, its line written back,
+//   one fence erase      index line -> the old record's first line read; one line appended, written
+//   back, one
 //              fence; offset cleared
 //
-// So a floor pays the cache misses and the fence, which no durable store with this layout can avoid,
-// and the benchmark's own cost of making keys and checking values, which all subjects pay.
+// So a floor pays the cache misses and the fence, which no durable store with this layout can
+// avoid, and the benchmark's own cost of making keys and checking values, which all subjects pay.
 //
 // On page tiers (a plain file) the primitive is pwrite, and pwrite + fdatasync per call under
 // `power`, on a preallocated zero-filled file that is mapped for reading.
@@ -44,11 +46,14 @@ class FloorIndex {
 
   // Room for record numbers below `numbers`; keeps what is there. Errors: kNoSpace.
   Status reserve(std::uint64_t numbers);
-  std::uint64_t* entry(std::uint64_t number) const { return entries_ + slot(number, slots_, reciprocal_); }
+  std::uint64_t* entry(std::uint64_t number) const {
+    return entries_ + slot(number, slots_, reciprocal_);
+  }
   std::uint64_t numbers() const { return numbers_; }
 
  private:
-  static constexpr std::uint64_t kOdd = 0x9e3779b1;  // Prime, so coprime to every smaller count of slots.
+  static constexpr std::uint64_t kOdd =
+      0x9e3779b1;  // Prime, so coprime to every smaller count of slots.
   // number * kOdd modulo slots: a bijection below `slots`, without a division.
   static std::uint64_t slot(std::uint64_t number, std::uint64_t slots, std::uint64_t reciprocal) {
     const auto x = number * kOdd;

@@ -14,7 +14,8 @@ namespace holdfast::bench::kv {
 namespace {
 
 constexpr std::uint64_t kHugePage = 2 * MiB;
-constexpr std::uint64_t kReservedAddresses = 1 * TiB;  // A file's mapping never moves while it grows.
+constexpr std::uint64_t kReservedAddresses =
+    1 * TiB;  // A file's mapping never moves while it grows.
 
 std::string io_error(const char* call, const std::string& path) {
   return std::string("floor: ") + call + " " + path + ": " + std::strerror(errno);
@@ -36,10 +37,12 @@ Status FloorIndex::reserve(std::uint64_t numbers) {
   const auto slots = std::max<std::uint64_t>(numbers + numbers / 4, 64);
   const auto bytes = round_up(slots * sizeof(std::uint64_t), kHugePage);
   // Aligned, so that huge pages fit; what is over at both ends is given back.
-  auto* mapped = static_cast<std::byte*>(
-      ::mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  auto* mapped =
+      static_cast<std::byte*>(::mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (mapped == MAP_FAILED) return Error{Errc::kNoSpace, io_error("mmap of", "the index")};
-  const auto before = round_up(reinterpret_cast<std::uintptr_t>(mapped), kHugePage) - reinterpret_cast<std::uintptr_t>(mapped);
+  const auto before = round_up(reinterpret_cast<std::uintptr_t>(mapped), kHugePage) -
+                      reinterpret_cast<std::uintptr_t>(mapped);
   if (before > 0) ::munmap(mapped, before);
   ::munmap(mapped + before + bytes, kHugePage - before);
   auto* entries = reinterpret_cast<std::uint64_t*>(mapped + before);
@@ -69,7 +72,9 @@ Status FloorMedium::open(const std::string& spec, bool sync_each_call) {
   sync_each_call_ = sync_each_call && report_.granularity == Granularity::kPage;
   path_ = spec.substr(0, spec.find('?'));
   if (report_.granularity == Granularity::kPage) {
-    { const auto closed = std::move(*region); }
+    {
+      const auto closed = std::move(*region);
+    }
     std::error_code error;
     std::filesystem::remove_all(path_, error);
     return open_file(path_);
@@ -84,7 +89,8 @@ Status FloorMedium::open(const std::string& spec, bool sync_each_call) {
 Status FloorMedium::open_file(const std::string& path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file_ < 0) return Error{Errc::kIo, io_error("open", path)};
-  void* mapped = ::mmap(nullptr, kReservedAddresses, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  void* mapped =
+      ::mmap(nullptr, kReservedAddresses, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (mapped == MAP_FAILED) return Error{Errc::kIo, io_error("mmap", path)};
   data_ = static_cast<std::byte*>(mapped);
   return {};
@@ -109,8 +115,9 @@ Status FloorMedium::reserve(std::uint64_t bytes) {
   if (is_file()) return grow_file(wanted);
   // A device has the size it has.
   if (region_->max_size_bytes() < wanted) {
-    return Error{Errc::kNoSpace, "floor: region " + report_.spec + " can hold " + std::to_string(region_->max_size_bytes()) +
-                                     " bytes, " + std::to_string(wanted) + " are needed; use fewer --records"};
+    return Error{Errc::kNoSpace, "floor: region " + report_.spec + " can hold " +
+                                     std::to_string(region_->max_size_bytes()) + " bytes, " +
+                                     std::to_string(wanted) + " are needed; use fewer --records"};
   }
   HF_RETURN_IF_ERROR(region_->grow(round_up(wanted, region_->unit_bytes())));
   size_bytes_ = region_->size_bytes();

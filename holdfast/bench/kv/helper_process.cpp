@@ -27,7 +27,8 @@ std::string io_error(const char* call) { return std::string(call) + ": " + std::
 
 bool receive(int socket, void* to, std::size_t bytes) {
   ssize_t got;
-  do got = ::recv(socket, to, bytes, MSG_WAITALL);
+  do
+    got = ::recv(socket, to, bytes, MSG_WAITALL);
   while (got < 0 && errno == EINTR);
   return got == static_cast<ssize_t>(bytes);
 }
@@ -44,8 +45,10 @@ struct HelperProcess::Request {
 
 Result<std::unique_ptr<HelperProcess>> HelperProcess::start(Work work) {
   int sockets[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return Error{Errc::kIo, io_error("socketpair")};
-  void* memory = ::mmap(nullptr, sizeof(HelperShared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+    return Error{Errc::kIo, io_error("socketpair")};
+  void* memory = ::mmap(nullptr, sizeof(HelperShared), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return Error{Errc::kIo, io_error("mmap")};
   auto* shared = new (memory) HelperShared;
   const auto server = ::fork();
@@ -59,7 +62,8 @@ Result<std::unique_ptr<HelperProcess>> HelperProcess::start(Work work) {
 }
 
 void HelperProcess::serve(int socket, HelperShared& shared, const Work& work) {
-  ::signal(SIGINT, SIG_IGN);  // A terminal signals the whole group; the parent decides what happens.
+  ::signal(SIGINT,
+           SIG_IGN);  // A terminal signals the whole group; the parent decides what happens.
   ::signal(SIGTERM, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto server = ::getpid();
@@ -68,17 +72,21 @@ void HelperProcess::serve(int socket, HelperShared& shared, const Work& work) {
     if (worker == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != server) ::_exit(1);
-      const auto status = (request.kind == 'k' ? work.until_killed : work.grow)(request.subject, shared);
-      if (!status) std::strncpy(shared.failure, status.error().message().c_str(), sizeof shared.failure - 1);
+      const auto status =
+          (request.kind == 'k' ? work.until_killed : work.grow)(request.subject, shared);
+      if (!status)
+        std::strncpy(shared.failure, status.error().message().c_str(), sizeof shared.failure - 1);
       ::_exit(status ? 0 : 1);
     }
     if (!send_all(socket, &worker, sizeof worker)) break;
     if (worker < 0) continue;
     // The worker is reaped only when the parent has said so: until then its id belongs to no other.
     siginfo_t info{};
-    while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0 &&
+           errno == EINTR) {
     }
-    const Ended how{info.si_code == CLD_KILLED && info.si_status == SIGKILL, info.si_code == CLD_EXITED && info.si_status == 0};
+    const Ended how{info.si_code == CLD_KILLED && info.si_status == SIGKILL,
+                    info.si_code == CLD_EXITED && info.si_status == 0};
     char go_on;
     if (!send_all(socket, &how, sizeof how) || !receive(socket, &go_on, sizeof go_on)) break;
     while (::waitpid(worker, nullptr, 0) < 0 && errno == EINTR) {
@@ -102,7 +110,8 @@ Result<pid_t> HelperProcess::begin(char kind, const std::string& subject) {
   request.kind = kind;
   std::strncpy(request.subject, subject.c_str(), sizeof request.subject - 1);
   pid_t worker = -1;
-  if (!send_all(socket_, &request, sizeof request) || !receive(socket_, &worker, sizeof worker) || worker < 0) {
+  if (!send_all(socket_, &request, sizeof request) || !receive(socket_, &worker, sizeof worker) ||
+      worker < 0) {
     return Error{Errc::kIo, "the process that forks workers is gone or could not fork"};
   }
   return worker;
@@ -127,7 +136,8 @@ Error HelperProcess::failure(const std::string& what) const {
   return Error{Errc::kIo, what + (why.empty() ? std::string() : ": " + why)};
 }
 
-Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, std::uint64_t least, double seconds) {
+Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, std::uint64_t least,
+                                                  double seconds) {
   HF_ASSIGN_OR_RETURN(const auto worker, begin('k', subject));
   const auto start = Clock::now();
   while (shared_->acknowledged.load(std::memory_order_acquire) < least && !ended()) {
@@ -137,7 +147,8 @@ Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, st
   }
   ::kill(worker, SIGKILL);
   bool killed = false, good = false;
-  if (!finish(killed, good)) return Error{Errc::kIo, "open_killed: lost the process that forks workers"};
+  if (!finish(killed, good))
+    return Error{Errc::kIo, "open_killed: lost the process that forks workers"};
   if (!killed) return failure("open_killed: the worker on " + subject + " ended by itself");
   return shared_->acknowledged.load(std::memory_order_acquire);
 }
@@ -149,9 +160,12 @@ Result<Growth> HelperProcess::grow(const std::string& subject) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   bool killed = false, good = false;
-  if (!finish(killed, good)) return Error{Errc::kIo, "put_longest: lost the process that forks workers"};
+  if (!finish(killed, good))
+    return Error{Errc::kIo, "put_longest: lost the process that forks workers"};
   if (interrupted()) return Error{Errc::kClosed, "interrupted"};
-  if (!good) return failure("put_longest: the worker on " + subject + (killed ? " was killed (out of memory?)" : " failed"));
+  if (!good)
+    return failure("put_longest: the worker on " + subject +
+                   (killed ? " was killed (out of memory?)" : " failed"));
   return shared_->growth;
 }
 

@@ -1,13 +1,17 @@
-// helper_process.hpp: work on a store in a process of its own: one that is killed in the middle, and one
-// whose memory is the store's and nothing else's.
+// helper_process.hpp: work on a store in a process of its own: one that is killed in the middle,
+// and one whose memory is the store's and nothing else's.
 //
-// A process with threads must not fork and go on, so the fork happens early: a HelperProcess is made
-// before the first thread. It has one thread only and forks a worker per request:
+// A process with threads must not fork and go on, so the fork happens early: a HelperProcess is
+// made before the first thread. It has one thread only and forks a worker per request:
 //
-//   kill_at_work  the worker opens the store that the parent has closed, overwrites records one after the
-//                 other, and counts each acknowledged one in shared memory; it is killed with SIGKILL
-//   grow          the worker fills a new store from nothing to all records, one put at a time with its
-//                 thread's CPU clock around it, and weighs the result; malloc starts out fresh in it
+//   kill_at_work  the worker opens the store that the parent has closed, overwrites records one
+//   after the
+//                 other, and counts each acknowledged one in shared memory; it is killed with
+//                 SIGKILL
+//   grow          the worker fills a new store from nothing to all records, one put at a time with
+//   its
+//                 thread's CPU clock around it, and weighs the result; malloc starts out fresh in
+//                 it
 #pragma once
 
 #include <sys/types.h>
@@ -24,10 +28,11 @@ namespace holdfast::bench::kv {
 
 // What a store that grew from nothing cost.
 struct Growth {
-  std::uint64_t records_timed = 0;   // Puts under the clock; the rest, if any, was filled in batches.
+  std::uint64_t records_timed =
+      0;  // Puts under the clock; the rest, if any, was filled in batches.
   std::uint64_t longest_put_ns = 0;  // Of the thread's CPU time.
   std::uint64_t p50_ns = 0, p999_ns = 0;
-  std::uint64_t dram_bytes = 0;      // Anonymous resident memory, difference to the process without it.
+  std::uint64_t dram_bytes = 0;  // Anonymous resident memory, difference to the process without it.
   std::uint64_t medium_bytes = 0;
 };
 
@@ -52,19 +57,24 @@ class HelperProcess {
   HelperProcess& operator=(const HelperProcess&) = delete;
 
   // Lets a worker acknowledge at least `least` operations, or work for `seconds`, then kills it.
-  // Returns how many it acknowledged; the one after may be there or not. Errors: kIo (it failed by itself).
-  Result<std::uint64_t> kill_at_work(const std::string& subject, std::uint64_t least, double seconds);
+  // Returns how many it acknowledged; the one after may be there or not. Errors: kIo (it failed by
+  // itself).
+  Result<std::uint64_t> kill_at_work(const std::string& subject, std::uint64_t least,
+                                     double seconds);
 
-  // Errors: kIo (it failed), kClosed (the run was interrupted; the worker is killed, its files remain).
+  // Errors: kIo (it failed), kClosed (the run was interrupted; the worker is killed, its files
+  // remain).
   Result<Growth> grow(const std::string& subject);
 
  private:
   struct Request;
-  HelperProcess(int socket, pid_t server, HelperShared* shared) : socket_(socket), server_(server), shared_(shared) {}
+  HelperProcess(int socket, pid_t server, HelperShared* shared)
+      : socket_(socket), server_(server), shared_(shared) {}
   [[noreturn]] static void serve(int socket, HelperShared& shared, const Work& work);
   Result<pid_t> begin(char kind, const std::string& subject);
   bool ended() const;
-  // Waits for the worker's end; false if the server is gone. `killed`: by SIGKILL; `good`: exit code 0.
+  // Waits for the worker's end; false if the server is gone. `killed`: by SIGKILL; `good`: exit
+  // code 0.
   bool finish(bool& killed, bool& good);
   Error failure(const std::string& what) const;
 

@@ -13,14 +13,16 @@ namespace store = holdfast::kv;
 
 class HoldfastSession {
  public:
-  HoldfastSession(store::Store<>& store, const Records& records) : store_(store), records_(records) {}
+  HoldfastSession(store::Store<>& store, const Records& records)
+      : store_(store), records_(records) {}
 
   bool put(const Key& key, ValueView value) { return note(store_.put(key.view(), value.view())); }
   bool overwrite(const Key& key, ValueView value) { return put(key, value); }
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
     views(keys, count);
     value_views_.resize(count);
-    for (unsigned i = 0; i < count; ++i) value_views_[i] = values[i].view();
+    for (unsigned i = 0; i < count; ++i)
+      value_views_[i] = values[i].view();
     return note(store_.put_many(keys_, value_views_));
   }
   std::uint32_t get(const Key& key, std::byte* out) {
@@ -40,7 +42,8 @@ class HoldfastSession {
     return true;
   }
   bool update8(const Key& key, std::uint64_t stamp) {
-    return note(store_.update_word(key.view(), 0, [stamp](std::uint64_t word) { return stamped(word, stamp); }));
+    return note(store_.update_word(key.view(), 0,
+                                   [stamp](std::uint64_t word) { return stamped(word, stamp); }));
   }
   bool erase(const Key& key) {
     const auto erased = store_.erase(key.view());
@@ -51,13 +54,15 @@ class HoldfastSession {
  private:
   template <class T>
   bool note(const Result<T>& result) {
-    if (result) [[likely]] return true;
+    if (result) [[likely]]
+      return true;
     error_ = result.error().message();
     return false;
   }
   void views(const Key* keys, unsigned count) {
     keys_.resize(count);
-    for (unsigned i = 0; i < count; ++i) keys_[i] = keys[i].view();
+    for (unsigned i = 0; i < count; ++i)
+      keys_[i] = keys[i].view();
   }
 
   store::Store<>& store_;
@@ -70,6 +75,8 @@ class HoldfastSession {
 
 }  // namespace
 
-SubjectKind holdfast_kind() { return kind_of<HoldfastStore<store::Store<>, HoldfastSession>>("holdfast"); }
+SubjectKind holdfast_kind() {
+  return kind_of<HoldfastStore<store::Store<>, HoldfastSession>>("holdfast");
+}
 
 }  // namespace holdfast::bench::kv

@@ -18,12 +18,15 @@ class TypedSession {
  public:
   TypedSession(store::Store<K, V>& store, const Records&) : store_(store) {}
 
-  bool put(const Key& key, ValueView value) { return note(store_.put(*as<K>(key.data), *as<V>(value.data))); }
+  bool put(const Key& key, ValueView value) {
+    return note(store_.put(*as<K>(key.data), *as<V>(value.data)));
+  }
   bool overwrite(const Key& key, ValueView value) { return put(key, value); }
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
     take_keys(keys, count);
     values_.resize(count);
-    for (unsigned i = 0; i < count; ++i) values_[i] = *as<V>(values[i].data);
+    for (unsigned i = 0; i < count; ++i)
+      values_[i] = *as<V>(values[i].data);
     return note(store_.put_many(keys_, values_));
   }
   std::uint32_t get(const Key& key, std::byte* out) {
@@ -35,12 +38,14 @@ class TypedSession {
     outcomes_.resize(count);
     if (!note(store_.get_many(keys_, values_, outcomes_))) return false;
     for (unsigned i = 0; i < count; ++i) {
-      values[i] = {values_[i].data(), outcomes_[i] == Errc::kOk ? static_cast<std::uint32_t>(sizeof(V)) : kAbsent};
+      values[i] = {values_[i].data(),
+                   outcomes_[i] == Errc::kOk ? static_cast<std::uint32_t>(sizeof(V)) : kAbsent};
     }
     return true;
   }
   bool update8(const Key& key, std::uint64_t stamp) {
-    return note(store_.update_word(*as<K>(key.data), 0, [stamp](std::uint64_t word) { return stamped(word, stamp); }));
+    return note(store_.update_word(*as<K>(key.data), 0,
+                                   [stamp](std::uint64_t word) { return stamped(word, stamp); }));
   }
   bool erase(const Key& key) {
     const auto erased = store_.erase(*as<K>(key.data));
@@ -57,13 +62,15 @@ class TypedSession {
   }
   template <class T>
   bool note(const Result<T>& result) {
-    if (result) [[likely]] return true;
+    if (result) [[likely]]
+      return true;
     error_ = result.error().message();
     return false;
   }
   void take_keys(const Key* keys, unsigned count) {
     keys_.resize(count);
-    for (unsigned i = 0; i < count; ++i) keys_[i] = *as<K>(keys[i].data);
+    for (unsigned i = 0; i < count; ++i)
+      keys_[i] = *as<K>(keys[i].data);
   }
 
   store::Store<K, V>& store_;
@@ -80,7 +87,9 @@ SubjectKind holdfast_typed_kind(const Shape& shape) {
     if constexpr (std::is_trivially_copyable_v<K>) {
       return kind_of<HoldfastStore<store::Store<K, V>, TypedSession<K, V>>>("holdfast-typed");
     } else {
-      return missing_kind("holdfast-typed", "types exist for 16/200, 8/8, 8/200, 16/100, 32/500 and 100/900 bytes, not for others");
+      return missing_kind(
+          "holdfast-typed",
+          "types exist for 16/200, 8/8, 8/200, 16/100, 32/500 and 100/900 bytes, not for others");
     }
   });
 }

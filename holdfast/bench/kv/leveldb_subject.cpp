@@ -16,26 +16,36 @@ namespace holdfast::bench::kv {
 namespace {
 
 leveldb::Slice slice(const Key& key) { return {key.data, key.size}; }
-leveldb::Slice slice(ValueView value) { return {reinterpret_cast<const char*>(value.data), value.size}; }
+leveldb::Slice slice(ValueView value) {
+  return {reinterpret_cast<const char*>(value.data), value.size};
+}
 
 class LeveldbSession {
  public:
-  LeveldbSession(leveldb::DB& db, bool sync, const Records& records) : db_(db), records_(records) { options_.sync = sync; }
+  LeveldbSession(leveldb::DB& db, bool sync, const Records& records) : db_(db), records_(records) {
+    options_.sync = sync;
+  }
 
-  bool put(const Key& key, ValueView value) { return note(db_.Put(options_, slice(key), slice(value))); }
+  bool put(const Key& key, ValueView value) {
+    return note(db_.Put(options_, slice(key), slice(value)));
+  }
   bool overwrite(const Key& key, ValueView value) { return put(key, value); }
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
     batch_.Clear();
-    for (unsigned i = 0; i < count; ++i) batch_.Put(slice(keys[i]), slice(values[i]));
+    for (unsigned i = 0; i < count; ++i)
+      batch_.Put(slice(keys[i]), slice(values[i]));
     return note(db_.Write(options_, &batch_));
   }
   std::uint32_t get(const Key& key, std::byte* out) {
-    if (!note(db_.Get(read_, slice(key), &value_)) || value_.size() > records_.max_value_bytes()) return kAbsent;
+    if (!note(db_.Get(read_, slice(key), &value_)) || value_.size() > records_.max_value_bytes())
+      return kAbsent;
     std::memcpy(out, value_.data(), value_.size());
     return static_cast<std::uint32_t>(value_.size());
   }
-  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* values) {
-    for (unsigned i = 0; i < count; ++i) values[i] = {out + i * stride, get(keys[i], out + i * stride)};
+  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
+                ValueView* values) {
+    for (unsigned i = 0; i < count; ++i)
+      values[i] = {out + i * stride, get(keys[i], out + i * stride)};
     return true;
   }
   bool update8(const Key& key, std::uint64_t stamp) {
@@ -73,7 +83,9 @@ class LeveldbStore {
   static constexpr std::size_t kLoadBatch = 1000;
 
   LeveldbStore(const Context& context, const Records& records, const std::string& name)
-      : context_(context), records_(records), path_(context.peer_directory + "/" + name),
+      : context_(context),
+        records_(records),
+        path_(context.peer_directory + "/" + name),
         filter_(leveldb::NewBloomFilterPolicy(10)) {}
 
   bool supports(const std::string&) const { return true; }
@@ -109,17 +121,21 @@ class LeveldbStore {
     std::error_code error;
     std::filesystem::remove_all(path_, error);
   }
+  bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
   Fields facts() const {
     Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
-    facts.set("settings", "LevelDB " + std::to_string(leveldb::kMajorVersion) + "." + std::to_string(leveldb::kMinorVersion) +
-                              ", sync " + (context_.promise == Promise::kPower ? "on" : "off") +
+    facts.set("settings", "LevelDB " + std::to_string(leveldb::kMajorVersion) + "." +
+                              std::to_string(leveldb::kMinorVersion) + ", sync " +
+                              (context_.promise == Promise::kPower ? "on" : "off") +
                               ", no compression, bloom 10 bits, 128 MiB buffer, 512 MiB cache");
     return facts;
   }
-  LeveldbSession session(unsigned) { return {*db_, !filling_ && context_.promise == Promise::kPower, records_}; }
+  LeveldbSession session(unsigned) {
+    return {*db_, !filling_ && context_.promise == Promise::kPower, records_};
+  }
 
  private:
   const Context& context_;

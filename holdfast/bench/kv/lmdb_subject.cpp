@@ -1,6 +1,7 @@
-// LMDB: one transaction per call. Without a promise of power durability with WRITEMAP and NOSYNC, its
-// fastest mode that survives the death of the process; under --durability power as it comes, with
-// fdatasync at each commit. A reading session keeps one transaction handle and renews it per call.
+// LMDB: one transaction per call. Without a promise of power durability with WRITEMAP and NOSYNC,
+// its fastest mode that survives the death of the process; under --durability power as it comes,
+// with fdatasync at each commit. A reading session keeps one transaction handle and renews it per
+// call.
 #include <cstring>
 #include <filesystem>
 
@@ -41,13 +42,17 @@ class LmdbSession {
     ValueView value;
     return get_many(&key, 1, out, 0, &value) ? value.size : kAbsent;
   }
-  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* values) {
-    if (!note(reader_ == nullptr ? mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_) : mdb_txn_renew(reader_))) return false;
+  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
+                ValueView* values) {
+    if (!note(reader_ == nullptr ? mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_)
+                                 : mdb_txn_renew(reader_)))
+      return false;
     for (unsigned i = 0; i < count; ++i) {
       auto key = as_val(keys[i]);
       MDB_val value{};
       values[i] = {out + i * stride, kAbsent};
-      if (mdb_get(reader_, dbi_, &key, &value) != 0 || value.mv_size > records_.max_value_bytes()) continue;
+      if (mdb_get(reader_, dbi_, &key, &value) != 0 || value.mv_size > records_.max_value_bytes())
+        continue;
       std::memcpy(out + i * stride, value.mv_data, value.mv_size);
       values[i].size = static_cast<std::uint32_t>(value.mv_size);
     }
@@ -120,9 +125,14 @@ class LmdbStore {
       if (const int code = mdb_env_create(&env_); code != 0) return code;
       // Addresses only; the file grows as it is written to.
       const auto record = std::uint64_t{records_.max_key_bytes()} + records_.max_value_bytes() + 64;
-      if (const int code = mdb_env_set_mapsize(env_, round_up(4 * GiB + 16 * context_.records * record, MiB)); code != 0) return code;
-      if (const int code = mdb_env_set_maxreaders(env_, context_.threads + 128); code != 0) return code;
-      const unsigned flags = MDB_NORDAHEAD | (context_.promise == Promise::kPower ? 0u : MDB_WRITEMAP | MDB_NOSYNC);
+      if (const int code =
+              mdb_env_set_mapsize(env_, round_up(4 * GiB + 16 * context_.records * record, MiB));
+          code != 0)
+        return code;
+      if (const int code = mdb_env_set_maxreaders(env_, context_.threads + 128); code != 0)
+        return code;
+      const unsigned flags =
+          MDB_NORDAHEAD | (context_.promise == Promise::kPower ? 0u : MDB_WRITEMAP | MDB_NOSYNC);
       if (const int code = mdb_env_open(env_, path_.c_str(), flags, 0600); code != 0) return code;
       MDB_txn* txn = nullptr;
       if (const int code = mdb_txn_begin(env_, nullptr, 0, &txn); code != 0) return code;
@@ -132,7 +142,8 @@ class LmdbStore {
       }
       return mdb_txn_commit(txn);
     };
-    if (const int code = open(); code != 0) return Error{Errc::kIo, "lmdb " + path_ + ": " + mdb_strerror(code)};
+    if (const int code = open(); code != 0)
+      return Error{Errc::kIo, "lmdb " + path_ + ": " + mdb_strerror(code)};
     return {};
   }
   Status reserve(std::uint64_t, std::uint64_t) { return {}; }
@@ -147,14 +158,18 @@ class LmdbStore {
     std::error_code error;
     std::filesystem::remove_all(path_, error);
   }
+  bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
   Fields facts() const {
     Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
-    facts.set("settings", "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) + "." + std::to_string(MDB_VERSION_PATCH) + ", " +
-                              (context_.promise == Promise::kPower ? "sync at commit" : "WRITEMAP + NOSYNC") +
-                              ", one transaction per call");
+    facts.set("settings",
+              "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." +
+                  std::to_string(MDB_VERSION_MINOR) + "." + std::to_string(MDB_VERSION_PATCH) +
+                  ", " +
+                  (context_.promise == Promise::kPower ? "sync at commit" : "WRITEMAP + NOSYNC") +
+                  ", one transaction per call");
     return facts;
   }
   LmdbSession session(unsigned) { return {env_, dbi_, records_}; }

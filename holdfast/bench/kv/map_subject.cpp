@@ -44,7 +44,9 @@ class LockedMap {
 }  // namespace
 
 SubjectKind map_kind(const Shape& shape) {
-  return with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<LockedMap<K, V>, K, V>>("map"); });
+  return with_types(shape, []<class K, class V>() {
+    return kind_of<VolatileStore<LockedMap<K, V>, K, V>>("map");
+  });
 }
 
 }  // namespace holdfast::bench::kv

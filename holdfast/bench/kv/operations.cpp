@@ -1,4 +1,4 @@
-#include <holdfast/bench/kv/store_subject.hpp>
+#include <holdfast/bench/kv/operations.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -13,9 +13,12 @@ const std::vector<Operation>& operations() {
       {"ycsb-a", Verb::kYcsbA, false, 0.5, "50 % get, 50 % overwrite"},
       {"ycsb-f", Verb::kYcsbF, false, 0.5, "50 % get, 50 % get + overwrite"},
       {"ycsb-w90", Verb::kYcsbW90, false, 0.9, "10 % get, 90 % overwrite"},
-      {"update_copy", Verb::kUpdateCopy, false, 1, "a value read, changed and put again as a whole"},
-      {"get_reclaiming", Verb::kGetReclaiming, false, 0, "get while the holes of 33 % of the records are reclaimed"},
-      {"put_reclaiming", Verb::kPutReclaiming, true, 1, "put of a new key while the holes of 33 % of the records are reclaimed"},
+      {"update_copy", Verb::kUpdateCopy, false, 1,
+       "a value read, changed and put again as a whole"},
+      {"get_reclaiming", Verb::kGetReclaiming, false, 0,
+       "get while the holes of 33 % of the records are reclaimed"},
+      {"put_reclaiming", Verb::kPutReclaiming, true, 1,
+       "put of a new key while the holes of 33 % of the records are reclaimed"},
       {"put", Verb::kPut, true, 1, "put of a new key"},
       {"put_many", Verb::kPutMany, true, 1, "put of a batch of new keys"},
       {"group64", Verb::kPutMany, true, 1, "put of a batch of 64 new keys by one thread"},

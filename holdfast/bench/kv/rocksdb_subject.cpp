@@ -1,7 +1,7 @@
 // RocksDB with its write-ahead log: sync off, and on under --durability power. No compression (the
-// values do not compress), bloom filters of 10 bits, 128 MiB write buffers, 512 MiB block cache, two
-// background jobs. Filling is in batches without the log and ends with a flush; update8 and erase are
-// what its interface has: get + put, and a blind delete.
+// values do not compress), bloom filters of 10 bits, 128 MiB write buffers, 512 MiB block cache,
+// two background jobs. Filling is in batches without the log and ends with a flush; update8 and
+// erase are what its interface has: get + put, and a blind delete.
 #include <cstring>
 #include <filesystem>
 
@@ -19,14 +19,18 @@ namespace holdfast::bench::kv {
 namespace {
 
 rocksdb::Slice slice(const Key& key) { return {key.data, key.size}; }
-rocksdb::Slice slice(ValueView value) { return {reinterpret_cast<const char*>(value.data), value.size}; }
+rocksdb::Slice slice(ValueView value) {
+  return {reinterpret_cast<const char*>(value.data), value.size};
+}
 
 class RocksdbSession {
  public:
   RocksdbSession(rocksdb::DB& db, const rocksdb::WriteOptions& options, const Records& records)
       : db_(db), options_(options), records_(records), value_(records.value_stride()) {}
 
-  bool put(const Key& key, ValueView value) { return note(db_.Put(options_, slice(key), slice(value))); }
+  bool put(const Key& key, ValueView value) {
+    return note(db_.Put(options_, slice(key), slice(value)));
+  }
   bool overwrite(const Key& key, ValueView value) { return put(key, value); }
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
     batch_.Clear();
@@ -40,7 +44,8 @@ class RocksdbSession {
     status_ = db_.Get(read_, db_.DefaultColumnFamily(), slice(key), &pinned_);
     return copy_out(status_, pinned_, out);
   }
-  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* views) {
+  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
+                ValueView* views) {
     slices_.resize(count);
     values_.resize(count);
     statuses_.resize(count);
@@ -48,7 +53,8 @@ class RocksdbSession {
       slices_[i] = slice(keys[i]);
       values_[i].Reset();
     }
-    db_.MultiGet(read_, db_.DefaultColumnFamily(), count, slices_.data(), values_.data(), statuses_.data());
+    db_.MultiGet(read_, db_.DefaultColumnFamily(), count, slices_.data(), values_.data(),
+                 statuses_.data());
     for (unsigned i = 0; i < count; ++i) {
       if (!statuses_[i].ok() && !statuses_[i].IsNotFound()) return note(statuses_[i]);
       views[i] = {out + i * stride, copy_out(statuses_[i], values_[i], out + i * stride)};
@@ -73,7 +79,8 @@ class RocksdbSession {
     if (!ok) status_ = std::move(status);
     return ok;
   }
-  std::uint32_t copy_out(const rocksdb::Status& status, const rocksdb::PinnableSlice& value, std::byte* out) const {
+  std::uint32_t copy_out(const rocksdb::Status& status, const rocksdb::PinnableSlice& value,
+                         std::byte* out) const {
     if (!status.ok() || value.size() > records_.max_value_bytes()) return kAbsent;
     std::memcpy(out, value.data(), value.size());
     return static_cast<std::uint32_t>(value.size());
@@ -130,7 +137,8 @@ class RocksdbStore {
     filling_ = false;
     const auto status = db_->Flush(rocksdb::FlushOptions());
     if (!status.ok()) return Error{Errc::kIo, "rocksdb " + path_ + ": " + status.ToString()};
-    for (int i = 0; i < 600 && busy() && !interrupted(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int i = 0; i < 600 && busy() && !interrupted(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return {};
   }
   Status close() {
@@ -145,14 +153,17 @@ class RocksdbStore {
     std::error_code error;
     std::filesystem::remove_all(path_, error);
   }
+  bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
   Fields facts() const {
     Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
-    facts.set("settings", "RocksDB " + rocksdb::GetRocksVersionAsString() + ", WAL, sync " +
-                              (context_.promise == Promise::kPower ? "on" : "off") +
-                              ", no compression, bloom 10 bits, 128 MiB buffers, 512 MiB cache, 2 background jobs");
+    facts.set(
+        "settings",
+        "RocksDB " + rocksdb::GetRocksVersionAsString() + ", WAL, sync " +
+            (context_.promise == Promise::kPower ? "on" : "off") +
+            ", no compression, bloom 10 bits, 128 MiB buffers, 512 MiB cache, 2 background jobs");
     return facts;
   }
   RocksdbSession session(unsigned) {
@@ -164,7 +175,8 @@ class RocksdbStore {
 
  private:
   bool busy() const {
-    for (const auto* property : {"rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.num-running-flushes"}) {
+    for (const auto* property : {"rocksdb.compaction-pending", "rocksdb.num-running-compactions",
+                                 "rocksdb.num-running-flushes"}) {
       std::uint64_t value = 0;
       if (db_->GetIntProperty(property, &value) && value != 0) return true;
     }

@@ -1,40 +1,39 @@
 // store_subject.hpp: the same loops around every store.
 //
-// StoreSubject<Store> turns a thin adapter into a Subject of the runner. The loops are templates, so
-// that an adapter's calls are inlined into them and no store pays for an indirection another one does
-// not have. An adapter offers
+// StoreSubject<Store> turns a thin adapter into a Subject of the runner. The loops are templates,
+// so that an adapter's calls are inlined into them and no store pays for an indirection another one
+// does not have. An adapter offers
 //
 //   struct Store {
-//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on the medium.
-//     static constexpr bool kCountsPersists;  // Its threads count fences in persist_counts().
-//     static constexpr std::size_t kLoadBatch;           // Records per put_many while filling.
-//     Store(const Context&, const Records&, std::string name);
-//     bool supports(const std::string& operation) const;
-//     Status open(Opening);
-//     Status reserve(std::uint64_t new_records, std::uint64_t appended);  // Before a phase of writes.
-//     Status settle();                        // Lets background work of filling come to rest.
-//     Status close();
-//     void remove();                          // Closes, and removes every file.
-//     static constexpr bool kReclaims;        // Has Status reclaim(): get_reclaiming and put_reclaiming exist.
-//     std::uint64_t medium_bytes() const;
-//     bool persist_total(PersistCounts&) const;
-//     Fields facts() const;
-//     Session session(unsigned thread);       // One per thread and phase, made and destroyed by that thread.
+//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on
+//     the medium. static constexpr bool kCountsPersists;  // Its threads count fences in
+//     persist_counts(). static constexpr std::size_t kLoadBatch;           // Records per put_many
+//     while filling. Store(const Context&, const Records&, std::string name); bool supports(const
+//     std::string& operation) const; Status open(Opening); Status reserve(std::uint64_t
+//     new_records, std::uint64_t appended);  // Before a phase of writes. Status settle(); // Lets
+//     background work of filling come to rest. Status close(); void remove(); // Closes, and
+//     removes every file. static constexpr bool kReclaims;        // Has Status reclaim():
+//     get_reclaiming and put_reclaiming exist. bool reopens() const;                   // What it
+//     keeps can be opened again. std::uint64_t medium_bytes() const; bool
+//     persist_total(PersistCounts&) const; Fields facts() const; Session session(unsigned thread);
+//     // One per thread and phase, made and destroyed by that thread.
 //   };
 //   struct Session {
 //     bool put(const Key&, ValueView);                    // Inserts or overwrites.
 //     bool overwrite(const Key&, ValueView);              // The key is there.
 //     bool put_many(const Key*, const ValueView*, unsigned count);
-//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or kAbsent.
-//     // Copies the values to out + i * stride, or to memory of its own until the next call; size kAbsent: not there.
-//     bool get_many(const Key*, unsigned count, std::byte* out, std::size_t stride, ValueView* values);
-//     bool update8(const Key&, std::uint64_t stamp);      // Word 0 becomes stamped(word 0, stamp).
-//     bool erase(const Key&);                             // The key is there.
-//     std::string error() const;                          // Of the call that returned false.
+//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or
+//     kAbsent.
+//     // Copies the values to out + i * stride, or to memory of its own until the next call; size
+//     kAbsent: not there. bool get_many(const Key*, unsigned count, std::byte* out, std::size_t
+//     stride, ValueView* values); bool update8(const Key&, std::uint64_t stamp);      // Word 0
+//     becomes stamped(word 0, stamp). bool erase(const Key&);                             // The
+//     key is there. std::string error() const;                          // Of the call that
+//     returned false.
 //   };
 //
-// Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back and
-// must carry the phase's number.
+// Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back
+// and must carry the phase's number.
 #pragma once
 
 #include <time.h>
@@ -50,109 +49,33 @@
 
 #include <holdfast/bench/kv/context.hpp>
 #include <holdfast/bench/kv/helper_process.hpp>
+#include <holdfast/bench/kv/operations.hpp>
 #include <holdfast/bench/kv/workload.hpp>
 #include <holdfast/bench/runner.hpp>
 
 namespace holdfast::bench::kv {
 
-enum class Verb : std::uint8_t {
-  kPut, kPutMany, kOverwrite, kGet, kGetMany, kUpdate8, kErase, kYcsbA, kYcsbB, kYcsbC, kYcsbD, kYcsbF,
-  kYcsbW90, kUpdateCopy, kGetReclaiming, kPutReclaiming,
-};
-
-struct Operation {
-  const char* name;
-  Verb verb;
-  bool inserts;        // Takes record numbers that were not there.
-  double appended;     // Records written per operation, for the room they need.
-  const char* what;
-};
-
-// In the order in which they run within a store's life: what leaves the records alone comes first.
-// All operations, or null for a name that is none. "group64" is put_many with its own batch size and
-// "waiters64" is put with its own thread count.
-const std::vector<Operation>& operations();
-const Operation* find_operation(const std::string& name);
-
 enum class Opening : std::uint8_t {
   kGrowing,   // A new store that grows as it is filled.
-  kPlanned,   // A new store with room for all that the phases will write, where it can be told; prefaulted.
+  kPlanned,   // A new store with room for all that the phases will write, where it can be told;
+              // prefaulted.
   kExisting,  // As close() or a killed process left it.
 };
-
-// The keys and values of a thread's current batch.
-class Buffers {
- public:
-  Buffers(const Records& records, unsigned batch)
-      : records_(records), batch_(batch), key_stride_(records.key_stride()), value_stride_(records.value_stride()),
-        key_bytes_(allocate(records.key_stride() * batch)), value_bytes_(allocate(records.value_stride() * batch)),
-        keys(batch), values(batch) {}
-
-  [[gnu::always_inline]] Key key(unsigned at, std::uint64_t index) { return records_.key(index, key_bytes_.get() + at * key_stride_); }
-  std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * value_stride_; }
-  ValueView make_value(unsigned at, const Key& key, std::uint64_t version) { return records_.value(key, version, value(at)); }
-  unsigned batch() const { return batch_; }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  using Bytes = std::unique_ptr<std::byte, Free>;
-  static Bytes allocate(std::size_t bytes) {
-    const auto rounded = round_up(bytes, kCacheLineBytes);
-    auto* memory = static_cast<std::byte*>(std::aligned_alloc(kCacheLineBytes, rounded));
-    HF_CHECK(memory != nullptr);
-    std::memset(memory, 0, rounded);
-    return Bytes(memory);
-  }
-  const Records& records_;
-  unsigned batch_;
-  std::size_t key_stride_, value_stride_;
-  Bytes key_bytes_, value_bytes_;
-
- public:
-  std::vector<Key> keys;
-  std::vector<ValueView> values;
-};
-
-// Runs body(i) for i = 0, step, 2 * step, … in chunks until the phase ends; returns how many operations
-// were done. In a latency pass each call's time goes into the histogram, with one reading of the clock.
-template <class Body>
-std::uint64_t drive(PhaseThread& thread, unsigned step, std::uint64_t chunk, Body&& body) {
-  const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
-  const bool timed = thread.phase().latency;
-  std::uint64_t done = 0;
-  thread.begin();
-  while (done < quota && thread.more(done)) {
-    const auto end = std::min(quota, done + chunk);
-    auto last = Clock::now();
-    for (; done < end; done += step) {
-      body(done);
-      if (!timed) [[likely]] continue;  // Always the same way within a phase: costs nothing.
-      const auto now = Clock::now();
-      thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
-      last = now;
-    }
-  }
-  thread.end();
-  thread.operations = done;
-  return done;
-}
-
-// Which operations of a mix write: those whose place in a pattern of 20 is set. A pattern instead of
-// a random draw, so that no store is charged for a branch that only the benchmark makes unpredictable.
-inline constexpr std::uint32_t kEveryOther = 0xaaaaa, kOneOf20 = 0x80000, kNineOf10 = 0xffbfe, kAllOf20 = 0xfffff;
-inline bool in_pattern(std::uint32_t pattern, std::uint64_t i) { return (pattern >> (i % 20) & 1) != 0; }
 
 template <class Store>
 class StoreSubject final : public Subject {
  public:
   StoreSubject(const Context& context, std::string name, unsigned repetition, HelperProcess* helper)
-      : context_(context), records_(context.shape), name_(std::move(name)), repetition_(repetition), helper_(helper) {}
+      : context_(context),
+        records_(context.shape),
+        name_(std::move(name)),
+        repetition_(repetition),
+        helper_(helper) {}
   ~StoreSubject() override { destroy(); }
 
   Status create() override {
-    if (helper_ != nullptr && context_.measure_growth && repetition_ == 0) HF_RETURN_IF_ERROR(measure_growth());
+    if (helper_ != nullptr && context_.measure_growth && repetition_ == 0)
+      HF_RETURN_IF_ERROR(measure_growth());
     store_.emplace(context_, records_, name_);
     next_new_ = context_.records;
     HF_RETURN_IF_ERROR(store_->open(Opening::kPlanned));
@@ -165,16 +88,19 @@ class StoreSubject final : public Subject {
     facts_.merge(store_->facts());
     facts_.set("key_bytes", context_.shape.key_bytes);
     facts_.set("value_bytes", context_.shape.value_bytes);
-    if (context_.shape.variable) facts_.set("sizes", "normal, standard deviation a fifth of the mean");
+    if (context_.shape.variable)
+      facts_.set("sizes", "normal, standard deviation a fifth of the mean");
     facts_.set("records", context_.records);
-    facts_.set("distribution", context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
+    facts_.set("distribution",
+               context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
     return sample_prefill();
   }
 
   bool supports(const std::string& operation) const override {
     const auto* found = find_operation(operation);
     if (found == nullptr || (reclaiming(found->verb) && !Store::kReclaims)) return false;
-    return store_ ? store_->supports(operation) : Store(context_, records_, name_).supports(operation);
+    return store_ ? store_->supports(operation)
+                  : Store(context_, records_, name_).supports(operation);
   }
   std::uint64_t operations_bound(const std::string& operation) const override {
     return find_operation(operation)->appended > 0 ? context_.write_bound : context_.read_bound;
@@ -186,7 +112,9 @@ class StoreSubject final : public Subject {
     first_new_ = next_new_;
     if (operation.appended > 0) {
       const auto total = phase.operations + phase.threads * std::uint64_t{batch_of(phase)};
-      const auto appended = static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended) + phase.threads;
+      const auto appended =
+          static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended) +
+          phase.threads;
       if (operation.inserts) next_new_ += appended;
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, appended));
     }
@@ -202,14 +130,17 @@ class StoreSubject final : public Subject {
     auto session = store_->session(thread.index());
     const auto& phase = thread.phase();
     switch (find_operation(phase.operation)->verb) {
-      case Verb::kPut: case Verb::kPutReclaiming: return writes(thread, session, false);
+      case Verb::kPut:
+      case Verb::kPutReclaiming: return writes(thread, session, false);
       case Verb::kOverwrite: return writes(thread, session, true);
       case Verb::kPutMany: return put_many(thread, session);
       case Verb::kErase: return erases(thread, session);
       case Verb::kUpdate8: return updates(thread, session);
       case Verb::kGetMany: return get_many(thread, session);
       case Verb::kYcsbD: return latest(thread, session);
-      case Verb::kGet: case Verb::kGetReclaiming: case Verb::kYcsbC: return gets(thread, session);
+      case Verb::kGet:
+      case Verb::kGetReclaiming:
+      case Verb::kYcsbC: return gets(thread, session);
       case Verb::kYcsbA: return mixed(thread, session, kEveryOther, false);
       case Verb::kYcsbB: return mixed(thread, session, kOneOf20, false);
       case Verb::kYcsbF: return mixed(thread, session, kEveryOther, true);
@@ -250,7 +181,7 @@ class StoreSubject final : public Subject {
 
   Result<std::vector<ExtraSample>> extras() override {
     if constexpr (Store::kKeepsFiles) {
-      if (context_.measure_startup) {
+      if (context_.measure_startup && store_->reopens()) {
         HF_ASSIGN_OR_RETURN(auto clean, reopened("open_clean"));
         extras_.push_back(std::move(clean));
         if (helper_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
@@ -267,7 +198,8 @@ class StoreSubject final : public Subject {
 
   // In a child that will be killed: opens the store as it is, and overwrites records in their order
   // with version kKilledVersion, telling the parent after each one.
-  static Status work_until_killed(const Context& context, const std::string& name, HelperShared& shared) {
+  static Status work_until_killed(const Context& context, const std::string& name,
+                                  HelperShared& shared) {
     if constexpr (Store::kKeepsFiles) {
       const Records records(context.shape);
       Store store(context, records, name);
@@ -275,8 +207,9 @@ class StoreSubject final : public Subject {
       auto session = store.session(0);
       Buffers buffers(records, 1);
       for (std::uint64_t i = 0;; ++i) {
-        const auto key = buffers.key(0, i % context.records);
-        if (!session.overwrite(key, buffers.make_value(0, key, kKilledVersion))) return Error{Errc::kIo, session.error()};
+        buffers.make_record(0, i % context.records, kKilledVersion);
+        if (!session.overwrite(buffers.keys[0], buffers.values[0]))
+          return Error{Errc::kIo, session.error()};
         shared.acknowledged.store(i + 1, std::memory_order_release);
       }
     }
@@ -303,261 +236,332 @@ class StoreSubject final : public Subject {
   }
 
  private:
-  static constexpr std::uint64_t kSampled = 1000;          // Answers checked after a phase, per thread.
+  static constexpr std::uint64_t kSampled = 1000;  // Answers checked after a phase, per thread.
   static constexpr std::uint64_t kKilledVersion = 1 << 20;
   using Session = decltype(std::declval<Store&>().session(0u));
 
-  static unsigned own_batch(const Phase& phase, unsigned batch) { return phase.operation == "group64" ? 64 : batch; }
+  static unsigned own_batch(const Phase& phase, unsigned batch) {
+    return phase.operation == "group64" ? 64 : batch;
+  }
   unsigned batch_of(const Phase& phase) const {
     const auto verb = find_operation(phase.operation)->verb;
     return verb == Verb::kPutMany || verb == Verb::kGetMany ? own_batch(phase, context_.batch) : 1;
   }
   // Record numbers that each thread of a phase of inserts has to itself.
-  std::uint64_t new_share(const Phase& phase) const { return (next_new_ - first_new_) / phase.threads; }
+  std::uint64_t new_share(const Phase& phase) const {
+    return (next_new_ - first_new_) / phase.threads;
+  }
 
-  static bool reclaiming(Verb verb) { return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming; }
+  static bool reclaiming(Verb verb) {
+    return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming;
+  }
 
   // What the operations of one thread take, the same whenever it is asked.
   Choice choice_of(const Phase& phase, unsigned thread) const {
-    if (find_operation(phase.operation)->inserts) return Choice::next_new(first_new_ + thread * new_share(phase));
-    if (context_.distribution == Distribution::kZipfian) return Choice::listed(context_.zipf(thread, true).data(), kZipfListed - 1);
-    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread + (std::uint64_t{phase.repetition} << 32)));
+    if (find_operation(phase.operation)->inserts)
+      return Choice::next_new(first_new_ + thread * new_share(phase));
+    if (context_.distribution == Distribution::kZipfian)
+      return Choice::listed(context_.zipf(thread, true).data(), kZipfListed - 1);
+    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread +
+                                              (std::uint64_t{phase.repetition} << 32)));
     return Choice::uniform(seed, context_.records);
   }
-  Choice choice_of(const PhaseThread& thread) const { return choice_of(thread.phase(), thread.index()); }
-
-  std::uint64_t chunk(unsigned step) const { return step * std::uint64_t{context_.promise == Promise::kPower ? 1u : std::max(1u, 256 / step)}; }
-
-  [[gnu::noinline, gnu::cold]] void failed(PhaseThread& thread, const char* verb, const Key& key, const Session& session) {
-    thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) + " failed: " + session.error());
-  }
-  [[gnu::always_inline]] void check(PhaseThread& thread, const Key& key, const std::byte* value, std::uint32_t size,
-                                    std::uint64_t newest) {
-    if (records_.difference(key, value, size, newest) != 0) [[unlikely]] not_right(thread, key, size);
-  }
-  [[gnu::noinline, gnu::cold]] void not_right(PhaseThread& thread, const Key& key, std::uint32_t size) {
-    thread.wrong("record " + std::to_string(key.index) + (size == kAbsent ? " was not found" : " has a value that was never written"));
+  Choice choice_of(const PhaseThread& thread) const {
+    return choice_of(thread.phase(), thread.index());
   }
 
-  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
-    const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
-    const auto number = thread.phase().number;
+  // Places in a chunk for operations of `step` keys: one batch where the store lends its memory
+  // until the next call, else kChunk, fewer for large values.
+  unsigned places(unsigned step, bool one_batch) const {
+    if (one_batch || waits()) return step;
+    const auto fitting = std::max<std::size_t>(1, kChunk * 512 / records_.value_stride());
+    return std::max(1u, static_cast<unsigned>(std::min<std::size_t>(kChunk, fitting)) / step) *
+           step;
+  }
+  // Each call waits for a device: then the clock is looked at after each one.
+  bool waits() const { return context_.promise == Promise::kPower; }
+
+  template <class Make, class Run, class Check>
+  Status loop(PhaseThread& thread, Buffers& buffers, unsigned step, Make&& make, Run&& run,
+              Check&& check) {
     std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const auto value = buffers.make_value(0, key, number);
-      const bool ok = overwrite ? session.overwrite(key, value) : session.put(key, value);
-      if (!ok) [[unlikely]] failed(thread, "put", key, session);
-      bytes += key.size + value.size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
+    const auto counted = [&](unsigned j) { bytes += check(j); };
+    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted);
+    thread.bytes = bytes;
+    done_[thread.index()] = done;
     return {};
   }
 
-  Status put_many(PhaseThread& thread, Session& session) {
+  [[gnu::noinline, gnu::cold]] void failed(PhaseThread& thread, const char* verb, const Key& key,
+                                           const Session& session) {
+    thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) +
+                 " failed: " + session.error());
+  }
+  // Returns the bytes that the answer moved.
+  std::uint64_t right(PhaseThread& thread, const Key& key, const std::byte* value,
+                      std::uint32_t size, std::uint64_t newest) {
+    if (records_.difference(key, value, size, newest) != 0) [[unlikely]]
+      not_right(thread, key, size);
+    return key.size + std::uint64_t{size};
+  }
+  [[gnu::noinline, gnu::cold]] void not_right(PhaseThread& thread, const Key& key,
+                                              std::uint32_t size) {
+    thread.wrong("record " + std::to_string(key.index) +
+                 (size == kAbsent ? " was not found" : " has a value that was never written"));
+  }
+
+  Status gets(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, batch);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      for (unsigned j = 0; j < batch; ++j) {
-        buffers.keys[j] = buffers.key(j, choice(i + j));
-        buffers.values[j] = buffers.make_value(j, buffers.keys[j], number);
-        bytes += buffers.keys[j].size + buffers.values[j].size;
-      }
-      if (!session.put_many(buffers.keys.data(), buffers.values.data(), batch)) [[unlikely]] {
-        failed(thread, "put_many", buffers.keys[0], session);
-      }
-    };
-    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          buffers.values[j].size = session.get(buffers.keys[j], buffers.value(j));
+        },
+        [&](unsigned j) {
+          return right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+        });
   }
 
   Status get_many(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, batch);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      for (unsigned j = 0; j < batch; ++j) buffers.keys[j] = buffers.key(j, choice(i + j));
-      if (!session.get_many(buffers.keys.data(), batch, buffers.value(), records_.value_stride(), buffers.values.data())) [[unlikely]] {
-        return failed(thread, "get_many", buffers.keys[0], session);
-      }
-      for (unsigned j = 0; j < batch; ++j) {
-        const auto value = buffers.values[j];
-        // An absent value has no bytes; what is checked then differs by its size.
-        check(thread, buffers.keys[j], value.data != nullptr ? value.data : buffers.value(j), value.size, number);
-        bytes += buffers.keys[j].size + value.size;
-      }
-    };
-    finish(thread, drive(thread, batch, chunk(batch), one), bytes);
-    return {};
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, true));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.get_many(&buffers.keys[j], batch, buffers.value(j), records_.value_stride(),
+                                &buffers.values[j])) [[unlikely]] {
+            failed(thread, "get_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) {
+          const auto value = buffers.values[j];
+          // An absent value may have no bytes; it then differs by its size.
+          return right(thread, buffers.keys[j],
+                       value.data != nullptr ? value.data : buffers.value(j), value.size, number);
+        });
+  }
+
+  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          const bool ok = overwrite ? session.overwrite(key, buffers.values[j])
+                                    : session.put(key, buffers.values[j]);
+          if (!ok) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
+  }
+
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, false));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
+            failed(thread, "put_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
   }
 
   Status updates(PhaseThread& thread, Session& session) {
     const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      if (!session.update8(key, thread.phase().number)) [[unlikely]] failed(thread, "update8", key, session);
-    };
-    const auto done = drive(thread, 1, chunk(1), one);
-    finish(thread, done, done * 8);
-    return {};
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.update8(buffers.keys[j], number)) [[unlikely]]
+            failed(thread, "update8", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{8}; });
   }
 
   Status erases(PhaseThread& thread, Session& session) {
     const auto count = erased_.size() / thread.phase().threads;
     const auto* list = erased_.data() + thread.index() * count;
-    Buffers buffers(records_, 1);
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, list[i]);
-      if (!session.erase(key)) [[unlikely]] failed(thread, "erase", key, session);
-    };
     HF_CHECK(thread.quota() <= count);
-    finish(thread, drive(thread, 1, chunk(1), one), 0);
-    return {};
-  }
-
-  Status gets(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    Buffers buffers(records_, 1);
-    const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const auto size = session.get(key, buffers.value());
-      check(thread, key, buffers.value(), size, number);
-      bytes += key.size + size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
+        [&](unsigned j) {
+          if (!session.erase(buffers.keys[j])) [[unlikely]]
+            failed(thread, "erase", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{0}; });
   }
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
   Status mixed(PhaseThread& thread, Session& session, std::uint32_t pattern, bool read_first) {
     const auto choice = choice_of(thread);
-    Buffers buffers(records_, 2);
     const auto number = thread.phase().number;
-    std::uint64_t bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      const auto key = buffers.key(0, choice(i));
-      const bool writes = in_pattern(pattern, i);
-      if (!writes || read_first) {
-        const auto size = session.get(key, buffers.value(0));
-        check(thread, key, buffers.value(0), size, number);
-        bytes += key.size + size;
-      }
-      if (writes) {
-        const auto value = buffers.make_value(1, key, number);
-        if (!session.overwrite(key, value)) [[unlikely]] failed(thread, "put", key, session);
-        bytes += key.size + value.size;
-      }
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
-    return {};
+    Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
+    std::vector<std::uint8_t> is_write(buffers.places());
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_write[j] = in_pattern(pattern, i);
+          if (is_write[j]) written.make_record(j, choice(i), number);
+          buffers.make_key(j, choice(i));
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_write[j] || read_first)
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          if (is_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          std::uint64_t bytes = 0;
+          if (!is_write[j] || read_first)
+            bytes +=
+                right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+          if (is_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
+          return bytes;
+        });
   }
 
   // YCSB D: 5 % inserts; reads prefer the newest records, this thread's own inserts first.
   Status latest(PhaseThread& thread, Session& session) {
-    Buffers buffers(records_, 2);
+    Buffers buffers(records_, places(1, false));
+    const auto number = thread.phase().number;
     const auto ranks = Choice::listed(context_.zipf(thread.index(), false).data(), kZipfListed - 1);
     const auto first = first_new_ + thread.index() * new_share(thread.phase());
-    const auto number = thread.phase().number;
-    std::uint64_t inserted = 0, bytes = 0;
-    const auto one = [&](std::uint64_t i) {
-      if (in_pattern(kOneOf20, i)) {
-        const auto key = buffers.key(1, first + inserted++);
-        const auto value = buffers.make_value(1, key, number);
-        if (!session.put(key, value)) [[unlikely]] failed(thread, "put", key, session);
-        bytes += key.size + value.size;
-        return;
-      }
-      const auto rank = ranks(i);
-      const auto own = first + inserted - 1 - rank;
-      const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
-      const auto key = buffers.key(0, rank < inserted ? own : old);
-      const auto size = session.get(key, buffers.value(0));
-      check(thread, key, buffers.value(0), size, number);
-      bytes += key.size + size;
-    };
-    finish(thread, drive(thread, 1, chunk(1), one), bytes);
+    std::vector<std::uint8_t> is_insert(buffers.places());
+    std::uint64_t inserted = 0;
+    auto status = loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_insert[j] = in_pattern(kOneOf20, i);
+          if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);
+          const auto rank = ranks(i);
+          const auto own = first + inserted - 1 - rank;
+          const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
+          buffers.make_key(j, rank < inserted ? own : old);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          else if (!session.put(key, buffers.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            return right(thread, key, buffers.value(j), buffers.values[j].size, number);
+          return key.size + std::uint64_t{buffers.values[j].size};
+        });
     done_[thread.index()] = inserted;
-    return {};
-  }
-
-  void finish(PhaseThread& thread, std::uint64_t done, std::uint64_t bytes) {
-    thread.bytes = bytes;
-    done_[thread.index()] = done;
+    return status;
   }
 
   // The record that operation i of a thread wrote must now be as this phase left it.
-  Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread, std::uint64_t i) {
+  Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
+                       std::uint64_t i) {
     switch (verb) {
-      case Verb::kGet: case Verb::kGetMany: case Verb::kGetReclaiming: case Verb::kYcsbC: return {};
-      case Verb::kYcsbA: case Verb::kYcsbF: if (!in_pattern(kEveryOther, i)) return {}; break;
-      case Verb::kYcsbB: if (!in_pattern(kOneOf20, i)) return {}; break;
-      case Verb::kYcsbW90: if (!in_pattern(kNineOf10, i)) return {}; break;
+      case Verb::kGet:
+      case Verb::kGetMany:
+      case Verb::kGetReclaiming:
+      case Verb::kYcsbC: return {};
+      case Verb::kYcsbA:
+      case Verb::kYcsbF:
+        if (!in_pattern(kEveryOther, i)) return {};
+        break;
+      case Verb::kYcsbB:
+        if (!in_pattern(kOneOf20, i)) return {};
+        break;
+      case Verb::kYcsbW90:
+        if (!in_pattern(kNineOf10, i)) return {};
+        break;
       default: break;
     }
-    const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i] : choice_of(phase, thread)(i);
+    const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
+                                            : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);
-    const auto key = buffers.key(0, index);
+    const auto& key = buffers.make_key(0, index);
     const auto size = session.get(key, buffers.value());
-    const auto where = [&] { return "after " + phase.operation + ": record " + std::to_string(index); };
+    const auto where = [&] {
+      return "after " + phase.operation + ": record " + std::to_string(index);
+    };
     if (verb == Verb::kErase) {
-      return size == kAbsent ? ok_status() : Error{Errc::kCorrupt, where() + " is still there although it was erased"};
+      return size == kAbsent
+                 ? ok_status()
+                 : Error{Errc::kCorrupt, where() + " is still there although it was erased"};
     }
-    if (size == kAbsent) return Error{Errc::kCorrupt, where() + " is not there although it was written"};
+    if (size == kAbsent)
+      return Error{Errc::kCorrupt, where() + " is not there although it was written"};
     if (records_.difference(key, buffers.value(), size, phase.number) != 0) {
       return Error{Errc::kCorrupt, where() + " has a value that was never written"};
     }
-    const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value()) : records_.version_of(key, buffers.value());
+    const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value())
+                                              : records_.version_of(key, buffers.value());
     if (stamp == phase.number) return {};
-    return Error{Errc::kCorrupt, where() + " is as phase " + std::to_string(stamp) + " left it, and this one is " + std::to_string(phase.number)};
+    return Error{Errc::kCorrupt, where() + " is as phase " + std::to_string(stamp) +
+                                     " left it, and this one is " + std::to_string(phase.number)};
   }
 
-  // A third of the records, at random, leave their places; then a reclamation starts beside the phase.
+  // A third of the records, at random, leave their places; then a reclamation starts beside the
+  // phase.
   Status make_holes(const Phase& phase) {
-    const auto moved = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, context_.records / 3);
+    const auto moved = permutation_slice(context_.records, mix(context_.seed + phase.number), 0,
+                                         context_.records / 3);
     {
       auto session = store_->session(0);
       Buffers buffers(records_, 1);
       for (const auto index : moved) {
-        const auto key = buffers.key(0, index);
-        if (!session.erase(key)) return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
+        const auto& key = buffers.make_key(0, index);
+        if (!session.erase(key))
+          return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
       }
-      HF_RETURN_IF_ERROR(load(session, records_, name_, moved.size(), phase.number, [&](std::uint64_t i) { return moved[i]; }));
+      HF_RETURN_IF_ERROR(load(session, records_, name_, moved.size(), phase.number,
+                              [&](std::uint64_t i) { return moved[i]; }));
     }
-    if constexpr (Store::kReclaims) reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
+    if constexpr (Store::kReclaims)
+      reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
     return {};
   }
 
   // Puts the records numbered by of(0) … of(count - 1) in batches.
   template <class Of>
-  static Status load(Session& session, const Records& records, const std::string& name, std::uint64_t count, std::uint64_t version, Of&& of) {
+  static Status load(Session& session, const Records& records, const std::string& name,
+                     std::uint64_t count, std::uint64_t version, Of&& of) {
     constexpr auto kBatch = static_cast<unsigned>(Store::kLoadBatch);
     Buffers buffers(records, kBatch);
     for (std::uint64_t i = 0; i < count; i += kBatch) {
       if (interrupted()) return Error{Errc::kClosed, "interrupted"};
       const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
       for (unsigned j = 0; j < now; ++j) {
-        buffers.keys[j] = buffers.key(j, of(i + j));
-        buffers.values[j] = buffers.make_value(j, buffers.keys[j], version);
+        buffers.make_record(j, of(i + j), version);
       }
       if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
-        return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) + ": " + session.error()};
+        return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) +
+                                    ": " + session.error()};
       }
     }
     return {};
   }
 
   // The records from number `from` on, with as many threads as there are CPUs.
-  static Status fill(Store& store, const Context& context, const Records& records, const std::string& name, std::uint64_t from) {
-    const auto threads = std::max(1u, std::min(context.threads, std::thread::hardware_concurrency()));
+  static Status fill(Store& store, const Context& context, const Records& records,
+                     const std::string& name, std::uint64_t from) {
+    const auto threads =
+        std::max(1u, std::min(context.threads, std::thread::hardware_concurrency()));
     std::vector<Status> status(threads);
     std::vector<std::thread> running;
     const auto left = context.records - from;
@@ -565,38 +569,45 @@ class StoreSubject final : public Subject {
       running.emplace_back([&, t] {
         auto session = store.session(t);
         const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
-        status[t] = load(session, records, name, end - begin, 0, [&](std::uint64_t i) { return begin + i; });
+        status[t] = load(session, records, name, end - begin, 0,
+                         [&](std::uint64_t i) { return begin + i; });
       });
     }
-    for (auto& thread : running) thread.join();
-    for (auto& result : status) HF_RETURN_IF_ERROR(std::move(result));
+    for (auto& thread : running)
+      thread.join();
+    for (auto& result : status)
+      HF_RETURN_IF_ERROR(std::move(result));
     return {};
   }
 
-  // One put at a time, each under its thread's CPU clock, so that a thread that merely had to wait for
-  // a CPU does not count.
-  static Status grow_by_puts(Store& store, const Context& context, const Records& records, const std::string& name, Growth& growth) {
+  // One put at a time, each under its thread's CPU clock, so that a thread that merely had to wait
+  // for a CPU does not count.
+  static Status grow_by_puts(Store& store, const Context& context, const Records& records,
+                             const std::string& name, Growth& growth) {
     const auto cpu_ns = [] {
       timespec time{};
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(time.tv_nsec);
     };
     Status status;
     std::thread([&] {
       Histogram times;
       auto session = store.session(0);
       Buffers buffers(records, 1);
-      const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(context.growth_seconds));
+      const auto deadline =
+          Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(context.growth_seconds));
       std::uint64_t filled = 0;
       for (; filled < context.records; ++filled) {
         if (filled % 1024 == 0 && Clock::now() >= deadline) break;
-        const auto key = buffers.key(0, filled);
-        const auto value = buffers.make_value(0, key, 0);
+        buffers.make_record(0, filled, 0);
         const auto begin = cpu_ns();
-        const bool ok = session.put(key, value);
+        const bool ok = session.put(buffers.keys[0], buffers.values[0]);
         times.record(cpu_ns() - begin);
         if (!ok) {
-          status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) + " failed: " + session.error()};
+          status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) +
+                                        " failed: " + session.error()};
           return;
         }
       }
@@ -614,9 +625,12 @@ class StoreSubject final : public Subject {
       Store(context_, records_, name_).remove();
       return growth.error();
     }
-    const auto per_record = [&](std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(context_.records); };
+    const auto per_record = [&](std::uint64_t bytes) {
+      return static_cast<double>(bytes) / static_cast<double>(context_.records);
+    };
     facts_.set("dram_bytes_per_record", per_record(growth->dram_bytes));
-    if constexpr (Store::kKeepsFiles) facts_.set("medium_bytes_per_record", per_record(growth->medium_bytes));
+    if constexpr (Store::kKeepsFiles)
+      facts_.set("medium_bytes_per_record", per_record(growth->medium_bytes));
     ExtraSample sample;
     sample.operation = "put_longest";
     sample.seconds = static_cast<double>(growth->longest_put_ns) * 1e-9;
@@ -633,7 +647,8 @@ class StoreSubject final : public Subject {
     const auto share = erased_.size() / phase.threads;
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, done_[thread]));
-      HF_RETURN_IF_ERROR(load(session, records_, name_, done_[thread], phase.number, [&](std::uint64_t i) { return erased_[thread * share + i]; }));
+      HF_RETURN_IF_ERROR(load(session, records_, name_, done_[thread], phase.number,
+                              [&](std::uint64_t i) { return erased_[thread * share + i]; }));
     }
     return {};
   }
@@ -642,19 +657,23 @@ class StoreSubject final : public Subject {
     auto session = store_->session(0);
     const auto sampled = std::min(context_.records, kSampled);
     for (std::uint64_t i = 0; i < sampled; ++i) {
-      HF_RETURN_IF_ERROR(expect_version(session, i * (context_.records / sampled), 0, "after filling"));
+      HF_RETURN_IF_ERROR(
+          expect_version(session, i * (context_.records / sampled), 0, "after filling"));
     }
     return {};
   }
   // A record whose value must be whole; and of `version`, where that is not 0.
-  Status expect_version(Session& session, std::uint64_t index, std::uint64_t version, const char* when) {
+  Status expect_version(Session& session, std::uint64_t index, std::uint64_t version,
+                        const char* when) {
     Buffers buffers(records_, 1);
-    const auto key = buffers.key(0, index);
+    const auto& key = buffers.make_key(0, index);
     const auto size = session.get(key, buffers.value());
     const auto what = std::string(when) + ": record " + std::to_string(index);
     if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
-    if (records_.difference(key, buffers.value(), size, kKilledVersion) != 0) return Error{Errc::kCorrupt, what + " has a value that was never written"};
-    if (version != 0 && records_.version_of(key, buffers.value()) != version) return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
+    if (records_.difference(key, buffers.value(), size, kKilledVersion) != 0)
+      return Error{Errc::kCorrupt, what + " has a value that was never written"};
+    if (version != 0 && records_.version_of(key, buffers.value()) != version)
+      return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
     return {};
   }
 
@@ -668,7 +687,9 @@ class StoreSubject final : public Subject {
     sample.facts.set("seconds", sample.seconds);
     auto session = store_->session(0);
     for (std::uint64_t i = 0; i < kSampled && i < context_.records; ++i) {
-      if (auto status = expect_version(session, i * (context_.records / std::min(context_.records, kSampled)), 0, operation); !status) {
+      if (auto status = expect_version(
+              session, i * (context_.records / std::min(context_.records, kSampled)), 0, operation);
+          !status) {
         sample.invalid = status.error().message();
         break;
       }
@@ -678,12 +699,16 @@ class StoreSubject final : public Subject {
 
   Status killed() {
     HF_RETURN_IF_ERROR(store_->close());
-    const auto least = std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
-    HF_ASSIGN_OR_RETURN(const auto acknowledged, helper_->kill_at_work(name_, least, /*seconds=*/3));
+    const auto least =
+        std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
+    HF_ASSIGN_OR_RETURN(const auto acknowledged,
+                        helper_->kill_at_work(name_, least, /*seconds=*/3));
     HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
     auto session = store_->session(0);
-    for (std::uint64_t i = 0; i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
-      if (auto status = expect_version(session, i, kKilledVersion, "after SIGKILL"); !status) sample.invalid = status.error().message();
+    for (std::uint64_t i = 0;
+         i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
+      if (auto status = expect_version(session, i, kKilledVersion, "after SIGKILL"); !status)
+        sample.invalid = status.error().message();
     }
     sample.facts.set("acknowledged_before_kill", Value(acknowledged));
     extras_.push_back(std::move(sample));
@@ -696,9 +721,10 @@ class StoreSubject final : public Subject {
   const unsigned repetition_;
   HelperProcess* const helper_;
   std::optional<Store> store_;
-  std::uint64_t first_new_ = 0, next_new_ = 0;  // Record numbers of this phase's inserts; the next free one.
-  std::vector<std::uint32_t> erased_;           // Of the current phase of erases.
-  std::vector<std::uint64_t> done_;             // By thread of the current phase.
+  std::uint64_t first_new_ = 0,
+                next_new_ = 0;         // Record numbers of this phase's inserts; the next free one.
+  std::vector<std::uint32_t> erased_;  // Of the current phase of erases.
+  std::vector<std::uint64_t> done_;    // By thread of the current phase.
   std::vector<ExtraSample> extras_;
   Fields facts_;
   std::thread reclaimer_;

@@ -17,8 +17,14 @@ const char* durability_on(const RegionReport& report, Promise promise) {
 }  // namespace
 
 std::vector<SubjectKind> subject_kinds(const Context& context) {
-  return {holdfast_kind(), holdfast_typed_kind(context.shape), floor_kind(), rocksdb_kind(), lmdb_kind(),
-          leveldb_kind(), tbb_kind(context.shape), map_kind(context.shape)};
+  return {holdfast_kind(),
+          holdfast_typed_kind(context.shape),
+          floor_kind(),
+          rocksdb_kind(),
+          lmdb_kind(),
+          leveldb_kind(),
+          tbb_kind(context.shape),
+          map_kind(context.shape)};
 }
 
 SubjectKind missing_kind(const std::string& name, const std::string& why) {

@@ -24,8 +24,8 @@ struct SubjectKind {
   std::function<Status(const Context&, HelperShared&)> grow;
 };
 
-// holdfast, holdfast-typed, floor, rocksdb, lmdb, leveldb, tbb, map. The context tells which shape the
-// typed ones are for.
+// holdfast, holdfast-typed, floor, rocksdb, lmdb, leveldb, tbb, map. The context tells which shape
+// the typed ones are for.
 std::vector<SubjectKind> subject_kinds(const Context& context);
 
 SubjectKind holdfast_kind();
@@ -41,7 +41,8 @@ template <class Store>
 SubjectKind kind_of(const std::string& name) {
   SubjectKind kind;
   kind.name = name;
-  kind.make = [name](const Context& context, unsigned repetition, HelperProcess* helper) -> std::unique_ptr<Subject> {
+  kind.make = [name](const Context& context, unsigned repetition,
+                     HelperProcess* helper) -> std::unique_ptr<Subject> {
     return std::make_unique<StoreSubject<Store>>(context, name, repetition, helper);
   };
   kind.work_until_killed = [name](const Context& context, HelperShared& shared) {

@@ -1,4 +1,5 @@
-// oneTBB concurrent_hash_map: DRAM only, nothing survives. A lock per element, held while it is copied.
+// oneTBB concurrent_hash_map: DRAM only, nothing survives. A lock per element, held while it is
+// copied.
 #include <tbb/concurrent_hash_map.h>
 
 #include <holdfast/bench/kv/volatile_store.hpp>
@@ -44,7 +45,8 @@ class TbbMap {
 }  // namespace
 
 SubjectKind tbb_kind(const Shape& shape) {
-  return with_types(shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
+  return with_types(
+      shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
 }
 
 }  // namespace holdfast::bench::kv

@@ -7,7 +7,8 @@
 
 namespace holdfast::bench::kv {
 
-// Map: put(key, value), bool read(key, function on the value), bool change(key, function), bool erase(key).
+// Map: put(key, value), bool read(key, function on the value), bool change(key, function), bool
+// erase(key).
 template <class Map, class KeyBytes, class ValueBytes>
 class VolatileSession {
  public:
@@ -20,7 +21,8 @@ class VolatileSession {
   }
   bool overwrite(const Key& key, ValueView value) { return put(key, value); }
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) (void)put(keys[i], values[i]);
+    for (unsigned i = 0; i < count; ++i)
+      (void)put(keys[i], values[i]);
     return true;
   }
   std::uint32_t get(const Key& key, std::byte* out) {
@@ -32,8 +34,10 @@ class VolatileSession {
     });
     return size;
   }
-  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride, ValueView* values) {
-    for (unsigned i = 0; i < count; ++i) values[i] = {out + i * stride, get(keys[i], out + i * stride)};
+  bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
+                ValueView* values) {
+    for (unsigned i = 0; i < count; ++i)
+      values[i] = {out + i * stride, get(keys[i], out + i * stride)};
     return true;
   }
   bool update8(const Key& key, std::uint64_t stamp) {
@@ -66,7 +70,9 @@ class VolatileStore {
 
   VolatileStore(const Context&, const Records&, const std::string&) {}
   // Nothing of it survives anything, so there is no group to wait for.
-  bool supports(const std::string& operation) const { return operation != "group64" && operation != "waiters64"; }
+  bool supports(const std::string& operation) const {
+    return operation != "group64" && operation != "waiters64";
+  }
   Status open(Opening) {
     map_ = std::make_unique<Map>();
     return {};
@@ -83,7 +89,9 @@ class VolatileStore {
     facts.set("settings", Map::settings());
     return facts;
   }
-  VolatileSession<Map, KeyBytes, ValueBytes> session(unsigned) { return VolatileSession<Map, KeyBytes, ValueBytes>(*map_); }
+  VolatileSession<Map, KeyBytes, ValueBytes> session(unsigned) {
+    return VolatileSession<Map, KeyBytes, ValueBytes>(*map_);
+  }
 
  private:
   std::unique_ptr<Map> map_;

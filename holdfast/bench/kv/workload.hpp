@@ -1,9 +1,9 @@
 // workload.hpp: the records that every store of a comparison holds, made and checked in a few
 // nanoseconds from a number.
 //
-// Record `index` (0, 1, 2, …) has the key word mix(index), a bijection, so that keys in the order of
-// their index are in random order for a tree and in random places for a hash table. A key is that word
-// and words derived from it. A value is
+// Record `index` (0, 1, 2, …) has the key word mix(index), a bijection, so that keys in the order
+// of their index are in random order for a tree and in random places for a hash table. A key is
+// that word and words derived from it. A value is
 //
 //   word 0   upper 40 bits of the key word, lower 24 bits a stamp: the phase of the last writer;
 //            update8 replaces the stamp, put and overwrite begin a value with their own
@@ -11,13 +11,13 @@
 //   word 2…  tag + j * kStep, with a tag that depends on the key word and the version; a last piece
 //            of fewer than 8 bytes is the beginning of such a word
 //
-// A check compares every word with what follows from the key and the version, so every byte of every
-// value read is really read. A value of another key, another size, a torn one and one from the future
-// all differ. Whether a value is the newest is checked after a phase:
-// what it wrote carries its number.
+// A check compares every word with what follows from the key and the version, so every byte of
+// every value read is really read. A value of another key, another size, a torn one and one from
+// the future all differ. Whether a value is the newest is checked after a phase: what it wrote
+// carries its number.
 //
-// Neither making nor checking has a branch that depends on data, so that neighbouring operations of a
-// store overlap in the processor as they would in an application. Threads: all pure.
+// Neither making nor checking has a branch that depends on data, so that neighbouring operations of
+// a store overlap in the processor as they would in an application. Threads: all pure.
 #pragma once
 
 #include <cstddef>
@@ -78,8 +78,8 @@ struct ValueView {
 struct Shape {
   std::uint32_t key_bytes = 16;
   std::uint32_t value_bytes = 200;
-  // Sizes normally distributed around these with a standard deviation of a fifth of them, as in seed
-  // 003, section 5.3.3: N(16, 3.2^2) and N(200, 40^2).
+  // Sizes normally distributed around these with a standard deviation of a fifth of them, as in
+  // seed 003, section 5.3.3: N(16, 3.2^2) and N(200, 40^2).
   bool variable = false;
 
   Status validate() const;
@@ -91,7 +91,9 @@ class Records {
   explicit Records(const Shape& shape);
 
   const Shape& shape() const { return shape_; }
-  std::uint32_t key_bytes(std::uint64_t word) const { return shape_.variable ? key_sizes_[word & 255] : shape_.key_bytes; }
+  std::uint32_t key_bytes(std::uint64_t word) const {
+    return shape_.variable ? key_sizes_[word & 255] : shape_.key_bytes;
+  }
   std::uint32_t value_bytes(std::uint64_t word) const {
     return shape_.variable ? value_sizes_[(word >> 8) & 255] : shape_.value_bytes;
   }
@@ -101,7 +103,9 @@ class Records {
   std::uint32_t max_value_bytes() const { return max_value_bytes_; }
   // Room for one key or value of any size, and for the whole words that are written.
   std::size_t key_stride() const { return round_up(max_key_bytes_, 8) + 8; }
-  std::size_t value_stride() const { return round_up(max_value_bytes_ + 8, kCacheLineBytes) + kCacheLineBytes; }
+  std::size_t value_stride() const {
+    return round_up(max_value_bytes_ + 8, kCacheLineBytes) + kCacheLineBytes;
+  }
 
   // Writes the key of record `index` to `buffer` (key_stride() bytes).
   [[gnu::always_inline]] Key key(std::uint64_t index, std::byte* buffer) const {
@@ -120,7 +124,8 @@ class Records {
   }
 
   // Writes the value of version `version` to `buffer` (value_stride() bytes).
-  [[gnu::always_inline]] ValueView value(const Key& key, std::uint64_t version, std::byte* buffer) const {
+  [[gnu::always_inline]] ValueView value(const Key& key, std::uint64_t version,
+                                         std::byte* buffer) const {
     const auto size = value_bytes(key.word);
     const auto first = stamped(key.word, version);
     std::memcpy(buffer, &first, 8);
@@ -131,20 +136,22 @@ class Records {
     return {buffer, size};
   }
 
-  // 0 if `size` bytes at `buffer` are a right value for `key`, with a version and a stamp up to `newest`.
-  // `size` is kAbsent for a value that was not found; `buffer` is readable all the same.
-  [[gnu::always_inline]] std::uint64_t difference(const Key& key, const std::byte* buffer, std::uint32_t size,
-                                                  std::uint64_t newest) const {
+  // 0 if `size` bytes at `buffer` are a right value for `key`, with a version and a stamp up to
+  // `newest`. `size` is kAbsent for a value that was not found; `buffer` is readable all the same.
+  [[gnu::always_inline]] std::uint64_t difference(const Key& key, const std::byte* buffer,
+                                                  std::uint32_t size, std::uint64_t newest) const {
     const auto expected_size = value_bytes(key.word);
     std::uint64_t first, version;
     std::memcpy(&first, buffer, 8);
-    auto difference = (size ^ expected_size) | ((first ^ key.word) & ~kStampMask) | ((newest - (first & kStampMask)) >> 63);
+    auto difference = (size ^ expected_size) | ((first ^ key.word) & ~kStampMask) |
+                      ((newest - (first & kStampMask)) >> 63);
     if (expected_size < 16) return difference;
     std::memcpy(&version, buffer + 8, 8);
     const auto start = tag(key.word, version);
     const auto words = expected_size / 8;
     difference |= ((newest - version) >> 63) | kernels_.differs(buffer, words, start);
-    if (expected_size % 8 != 0) difference |= rest_difference(buffer, expected_size, start + words * kStep);
+    if (expected_size % 8 != 0)
+      difference |= rest_difference(buffer, expected_size, start + words * kStep);
     return difference;
   }
 
@@ -163,9 +170,10 @@ class Records {
 
  private:
   static std::uint64_t tag(std::uint64_t key_word, std::uint64_t version) {
-    return (key_word ^ (version << 17)) * 0x2545f4914f6cdd1d;
+    return (key_word + version * kStep) * 0x2545f4914f6cdd1d;
   }
-  static std::uint64_t rest_difference(const std::byte* buffer, std::uint32_t size, std::uint64_t word) {
+  static std::uint64_t rest_difference(const std::byte* buffer, std::uint32_t size,
+                                       std::uint64_t word) {
     return static_cast<std::uint64_t>(std::memcmp(buffer + size / 8 * 8, &word, size % 8) != 0);
   }
 
@@ -175,14 +183,16 @@ class Records {
   std::vector<std::uint32_t> key_sizes_, value_sizes_;  // The 256 quantiles, where variable.
 };
 
-// Which record the i-th operation of a thread takes. No state, so that neighbouring operations do not
-// wait for one another, and one type for all, so that each loop is compiled once per store.
+// Which record the i-th operation of a thread takes. No state, so that neighbouring operations do
+// not wait for one another, and one type for all, so that each loop is compiled once per store.
 class Choice {
  public:
   // Records that were not there before, in order.
   static Choice next_new(std::uint64_t first) { return {nullptr, 0, 0, first}; }
   // Uniform over all records.
-  static Choice uniform(std::uint64_t seed, std::uint64_t records) { return {nullptr, 0, records, seed}; }
+  static Choice uniform(std::uint64_t seed, std::uint64_t records) {
+    return {nullptr, 0, records, seed};
+  }
   // From a list of mask + 1 numbers (a power of two) made beforehand; starts again at its end.
   static Choice listed(const std::uint32_t* list, std::uint64_t mask) { return {list, mask, 0, 0}; }
 
@@ -198,12 +208,14 @@ class Choice {
   std::uint64_t mask_, records_, base_;
 };
 
-// `count` distinct numbers below `records` in random order, those numbered [first, first + count) of
-// one permutation fixed by the seed. O(count). first + count <= records.
-std::vector<std::uint32_t> permutation_slice(std::uint64_t records, std::uint64_t seed, std::uint64_t first, std::uint64_t count);
+// `count` distinct numbers below `records` in random order, those numbered [first, first + count)
+// of one permutation fixed by the seed. O(count). first + count <= records.
+std::vector<std::uint32_t> permutation_slice(std::uint64_t records, std::uint64_t seed,
+                                             std::uint64_t first, std::uint64_t count);
 
 // Zipf ranks with theta 0.99 as YCSB draws them (base/random.hpp): 0 is the most frequent.
 // `scramble`: spread the frequent ones over all records. O(count).
-std::vector<std::uint32_t> zipf_list(std::uint64_t records, std::uint64_t seed, std::size_t count, bool scramble);
+std::vector<std::uint32_t> zipf_list(std::uint64_t records, std::uint64_t seed, std::size_t count,
+                                     bool scramble);
 
 }  // namespace holdfast::bench::kv
