@@ -27,6 +27,9 @@ class TraceSink {
     (void)begin, (void)bytes, (void)site;
   }
   virtual void on_fence(const std::source_location& site) { (void)site; }
+  // The calling thread is about to hand write(), sync(), grow() or shrink() of a Region to its
+  // backing, which does the work and so needs no report of it; this tells where it was called.
+  virtual void on_region_call(const std::source_location& site) { (void)site; }
   // Mutation testing: true if this step at this site is to be left out.
   virtual bool drops(Step step, const std::source_location& site) {
     (void)step, (void)site;
