@@ -108,7 +108,7 @@ class Engine {
   ~Engine();
   Report run();
 
-  // For Run.
+  // For Workload.
   void at_point(unsigned depth, PointKind kind, const std::source_location& site);
   void mistake(unsigned depth, const std::string& text);
   const Options& options() const { return options_; }
@@ -133,7 +133,7 @@ class Engine {
 
   struct Depth {
     std::unique_ptr<Medium> medium;
-    Run run;
+    Workload run;
     Phase phase = Phase::kSilent;
     std::uint32_t base = 0;
     bool stopped = false;
@@ -252,7 +252,7 @@ void Engine::make_media() {
       at_point(depth, kind, site);
     };
     here.medium->on_error = [this, depth](const std::string& text) { mistake(depth, text); };
-    here.run = Run{};
+    here.run = Workload{};
     here.run.engine_ = this;
     here.run.medium_ = here.medium.get();
     here.run.depth_ = depth;
@@ -437,7 +437,7 @@ void Engine::recover_and_go_on(unsigned depth, Outcome& outcome) {
 
 Result<std::uint32_t> Engine::recover_quietly(unsigned depth) {
   Depth& here = depths_[depth];
-  const Run::Quiet quiet(here.run);
+  const Workload::Quiet quiet(here.run);
   Region region = here.medium->open();
   return subject_.recover(region);
 }
@@ -633,7 +633,7 @@ Report run_check(Subject& subject, const Options& options) {
 
 }  // namespace checker_detail
 
-// --- Run
+// --- Workload
 // ------------------------------------------------------------------------------------------
 
 namespace {
@@ -647,14 +647,14 @@ std::uint64_t extend(std::uint64_t hash, std::uint64_t event, std::uint64_t id,
 }
 }  // namespace
 
-Operation& Run::find(std::uint64_t id) {
+Operation& Workload::find(std::uint64_t id) {
   for (std::size_t i = operations_.size(); i > 0; --i) {
     if (operations_[i - 1].id == id) return operations_[i - 1];
   }
-  check_failed("crash::Run: an operation with this id was begun", __FILE__, __LINE__);
+  check_failed("crash::Workload: an operation with this id was begun", __FILE__, __LINE__);
 }
 
-void Run::begin(std::uint64_t id, std::uint32_t session) {
+void Workload::begin(std::uint64_t id, std::uint32_t session) {
   const auto guard = medium_->lock();
   Operation operation;
   operation.id = id;
@@ -667,7 +667,7 @@ void Run::begin(std::uint64_t id, std::uint32_t session) {
   history_hash_ = extend(history_hash_, 1, id, session);
 }
 
-void Run::acknowledge(std::uint64_t id) {
+void Workload::acknowledge(std::uint64_t id) {
   {
     const auto guard = medium_->lock();
     Operation& operation = find(id);
@@ -689,7 +689,7 @@ void Run::acknowledge(std::uint64_t id) {
   scheduler_step();
 }
 
-void Run::withdraw(std::uint64_t id) {
+void Workload::withdraw(std::uint64_t id) {
   const auto guard = medium_->lock();
   const Operation& operation = find(id);
   HF_CHECK(!operation.acknowledged());
@@ -697,19 +697,19 @@ void Run::withdraw(std::uint64_t id) {
   history_hash_ = extend(history_hash_, 3, id, 0);
 }
 
-void Run::hint(std::uint64_t offset, std::uint64_t bytes) {
+void Workload::hint(std::uint64_t offset, std::uint64_t bytes) {
   const auto guard = medium_->lock();
   medium_->declare_hint(offset, bytes);
 }
 
-void Run::threads(std::vector<std::function<void()>> bodies) {
+void Workload::threads(std::vector<std::function<void()>> bodies) {
   HF_CHECK(depth_ ==
            0);  // Schedules belong to workloads; an operation after a recovery has one thread.
   engine_->scheduler().run(std::move(bodies));
 }
 
-const StepCounts& Run::counts(std::uint64_t id) const {
-  const Operation& operation = const_cast<Run*>(this)->find(id);
+const StepCounts& Workload::counts(std::uint64_t id) const {
+  const Operation& operation = const_cast<Workload*>(this)->find(id);
   HF_CHECK(operation.acknowledged());
   return operation.counts;
 }

@@ -113,7 +113,7 @@ class Engine;
 }
 
 // A workload's way to talk to the checker. From any of its threads.
-class Run {
+class Workload {
  public:
   // An operation starts on this thread. Ids are unique within a run; a session has one at a time.
   void begin(std::uint64_t id, std::uint32_t session = 0);
@@ -131,13 +131,13 @@ class Run {
   // No crash points while it is alive: for the uninteresting part of a workload.
   class Quiet {
    public:
-    explicit Quiet(Run& run) : run_(run) { ++run_.quiet_; }
+    explicit Quiet(Workload& run) : run_(run) { ++run_.quiet_; }
     ~Quiet() { --run_.quiet_; }
     Quiet(const Quiet&) = delete;
     Quiet& operator=(const Quiet&) = delete;
 
    private:
-    Run& run_;
+    Workload& run_;
   };
   [[nodiscard]] Quiet quiet() { return Quiet(*this); }
 
@@ -162,7 +162,7 @@ class Run {
 };
 
 template <class F>
-auto Run::perform(std::uint64_t id, F&& f, std::uint32_t session) {
+auto Workload::perform(std::uint64_t id, F&& f, std::uint32_t session) {
   begin(id, session);
   if constexpr (std::is_void_v<decltype(f())>) {
     f();
@@ -179,10 +179,10 @@ template <class State>
 struct Protocol {
   State initial{};
   std::function<void(Region&)> setup;             // Not crashed. May be empty.
-  std::function<void(Region&, Run&)> workload;    // Required.
+  std::function<void(Region&, Workload&)> workload;    // Required.
   std::function<Result<State>(Region&)> recover;  // Required. An error is a failure.
   std::function<std::string(const Past<State>&, const State& observed)> check;  // Required.
-  std::function<void(Region&, Run&, const State& found)> then;                  // May be empty.
+  std::function<void(Region&, Workload&, const State& found)> then;                  // May be empty.
   std::function<std::string(const State&)> print;                               // May be empty.
   std::function<std::string(std::uint64_t id)> describe;  // Names an operation. May be empty.
 };
@@ -195,12 +195,12 @@ class Subject {
   virtual ~Subject() = default;
   virtual std::uint32_t initial() = 0;
   virtual void setup(Region& region) = 0;
-  virtual void workload(Region& region, Run& run) = 0;
+  virtual void workload(Region& region, Workload& run) = 0;
   virtual Result<std::uint32_t> recover(Region& region) = 0;
   virtual std::string check(std::uint32_t base, std::span<const Operation> operations,
                             std::uint32_t observed) = 0;
   virtual bool has_then() const = 0;
-  virtual void then(Region& region, Run& run, std::uint32_t found) = 0;
+  virtual void then(Region& region, Workload& run, std::uint32_t found) = 0;
   virtual std::string print(std::uint32_t state) = 0;
   virtual std::string describe(std::uint64_t id) = 0;
 };
@@ -215,7 +215,7 @@ class TypedSubject final : public Subject {
   void setup(Region& region) override {
     if (protocol_.setup) protocol_.setup(region);
   }
-  void workload(Region& region, Run& run) override { protocol_.workload(region, run); }
+  void workload(Region& region, Workload& run) override { protocol_.workload(region, run); }
   Result<std::uint32_t> recover(Region& region) override {
     HF_ASSIGN_OR_RETURN(State state, protocol_.recover(region));
     return number(std::move(state));
@@ -225,7 +225,7 @@ class TypedSubject final : public Subject {
     return protocol_.check(Past<State>{*states_[base], operations}, *states_[observed]);
   }
   bool has_then() const override { return static_cast<bool>(protocol_.then); }
-  void then(Region& region, Run& run, std::uint32_t found) override {
+  void then(Region& region, Workload& run, std::uint32_t found) override {
     protocol_.then(region, run, *states_[found]);
   }
   std::string print(std::uint32_t state) override {

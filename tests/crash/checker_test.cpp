@@ -53,14 +53,14 @@ std::string last_or_next(const Past<Pair>& past, const Pair& observed) {
 
 Protocol<Pair> cell(bool fence_data = true, bool persist_flag = true) {
   Protocol<Pair> protocol;
-  protocol.workload = [=](Region& region, Run& run) {
+  protocol.workload = [=](Region& region, Workload& run) {
     for (std::uint64_t id = 1; id <= 3; ++id) {
       run.perform(id, [&] { update(region, id, fence_data, persist_flag); });
     }
   };
   protocol.recover = [](Region& region) -> Result<Pair> { return read(region); };
   protocol.check = last_or_next;
-  protocol.then = [=](Region& region, Run& run, const Pair&) {
+  protocol.then = [=](Region& region, Workload& run, const Pair&) {
     run.perform(9, [&] { update(region, 9, fence_data, persist_flag); });
   };
   protocol.print = [](const Pair& pair) {
