@@ -447,7 +447,12 @@ std::string Engine::judge(unsigned depth, std::uint32_t observed) {
   const std::uint64_t key = combine(combine(here.base, observed), here.run.history_hash_);
   const auto found = verdicts_.find(key);
   if (found != verdicts_.end()) return found->second;
-  std::string wrong = subject_.check(here.base, here.run.operations_, observed);
+  std::string wrong;
+  if (!here.run.operations_.empty()) {
+    wrong = subject_.check(here.base, here.run.operations_, observed);
+  } else if (observed != here.base) {
+    wrong = "nothing was done since a reader saw " + subject_.print(here.base);
+  }
   if (!wrong.empty()) wrong = "  " + wrong + "\n  observed: " + subject_.print(observed) + "\n";
   return verdicts_.emplace(key, std::move(wrong)).first->second;
 }

@@ -78,7 +78,8 @@ struct Operation {
 template <class State>
 struct Past {
   const State& base;
-  std::span<const Operation> operations;  // By begun_at.
+  std::span<const Operation> operations;  // By begun_at. Never empty: without operations the checker
+                                          // itself demands that `base` is found again.
 };
 
 struct Report {
