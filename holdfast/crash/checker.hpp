@@ -78,8 +78,8 @@ struct Operation {
 template <class State>
 struct Past {
   const State& base;
-  std::span<const Operation> operations;  // By begun_at. Never empty: without operations the checker
-                                          // itself demands that `base` is found again.
+  std::span<const Operation> operations;  // By begun_at. Never empty: without operations the
+                                          // checker itself demands that `base` is found again.
 };
 
 struct Report {
@@ -179,11 +179,11 @@ auto Workload::perform(std::uint64_t id, F&& f, std::uint32_t session) {
 template <class State>
 struct Protocol {
   State initial{};
-  std::function<void(Region&)> setup;             // Not crashed. May be empty.
-  std::function<void(Region&, Workload&)> workload;    // Required.
-  std::function<Result<State>(Region&)> recover;  // Required. An error is a failure.
+  std::function<void(Region&)> setup;                // Not crashed. May be empty.
+  std::function<void(Region&, Workload&)> workload;  // Required.
+  std::function<Result<State>(Region&)> recover;     // Required. An error is a failure.
   std::function<std::string(const Past<State>&, const State& observed)> check;  // Required.
-  std::function<void(Region&, Workload&, const State& found)> then;                  // May be empty.
+  std::function<void(Region&, Workload&, const State& found)> then;             // May be empty.
   std::function<std::string(const State&)> print;                               // May be empty.
   std::function<std::string(std::uint64_t id)> describe;  // Names an operation. May be empty.
 };

@@ -1,9 +1,11 @@
 // protocols.hpp: what the protocol tests share. The protocols are small models of published
-// algorithms, some with the hole that anchors list: the checker must find those and pass the others.
+// algorithms, some with the hole that anchors list: the checker must find those and pass the
+// others.
 //
-// "a/b" in the tests' comments is states enumerated / states that violate, as found by an independent
-// 200-line enumerator when the holes were collected. Where ours counts otherwise the test says why: we
-// count distinct images, the acknowledged state included, and look at further crash points.
+// "a/b" in the tests' comments is states enumerated / states that violate, as found by an
+// independent 200-line enumerator when the holes were collected. Where ours counts otherwise the
+// test says why: we count distinct images, the acknowledged state included, and look at further
+// crash points.
 #pragma once
 
 #include <bit>
@@ -69,7 +71,9 @@ std::string is_log_of(const Past<Entries>& past, const Entries& observed, EntryO
     }
     expected.push_back(entry_of(operation.id));
   }
-  return observed == expected ? "" : "the log is neither what was acknowledged nor that and a prefix in flight";
+  return observed == expected
+             ? ""
+             : "the log is neither what was acknowledged nor that and a prefix in flight";
 }
 
 inline std::string print_entries(const Entries& entries) {

@@ -7,16 +7,17 @@
 namespace holdfast::crash::protocols {
 namespace {
 
-// --- PopLog: an entry is valid iff the stored number of one bits is that of its words. -------------
+// --- PopLog: an entry is valid iff the stored number of one bits is that of its words.
+// -------------
 
 // Slots of `slot_words`; word 0 of an entry is (count << 32 | payload words), so that it is never 0
 // and length and count are one store.
 struct PopLog {
   std::uint64_t slot_words = 8;
   std::uint64_t slots = 2;
-  bool erase_tail = true;         // Recovery zeroes what lies beyond the last valid entry, durably.
-  bool stream = false;            // One line, non-temporal.
-  std::uint64_t per_fence = 1;    // Entries that share a fence.
+  bool erase_tail = true;       // Recovery zeroes what lies beyond the last valid entry, durably.
+  bool stream = false;          // One line, non-temporal.
+  std::uint64_t per_fence = 1;  // Entries that share a fence.
 
   static std::uint64_t header(const Words& payload) {
     std::uint64_t bits = std::popcount(payload.size());
@@ -153,7 +154,8 @@ TEST(ProtocolPopLog, ADeadEntryBeyondTheTailComesBackBehindANewOne) {
   EXPECT_TRUE(sound.ok()) << sound;
 }
 
-// Reuse of a log that is full of an old generation. The first two words of both have equal sums of bits.
+// Reuse of a log that is full of an old generation. The first two words of both have equal sums of
+// bits.
 const Words kOld{0x7, 0x1, 0x3, 0x1, 0x1};
 const Words kNew{0x1, 0x7, 0x1, 0x3, 0x1};
 Protocol<Entries> reuse(bool zero_first, bool fence_between) {
@@ -185,10 +187,10 @@ Protocol<Entries> reuse(bool zero_first, bool fence_between) {
 }
 
 TEST(ProtocolPopLog, ReuseNeedsDurableZeroesFirst) {
-  EXPECT_FALSE(check(reuse(false, false), exhaustive(kLine)).ok());         // 30/4.
-  EXPECT_TRUE(check(reuse(true, true), exhaustive(kLine)).ok());            // 30/0.
-  // 90/2, zeroed but not fenced: in one line program order keeps zeroes before the entry, so the hole
-  // needs streamed entries, which are unordered against the pending zeroes.
+  EXPECT_FALSE(check(reuse(false, false), exhaustive(kLine)).ok());  // 30/4.
+  EXPECT_TRUE(check(reuse(true, true), exhaustive(kLine)).ok());     // 30/0.
+  // 90/2, zeroed but not fenced: in one line program order keeps zeroes before the entry, so the
+  // hole needs streamed entries, which are unordered against the pending zeroes.
   const Report ordered = check(reuse(true, false), exhaustive(kLine));
   EXPECT_TRUE(ordered.ok()) << ordered;
 }
@@ -203,8 +205,11 @@ TEST(ProtocolPopLog, AnEntryWithoutCountedBitsIsNotThere) {
       persist(region, 0, 2);
     });
   };
-  protocol.recover = [](Region& region) -> Result<std::uint64_t> { return load(region, 0) != 0 ? 1u : 0u; };
-  protocol.check = [](const Past<std::uint64_t>& past, const std::uint64_t& observed) -> std::string {
+  protocol.recover = [](Region& region) -> Result<std::uint64_t> {
+    return load(region, 0) != 0 ? 1u : 0u;
+  };
+  protocol.check = [](const Past<std::uint64_t>& past,
+                      const std::uint64_t& observed) -> std::string {
     const bool acknowledged = past.operations[0].acknowledged();
     return acknowledged && observed == 0 ? "acknowledged but invisible" : "";
   };
@@ -241,12 +246,14 @@ TEST(ProtocolPopLog, ACountSplitOverTwoWordsMayMatchASubset) {
   EXPECT_EQ(report.violations[0], 2u);  // Low half with the two bits; high half with one and seven.
 }
 
-// --- Truncation by zeroing --------------------------------------------------------------------------
+// --- Truncation by zeroing
+// --------------------------------------------------------------------------
 
 Protocol<Entries> truncation(bool kill_head_first) {
   // Three one-line entries. Word 24 is the head: entries count only while it is 0.
   PopLog log{.slots = 3, .erase_tail = false};
-  const Entries entries{{1, 3, 7, 15, 31, 63, 127}, {2, 3, 7, 15, 31, 63, 127}, {4, 3, 7, 15, 31, 63, 127}};
+  const Entries entries{
+      {1, 3, 7, 15, 31, 63, 127}, {2, 3, 7, 15, 31, 63, 127}, {4, 3, 7, 15, 31, 63, 127}};
   Protocol<Entries> protocol;
   protocol.initial = entries;
   protocol.setup = [=](Region& region) {
@@ -286,7 +293,8 @@ TEST(ProtocolTruncation, OneDurableWordFirstAndZeroesAfterIsSound) {
   EXPECT_EQ(report.images[0], 1u + 729u);  // 682/0 in the anchor, whose entries were shorter.
 }
 
-// --- RAWL: every word carries the parity of its pass ------------------------------------------------
+// --- RAWL: every word carries the parity of its pass
+// ------------------------------------------------
 
 // Top bit of each word is the parity. An entry is valid iff all words of it have the current one.
 // Padding fills the line.
@@ -303,7 +311,8 @@ Protocol<Words> flip_log(bool flip_padding) {
   Protocol<Words> protocol;
   protocol.setup = [=](Region& region) {
     write(region, 16, 5, true);  // Pass 1: a long entry.
-    write(region, 13, 6, false);  // Pass 2: a shorter one; without flipping, three words keep pass 1.
+    write(region, 13, 6,
+          false);  // Pass 2: a shorter one; without flipping, three words keep pass 1.
   };
   protocol.workload = [=](Region& region, Workload& run) {  // Pass 3: long again.
     run.perform(1, [&] { write(region, 16, 7, true); });
@@ -329,8 +338,10 @@ Protocol<Words> flip_log(bool flip_padding) {
 
 TEST(ProtocolFlipLog, PaddingThatKeepsAnOlderParityIsTakenForPartOfALongerEntry) {
   const Report report = check(flip_log(false), exhaustive(kLine, 1));
-  EXPECT_EQ(report.images[0], 81u);  // 81/24 with the anchor's sizes: what counts is the padding's length.
-  EXPECT_EQ(report.violations[0], 3u);  // First line whole, second with five to seven of its eight words.
+  EXPECT_EQ(report.images[0],
+            81u);  // 81/24 with the anchor's sizes: what counts is the padding's length.
+  EXPECT_EQ(report.violations[0],
+            3u);  // First line whole, second with five to seven of its eight words.
 }
 
 TEST(ProtocolFlipLog, PaddingThatIsFlippedTooIsSound) {
@@ -339,7 +350,8 @@ TEST(ProtocolFlipLog, PaddingThatIsFlippedTooIsSound) {
   EXPECT_EQ(report.images[0], 81u);  // 81/0.
 }
 
-// --- Header with a dancing size: the size is the maximum over several words ------------------------
+// --- Header with a dancing size: the size is the maximum over several words
+// ------------------------
 
 Protocol<std::uint64_t> dancing_reset(bool generations) {
   constexpr std::uint64_t kFields = 4;
@@ -390,7 +402,8 @@ TEST(ProtocolDancing, AGenerationInEachFieldMakesTheResetOneWord) {
   EXPECT_EQ(report.images[0], 2u);
 }
 
-// --- Classic: header and footer agree -----------------------------------------------------------------
+// --- Classic: header and footer agree
+// -----------------------------------------------------------------
 
 // Header, payload over the line's end, footer. Sequence numbers; the reader knows the next or not.
 Protocol<Words> classic(bool unique, bool reader_knows, bool fence_before_footer) {
@@ -416,7 +429,8 @@ Protocol<Words> classic(bool unique, bool reader_knows, bool fence_before_footer
   };
   protocol.check = [](const Past<Words>&, const Words& observed) {
     return observed.empty() || observed == Words{5, 5, 5} || observed == Words{7, 7, 7}
-               ? "" : "an entry of old and new words";
+               ? ""
+               : "an entry of old and new words";
   };
   return protocol;
 }
@@ -441,11 +455,13 @@ TEST(ProtocolClassic, AFooterOfTheOldGenerationValidatesANewTornEntry) {
   EXPECT_EQ(sound.operation(1).barriers(), 2u);
 }
 
-// --- Line tags: each line ends in a tag that is stored last ------------------------------------------
+// --- Line tags: each line ends in a tag that is stored last
+// ------------------------------------------
 
 TEST(ProtocolLineTags, ATagStoredLastInEachLineNeedsOneFenceAndNoZeroing) {
   Protocol<Words> protocol;
-  const auto write = [](Region& region, std::uint64_t sequence, std::uint64_t value, bool tag_last) {
+  const auto write = [](Region& region, std::uint64_t sequence, std::uint64_t value,
+                        bool tag_last) {
     for (std::uint64_t line = 0; line < 2; ++line) {
       if (!tag_last) store(region, line * 8 + 7, sequence);
       for (std::uint64_t i = 0; i < 7; ++i) {
