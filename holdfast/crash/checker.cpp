@@ -277,6 +277,7 @@ Report Engine::run() {
 
 void Engine::run_schedule(const Schedule& schedule, ScheduleSource& source) {
   make_media();
+  verdicts_.clear();  // Another schedule may give an operation another effect.
   scheduler_ = std::make_unique<Scheduler>(schedule);
   Depth& root = depths_[0];
   root.phase = Phase::kSilent;

@@ -189,22 +189,24 @@ Medium::Medium(const MediumOptions& options, Medium* parent)
   durable_ = reserve(max);
   HF_CHECK(::mprotect(arena_ + size_bytes_, max - size_bytes_, PROT_NONE) == 0 ||
            max == size_bytes_);
-  if (page_mode()) {
-    sectors_.resize(max / kSectorBytes);
-  } else {
-    lines_.resize(max / kCacheLineBytes);
+  make_room(size_bytes_);
+  if (parent_ == nullptr) return;
+  parent_->child_ = this;
+  if (parent_->bytes_hash_ == 0) return;  // All zero.
+  for (std::uint32_t line = 0; line < size_bytes_ / kCacheLineBytes; ++line) {
+    touch_line(line);
   }
-  dirty_position_.resize(max / cell_bytes());
-  is_touched_.resize(max / kCacheLineBytes);
-  if (parent_ != nullptr) {
-    parent_->child_ = this;
-    for (std::uint32_t line = 0; line < is_touched_.size(); ++line) {
-      if (std::memcmp(parent_->durable_ + line * kCacheLineBytes, durable_ + line * kCacheLineBytes,
-                      kCacheLineBytes) != 0) {
-        touch_line(line);
-      }
-    }
+}
+
+// Tables for `size_bytes`, here and in the media below, which follow with their next load().
+void Medium::make_room(std::uint64_t size_bytes) {
+  if (is_touched_.size() < size_bytes / kCacheLineBytes) {
+    is_touched_.resize(size_bytes / kCacheLineBytes);
+    dirty_position_.resize(size_bytes / cell_bytes());
+    page_mode() ? sectors_.resize(size_bytes / kSectorBytes)
+                : lines_.resize(size_bytes / kCacheLineBytes);
   }
+  if (child_ != nullptr) child_->make_room(size_bytes);
 }
 
 Medium::~Medium() {
@@ -371,6 +373,7 @@ void Medium::set_size(std::uint64_t size_bytes) {
     std::memset(recorded_ + size_bytes, 0, length);
     HF_CHECK(::mprotect(arena_ + size_bytes, length, PROT_NONE) == 0);
   } else if (size_bytes > size_bytes_) {
+    make_room(size_bytes);
     HF_CHECK(::mprotect(arena_ + size_bytes_, size_bytes - size_bytes_, PROT_READ | PROT_WRITE) ==
              0);
   }

@@ -168,6 +168,7 @@ class Medium final : public TraceSink {
   void set_dirty(std::uint32_t cell);
   void touch_line(std::uint32_t line);
   void restore_line(std::uint32_t line);
+  void make_room(std::uint64_t size_bytes);
   void set_size(std::uint64_t size_bytes);
   void count_redundant(const char* step, const std::source_location& site);
   void point(PointKind kind, const std::source_location& site);

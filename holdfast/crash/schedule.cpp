@@ -13,7 +13,7 @@ namespace holdfast::crash {
 
 namespace {
 
-constexpr std::uint64_t kHangRounds = 100'000;  // All threads only waiting, this often in a row.
+constexpr std::uint64_t kHangRounds = 10'000;  // All threads only waiting, this often in a row.
 constexpr auto kWatchdog = std::chrono::seconds(120);  // No step at all for this long.
 
 thread_local Scheduler* current = nullptr;

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Mutation score of flush, fence and sync sites.
+
+Every write-back, fence and sync that a traced test binary reaches is dropped once, at run time, and
+the tests must notice. A mutant that no test notices survives: either the step is not needed, or a
+test is missing. Exit code 0 if none survives, 1 if one does, 2 if the request was wrong.
+
+  tests/mutation.py build/release/tests/kv/kv_tests_traced
+  tests/mutation.py BINARY --changed main             only sites in lines changed since that revision
+  tests/mutation.py BINARY --only holdfast/kv/        only sites whose path begins so
+  tests/mutation.py BINARY -- --gtest_filter='Kv*'    arguments for the binary
+
+The allow-list (tests/mutation_allow.txt) holds accepted survivors, one per line:
+  fence holdfast/kv/store.cpp:123  reason why dropping it is harmless
+Line numbers go stale; "fence holdfast/kv/store.cpp `text of the line`  reason" follows the code.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def wrong(message):
+    print(f"mutation.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def run(binary, arguments, drop, timeout):
+    """Returns 'green', 'red' or 'timeout' (which counts as noticed)."""
+    environment = dict(os.environ, HOLDFAST_DROP_SITE=drop, GTEST_FAIL_FAST="1")
+    environment.pop("HOLDFAST_SITES_OUT", None)
+    try:
+        done = subprocess.run([binary, *arguments], env=environment, timeout=timeout,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    return "green" if done.returncode == 0 else "red"
+
+
+def reached_sites(binary, arguments, timeout):
+    """Runs the binary as it is; returns the sites it reached and how long it took."""
+    with tempfile.NamedTemporaryFile(mode="r", suffix=".sites") as out:
+        environment = dict(os.environ, HOLDFAST_SITES_OUT=out.name)
+        environment.pop("HOLDFAST_DROP_SITE", None)
+        begin = time.monotonic()
+        try:
+            done = subprocess.run([binary, *arguments], env=environment, timeout=timeout,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            wrong(f"{binary} takes longer than {timeout} s without any mutation; raise --timeout")
+        seconds = time.monotonic() - begin
+        if done.returncode != 0:
+            sys.stderr.buffer.write(done.stdout[-4000:])
+            wrong(f"{binary} fails without any mutation (exit code {done.returncode})")
+        return sorted({line.strip() for line in out.read().splitlines() if line.strip()}), seconds
+
+
+def changed_lines(base):
+    """{path: set of line numbers} added or changed since `base`, uncommitted changes included."""
+    diff = subprocess.run(["git", "-C", str(ROOT), "diff", "-U0", "--no-color", base, "--"],
+                          capture_output=True, text=True)
+    if diff.returncode != 0:
+        wrong(f"--changed {base}: {diff.stderr.strip()}")
+    changed, path = {}, None
+    for line in diff.stdout.splitlines():
+        if line.startswith("+++ "):
+            path = line[6:] if line.startswith("+++ b/") else None
+        elif line.startswith("@@") and path:
+            begin, count = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line).groups()
+            begin, count = int(begin), int(count or 1)
+            changed.setdefault(path, set()).update(range(begin, begin + count))
+    return changed
+
+
+def split_site(site):
+    step, place = site.split(" ", 1)
+    path, line = place.rsplit(":", 1)
+    return step, path, int(line)
+
+
+def source_line(path, line):
+    try:
+        return (ROOT / path).read_text().splitlines()[line - 1].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+def read_allowed(path):
+    """[(step, path, line or None, text or None, reason)]"""
+    allowed = []
+    if not path.exists():
+        return allowed
+    pattern = re.compile(r"(write_back|fence|sync) ([^\s:`]+)(?::(\d+)|\s+`([^`]+)`)\s+(\S.*)")
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        match = pattern.fullmatch(line)
+        if not match:
+            wrong(f"{path}:{number}: expected 'STEP FILE:LINE  REASON' or 'STEP FILE `CODE`  REASON', "
+                  f"saw '{line}'")
+        step, file, at, text, reason = match.groups()
+        allowed.append((step, file, int(at) if at else None, text, reason))
+    return allowed
+
+
+def reason_for(site, allowed):
+    step, path, line = split_site(site)
+    for entry_step, entry_path, entry_line, text, reason in allowed:
+        if (step, path) == (entry_step, entry_path):
+            if entry_line == line or (text is not None and text in source_line(path, line)):
+                return reason
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary", help="a traced test binary")
+    parser.add_argument("--changed", metavar="BASE", help="only sites in lines changed since this git revision")
+    parser.add_argument("--only", metavar="PREFIX", default="holdfast/",
+                        help="only sites whose path begins so (default: holdfast/)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--timeout", type=float, default=600, metavar="S",
+                        help="for the run without mutation; a mutant gets five times what that run took, "
+                             "at least 10 s (default: 600)")
+    parser.add_argument("--allow", type=Path, default=ROOT / "tests" / "mutation_allow.txt", metavar="FILE")
+    parser.add_argument("--list", action="store_true", help="print the sites and stop")
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options = parser.parse_args(sys.argv[1:end])
+    arguments = sys.argv[end + 1:]  # For the binary.
+    if not os.access(options.binary, os.X_OK):
+        wrong(f"{options.binary} is not a program that can be run")
+    if options.jobs < 1:
+        wrong(f"--jobs {options.jobs}: must be at least 1")
+
+    binary = str(Path(options.binary).resolve())
+    allowed = read_allowed(options.allow)
+    sites, seconds = reached_sites(binary, arguments, options.timeout)
+    sites = [site for site in sites if split_site(site)[1].startswith(options.only)]
+    if options.changed is not None:
+        changed = changed_lines(options.changed)
+        sites = [site for site in sites if split_site(site)[2] in changed.get(split_site(site)[1], ())]
+    if options.list:
+        print("\n".join(sites))
+        return 0
+    if not sites:
+        print("mutation score: no sites to drop" +
+              (f" in lines changed since {options.changed}" if options.changed is not None else ""))
+        return 0
+
+    limit = max(10.0, 5 * seconds)
+    counts = {"red": 0, "timeout": 0}
+    survivors, excused = [], []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = {pool.submit(run, binary, arguments, site, limit): site for site in sites}
+        for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
+            site, verdict = runs[future], future.result()
+            if verdict == "green":
+                reason = reason_for(site, allowed)
+                excused.append((site, reason)) if reason else survivors.append(site)
+            else:
+                counts[verdict] += 1
+            if sys.stderr.isatty():
+                print(f"\r{done}/{len(sites)} mutants, {len(survivors)} survived ", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+
+    for site, reason in sorted(excused):
+        print(f"allowed   {site}  ({reason})")
+    for site in sorted(survivors):
+        _, path, line = split_site(site)
+        print(f"SURVIVED  {site}  {source_line(path, line)}")
+    noticed = counts["red"] + counts["timeout"]
+    print(f"mutation score: {noticed}/{len(sites)} dropped sites noticed"
+          f" ({counts['timeout']} by time-out), {len(excused)} allowed, {len(survivors)} survived")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
