@@ -14,9 +14,13 @@ if(HOLDFAST_SANITIZE)
   target_compile_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE})
 endif()
+if(HOLDFAST_FUZZ)
+  target_compile_options(holdfast_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 function(holdfast_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
+  set_property(GLOBAL PROPERTY HOLDFAST_LIBRARIES_${name} ${ARG_LIBRARIES})  # For HoldfastInstall.
   set(variants direct)
   if(HOLDFAST_TESTS)
     list(APPEND variants traced)

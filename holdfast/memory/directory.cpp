@@ -220,18 +220,18 @@ class DirectoryBacking final : public FilesBacking {
   // Bytes of the file, or -1 if it cannot be used, which is then damage.
   Result<std::int64_t> open_segment(const std::string& name, OpenFile& file) {
     file.path = path_of(name);
-    file.fd = FileDescriptor(
-        ::openat(directory_.get(), name.c_str(), (read_only() ? O_RDONLY : O_RDWR) | O_CLOEXEC));
     struct stat status {};
+    // Asked before opening, which could wait for ever (a pipe) or set something off (a device).
+    if (::fstatat(directory_.get(), name.c_str(), &status, 0) == 0 && !S_ISREG(status.st_mode)) {
+      HF_RETURN_IF_ERROR(damaged(file.path + " is not a regular file"));
+      return -1;
+    }
+    file.fd = FileDescriptor(::openat(directory_.get(), name.c_str(),
+                                      (read_only() ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK));
     if (!file.fd || ::fstat(file.fd.get(), &status) != 0) {
       auto error = system_error("open of", file.path, errno);
       if (!options_.tolerate_damage) return error;
       damage_.push_back(error.detail);
-      file.fd = FileDescriptor();
-      return -1;
-    }
-    if (!S_ISREG(status.st_mode)) {
-      HF_RETURN_IF_ERROR(damaged(file.path + " is not a regular file"));
       file.fd = FileDescriptor();
       return -1;
     }

@@ -19,6 +19,13 @@ Status inside(const Region& region, std::string_view what, std::uint64_t offset,
                  " lies outside of the region of " + number(size) + " bytes");
 }
 
+// The traced build tells its sink where a call that a backing does on its own came from.
+void trace_call([[maybe_unused]] const Site& site) {
+#ifdef HOLDFAST_TRACED
+  trace_sink().on_region_call(site);
+#endif
+}
+
 Status writable(const Region& region, std::string_view what) {
   if (!region.read_only()) return {};
   return Error{Errc::kReadOnly, std::string(what) + ": the region is read-only, either opened so or "
@@ -81,7 +88,10 @@ Status Region::write(std::uint64_t offset, std::span<const std::span<const std::
   for (const auto& buffer : buffers) total_bytes += buffer.size();
   HF_RETURN_IF_ERROR(writable(*this, "write"));
   HF_RETURN_IF_ERROR(inside(*this, "write", offset, total_bytes));
-  if (granularity_ == Granularity::kPage) return backing_->write_gathered(offset, buffers);
+  if (granularity_ == Granularity::kPage) {
+    trace_call(site);
+    return backing_->write_gathered(offset, buffers);
+  }
   auto* to = data_ + offset;
   for (const auto& buffer : buffers) {
     if (buffer.empty()) continue;
@@ -95,13 +105,12 @@ Status Region::write(std::uint64_t offset, std::span<const std::span<const std::
 Status Region::sync(Site site) {
 #ifdef HOLDFAST_TRACED
   if (trace_sink().drops(TraceSink::kSync, site)) return {};
-#else
-  static_cast<void>(site);
 #endif
+  trace_call(site);
   return backing_->sync();
 }
 
-Status Region::grow(std::uint64_t new_size_bytes) {
+Status Region::grow(std::uint64_t new_size_bytes, Site site) {
   HF_RETURN_IF_ERROR(writable(*this, "grow"));
   const auto size = size_bytes();
   if (new_size_bytes % unit_bytes() != 0 || new_size_bytes < size) {
@@ -114,10 +123,11 @@ Status Region::grow(std::uint64_t new_size_bytes) {
                                      number(max_size_bytes()) +
                                      " are possible here (the device, or RegionOptions.reserve_bytes)"};
   }
+  trace_call(site);
   return backing_->grow(new_size_bytes);
 }
 
-Status Region::shrink(std::uint64_t new_size_bytes) {
+Status Region::shrink(std::uint64_t new_size_bytes, Site site) {
   HF_RETURN_IF_ERROR(writable(*this, "shrink"));
   const auto size = size_bytes();
   if (new_size_bytes % unit_bytes() != 0 || new_size_bytes > size || new_size_bytes == 0) {
@@ -126,6 +136,7 @@ Status Region::shrink(std::uint64_t new_size_bytes) {
                    ", at least one, and at most the present " + number(size));
   }
   if (new_size_bytes == size) return {};
+  trace_call(site);
   return backing_->shrink(new_size_bytes);
 }
 

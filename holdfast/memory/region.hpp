@@ -120,9 +120,9 @@ class Region {
 
   // `new_size_bytes` is a multiple of unit_bytes(). New bytes read as zero, also after a crash. Durable
   // on return. Errors: kNoSpace (nothing changed), kInvalidOption, kReadOnly, kUnsupported (devdax), kIo.
-  Status grow(std::uint64_t new_size_bytes);
+  Status grow(std::uint64_t new_size_bytes, HOLDFAST_SITE);
   // Gives the space beyond back to the system. At least one unit stays. Durable on return.
-  Status shrink(std::uint64_t new_size_bytes);
+  Status shrink(std::uint64_t new_size_bytes, HOLDFAST_SITE);
   // Makes every page of the range present, so that no later first touch is slow (write faults; on page
   // and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);

@@ -3,38 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "region_support.hpp"
 #include "scratch.hpp"
 
 namespace holdfast {
 namespace {
-
-std::span<const std::byte> bytes(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-std::string text_at(const Region& region, std::uint64_t offset, std::size_t length) {
-  return {reinterpret_cast<const char*>(region.data()) + offset, length};
-}
-
-RegionOptions small(RegionLayout layout = RegionLayout::kDirectory) {
-  RegionOptions options;
-  options.layout = layout;
-  options.size_bytes = 4 * MiB;
-  options.unit_bytes = 2 * MiB;
-  return options;
-}
-
-RegionOptions with(RegionAccess access, RegionOptions options = small()) {
-  options.access = access;
-  return options;
-}
 
 struct Place {
   std::string name;
@@ -158,6 +135,104 @@ INSTANTIATE_TEST_SUITE_P(
                     Place{"DiskFile", true, RegionLayout::kFile, ""},
                     Place{"DiskLine", true, RegionLayout::kFile, "?granularity=line"}),
     [](const auto& test) { return test.param.name; });
+
+TEST(AnonymousRegion, WritesGrowsAndShrinks) {
+  for (const char* spec : {"dram", "dram?huge=2M", "dram?huge=off", "dram?huge=1G",
+                           "dram?granularity=line", "dram?granularity=byte"}) {
+    auto options = small();
+    options.prefault = true;
+    auto region = Region::open(spec, options).value();
+    const auto* data = region.data();
+    ASSERT_TRUE(region.write(0, bytes("stays"))) << spec;
+    ASSERT_TRUE(region.sync());
+    ASSERT_TRUE(region.grow(8 * MiB));
+    ASSERT_TRUE(region.write(8 * MiB - 4, bytes("last")));
+    ASSERT_TRUE(region.shrink(2 * MiB));
+    ASSERT_TRUE(region.grow(8 * MiB));
+    EXPECT_EQ(text_at(region, 8 * MiB - 4, 4), std::string(4, '\0'));
+    EXPECT_EQ(text_at(region, 0, 5), "stays");
+    EXPECT_EQ(region.data(), data);
+    const auto report = region.report();
+    EXPECT_EQ(report.kind, "dram");
+    EXPECT_FALSE(report.page_reason.empty());
+    EXPECT_EQ(report.nodes.size(), 1u) << spec;  // Of a machine with one node, as of a prefaulted one.
+  }
+}
+
+TEST(AnonymousRegion, BindsToANodeThatExists) {
+  const auto region = Region::open("node:0", small());
+  if (region.code() == Errc::kIo) GTEST_SKIP() << region.error().message();  // A kernel without NUMA.
+  EXPECT_EQ(region.value().report().kind, "node");
+  const auto refused = Region::open("node:4095", small());
+  ASSERT_EQ(refused.code(), Errc::kInvalidOption);
+  EXPECT_NE(refused.error().detail.find("no such NUMA node"), std::string::npos);
+}
+
+TEST(AnonymousRegion, CannotBeOpenedNorWrittenByPages) {
+  EXPECT_EQ(Region::open("dram", with(RegionAccess::kOpen)).code(), Errc::kNotFound);
+  EXPECT_EQ(Region::open("dram", with(RegionAccess::kOpenReadOnly)).code(), Errc::kNotFound);
+  EXPECT_EQ(Region::open("dram?granularity=page", small()).code(), Errc::kUnsupported);
+}
+
+TEST(RegionReport, SaysWhatWasFoundAndWhatWasAssumed) {
+  const Scratch scratch = Scratch::tmpfs();
+  const auto found = Region::open(scratch.path("a"), small()).value().report();
+  EXPECT_EQ(found.kind, "directory");
+  EXPECT_EQ(found.file_system, "tmpfs");
+  EXPECT_EQ(found.granularity, Granularity::kNone);
+  EXPECT_EQ(found.granularity_source, "tmpfs lives in DRAM");
+  EXPECT_EQ(found.write_back, WriteBackInstruction::kNone);
+  EXPECT_EQ(found.mapping, "MAP_SHARED, no MAP_SYNC: EOPNOTSUPP");
+
+  const auto spec = scratch.path("b") + "?granularity=line&nt_evicts=on";
+  const auto assumed = Region::open(spec, small(RegionLayout::kFile)).value().report();
+  EXPECT_EQ(assumed.spec, spec);
+  EXPECT_EQ(assumed.kind, "file");
+  EXPECT_EQ(assumed.granularity, Granularity::kLine);
+  EXPECT_EQ(assumed.granularity_source, "assumed (granularity=line)");
+  EXPECT_NE(assumed.write_back, WriteBackInstruction::kNone);
+  EXPECT_TRUE(assumed.nt_evicts);
+  EXPECT_EQ(assumed.nt_evicts_source, "assumed (nt_evicts=on)");
+
+  const Scratch disk = Scratch::disk();
+  const auto page = Region::open(disk.path("c"), small()).value().report();
+  if (page.file_system == "tmpfs") GTEST_SKIP() << disk.directory() << " is on tmpfs";
+  EXPECT_EQ(page.granularity, Granularity::kPage) << page.granularity_source;
+  EXPECT_EQ(page.mapping, "MAP_SHARED, read-only; written with pwritev");
+}
+
+TEST(RegionReport, TellsWhyPagesAreSmall) {
+  const Scratch scratch = Scratch::tmpfs();
+  auto options = small();
+  options.prefault = true;
+  const auto off = Region::open(scratch.path("off") + "?huge=off", options).value().report();
+  EXPECT_EQ(off.page_bytes, 4096u);
+  EXPECT_EQ(off.page_reason, "huge=off");
+  options.unit_bytes = 1 * MiB;
+  const auto odd = Region::open(scratch.path("odd"), options).value().report();
+  EXPECT_EQ(odd.page_bytes, 4096u);
+  EXPECT_NE(odd.page_reason.find("no multiple of 2 MiB"), std::string::npos) << odd.page_reason;
+}
+
+TEST(RegionLayoutOfANewPath, FollowsTheTrailingSlashThenTheOption) {
+  const Scratch scratch = Scratch::tmpfs();
+  EXPECT_EQ(Region::open(scratch.path("a/"), small(RegionLayout::kFile)).value().report().kind,
+            "directory");
+  EXPECT_EQ(Region::open(scratch.path("b"), small(RegionLayout::kFile)).value().report().kind, "file");
+  EXPECT_EQ(Region::open(scratch.path("c"), small()).value().report().kind, "directory");
+  EXPECT_EQ(Region::open(scratch.path("b/"), small()).code(), Errc::kInvalidOption);
+}
+
+// The unit of a directory is that of its files, whatever a later caller asks for.
+TEST(RegionUnit, OfADirectoryIsThatOfItsFiles) {
+  const Scratch scratch = Scratch::tmpfs();
+  { ASSERT_TRUE(Region::open(scratch.path("a"), small())); }
+  RegionOptions other;
+  other.unit_bytes = other.size_bytes = 16 * MiB;
+  auto region = Region::open(scratch.path("a"), other).value();
+  EXPECT_EQ(region.unit_bytes(), 2 * MiB);
+  EXPECT_EQ(region.size_bytes(), 4 * MiB);
+}
 
 }  // namespace
 }  // namespace holdfast

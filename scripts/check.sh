@@ -1,0 +1,203 @@
+#!/bin/sh
+# check.sh: what CI adds to ./run test. `./run check [--full] [--list] [STAGE …]`.
+#
+# Each stage is a process of its own with its log in build/logs/check-STAGE.log; a failed stage does not
+# stop the others. Exit code of a stage: 0 held, 77 cannot be run here (its last line says why), else
+# failed. A table closes the run; exit code 1 if any stage failed.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/common.sh
+
+STAGES="layers format tidy release asan tsan fuzz mutation kill"
+FULL_STAGES="$STAGES slow qemu"
+
+skip() {
+  echo "$*"
+  exit 77
+}
+
+# The commit that this change is measured from: where it left origin/main, else the last one that is
+# older than a day (CI's clone is itself origin/main), else the empty tree.
+base_commit() {
+  git config --global --get-all safe.directory 2>/dev/null | grep -qxF -e "$PWD" -e '*' || git_options="-c safe.directory=$PWD"
+  # shellcheck disable=SC2086
+  base=$(git ${git_options:-} merge-base HEAD origin/main 2>/dev/null || true)
+  # shellcheck disable=SC2086
+  if [ -z "$base" ] || [ "$base" = "$(git ${git_options:-} rev-parse HEAD)" ]; then
+    base=$(git ${git_options:-} rev-list -1 --before='24 hours ago' HEAD)
+  fi
+  # shellcheck disable=SC2086
+  [ -n "$base" ] || base=$(git ${git_options:-} hash-object -t tree /dev/null)
+  echo "$base"
+}
+
+# changed PATTERN: files that changed since then and still exist, matching an extended regular expression.
+changed() {
+  base=$(base_commit)
+  if [ "${FULL:-0}" = 1 ]; then
+    git -c safe.directory="$PWD" ls-files
+  else
+    git -c safe.directory="$PWD" diff --name-only --diff-filter=d "$base"
+  fi | { grep -E "$1" || true; }
+}
+
+sanitizer_tests() { # PRESET TARGET CTEST-OPTION…
+  preset=$1
+  target=$2
+  shift 2
+  configure "$preset"
+  build "$preset" "$target"
+  run_ctest "build/$preset" "ctest-$preset" "$@"
+}
+
+stage_layers() { python3 tests/layers/layers_test.py; }
+
+stage_format() {
+  changed '^(holdfast|tools|tests|examples)/.*\.(cpp|hpp)$' >"$LOGS/format-files"
+  [ -s "$LOGS/format-files" ] || { echo "no source has changed" && return 0; }
+  echo "$(wc -l <"$LOGS/format-files") files"
+  xargs clang-format-19 --dry-run -Werror <"$LOGS/format-files" || {
+    echo "./run format puts this right"
+    return 1
+  }
+}
+
+stage_tidy() {
+  # Headers are read through the sources that include them (HeaderFilterRegex in .clang-tidy).
+  changed '^(holdfast|tools)/.*\.cpp$' >"$LOGS/tidy-files"
+  [ -s "$LOGS/tidy-files" ] || { echo "no source of the library or the command has changed" && return 0; }
+  configure asan
+  echo "$(wc -l <"$LOGS/tidy-files") files"
+  xargs -P "$JOBS" -n 1 clang-tidy-19 -p build/asan --quiet --use-color=false <"$LOGS/tidy-files"
+}
+
+stage_release() { # Tests that cost too much for ./run test: install, and whatever is labelled so.
+  build_release all
+  run_ctest build/release ctest-release-check -L check
+}
+
+stage_asan() { sanitizer_tests asan all -LE 'slow|no_sanitizer'; }
+stage_tsan() {
+  configure tsan
+  sanitizer_tests tsan concurrent_tests -L concurrent
+}
+
+stage_fuzz() {
+  seconds=20
+  [ "${FULL:-0}" = 0 ] || seconds=600
+  configure fuzz
+  build fuzz fuzz_targets
+  for target in build/fuzz/fuzz_targets/*; do
+    name=$(basename "$target")
+    # What is found is kept under build/, so that later runs go on from it.
+    corpus=build/fuzz-corpus/$name
+    mkdir -p "$corpus"
+    set -- "$corpus"
+    [ ! -d "tests/fuzz/corpus/$name" ] || set -- "$@" "tests/fuzz/corpus/$name"
+    echo "== $name, $seconds s"
+    "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+      -artifact_prefix="$LOGS/$name-" "$@" 2>&1 | tail -n 25 >"$LOGS/fuzz-$name.log" || true
+    cat "$LOGS/fuzz-$name.log"
+    grep -q '^stat::number_of_executed_units' "$LOGS/fuzz-$name.log"
+    if grep -qE 'ERROR: |SUMMARY: ' "$LOGS/fuzz-$name.log"; then exit 1; fi
+  done
+}
+
+stage_mutation() {
+  [ -e tests/mutation.py ] || skip "tests/mutation.py is not there"
+  build_release all
+  if [ "${FULL:-0}" = 1 ]; then
+    python3 tests/mutation.py --build build/release --all
+  else
+    python3 tests/mutation.py --build build/release --since "$(base_commit)"
+  fi
+}
+
+stage_kill() {
+  kills=20
+  [ "${FULL:-0}" = 0 ] || kills=200
+  build_release holdfast
+  # The machine's own package index where there is one; else records made up for this.
+  set -- --kills "$kills" --no-compare
+  if [ -z "$(apt-cache dumpavail 2>/dev/null | head -c 1)" ]; then
+    python3 tests/tools/make_stanzas.py 60000 >build/stanzas
+    set -- "$@" --input build/stanzas
+  fi
+  echo "== a plain file system: writes through the kernel"
+  build/release/holdfast tour "$@" --dir build
+  echo "== shared memory taken for line-granular: writes through the mapping, flushed and fenced"
+  build/release/holdfast tour "$@" --dir /dev/shm --spec granularity=line
+}
+
+stage_slow() { # Full only.
+  build_release all
+  run_ctest build/release ctest-slow -L slow
+}
+
+stage_qemu() { # Full only.
+  [ -e tests/qemu/run.sh ] || skip "tests/qemu/run.sh is not there"
+  build_release holdfast
+  sh tests/qemu/run.sh build/release/holdfast
+}
+
+if [ "${1:-}" = --stage ]; then
+  "stage_$2"
+  exit 0
+fi
+
+chosen=
+FULL=0
+for word in "$@"; do
+  case $word in
+    --full) FULL=1 ;;
+    --list) echo "$FULL_STAGES" && exit 0 ;;
+    *)
+      case " $FULL_STAGES " in
+        *" $word "*) chosen="$chosen $word" ;;
+        *) refuse "'$word' is no stage; there are $FULL_STAGES, and --full" ;;
+      esac
+      ;;
+  esac
+done
+export FULL
+if [ -z "$chosen" ]; then
+  chosen=$STAGES
+  [ "$FULL" = 0 ] || chosen=$FULL_STAGES
+fi
+
+# shellcheck disable=SC2086
+need $BUILD_PACKAGES $TEST_PACKAGES $CHECK_PACKAGES
+all_begin=$(seconds_now)
+passed=0 failed=0 skipped=0 table=
+for stage in $chosen; do
+  log=$LOGS/check-$stage.log
+  say "$stage"
+  begin=$(seconds_now)
+  code=0
+  sh scripts/check.sh --stage "$stage" >"$log" 2>&1 </dev/null || code=$?
+  took=$(($(seconds_now) - begin))
+  case $code in
+    0)
+      verdict=held
+      passed=$((passed + 1))
+      # The runner's own closing lines, where the stage ran tests.
+      grep -E '^[0-9]+% tests passed' "$log" || true
+      ;;
+    77)
+      verdict="skipped: $(tail -n 1 "$log")"
+      skipped=$((skipped + 1))
+      ;;
+    *)
+      verdict="FAILED, see $log"
+      failed=$((failed + 1))
+      tail -n 60 "$log"
+      ;;
+  esac
+  say "$stage: $verdict ($took s)"
+  table="$table$(printf '%-10s %6s s   %s' "$stage" "$took" "$verdict")
+"
+done
+printf '\n%-10s %8s   %s\n%s\n' stage took verdict "$table"
+echo "in $(($(seconds_now) - all_begin)) s; logs: $LOGS"
+echo "checks: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,153 @@
+# common.sh: what ./run and scripts/check.sh share. Sourced by sh, from the root of the checkout.
+# shellcheck shell=sh
+# shellcheck disable=SC2034  # The package lists are for those who source this.
+
+LOGS=$PWD/build/logs
+JOBS=${HOLDFAST_JOBS:-$(nproc)}
+mkdir -p "$LOGS"
+
+# The other stores (rocksdb, lmdb, leveldb, tbb) are what benchmarks compare with.
+BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
+  libnuma-dev libhwloc-dev libxxhash-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
+TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev python3"
+CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git"
+
+say() { printf '== %s\n' "$*" >&2; }
+refuse() {
+  printf 'run: %s\n' "$*" >&2
+  exit 2
+}
+
+# seconds_now: for durations of whole seconds.
+seconds_now() { date +%s; }
+
+# logged NAME COMMAND…: output goes to build/logs/NAME.log; its end is shown if the command fails.
+logged() {
+  log=$LOGS/$1.log
+  shift
+  "$@" >"$log" 2>&1 || {
+    code=$?
+    tail -n 40 "$log" >&2
+    say "failed (exit $code): $1; all of it: $log"
+    exit "$code"
+  }
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    refuse "root is needed for: $* (there is no sudo; run it as root, then ./run again)"
+  fi
+}
+
+apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"; }
+
+# need PACKAGE…: installs those that are missing. Asks nobody when all are there.
+need() {
+  have=$(dpkg-query -W -f='${Package}=${db:Status-Status}\n' "$@" 2>/dev/null || true)
+  missing=
+  for package in "$@"; do
+    case "
+$have
+" in *"
+$package=installed
+"*) ;; *) missing="$missing $package" ;; esac
+  done
+  [ -n "$missing" ] || return 0
+  command -v apt-get >/dev/null || refuse "there is no apt-get here; install what these Debian packages hold:$missing"
+  say "installing$missing"
+  begin=$(seconds_now)
+  # An index that is missing or too old shows in a failed install: then, and only then, it is fetched.
+  # shellcheck disable=SC2086
+  apt_get install -y --no-install-recommends $missing >"$LOGS/apt.log" 2>&1 || {
+    logged apt-update apt_get update
+    logged apt apt_get install -y --no-install-recommends $missing
+  }
+  say "installed in $(($(seconds_now) - begin)) s"
+}
+
+# The Debian package index, which the tour stores, is not on a fresh machine.
+need_package_index() {
+  [ -z "$(apt-cache dumpavail 2>/dev/null | head -c 1)" ] || return 0
+  say "fetching the Debian package index (apt-get update), which the tour will store"
+  logged apt-update apt_get update
+}
+
+# configure PRESET [OPTION…]: once; ninja runs cmake again where it must.
+configure() {
+  preset=$1
+  shift
+  dir=build/$preset
+  # A build directory that came along from another place is of no use.
+  if [ -e "$dir/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$dir/CMakeCache.txt"; then
+    rm -rf "$dir"
+  fi
+  options="$*"
+  if [ -e "$dir/build.ninja" ] && [ "$(cat "$dir/.run-options" 2>/dev/null)" = "$options" ]; then return 0; fi
+  if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
+  logged "configure-$preset" cmake --preset "$preset" "$@"
+  printf '%s\n' "$options" >"$dir/.run-options"
+}
+
+# build PRESET TARGET…: on a terminal ninja's own line; elsewhere a line every tenth of the way.
+build() {
+  preset=$1
+  shift
+  begin=$(seconds_now)
+  if [ -t 1 ]; then
+    cmake --build "build/$preset" -j "$JOBS" --target "$@" || refuse "the build failed"
+  else
+    log=$LOGS/build-$preset.log
+    {
+      cmake --build "build/$preset" -j "$JOBS" --target "$@" 2>&1 || echo "$?" >"$log.failed"
+    } | tee "$log" | awk -v preset="$preset" '
+      match($0, /^\[[0-9]+\/[0-9]+\]/) {
+        split(substr($0, 2, RLENGTH - 2), at, "/")
+        tenth = int(10 * at[1] / at[2])
+        if (at[2] >= 20 && tenth > shown) { shown = tenth; print "   built " at[1] " of " at[2] " (" preset ")"; fflush() }
+      }' >&2
+    if [ -e "$log.failed" ]; then
+      rm -f "$log.failed"
+      { grep -A 12 -E '^FAILED|error:' "$log" || tail -n 40 "$log"; } | head -n 60 >&2
+      say "the build failed; all of it: $log"
+      exit 1
+    fi
+  fi
+  say "built $preset ($*) in $(($(seconds_now) - begin)) s"
+}
+
+# build_release TARGET: without the tests where GoogleTest is not installed, so that ./run tour need not wait for it.
+build_release() {
+  if [ "$1" = all ] && dpkg-query -W libgtest-dev librapidcheck-dev >/dev/null 2>&1 || grep -qs '^HOLDFAST_TESTS:BOOL=ON' build/release/CMakeCache.txt; then
+    configure release -DHOLDFAST_TESTS=ON
+  else
+    configure release -DHOLDFAST_TESTS=OFF
+  fi
+  build release "$1"
+}
+
+# run_ctest DIRECTORY LOG-NAME OPTION…: shows what did not pass and ctest's own summary; all of it is in the log.
+run_ctest() {
+  dir=$1
+  log=$LOGS/$2.log
+  shift 2
+  say "running the tests of $dir"
+  rm -f "$log.failed"
+  {
+    ctest --test-dir "$dir" -j "$JOBS" --output-on-failure --no-tests=error "$@" 2>&1 || echo "$?" >"$log.failed"
+  } | tee "$log" | awk '
+    /^ *Start +[0-9]+: / { next }
+    match($0, /^ *[0-9]+\/[0-9]+ Test/) {
+      split($1, at, "/")
+      tenth = int(10 * at[1] / at[2])
+      if ($0 !~ / Passed +[0-9.]+ sec/) print
+      else if (at[2] >= 20 && tenth > shown) { shown = tenth; print "   " at[1] " of " at[2] " tests" }
+      fflush()
+      next
+    }
+    { print; fflush() }'
+  [ ! -e "$log.failed" ] || exit 1
+}

@@ -1,0 +1,101 @@
+"""The arrows of the house point down, and persistent bytes pass through one header.
+
+    layers_test.py            checks the checkout it lies in
+
+  1. A layer includes only itself and what lies below it (docs/architecture.md).
+  2. Flush, fence and non-temporal instructions are in memory/<architecture>.hpp, which only persist.hpp uses
+     (and cpu.cpp, which probes them), and in the vector copies of memory/copy.cpp.
+  3. Heavy headers (CLI11, nlohmann, fmt, spdlog, yaml-cpp, the other stores) are in no .hpp of the library.
+  4. Every header has #pragma once, and opens with its contract.
+Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What each layer may include besides itself.
+BELOW = {
+    'base': set(),
+    'memory': {'base'},
+    'crash': {'base', 'memory'},
+    'blocks': {'base', 'memory'},
+    'index': {'base', 'memory', 'blocks'},
+    'kv': {'base', 'memory', 'blocks', 'index'},
+    'stream': {'base', 'memory', 'blocks', 'index'},
+    'olap': {'base', 'memory', 'blocks', 'index'},
+    'bench': {'base', 'memory', 'blocks', 'index', 'kv', 'stream', 'olap'},
+}
+# The one file by which streams keep their state in the store.
+EXCEPTIONS = {('stream/kv_state.cpp', 'kv')}
+
+INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w+)|_mm\d+_stream_\w+|'
+                          r'\basm\b.*"(clwb|clflush|clflushopt|sfence|movnt\w*)\b')
+# One file per architecture, the header that uses it, the vector copies, and the probe of nt_evicts.
+INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
+INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
+INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
+HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb)')
+INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
+
+
+def code_of(text):
+    """The text without // comments, line for line."""
+    return [re.sub(r'//.*', '', line) for line in text.split('\n')]
+
+
+def violations(name, text):
+    """What is wrong with the file `name` (relative to holdfast/) of this text."""
+    layer = name.split('/')[0]
+    if layer not in BELOW:
+        return [f'{name}: layer "{layer}" is unknown; add it to BELOW in tests/layers/layers_test.py']
+    found = []
+    for number, line in enumerate(code_of(text), 1):
+        include = INCLUDE.search(line)
+        if include and include[1] != layer and include[1] not in BELOW[layer] and (name, include[1]) not in EXCEPTIONS:
+            found.append(f'{name}:{number}: {layer} includes {include[1]}, which does not lie below it')
+        if INSTRUCTIONS.search(line) and name not in INSTRUCTION_FILES:
+            found.append(f'{name}:{number}: a flush, fence or streaming instruction; use memory/persist.hpp')
+        if INSTRUCTION_HEADER.search(line) and name not in INSTRUCTION_USERS:
+            found.append(f'{name}:{number}: the instructions of an architecture; use memory/persist.hpp')
+        if HEAVY.search(line) and name.endswith('.hpp'):
+            found.append(f'{name}:{number}: a heavy header in a header; include it in the .cpp')
+    if name.endswith('.hpp'):
+        if '#pragma once' not in text:
+            found.append(f'{name}: no #pragma once')
+        if not text.startswith(f'// {name.rsplit("/", 1)[1]}: '):
+            found.append(f'{name}: does not open with its contract, "// {name.rsplit("/", 1)[1]}: …"')
+    return found
+
+
+def self_test():
+    clean = '// x.hpp: …\n#pragma once\n#include <holdfast/base/result.hpp>\n'
+    assert not violations('memory/x.hpp', clean)
+    assert violations('base/x.hpp', clean.replace('base/', 'memory/'))
+    assert violations('index/x.hpp', clean.replace('base/', 'kv/'))
+    assert violations('kv/x.hpp', clean.replace('base/', 'stream/'))
+    assert violations('kv/x.hpp', clean + '_mm_sfence();\n')
+    assert violations('kv/x.cpp', 'asm volatile("clwb (%0)");\n')
+    assert violations('kv/x.cpp', '#include <holdfast/memory/x86_64.hpp>\n')
+    assert not violations('memory/persist.hpp', clean.replace('x.hpp', 'persist.hpp') + '_mm_sfence();\n')
+    assert not violations('kv/x.cpp', '// _mm_sfence() is in persist.hpp\n')
+    assert violations('kv/x.hpp', clean + '#include <fmt/format.h>\n')
+    assert violations('kv/x.hpp', clean.replace('#pragma once', ''))
+    assert violations('kv/x.hpp', '#pragma once\n')
+
+
+def main():
+    self_test()
+    files = sorted(path for path in (ROOT / 'holdfast').rglob('*') if path.suffix in ('.hpp', '.cpp'))
+    if len(files) < 5:
+        sys.exit(f'only {len(files)} sources below {ROOT}/holdfast: this is not the checkout')
+    found = [line for path in files
+             for line in violations(path.relative_to(ROOT / 'holdfast').as_posix(), path.read_text())]
+    for line in found:
+        print(f'holdfast/{line}')
+    print(f'{len(files)} files, {len(found)} violations')
+    sys.exit(1 if found else 0)
+
+
+main()

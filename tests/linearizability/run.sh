@@ -1,0 +1,26 @@
+#!/bin/sh
+# run.sh RECORD_HISTORIES WORK [ARGUMENT…]: records histories and has porcupine decide them.
+#
+# ARGUMENTs go to record_histories (--rounds N --histories M --seed S). Builds checker/ with Go and tests the
+# model itself first: each promise of the store, broken by hand, must be noticed.
+# Exit  0 linearizable; 1 not; 77 (skipped) where Go is missing, or its module cannot be had. On Debian:
+#       apt-get install golang-go (1.19 suffices).
+set -eu
+recorder=$1
+work=$2
+shift 2
+here=$(cd "$(dirname "$0")" && pwd)
+
+skip() { echo "SKIPPED linearizability: $*" && exit 77; }
+command -v go > /dev/null || skip "no go command; apt-get install golang-go"
+mkdir -p "$work"
+cd "$here/checker"
+# A proxy that answers nothing must not hang a test run.
+timeout 60 go mod download > "$work/download.log" 2>&1 ||
+  skip "the Go module porcupine cannot be downloaded: $(tail -n 1 "$work/download.log")"
+go vet ./...
+go test ./...
+go build -o "$work/checker" .
+"$recorder" "$work/histories.json" "$@"
+"$work/checker" -picture "$work/not-linearizable.html" "$work/histories.json"
+rm -f "$work/histories.json"

@@ -1,0 +1,467 @@
+"""The command as a person or a script uses it: results, exit codes, and errors that teach.
+
+    command_test.py HOLDFAST [unittest arguments]
+
+Every case runs the real command on real stores in a scratch directory below the current one. Exit codes:
+0 done, 1 the work failed, 2 the request was wrong.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+MAKE_STANZAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'make_stanzas.py')
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix='command-test-', dir='.')
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.store = os.path.join(self.directory, 'store')
+
+    def path(self, name, content=None):
+        path = os.path.join(self.directory, name)
+        if content is not None:
+            pathlib.Path(path).write_bytes(content)
+        return path
+
+    def run_command(self, *words, stdin=b''):
+        return subprocess.run([HOLDFAST, *words], input=stdin, capture_output=True, timeout=300)
+
+    def holdfast(self, *words, stdin=b'', code=0):
+        """Runs the command, expects the exit code, returns its standard output."""
+        result = self.run_command(*words, stdin=stdin)
+        self.assertEqual(result.returncode, code, f'{words}\n{result.stdout!r}\n{result.stderr.decode()}')
+        return result.stdout
+
+    def kv(self, *words, **options):
+        return self.holdfast('kv', self.store, *words, **options)
+
+    def refused(self, *words, code=2, says=(), stdin=b''):
+        """Expects the exit code and every piece of text in the message; nothing on standard output."""
+        result = self.run_command(*words, stdin=stdin)
+        message = result.stderr.decode()
+        self.assertEqual(result.returncode, code, f'{words}\n{message}')
+        self.assertEqual(result.stdout, b'')
+        for piece in [says] if isinstance(says, str) else says:
+            self.assertIn(piece, message)
+        return message
+
+    def records(self):
+        """All records by key, both as bytes, through --json."""
+        import base64
+        found = {}
+        for line in self.kv('list', '--json').splitlines():
+            member = json.loads(line)
+            part = lambda name: (base64.b64decode(member[name + '64']) if name + '64' in member
+                                 else member[name].encode())
+            found[part('key')] = part('value')
+        return found
+
+
+class Records(Command):
+    def test_put_get_overwrite_erase_count(self):
+        self.assertIn(b'inserted', self.kv('put', 'ada', 'lovelace'))
+        self.assertIn(b'overwrote', self.kv('put', 'ada', 'byron'))
+        self.assertEqual(self.kv('get', 'ada'), b'byron')
+        self.assertEqual(self.kv('count'), b'1\n')
+        self.assertIn(b'erased', self.kv('erase', 'ada'))
+        self.assertEqual(self.kv('get', 'ada', code=1), b'')
+        self.assertEqual(self.kv('erase', 'ada', code=1), b'')
+        self.assertEqual(self.kv('count'), b'0\n')
+
+    def test_put_says_what_a_record_survives(self):
+        answer = json.loads(self.kv('put', 'k', 'v', '--json'))
+        self.assertEqual(answer['outcome'], 'inserted')
+        self.assertIn(answer['durability'], ('process', 'power'))
+        on_memory = tempfile.mkdtemp(prefix='command-test-', dir='/dev/shm')
+        self.addCleanup(shutil.rmtree, on_memory, ignore_errors=True)
+        text = self.holdfast('kv', on_memory + '/store', 'put', 'k', 'v')
+        self.assertIn(b'no power durability', text)
+
+    def test_if_absent_leaves_a_record_alone(self):
+        self.kv('put', 'k', 'first', '--if-absent')
+        self.assertIn(b'exists', self.kv('put', 'k', 'second', '--if-absent', code=1))
+        self.assertEqual(self.kv('get', 'k'), b'first')
+
+    def test_names_of_verbs_are_keys_and_values_like_others(self):
+        self.kv('put', 'list', 'erase')
+        self.assertEqual(self.kv('get', 'list'), b'erase')
+
+    def test_words_that_look_like_options_after_two_dashes(self):
+        self.kv('put', '--', '--json', '-x')
+        self.assertEqual(self.kv('get', '--', '--json'), b'-x')
+
+    def test_bytes_pass_through_pipes_unchanged(self):
+        every = bytes(range(256)) * 300
+        self.kv('put', 'b', '-', stdin=every)
+        self.assertEqual(self.kv('get', 'b'), every)
+        self.kv('put', '-', 'v', stdin=b'\x00\xff')
+        self.assertEqual(self.kv('get', '--key-as', 'hex', '00ff'), b'v')
+        self.assertEqual(self.kv('get', '--key-as', 'base64', 'AP8='), b'v')
+        self.kv('put', 'h', '0001FF', '--value-as', 'hex')
+        self.assertEqual(self.kv('get', 'h'), b'\x00\x01\xff')
+        self.assertEqual(self.kv('get', 'h', '--hex'), b'0001ff\n')
+        self.assertEqual(self.kv('get', 'h', '--base64'), b'AAH/\n')
+        self.assertEqual(json.loads(self.kv('get', 'h', '--json'))['value64'], 'AAH/')
+
+    def test_key_and_value_of_length_zero(self):
+        self.kv('put', '', '')
+        self.assertEqual(self.kv('get', ''), b'')
+        self.assertEqual(self.records(), {b'': b''})
+
+    def test_key_limit(self):
+        self.kv('put', '-', 'v', stdin=b'k' * 65536)
+        self.refused('kv', self.store, 'put', '-', 'v', stdin=b'k' * 65537, says=('KEY of 65537 bytes', '65536'))
+
+    def test_list(self):
+        for number in range(20):
+            self.kv('put', f'user:{number}', f'v\t{number}\n')
+        self.kv('put', 'other', 'x')
+        lines = self.kv('list').decode().splitlines()
+        self.assertEqual(len(lines), 21)
+        self.assertIn('user:7\tv\\t7\\n', lines)
+        self.assertEqual(len(self.kv('list', '--prefix', 'user:', '--limit', '5').splitlines()), 5)
+        keys = self.kv('list', '--keys-only', '--prefix', 'user:').decode().split()
+        self.assertEqual(sorted(keys), sorted(f'user:{number}' for number in range(20)))
+        self.assertEqual(self.kv('list', '--hex', '--prefix', 'other'), b'6f74686572\t78\n')
+
+    def test_stats_verify_reclaim(self):
+        for _ in range(3):
+            self.kv('put', 'k', 'v' * 1000)
+        stats = json.loads(self.kv('stats', '--json'))
+        self.assertEqual(stats['records'], 1)
+        self.assertGreaterEqual(stats['live_bytes'], 1001)
+        self.assertGreaterEqual(stats['medium_bytes'], stats['used_bytes'])
+        self.assertEqual(stats['region']['kind'], 'directory')
+        self.assertIn(b'records', self.kv('stats'))
+        report = json.loads(self.kv('verify', '--json'))
+        self.assertEqual((report['ok'], report['defects_total']), (True, 0))
+        self.assertIn(b'sound', self.kv('verify'))
+        answer = json.loads(self.kv('reclaim', '--json'))
+        self.assertLessEqual(answer['used_bytes_after'], answer['used_bytes_before'])
+        self.assertEqual(self.kv('get', 'k'), b'v' * 1000)
+
+    def test_reading_writes_nothing(self):
+        self.kv('put', 'k', 'v')
+        content = lambda: {str(path): (path.stat().st_mtime_ns, path.read_bytes())
+                           for path in sorted(pathlib.Path(self.store).rglob('*')) if path.is_file()}
+        before = content()
+        for words in (('get', 'k'), ('list',), ('count',), ('export', '-'), ('stats',), ('verify',)):
+            self.kv(*words)
+        self.assertTrue(before == content(), 'a read verb changed the store')
+
+
+class Requests(Command):
+    def test_help_and_version(self):
+        for words in ((), ('kv',), ('tour',), ('kv', self.store, 'import')):
+            text = self.holdfast(*words, '--help').decode()
+            self.assertIn('Example', text)
+        for verb in 'put get erase list count import export stats verify reclaim'.split():
+            self.assertIn(f'holdfast kv STORE {verb}', self.holdfast('kv', 's', verb, '--help').decode())
+        self.assertRegex(self.holdfast('--version').decode(), r'^holdfast \d+\.\d+\.\d+\n$')
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_mistyped_words_are_answered_with_the_word_meant(self):
+        self.refused('kvv', says="did you mean 'kv'")
+        self.refused('kv', self.store, 'putt', 'a', 'b', says="did you mean 'put'")
+        self.refused('kv', self.store, 'gte', 'a', says="did you mean 'get'")
+        self.refused('kv', 'lsit', says="did you mean 'list'")
+        self.refused('kv', self.store, 'list', '--prefiks', 'a', says="did you mean '--prefix'")
+        self.refused('kv', self.store, 'import', '--on-error', 'stopp', says='stop|skip')
+
+    def test_missing_and_superfluous_words(self):
+        self.assertNotIn('tour-child', self.refused(says='a verb is missing'))
+        self.refused('kv', self.store, says=('a verb is missing', 'put get erase'))
+        self.refused('kv', 'put', 'a', 'b', says='STORE is missing')
+        self.refused('kv', self.store, 'get', says='KEY is required')
+        self.refused('kv', self.store, 'put', 'a', 'b', 'c', says="'c' is not understood")
+        self.refused('kv', self.store, 'put', '-', '-', says='only one of them')
+        self.refused('kv', self.store, 'list', '--limit', 'many', says=('--limit', 'many'))
+        self.refused('kv', self.store, 'get', 'k', '--hex', '--base64', says='--base64')
+        self.refused('kv', '', 'get', 'k', says='STORE is missing')
+        self.assertFalse(os.path.exists(self.store), 'a wrong request made a store')
+
+    def test_wrong_encodings(self):
+        self.refused('kv', self.store, 'put', '--key-as', 'hex', '0g', 'v', says="'g' at position 2")
+        self.refused('kv', self.store, 'put', '--key-as', 'base64', 'A', 'v', says='multiple of 4')
+        self.refused('kv', self.store, 'put', '--key-as', 'octal', '0', 'v', says='text|hex|base64')
+
+    def test_memory_that_ends_with_the_command_is_no_store(self):
+        for spec in ('dram', 'node:0', 'dram?huge=2M'):
+            self.refused('kv', spec, 'put', 'k', 'v', says='ends with this command')
+
+    def test_wrong_specs(self):
+        self.refused('kv', self.store + '?granularity=lines', 'put', 'k', 'v', says=('granularity', 'lines'))
+        self.refused('kv', self.store + '?colour=red', 'put', 'k', 'v', says='colour')
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_output_that_does_not_get_out_is_a_failure(self):
+        self.kv('put', 'k', 'v' * 100)
+        for words in (('get', 'k'), ('list',), ('count',), ('export', '-'), ('stats', '--json')):
+            with open('/dev/full', 'wb') as full:
+                result = subprocess.run([HOLDFAST, 'kv', self.store, *words], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(result.returncode, 1, words)
+            self.assertIn(b'No space left', result.stderr)
+
+    def test_reader_that_goes_away_is_none(self):
+        self.kv('import', '-', stdin=b''.join(b'{"key":"%d","value":"%0200d"}\n' % (i, i) for i in range(5000)))
+        process = subprocess.Popen([HOLDFAST, 'kv', self.store, 'list'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.readline()
+        process.stdout.close()
+        message = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual((process.wait(), message), (0, b''))
+
+
+class Stores(Command):
+    def test_no_store_there(self):
+        for words in (('get', 'k'), ('erase', 'k'), ('list',), ('count',), ('export', '-'), ('stats',), ('verify',), ('reclaim',)):
+            self.refused('kv', self.store, *words, code=1, says=('kNotFound', self.store))
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_not_a_store(self):
+        text = self.path('text', b'this is no store, but a text of more than a page\n' * 5000)
+        for words in (('get', 'k'), ('put', 'k', 'v'), ('verify',)):
+            self.refused('kv', text, *words, code=1, says=text)
+        self.assertEqual(pathlib.Path(text).read_bytes()[:16], b'this is no store')
+        directory = self.path('directory')
+        os.mkdir(directory)
+        pathlib.Path(directory, 'letter.txt').write_text('dear ada')
+        for words in (('get', 'k'), ('put', 'k', 'v')):
+            self.refused('kv', directory, *words, code=1, says=directory)
+        self.assertEqual(os.listdir(directory), ['letter.txt'])
+
+    def test_parent_that_is_missing_or_a_file(self):
+        self.refused('kv', self.path('no/such/place'), 'put', 'k', 'v', code=1, says='no/such/place')
+        self.path('file', b'x')
+        self.refused('kv', self.path('file/store'), 'put', 'k', 'v', code=1, says='file')
+
+    def test_store_in_use_names_the_pid_and_readers_share(self):
+        self.kv('put', 'k', 'v')
+        writer = subprocess.Popen([HOLDFAST, 'kv', self.store, 'import', '-', '--format', 'jsonl'], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 30
+            while self.run_command('kv', self.store, 'count').returncode == 0 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            for words in (('get', 'k'), ('put', 'k', 'w'), ('verify',)):
+                self.refused('kv', self.store, *words, code=1, says=('kBusy', str(writer.pid), 'try again'))
+        finally:
+            writer.communicate(b'')
+        self.assertEqual(self.kv('get', 'k'), b'v')
+
+        # A reader that waits in the middle of its output, its pipe being full.
+        self.kv('import', '-', stdin=b''.join(b'{"key":"%d","value":"%0200d"}\n' % (i, i) for i in range(5000)))
+        reader = subprocess.Popen([HOLDFAST, 'kv', self.store, 'list'], stdout=subprocess.PIPE)
+        try:
+            reader.stdout.readline()
+            self.assertEqual(self.kv('get', 'k'), b'v')
+            self.assertEqual(self.kv('count'), b'5001\n')
+            self.refused('kv', self.store, 'put', 'k', 'w', code=1, says='kBusy')
+        finally:
+            reader.stdout.read()
+            reader.stdout.close()
+            self.assertEqual(reader.wait(), 0)
+
+    def test_damaged_files_are_refused_or_named_and_never_crash_the_command(self):
+        source = random.Random(20260101)
+        self.kv('import', '-', stdin=b''.join(b'{"key":"key%d","value":"%0100d"}\n' % (i, i) for i in range(2000)))
+        intact = {f'key{i}'.encode(): b'%0100d' % i for i in range(2000)}
+        files = sorted(path.name for path in pathlib.Path(self.store).iterdir() if path.is_file())
+        self.assertTrue(files)
+        used = max(json.loads(self.kv('stats', '--json'))['used_bytes'], 4096)
+
+        def truncate(data): del data[source.randrange(len(data)):]
+        def empty(data): del data[:]
+        def zero_head(data): data[:4096] = bytes(len(data[:4096]))
+        def zero_page(data):
+            at = source.randrange(0, used, 4096)
+            data[at:at + 4096] = bytes(len(data[at:at + 4096]))
+        def flip(data):
+            for _ in range(8):
+                data[source.randrange(min(used, len(data)))] ^= 1 << source.randrange(8)
+        def swap_pages(data):
+            a, b = source.randrange(0, used, 4096), source.randrange(0, used, 4096)
+            data[a:a + 4096], data[b:b + 4096] = data[b:b + 4096], data[a:a + 4096]
+        def noise(data): data[:65536] = source.randbytes(len(data[:65536]))
+
+        for damage in (truncate, empty, zero_head, zero_page, flip, flip, flip, swap_pages, noise):
+            with self.subTest(damage.__name__):
+                copy = self.path('damaged')
+                shutil.rmtree(copy, ignore_errors=True)
+                shutil.copytree(self.store, copy)
+                victim = pathlib.Path(copy, source.choice(files))
+                data = bytearray(victim.read_bytes())
+                if data:
+                    damage(data)
+                victim.write_bytes(data)
+                before = victim.read_bytes()
+                for words in (('verify',), ('count',), ('list', '--json'), ('get', 'key7'), ('stats',), ('export', '-')):
+                    result = self.run_command('kv', copy, *words)
+                    self.assertIn(result.returncode, (0, 1), f'{words}: {result.stderr.decode()}')
+                    if result.returncode == 1:
+                        self.assertTrue(result.stderr or words == ('verify',), f'{words} failed without a word')
+                    if words[0] == 'list':
+                        for line in result.stdout.splitlines():
+                            member = json.loads(line)
+                            self.assertEqual(intact.get(member['key'].encode()), member['value'].encode(), 'a value nobody put')
+                    if words[0] == 'get' and result.returncode == 0:
+                        self.assertEqual(result.stdout, intact[b'key7'])
+                self.assertEqual(victim.read_bytes(), before, 'reading changed a damaged file')
+                self.assertIn(self.run_command('kv', copy, 'put', 'k', 'v').returncode, (0, 1))
+
+    def test_no_space_is_said_and_reads_and_erases_go_on(self):
+        mount = self.path('small')
+        os.mkdir(mount)
+        script = f'''
+            mount -t tmpfs -o size=200m none {mount} || exit 99
+            head -c 400000000 /dev/zero | tr '\\0' x | fold -w 100000 |
+                awk '{{ printf "{{\\"key\\":\\"%d\\",\\"value\\":\\"%s\\"}}\\n", NR, $0 }}' |
+                {HOLDFAST} kv {mount}/store import - >/dev/null
+            echo "import $?"
+            {HOLDFAST} kv {mount}/store get 1 | wc -c
+            {HOLDFAST} kv {mount}/store erase 1 >/dev/null; echo "erase $?"
+            {HOLDFAST} kv {mount}/store verify >/dev/null; echo "verify $?"
+        '''
+        result = subprocess.run(['unshare', '-rm', 'sh', '-c', script], capture_output=True, timeout=300)
+        if result.returncode == 99 or b'unshare' in result.stderr:
+            self.skipTest('no mount namespace to be had here')
+        self.assertEqual(result.stdout.decode().split('\n')[:4], ['import 1', '100000', 'erase 0', 'verify 0'], result.stderr.decode())
+        message = result.stderr.decode()
+        self.assertIn('kNoSpace', message)
+        self.assertIn('they are in the store', message)
+
+
+class Transfer(Command):
+    def test_json_lines_come_back(self):
+        lines = [{'key': 'ada', 'value': 'lovelace'}, {'key': '', 'value': ''}, {'key': 'n\0l', 'value': '\n\t"\\é😀'}]
+        source = b''.join(json.dumps(line).encode() + b'\n' for line in lines)
+        source += b'{"key64":"AP8=","value64":"//79"}\n'
+        self.assertIn(b'imported 4 records', self.kv('import', '-', stdin=source))
+        exported = self.kv('export', '-')
+        self.kv('import', self.path('again.jsonl', exported))
+        self.assertEqual(self.records(), {b'ada': b'lovelace', b'': b'', b'n\0l': '\n\t"\\é😀'.encode(), b'\x00\xff': b'\xff\xfe\xfd'})
+
+    def test_what_is_skipped_is_counted_and_named_with_its_line(self):
+        source = b'{"key":"a","value":"1"}\r\n\nnonsense\n{"key":"b"}\n{"key":"\xff","value":"x"}\n{"key":"c","value":"2"}'
+        result = self.run_command('kv', self.store, 'import', '-', stdin=source)
+        self.assertEqual(result.returncode, 1)
+        message = result.stderr.decode()
+        for piece in ('skipped line 3: not JSON', 'skipped line 4: no member "value"', 'skipped line 5: invalid UTF-8'):
+            self.assertIn(piece, message)
+        self.assertIn(b'imported 2 records', result.stdout)
+        self.assertIn(b'skipped 3', result.stdout)
+        self.assertEqual(self.records(), {b'a': b'1', b'c': b'2'})
+
+    def test_on_error_stop_keeps_what_came_before(self):
+        source = b'{"key":"a","value":"1"}\nnonsense\n{"key":"c","value":"2"}\n'
+        answer = json.loads(self.kv('import', '-', '--on-error', 'stop', '--json', stdin=source, code=1))
+        self.assertEqual((answer['imported'], answer['skipped'], answer['first_skipped'][0]['line']), (1, 1, 2))
+        self.assertEqual(self.records(), {b'a': b'1'})
+
+    def test_many_skipped_pieces_are_shown_in_part(self):
+        result = self.run_command('kv', self.store, 'import', '-', '--show-skipped', '2', stdin=b'{bad\n' * 50)
+        self.assertEqual(result.stderr.count(b'skipped line'), 2)
+        self.assertIn(b'48 more', result.stderr)
+        self.assertEqual(result.returncode, 1)
+
+    def test_whole_objects(self):
+        source = b'{"id": 1, "name": "ada"}\n{"id": "two", "tags": [1, {"a": null}]}\n{"name": "none"}\n'
+        self.kv('import', '-', '--key', 'id', stdin=source, code=1)
+        self.assertEqual(self.kv('get', '1'), b'{"id": 1, "name": "ada"}')
+        exported = self.kv('export', '-', '--key', 'id').splitlines()
+        self.assertEqual(sorted(exported), sorted(source.splitlines()[:2]))
+
+    def test_stanzas_come_back_and_two_exports_agree(self):
+        text = subprocess.run([sys.executable, MAKE_STANZAS, '3000'], capture_output=True, check=True).stdout
+        key = ('--key', 'Package,Version')
+        self.kv('import', self.path('stanzas', text), *key)
+        self.assertEqual(self.kv('count'), b'3000\n')
+        exported = self.path('exported')
+        self.kv('export', exported, '--format', 'control', *key)
+        split = lambda content: sorted(content.strip(b'\n').split(b'\n\n'))
+        self.assertEqual(split(pathlib.Path(exported).read_bytes()), split(text))
+        self.assertFalse(os.path.exists(exported + '.partial'))
+
+    def test_export_of_what_does_not_fit_the_format_says_so(self):
+        self.kv('put', 'plain', 'no stanza')
+        result = self.run_command('kv', self.store, 'export', '-', '--format', 'control')
+        self.assertEqual((result.returncode, result.stdout), (1, b''))
+        self.assertIn(b"skipped record 'plain'", result.stderr)
+
+    def test_line_of_100_megabytes(self):
+        big = b'{"key":"big","value":"' + b'x' * 100_000_000 + b'"}\n{"key":"after","value":"1"}\n'
+        self.kv('import', '-', stdin=big)
+        self.assertEqual(len(self.kv('get', 'big')), 100_000_000)
+        other = self.store + '2'
+        result = self.run_command('kv', other, 'import', '-', '--max-record', '1MB', stdin=big)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'a line of more than 1048576 bytes; raise --max-record', result.stderr)
+        self.assertEqual(self.holdfast('kv', other, 'get', 'after'), b'1')
+
+    def test_empty_input_makes_an_empty_store(self):
+        for source in (b'', b'\n\n \n'):
+            self.assertIn(b'imported 0 records', self.kv('import', '-', stdin=source))
+        self.assertEqual(self.kv('count'), b'0\n')
+
+    def test_wrong_requests(self):
+        self.refused('kv', self.store, 'import', self.path('none'), says=('none', 'No such file'))
+        self.refused('kv', self.store, 'import', self.directory, says='is a directory')
+        self.refused('kv', self.store, 'import', '-', '--format', 'jsonl', '--key', 'a,b', says='--key names 2 members')
+        self.refused('kv', self.store, 'import', '-', '--max-record', '1', says='--max-record is 1 bytes')
+        self.assertFalse(os.path.exists(self.store))
+        self.kv('put', 'k', 'v')
+        self.refused('kv', self.store, 'export', self.path('no/such/file'), says='no/such/file')
+
+    def test_acknowledged_import_survives_a_kill(self):
+        """Kills an import of endless input; what was counted before is there afterwards."""
+        process = subprocess.Popen([HOLDFAST, 'kv', self.store, 'import', '-'], stdin=subprocess.PIPE)
+        try:
+            for number in range(20000):
+                process.stdin.write(b'{"key":"%d","value":"%0100d"}\n' % (number, number))
+            process.stdin.flush()
+            time.sleep(0.3)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            process.stdin.close()
+        for key, value in self.records().items():
+            self.assertEqual(value, b'%0100d' % int(key))
+        self.assertIn(b'sound', self.kv('verify'))
+        self.kv('put', 'afterwards', 'works')
+
+
+class Tour(Command):
+    def test_small_tour_holds_and_leaves_nothing(self):
+        text = subprocess.run([sys.executable, MAKE_STANZAS, '4000'], capture_output=True, check=True).stdout
+        words = ('tour', '--no-compare', '--kills', '3', '--seed', '42', '--dir', self.directory, '--input',
+                 self.path('stanzas', text))
+        output = self.holdfast(*words).decode()
+        self.assertIn('seed 42', output)
+        self.assertIn('Everything held: 3 kills', output)
+        self.assertIn('power loss', output)
+        self.assertEqual(os.listdir(self.directory), ['stanzas'])
+        self.holdfast(*words, '--keep')
+        kept = [name for name in os.listdir(self.directory) if name.startswith('holdfast-tour-')]
+        self.assertEqual(len(kept), 1)
+        self.assertEqual(self.holdfast('kv', os.path.join(self.directory, kept[0], 'store'), 'count'), b'4000\n')
+
+    def test_wrong_requests(self):
+        self.refused('tour', '--dir', self.path('none'), says='--dir')
+        self.refused('tour', '--kills', '0', says='--kills')
+        result = self.run_command('tour', '--input', self.path('few', b'Package: a\n'), '--dir', self.directory)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'a tour needs', result.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,75 @@
+// Bytes as text and back: known answers, every refusal, and all bytes through each encoding.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "../../tools/text_encoding.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(TextEncoding, Base64AnswersOfRfc4648) {
+  const std::pair<std::string_view, std::string_view> answers[] = {{"", ""},
+                                                                   {"f", "Zg=="},
+                                                                   {"fo", "Zm8="},
+                                                                   {"foo", "Zm9v"},
+                                                                   {"foob", "Zm9vYg=="},
+                                                                   {"fooba", "Zm9vYmE="},
+                                                                   {"foobar", "Zm9vYmFy"}};
+  for (const auto& [bytes, text] : answers) {
+    EXPECT_EQ(to_base64(bytes), text);
+    EXPECT_EQ(from_base64(text).value(), bytes);
+  }
+}
+
+TEST(TextEncoding, Base64OfOneValueHasOneSpelling) {
+  for (const auto text :
+       {"Zg=", "Zg", "Zh==", "Zm9=", "====", "Zg==Zg==", "Z===", "Zm9v\n", "Zm 9", "Zm-_"}) {
+    EXPECT_EQ(from_base64(text).code(), Errc::kInvalidOption) << text;
+  }
+}
+
+TEST(TextEncoding, HexNamesThePositionOfWhatIsNone) {
+  EXPECT_EQ(from_hex("00fFAb").value(), "\x00\xFF\xAB"sv);
+  EXPECT_NE(from_hex("00gf").error().detail.find("'g' at position 3"), std::string::npos);
+  EXPECT_NE(from_hex("000").error().detail.find("3 digits"), std::string::npos);
+}
+
+TEST(TextEncoding, AllBytesComeBack) {
+  std::string bytes;
+  for (int byte = 255; byte >= 0; --byte) {
+    bytes += static_cast<char>(byte);
+    EXPECT_EQ(from_hex(to_hex(bytes)).value(), bytes);
+    EXPECT_EQ(from_base64(to_base64(bytes)).value(), bytes);
+  }
+}
+
+TEST(TextEncoding, Utf8IsWellFormedOnly) {
+  for (const auto good :
+       {""sv, "a\0b"sv, "\xC2\x80"sv, "\xDF\xBF"sv, "\xE0\xA0\x80"sv, "\xED\x9F\xBF"sv,
+        "\xEE\x80\x80"sv, "\xF0\x90\x80\x80"sv, "\xF4\x8F\xBF\xBF"sv}) {
+    EXPECT_TRUE(is_utf8(good)) << to_hex(good);
+  }
+  for (const auto bad : {"\x80"sv, "\xC0\x80"sv, "\xC1\xBF"sv, "\xC2"sv, "\xE0\x9F\xBF"sv,
+                         "\xED\xA0\x80"sv, "\xE1\x80"sv, "\xF0\x8F\xBF\xBF"sv, "\xF4\x90\x80\x80"sv,
+                         "\xF5\x80\x80\x80"sv, "\xFF"sv, "a\xC3z"sv}) {
+    EXPECT_FALSE(is_utf8(bad)) << to_hex(bad);
+  }
+}
+
+TEST(TextEncoding, VisibleIsOneLineOfText) {
+  EXPECT_EQ(visible("a\tb\nc\\\r\0\x1B\xFF\xC3\xA9"sv), "a\\tb\\nc\\\\\\r\\0\\x1b\\xff\xC3\xA9");
+}
+
+TEST(TextEncoding, JsonMembersFallBackToBase64) {
+  std::string text;
+  append_json_member(text, "key", "\"\\\n\x01\x7F\xC3\xA9");
+  append_json_member(text, "value", "\xFF");
+  EXPECT_EQ(text, "\"key\":\"\\\"\\\\\\n\\u0001\\u007f\xC3\xA9\"\"value64\":\"/w==\"");
+}
+
+}  // namespace
+}  // namespace holdfast::tools

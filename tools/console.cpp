@@ -1,0 +1,138 @@
+#include "console.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace holdfast::tools {
+
+int exit_code_of(Errc code) {
+  switch (code) {
+    case Errc::kOk: return kExitDone;
+    case Errc::kInvalidOption:
+    case Errc::kTooLarge: return kExitBadRequest;
+    default: return kExitFailed;
+  }
+}
+
+void complain(std::string_view command, std::string_view message, std::string_view remedy) {
+  std::fflush(stdout);  // What was printed before stays before.
+  fmt::print(stderr, "{} {}\n", ink(stderr, Ink::kBad, fmt::format("{}:", command)), message);
+  if (!remedy.empty()) fmt::print(stderr, "  {}\n", remedy);
+}
+
+bool is_terminal(std::FILE* stream) {
+  const char* terminal = std::getenv("TERM");
+  if (terminal != nullptr && std::string_view{terminal} == "dumb") return false;
+  return isatty(fileno(stream)) == 1;
+}
+
+unsigned terminal_columns() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 100;
+}
+
+std::string ink(std::FILE* stream, Ink colour, std::string_view text) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (!is_terminal(stream) || (no_colour != nullptr && *no_colour != '\0'))
+    return std::string{text};
+  std::string_view code = "0";
+  switch (colour) {
+    case Ink::kPlain: return std::string{text};
+    case Ink::kBold: code = "1"; break;
+    case Ink::kDim: code = "2"; break;
+    case Ink::kGood: code = "32"; break;
+    case Ink::kBad: code = "31"; break;
+  }
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+std::string with_separators(std::uint64_t value) {
+  std::string text = std::to_string(value);
+  for (std::size_t at = text.size(); at > 3;)
+    text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string human_bytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits))
+    bytes /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string human_seconds(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+std::string closest(std::string_view word, std::span<const std::string> candidates) {
+  // Edit distance with transpositions ("gte" is one step from "get").
+  const auto distance = [](std::string_view a, std::string_view b) {
+    std::vector<std::size_t> two_ago(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j)
+      last[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        row[j] =
+            std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+        const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+        if (swapped) row[j] = std::min(row[j], two_ago[j - 2] + 1);
+      }
+      two_ago.swap(last);
+      last.swap(row);
+    }
+    return last[b.size()];
+  };
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t steps = distance(word, candidate);
+    if (steps < best_distance) best_distance = steps, best = candidate;
+  }
+  return best;
+}
+
+bool ProgressLine::due() { return enabled_ && std::chrono::steady_clock::now() >= next_; }
+
+void ProgressLine::show(std::string_view text) {
+  if (!enabled_) return;
+  next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  fmt::print(stderr, "\r\x1b[K{}", text);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressLine::finish() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+void Output::write(std::string_view bytes) {
+  if (error_ != 0 || bytes.empty()) return;
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stream_) != bytes.size())
+    error_ = errno != 0 ? errno : EIO;
+}
+
+Status Output::finish() {
+  if (std::fflush(stream_) != 0 && error_ == 0) error_ = errno != 0 ? errno : EIO;
+  if (error_ == 0 || error_ == EPIPE) return ok_status();
+  return Error{Errc::kIo, fmt::format("writing to {}: {}", name_, std::strerror(error_))};
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,241 @@
+#include "kv_command.hpp"
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "console.hpp"
+#include "kv_verbs.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+struct KvState {
+  KvTarget target;
+  PutArguments put;
+  KeyArguments get, erase;
+  ListArguments list;
+  ImportArguments import;
+  ExportArguments export_;
+};
+
+template <class T>
+using Words = std::vector<std::pair<std::string, T>>;
+
+// A choice between words.
+template <class T>
+void add_choice(CLI::App* app, const std::string& name, const Words<T>& words,
+                const std::function<void(T)>& set, const std::string& help) {
+  std::string allowed;
+  for (const auto& [word, value] : words)
+    allowed += (allowed.empty() ? "" : "|") + word;
+  const auto choose = [name, words, set, allowed](const std::string& given) {
+    for (const auto& [word, value] : words) {
+      if (word == given) return set(value);
+    }
+    throw CLI::ValidationError(name, "'" + given + "' is none of " + allowed);
+  };
+  app->add_option_function<std::string>(name, choose, help)->type_name(allowed);
+}
+
+void add_encoding(CLI::App* app, const std::string& name, Encoding& encoding,
+                  const std::string& help) {
+  const Words<Encoding> words{
+      {"text", Encoding::kText}, {"hex", Encoding::kHex}, {"base64", Encoding::kBase64}};
+  add_choice<Encoding>(app, name, words, [&encoding](Encoding chosen) { encoding = chosen; }, help);
+}
+
+void add_format(CLI::App* app, const std::function<void(RecordFormat)>& set,
+                const std::string& help) {
+  add_choice<RecordFormat>(
+      app, "--format", {{"jsonl", RecordFormat::kJsonLines}, {"control", RecordFormat::kControl}},
+      set, help);
+}
+
+// Adds a verb of `kv` that runs `run`.
+using AddVerb =
+    std::function<CLI::App*(const char* name, const char* help, std::function<int()> run)>;
+
+void add_output_encodings(CLI::App* verb, Encoding& output) {
+  auto* hex = verb->add_flag_callback(
+      "--hex", [&output] { output = Encoding::kHex; }, "Print bytes as hex digits");
+  auto* base64 = verb->add_flag_callback(
+      "--base64", [&output] { output = Encoding::kBase64; }, "Print bytes as base64");
+  hex->excludes(base64);
+}
+
+void add_record_verbs(KvState& state, const AddVerb& verb) {
+  auto* put = verb("put", "Insert or overwrite one record; creates the store",
+                   [&] { return kv_put(state.target, state.put); });
+  put->add_option("KEY", state.put.key, "The key; - for standard input")->required();
+  put->add_option("VALUE", state.put.value, "The value; - for standard input, byte for byte")
+      ->required();
+  add_encoding(put, "--key-as", state.put.key_encoding, "How KEY is written");
+  add_encoding(put, "--value-as", state.put.value_encoding, "How VALUE is written");
+  put->add_flag("--if-absent", state.put.if_absent, "Leave an existing record alone (exit code 1)");
+  put->footer(
+      "Examples:\n"
+      "  holdfast kv ./users put ada lovelace\n"
+      "  holdfast kv ./users put photo - < photo.jpg\n"
+      "  holdfast kv ./users put --key-as hex 00ff 'any value'\n"
+      "  holdfast kv ./users put -- -7 'a key that begins with a dash'");
+
+  auto* get =
+      verb("get", "Print the value of one record", [&] { return kv_get(state.target, state.get); });
+  get->add_option("KEY", state.get.key, "The key; - for standard input")->required();
+  add_encoding(get, "--key-as", state.get.key_encoding, "How KEY is written");
+  add_output_encodings(get, state.get.output);
+  get->footer(
+      "To a file or pipe go the value's bytes and nothing else. Exit code 1 if there is no such "
+      "record.\n"
+      "Examples:\n"
+      "  holdfast kv ./users get ada\n"
+      "  holdfast kv ./users get photo > photo.jpg\n"
+      "  holdfast kv ./users get --json ada        "
+      "{\"key\":\"ada\",\"value\":\"lovelace\",\"version\":17}");
+
+  auto* erase =
+      verb("erase", "Erase one record", [&] { return kv_erase(state.target, state.erase); });
+  erase->add_option("KEY", state.erase.key, "The key; - for standard input")->required();
+  add_encoding(erase, "--key-as", state.erase.key_encoding, "How KEY is written");
+  erase->footer(
+      "Exit code 1 if there is no such record.\nExample:\n  holdfast kv ./users erase ada");
+
+  auto* list = verb("list", "Print records, one per line, in no order",
+                    [&] { return kv_list(state.target, state.list); });
+  list->add_option("--prefix", state.list.prefix, "Only keys that begin with this");
+  list->add_option("--limit", state.list.limit, "At most so many records; 0 is all");
+  list->add_flag("--keys-only", state.list.keys_only, "Leave the values out");
+  add_output_encodings(list, state.list.output);
+  list->footer(
+      "KEY, a tab, VALUE; control characters and bytes that are no text as \\t, \\n, \\x00 …\n"
+      "Examples:\n"
+      "  holdfast kv ./users list --prefix user: --limit 20\n"
+      "  holdfast kv ./users list --keys-only | sort\n"
+      "  holdfast kv ./users list --json | jq -r .value");
+
+  verb("count", "Print the number of records", [&] {
+    return kv_count(state.target);
+  })->footer("Example:\n  holdfast kv ./users count");
+}
+
+void add_transfer_verbs(KvState& state, const AddVerb& verb) {
+  auto* import = verb("import", "Put the records of a file; creates the store",
+                      [&] { return kv_import(state.target, state.import); });
+  import
+      ->add_option("FILE", state.import.file,
+                   "JSON lines or Debian control stanzas; - for standard input")
+      ->capture_default_str();
+  add_format(
+      import, [&state](RecordFormat format) { state.import.format = format; },
+      "Default: told by the first character");
+  import->add_option("--key", state.import.key_fields, "Member or fields that make the key")
+      ->delimiter(',')
+      ->type_name("NAME,…");
+  import
+      ->add_option("--max-record", state.import.max_record_bytes,
+                   "A longer line or stanza is skipped")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->type_name("BYTES");
+  add_choice<bool>(
+      import, "--on-error", {{"stop", true}, {"skip", false}},
+      [&state](bool stop) { state.import.stop_on_error = stop; },
+      "At what is no record (default skip)");
+  import
+      ->add_option("--show-skipped", state.import.show_skipped, "So many skipped pieces are shown")
+      ->capture_default_str();
+  add_choice<kv::Durability>(
+      import, "--durability",
+      {{"process", kv::Durability::kProcess}, {"power", kv::Durability::kPower}},
+      [&state](kv::Durability durability) { state.import.durability = durability; },
+      "Of each batch; the end is always synced");
+  import->footer(
+      "JSON lines      {\"key\": \"ada\", \"value\": \"lovelace\"}   bytes: \"key64\", \"value64\" "
+      "in base64\n"
+      "                whole objects with --key NAME: the key is that member, the value the "
+      "object\n"
+      "stanzas         the key is the field Package, or --key Package,Version,Architecture joined "
+      "by _;\n"
+      "                the value is the stanza's text\n"
+      "Exit code 1 if anything was skipped.\n"
+      "Examples:\n"
+      "  holdfast kv ./users import users.jsonl\n"
+      "  zcat events.jsonl.gz | holdfast kv ./events import - --key id --on-error stop\n"
+      "  apt-cache dumpavail | holdfast kv ./packages import - --key Package,Version");
+
+  auto* export_ = verb("export", "Write all records, as import reads them",
+                       [&] { return kv_export(state.target, state.export_); });
+  export_->add_option("FILE", state.export_.file, "Replaced when complete; - for standard output")
+      ->capture_default_str();
+  add_format(
+      export_, [&state](RecordFormat format) { state.export_.format = format; }, "Default jsonl");
+  export_
+      ->add_option("--key", state.export_.key_fields,
+                   "As for import: whole objects, or the fields of the key")
+      ->delimiter(',')
+      ->type_name("NAME,…");
+  export_->add_option("--prefix", state.export_.prefix, "Only keys that begin with this");
+  export_->footer(
+      "A consistent snapshot, in no order. Exit code 1 if a record does not fit the format.\n"
+      "Examples:\n"
+      "  holdfast kv ./users export backup.jsonl\n"
+      "  holdfast kv ./packages export - --format control --key Package,Version | grep ^Section: | "
+      "sort | uniq -c");
+}
+
+void add_store_verbs(KvState& state, const AddVerb& verb) {
+  verb("stats", "What the store holds, takes and promises", [&] {
+    return kv_stats(state.target);
+  })->footer("Example:\n  holdfast kv ./users stats --json | jq .used_bytes");
+  verb("verify", "Read and check everything; name each defect",
+       [&] { return kv_verify(state.target); })
+      ->footer(
+          "Changes nothing. Exit code 1 if there is damage.\nExample:\n  holdfast kv ./users "
+          "verify");
+  verb("reclaim", "Give back the space of overwritten and erased records", [&] {
+    return kv_reclaim(state.target);
+  })->footer("Example:\n  holdfast kv ./users reclaim");
+}
+
+}  // namespace
+
+void add_kv_command(CLI::App& root, int& exit_code) {
+  const auto state = std::make_shared<KvState>();
+  auto* kv =
+      root.add_subcommand("kv", "Records that survive: put, get, import, verify … on a store");
+  kv->add_option(
+      "STORE", state->target.spec,
+      "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
+  kv->require_subcommand(1);
+  kv->footer(
+      "Examples:\n"
+      "  holdfast kv ./users put ada lovelace\n"
+      "  holdfast kv ./users get ada\n"
+      "  apt-cache dumpavail | holdfast kv ./packages import -\n"
+      "  holdfast kv ./packages verify\n"
+      "More: holdfast kv VERB --help");
+
+  const auto verb = [kv, state, &exit_code](const char* name, const char* help,
+                                            std::function<int()> run) {
+    auto* app = kv->add_subcommand(name, help);
+    app->add_flag("--json", state->target.json, "Machine-readable result");
+    app->final_callback([state, run = std::move(run), &exit_code, name] {
+      if (state->target.spec.empty()) {
+        complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
+                 std::string{"Example: holdfast kv ./mystore "} + name +
+                     (name == std::string{"put"} ? " ada lovelace" : ""));
+        exit_code = kExitBadRequest;
+        return;
+      }
+      exit_code = run();
+    });
+    return app;
+  };
+  add_record_verbs(*state, verb);
+  add_transfer_verbs(*state, verb);
+  add_store_verbs(*state, verb);
+}
+
+}  // namespace holdfast::tools

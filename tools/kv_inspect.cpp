@@ -1,0 +1,174 @@
+// stats, verify, reclaim: the store as a whole.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "console.hpp"
+#include "kv_verbs.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kCommand = "holdfast kv";
+
+std::string_view granularity_name(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::kByte: return "byte";
+    case Granularity::kLine: return "line";
+    case Granularity::kPage: return "page";
+    case Granularity::kNone: return "none";
+  }
+  return "none";
+}
+
+// Strings from the system may be any bytes; JSON is UTF-8.
+std::string dump(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+void row(std::string_view name, std::string_view value) {
+  fmt::print("  {:<24} {}\n", name, value);
+}
+void row_count(std::string_view name, std::uint64_t value) { row(name, with_separators(value)); }
+void row_bytes(std::string_view name, std::uint64_t value) {
+  row(name, fmt::format("{} ({} bytes)", human_bytes(static_cast<double>(value)),
+                        with_separators(value)));
+}
+
+double ratio(std::uint64_t numerator, std::uint64_t denominator) {
+  return denominator == 0 ? 0 : static_cast<double>(numerator) / static_cast<double>(denominator);
+}
+
+}  // namespace
+
+int kv_stats(const KvTarget& target) {
+  auto store = open_for_reading(target.spec);
+  if (!store) return report_error(kCommand, target.spec, store.error());
+  const kv::StoreStats stats = store->stats();
+  const kv::RecoveryReport& recovery = store->recovery();
+  const RegionReport region = store->region_report();
+  const Survival survival = survival_of(region);
+  if (target.json) {
+    const Json document = {
+        {"store", target.spec},
+        {"records", stats.records},
+        {"live_bytes", stats.live_bytes},
+        {"used_bytes", stats.used_bytes},
+        {"medium_bytes", stats.medium_bytes},
+        {"blocks", stats.blocks},
+        {"free_blocks", stats.free_blocks},
+        {"dram_index_bytes", stats.dram_index_bytes},
+        {"dram_other_bytes", stats.dram_other_bytes},
+        {"newest_version", stats.newest_version},
+        {"open",
+         {{"clean", recovery.clean},
+          {"seconds", recovery.seconds},
+          {"blocks_scanned", recovery.blocks_scanned},
+          {"superseded", recovery.superseded},
+          {"tombstones", recovery.tombstones},
+          {"torn_bytes_dropped", recovery.torn_bytes_dropped}}},
+        {"region",
+         {{"kind", region.kind},
+          {"file_system", region.file_system},
+          {"granularity", granularity_name(region.granularity)},
+          {"granularity_source", region.granularity_source},
+          {"mapping", region.mapping},
+          {"page_bytes", region.page_bytes},
+          {"page_reason", region.page_reason}}},
+        {"durability", survival.level},
+    };
+    fmt::print("{}\n", dump(document));
+    return kExitDone;
+  }
+  fmt::print("{}\n", ink(stdout, Ink::kBold, target.spec));
+  row_count("records", stats.records);
+  row_bytes("live", stats.live_bytes);
+  row("blocks in use",
+      fmt::format("{}, {:.2f} x live, {} of {} blocks free",
+                  human_bytes(static_cast<double>(stats.used_bytes)),
+                  ratio(stats.used_bytes, stats.live_bytes), stats.free_blocks, stats.blocks));
+  row_bytes("taken from the medium", stats.medium_bytes);
+  row("index in DRAM", fmt::format("{}, {:.1f} bytes per record",
+                                   human_bytes(static_cast<double>(stats.dram_index_bytes)),
+                                   ratio(stats.dram_index_bytes, stats.records)));
+  row_bytes("other DRAM", stats.dram_other_bytes);
+  row_count("newest version", stats.newest_version);
+  row("opened", fmt::format("{} in {}", recovery.clean ? "from a clean close" : "by recovery",
+                            human_seconds(recovery.seconds)));
+  if (recovery.torn_bytes_dropped != 0) row_bytes("torn tail dropped", recovery.torn_bytes_dropped);
+  row("region", fmt::format("{}{}{}, {}", region.kind, region.file_system.empty() ? "" : " on ",
+                            region.file_system, region.mapping));
+  row("pages", fmt::format("{}{}{}", human_bytes(static_cast<double>(region.page_bytes)),
+                           region.page_reason.empty() ? "" : "; ", region.page_reason));
+  row("granularity",
+      fmt::format("{} ({})", granularity_name(region.granularity), region.granularity_source));
+  row("a synced record", survival.words);
+  return kExitDone;
+}
+
+int kv_verify(const KvTarget& target) {
+  auto store = open_for_reading(target.spec);
+  if (!store) return report_error(kCommand, target.spec, store.error());
+  const kv::VerifyReport report = store->verify();
+  if (target.json) {
+    Json document = {{"store", target.spec},
+                     {"ok", report.ok()},
+                     {"blocks", report.blocks},
+                     {"records", report.records},
+                     {"tombstones", report.tombstones},
+                     {"bytes", report.bytes},
+                     {"defects_total", report.defects_total},
+                     {"defects", Json::array()}};
+    for (const kv::Defect& defect : report.defects) {
+      document["defects"].push_back({{"offset_bytes", defect.offset}, {"what", defect.what}});
+    }
+    fmt::print("{}\n", dump(document));
+    return report.ok() ? kExitDone : kExitFailed;
+  }
+  for (const kv::Defect& defect : report.defects) {
+    fmt::print("{} at byte {}: {}\n", ink(stdout, Ink::kBad, "damage"), defect.offset,
+               visible(defect.what));
+  }
+  if (report.defects_total > report.defects.size()) {
+    fmt::print("… and {} more\n", with_separators(report.defects_total - report.defects.size()));
+  }
+  fmt::print("{}: {} records, {} tombstones, {} blocks, {} read and checked\n",
+             report.ok() ? ink(stdout, Ink::kGood, "sound")
+                         : ink(stdout, Ink::kBad, fmt::format("{} defects", report.defects_total)),
+             with_separators(report.records), with_separators(report.tombstones),
+             with_separators(report.blocks), human_bytes(static_cast<double>(report.bytes)));
+  return report.ok() ? kExitDone : kExitFailed;
+}
+
+int kv_reclaim(const KvTarget& target) {
+  auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
+  if (!store) return report_error(kCommand, target.spec, store.error());
+  const kv::StoreStats before = store->stats();
+  if (const Status status = store->reclaim(); !status)
+    return report_error(kCommand, target.spec, status.error());
+  const kv::StoreStats after = store->stats();
+  if (const Status status = store->close(); !status)
+    return report_error(kCommand, target.spec, status.error());
+  if (target.json) {
+    const Json document = {{"store", target.spec},
+                           {"live_bytes", after.live_bytes},
+                           {"used_bytes_before", before.used_bytes},
+                           {"used_bytes_after", after.used_bytes},
+                           {"medium_bytes_before", before.medium_bytes},
+                           {"medium_bytes_after", after.medium_bytes},
+                           {"relocated_bytes", after.relocated_bytes - before.relocated_bytes}};
+    fmt::print("{}\n", dump(document));
+    return kExitDone;
+  }
+  fmt::print("in use {} -> {} for {} live; medium {} -> {}; {} moved\n",
+             human_bytes(static_cast<double>(before.used_bytes)),
+             human_bytes(static_cast<double>(after.used_bytes)),
+             human_bytes(static_cast<double>(after.live_bytes)),
+             human_bytes(static_cast<double>(before.medium_bytes)),
+             human_bytes(static_cast<double>(after.medium_bytes)),
+             human_bytes(static_cast<double>(after.relocated_bytes - before.relocated_bytes)));
+  return kExitDone;
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,148 @@
+// The command `holdfast`. Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the
+// result is not to be trusted.
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "console.hpp"
+#include "kv_command.hpp"
+#include "tour.hpp"
+#if __has_include("mem_command.hpp")
+#include "mem_command.hpp"
+#define HOLDFAST_MEM_COMMAND 1
+#endif
+
+namespace holdfast::tools {
+namespace {
+
+constexpr const char* kVersion = HOLDFAST_VERSION;
+
+// The innermost subcommand that was reached, and the words that led there.
+std::pair<const CLI::App*, std::string> reached(const CLI::App& root) {
+  const CLI::App* app = &root;
+  std::string words = root.get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().back();
+    words += " " + app->get_name();
+  }
+  return {app, words};
+}
+
+// What someone who wrote `word` here may have meant.
+std::string suggestion(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> candidates;
+  if (word.starts_with("-")) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames())
+        candidates.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+      candidates.push_back(verb->get_name());
+    }
+  }
+  const std::string meant = closest(word.substr(0, word.find('=')), candidates);
+  return meant.empty() ? "" : "; did you mean '" + meant + "'?";
+}
+
+// STORE stands before the verb, which CLI11 does not know when it writes the usage of a verb.
+class UsageFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    constexpr std::string_view kKv = "holdfast kv ";
+    if (name.starts_with(kKv) && name != "holdfast kv bench") name.insert(kKv.size(), "STORE ");
+    return CLI::Formatter::make_usage(app, name);
+  }
+};
+
+int report_usage(const CLI::App& root, const CLI::ParseError& error) {
+  const auto [app, words] = reached(root);
+  const std::vector<std::string> extra = app->remaining();
+  const auto subcommands = app->get_subcommands([](const CLI::App*) { return true; });
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ConversionError*>(&error) !=
+      nullptr) {  // "Could not convert: --limit = many"
+    message = fmt::format("{}; a number is wanted",
+                          message.substr(std::string_view{"Could not convert: "}.size()));
+  }
+  if (!extra.empty()) {
+    message = fmt::format("'{}' is not understood here{}", extra.front(),
+                          suggestion(*app, extra.front()));
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !subcommands.empty()) {
+    message = "a verb is missing; there are";
+    for (const CLI::App* verb : subcommands) {
+      if (!verb->get_group().empty())
+        message += " " + verb->get_name();  // Without a group: internal.
+    }
+    // `holdfast kv putt`: the one word that was given went to STORE.
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional() || option->count() == 0) continue;
+      const std::string given = option->results().front();
+      const std::string meant = suggestion(*app, given);
+      if (!meant.empty())
+        message += fmt::format(" ('{}' was taken as {}{})", given, option->get_name(true), meant);
+    }
+  }
+  complain(words, message, "Try: " + words + " --help");
+  return kExitBadRequest;
+}
+
+int run(int argc, char** argv) {
+  int exit_code = kExitDone;
+  CLI::App root{"Holdfast keeps state durable at memory speed.", "holdfast"};
+  root.formatter(std::make_shared<UsageFormatter>());
+  root.require_subcommand(1);
+  root.set_version_flag("--version", std::string{"holdfast "} + kVersion);
+  root.footer(
+      "Examples:\n"
+      "  holdfast tour                              watch it survive being killed\n"
+      "  holdfast kv ./users put ada lovelace       a record in a durable store\n"
+      "  holdfast kv ./users get ada\n"
+      "More: holdfast COMMAND --help\n"
+      "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the result is not to be "
+      "trusted");
+  add_tour_command(root, exit_code);
+  add_kv_command(root, exit_code);
+#ifdef HOLDFAST_MEM_COMMAND
+  add_mem_command(root, exit_code);
+#endif
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", root.help());
+  } catch (const CLI::CallForVersion&) {
+    fmt::print("holdfast {}\n", kVersion);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(root, error);
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace holdfast::tools
+
+int main(int argc, char** argv) {
+  // A reader that goes away (`… | head`) is seen as EPIPE where it is written, not as our death.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const int exit_code = holdfast::tools::run(argc, argv);
+    // A result that did not get out is no result.
+    if (std::fflush(stdout) == 0 || errno == EPIPE) return exit_code;
+    holdfast::tools::complain("holdfast",
+                              std::string{"writing to standard output: "} + std::strerror(errno));
+  } catch (const std::bad_alloc&) {
+    holdfast::tools::complain("holdfast", "out of memory; what was acknowledged is in the store");
+  } catch (const std::exception& error) {
+    holdfast::tools::complain("holdfast", error.what());
+  }
+  return holdfast::tools::kExitFailed;
+}
