@@ -4,12 +4,6 @@
 #include <string>
 
 namespace holdfast::kv {
-namespace {
-
-// One fence per so many runs opened.
-constexpr std::uint64_t kGenerationStep = 65'536;
-
-}  // namespace
 
 BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id, std::uint64_t max_bytes)
     : medium_(medium),
@@ -90,12 +84,12 @@ void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
 
 Result<std::uint64_t> BlockTable::next_generation_locked() {
   if (next_generation_ >= generation_limit_) {
-    if (next_generation_ + kGenerationStep > kMaxGeneration) {
+    if (next_generation_ + generation_step_ > kMaxGeneration) {
       return Error{Errc::kNoSpace, "the store has used all its 2^40 block generations; export it into a new store"};
     }
-    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + kGenerationStep));
+    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + generation_step_));
     HF_RETURN_IF_ERROR(medium_.order());
-    generation_limit_ = next_generation_ + kGenerationStep;
+    generation_limit_ = next_generation_ + generation_step_;
   }
   return next_generation_++;
 }

@@ -17,10 +17,13 @@
 #include <span>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/medium.hpp>
 
 namespace holdfast::kv {
+
+struct ForTests;  // tests/kv/for_tests.hpp.
 
 struct BlockMeta {
   std::atomic<BlockState> state{BlockState::kFree};
@@ -119,6 +122,7 @@ class BlockTable {
   std::uint64_t reserve_blocks(Purpose purpose) const;
 
  private:
+  friend struct ForTests;
   static constexpr std::uint64_t kChunk = 1024;
 
   std::atomic<std::uint64_t>* dead_word(const BlockMeta& run, std::uint32_t ordinal) const {
@@ -143,12 +147,13 @@ class BlockTable {
   std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
   std::atomic<std::uint64_t> blocks_{0};
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<bool> free_;          // By block.
   std::uint64_t first_free_ = 1;    // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
   std::uint64_t next_generation_ = 1;
   std::uint64_t generation_limit_ = 0;
+  std::uint64_t generation_step_ = 65'536;  // One fence per so many runs opened.
 };
 
 }  // namespace holdfast::kv

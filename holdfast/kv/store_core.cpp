@@ -7,8 +7,6 @@ namespace {
 
 // Sequences a lane takes at a time: one visit to the shared counter per so many operations.
 constexpr std::uint64_t kSequencesPerLane = 64;
-// Sequences made durable as handed out at a time: one fence per so many operations.
-constexpr std::uint64_t kSequenceStep = 1'048'576;
 
 Geometry geometry_of(const Superblock& superblock) {
   Geometry geometry;
@@ -98,7 +96,7 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   const std::lock_guard lock(sequence_mutex_);
   const std::uint64_t limit = sequence_limit_.load(std::memory_order_relaxed);
   if (up_to <= limit) return {};
-  const std::uint64_t raised = up_to + kSequenceStep;
+  const std::uint64_t raised = up_to + sequence_step_;
   HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, raised));
   HF_RETURN_IF_ERROR(medium_.order());
   sequence_limit_.store(raised, std::memory_order_release);

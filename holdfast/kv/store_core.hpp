@@ -30,6 +30,7 @@
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/lane.hpp>
@@ -128,6 +129,7 @@ class StoreCore {
  private:
   friend class Recovery;
   friend class Reclaimer;
+  friend struct ForTests;
 
   // ---- Small things ----
   RecordView record_at(Line line) const { return {medium_.at(line.number * kCacheLineBytes), geometry_}; }
@@ -273,13 +275,14 @@ class StoreCore {
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_sequence_{1};
   std::atomic<std::uint64_t> sequence_limit_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> sequence_epoch_{1};  // Raised by snapshots: reserved sequences lapse.
-  std::mutex sequence_mutex_;
+  Mutex sequence_mutex_;
+  std::uint64_t sequence_step_ = 1'048'576;  // Made durable as handed out at a time: one fence per so many.
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> snapshots_open_{0};
   std::atomic<PendingBatch*> pending_batch_{nullptr};
   std::atomic<std::uint64_t> indexed_tombstones_{0};
-  std::mutex batch_mutex_;
-  mutable std::mutex snapshot_mutex_;
+  Mutex batch_mutex_;
+  mutable Mutex snapshot_mutex_;
   std::vector<Version> snapshot_versions_;  // Open ones, ascending.
   mutable std::array<VersionShard, 64> versions_;
   std::vector<Line> tombstones_indexed_;    // To be taken out when no snapshot needs them.
@@ -288,10 +291,10 @@ class StoreCore {
   SyncGroup sync_group_;
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
-  std::mutex sealed_mutex_;
+  Mutex sealed_mutex_;
   std::vector<std::uint64_t> sealed_unsynced_;  // Page regions: sealed, but not yet said so on the medium.
 
-  mutable std::mutex reclaim_mutex_;  // One reclaimer at a time.
+  mutable Mutex reclaim_mutex_;  // One reclaimer at a time.
   std::atomic<std::uint64_t> reclaimed_blocks_{0}, relocated_bytes_{0}, tombstones_dropped_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
 
