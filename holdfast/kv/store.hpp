@@ -5,7 +5,7 @@
 //   std::string name;
 //   if (store.get("ada", name)) …                                       // false: kNotFound.
 //
-//   auto counters = kv::Store<std::uint64_t, Counter>::open("/mnt/pmem/counters").value();
+// Store<Key, Value> with fixed-size types: typed_store.hpp.
 //
 // Guarantee  When a verb that writes returns success, what it did survives what its Durability names;
 //            until then it is there wholly or not at all. Readers see only such values, never block,
@@ -184,8 +184,9 @@ class StoreBase {
   StoreCorePointer core_;
 };
 
-struct BytesKey;
-template <class Key = BytesKey, class Value = BytesKey>
+struct AnyBytes;
+// Store<Key, Value> for fixed-size types is in typed_store.hpp.
+template <class Key = AnyBytes, class Value = AnyBytes>
 class Store;
 
 // Keys and values of any bytes: keys up to 64 KiB, values up to 4 GiB.
