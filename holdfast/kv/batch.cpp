@@ -10,6 +10,7 @@
 #include <holdfast/kv/store_core.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace holdfast::kv {
 
@@ -76,13 +77,14 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
     };
     if (full != members.size()) {
       give_back();
-      HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
+      if (auto grown = index_->grow(hashes[full]); !grown) {
+        for (const Member& member : members) disown(member.record.hash, member.appended, member.record.kind);
+        return std::move(grown).error();
+      }
       continue;
     }
     if (!newest_of_all) [[unlikely]] {
-      for (const Member& member : members) {
-        if (member.record.kind == RecordKind::kPut) abandon(member.appended);
-      }
+      for (const Member& member : members) disown(member.record.hash, member.appended, member.record.kind);
       auto again = append_batch(own, members, true, durability);
       if (!again) {
         give_back();
@@ -124,16 +126,21 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   return sequence;
 }
 
-void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
-  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes] = {};
-  static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= sizeof frame);
-  auto* const header = reinterpret_cast<RecordHeader*>(frame);
+void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal,
+                              std::uint64_t seed) const {
+  static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= kCacheLineBytes);
+  std::memset(to, 0, kCacheLineBytes);
+  auto* const header = reinterpret_cast<RecordHeader*>(to);
   header->sequence = sequence;
   header->value_bytes = members_bytes;
   header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
-  header->ordinal = lane.next_ordinal;
-  header->checksum = seeded_checksum(frame + sizeof header->checksum,
-                                     geometry_.record_header_bytes - sizeof header->checksum, lane.seed);
+  header->ordinal = ordinal;
+  header->checksum = seeded_checksum(to + sizeof header->checksum, geometry_.record_header_bytes - sizeof header->checksum, seed);
+}
+
+void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
+  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes];
+  compose_frame(frame, sequence, members_bytes, lane.next_ordinal, lane.seed);
   if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
   else medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
   lane.at += sizeof frame;
@@ -141,22 +148,27 @@ void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members
   lane.meta->dead_bytes.fetch_add(sizeof frame, std::memory_order_relaxed);  // Reclaimed with its run.
 }
 
-// More than a block holds: a run of its own, sealed with the same fence. Only its footer makes it
-// valid, so it needs no frame.
+// More than a block holds: a run of its own. A fence for the frame and its members, one for the tail
+// that vouches for them.
 Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes) {
-  if (bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
+  if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
     return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) + " operations and " + std::to_string(bytes) +
                                       " bytes; at most " + std::to_string(kMaxRunBytes) + " bytes are allowed, split it"};
   }
-  const std::uint64_t blocks = geometry_.blocks_for(bytes, members.size());
+  const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
                                                                 static_cast<std::uint32_t>(members.size())));
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   std::vector<Lane::Entry> entries;
-  std::vector<std::byte> composed;
-  std::uint64_t at = 0;
+  std::vector<std::byte> composed(kCacheLineBytes);
+  compose_frame(composed.data(), sequence, bytes, 0, seed);
+  if (auto put = medium_.put(base, composed.data(), composed.size()); !put) {
+    fail(put.error());
+    return put;
+  }
+  std::uint64_t at = kCacheLineBytes;
   std::uint64_t tombstone_bytes = 0;
   for (Member& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
@@ -173,11 +185,12 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
     at += padded;
   }
   run.used_bytes.store(at, std::memory_order_relaxed);
-  run.dead_bytes.store(tombstone_bytes, std::memory_order_relaxed);
+  run.dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
+  if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
   auto sealed = seal_run(head, entries, at);
   if (!sealed) fail(sealed.error());
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   return sealed;
 }
 

@@ -103,15 +103,23 @@ class BlockTable {
     std::atomic<std::uint64_t>* word = dead_word(run, ordinal);
     if (word == nullptr) return;  // An ordinal that only a damaged record can carry.
     word->fetch_or(std::uint64_t{1} << ordinal % 64, std::memory_order_relaxed);
+    // After the bit: who clears the flag reads the bits afterwards.
     if (!run.dead_dirty.load(std::memory_order_relaxed)) run.dead_dirty.store(true, std::memory_order_release);
+  }
+  // As the medium has it already.
+  void set_dead_as_found(BlockMeta& run, std::uint32_t ordinal) {
+    if (auto* const word = dead_word(run, ordinal)) word->fetch_or(std::uint64_t{1} << ordinal % 64, std::memory_order_relaxed);
   }
   bool is_dead(const BlockMeta& run, std::uint32_t ordinal) const {
     const std::atomic<std::uint64_t>* word = dead_word(run, ordinal);
     return word != nullptr && (word->load(std::memory_order_relaxed) >> ordinal % 64 & 1) != 0;
   }
   void reserve_bits(BlockMeta& run, std::uint32_t records);
-  // Puts the dead bits of a sealed run to the medium; the caller orders.
-  Status put_dead_bits(std::uint64_t head);
+  // The dead bits of a sealed run, to be put when all that superseded them is durable. From here on
+  // the run counts as clean.
+  std::vector<std::uint64_t> take_dead_bits(std::uint64_t head);
+  // To the medium; the caller orders.
+  Status put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits);
 
   struct Totals {
     std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0, used_bytes = 0, live_bytes = 0, dead_bytes = 0;

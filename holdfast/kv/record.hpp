@@ -24,7 +24,10 @@ class RecordView {
   std::uint64_t sequence() const { return header().sequence; }
   const std::byte* bytes() const { return at_; }
   std::uint64_t value_at() const { return round_up(header_bytes_ + header().key_bytes(), 8); }
-  std::uint64_t record_bytes() const { return value_at() + value_bytes(); }
+  // A tombstone or a frame ends where its key does: only a value begins on a multiple of 8.
+  std::uint64_t record_bytes() const {
+    return kind() == RecordKind::kPut ? value_at() + value_bytes() : header_bytes_ + header().key_bytes();
+  }
   std::uint64_t padded_bytes() const { return Geometry::padded(record_bytes()); }
   // A batch frame has no value of its own: its members follow it.
   std::uint64_t value_bytes() const { return kind() == RecordKind::kBatch ? 0 : header().value_bytes; }

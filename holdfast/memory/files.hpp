@@ -22,7 +22,8 @@ namespace holdfast::memory_detail {
 struct OpenFile {
   FileDescriptor fd;
   std::string path;                    // For messages.
-  std::atomic<bool> unsynced{false};   // Written since the last fdatasync began.
+  // Written since the last fdatasync began; at first also by a process that died before its own.
+  std::atomic<bool> unsynced{true};
   std::atomic<bool> given_up{false};   // By shrink(): losing it is no failure.
 };
 

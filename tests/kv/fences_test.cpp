@@ -24,7 +24,7 @@ struct Counted {
 };
 
 class KvFences : public testing::TestWithParam<crash::Model> {};
-INSTANTIATE_TEST_SUITE_P(Medium, KvFences, testing::Values(crash::kLine, crash::kLineStreaming, crash::kByte), medium_name);
+INSTANTIATE_TEST_SUITE_P(Medium, KvFences, testing::Values(crash::kLine, crash::kLineStreaming), medium_name);
 
 TEST_P(KvFences, OnePerPutEraseUpdateAndBatch) {
   Counted counted;

@@ -206,12 +206,12 @@ Report Crash::run(const crash::Model& model) {
   protocol.workload = [this](Region& region, crash::Workload& run) {
     if (instead) return instead(region, run);
     const std::uint64_t known = 1;  // What was before counts as one operation, long acknowledged.
-    run.begin(known);
-    run.acknowledge(known);
     model_.batch(known, {});
     std::optional<Tested> tested;
     {
       const auto quiet = run.quiet();
+      run.begin(known);
+      run.acknowledge(known);
       tested.emplace(std::move(region), options, run, model_, kFirst);
       tested->recording_ = false;
       if (before) before(*tested);
@@ -220,6 +220,8 @@ Report Crash::run(const crash::Model& model) {
       for (const auto& [key, value] : tested->dull()) writes.push_back({key, value});
       model_.batch(known, std::move(writes));
     }
+    // Sealed words only repeat what the runs' tails say.
+    run.hint(kSuperblockPageBytes, options.block_bytes - kSuperblockPageBytes);
     during(*tested);
   };
   protocol.recover = [this](Region& region) -> Result<State> {
