@@ -5,7 +5,9 @@
 // lists members like any record, since it was sealed only after the batch was whole. So no member
 // needs to know of the others, and relocation treats them as what they are: records.
 //
-// In DRAM all homes are latched in one order; the new lines are published while `pending_batch_`
+// In DRAM all homes are latched in one order before the batch is appended (a batch that were appended
+// first could be found half superseded by what was acknowledged before it began, since sequences are
+// handed out in chunks); the new lines are published while `pending_batch_`
 // names their predecessors, to which readers go until it is taken back in one store.
 #include <holdfast/kv/store_core.hpp>
 
@@ -48,19 +50,13 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
 
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  HF_ASSIGN_OR_RETURN(Version sequence, append_batch(own, members, false, durability));
   std::vector<std::uint64_t> hashes;
   for (const Member& member : members) hashes.push_back(member.record.hash);
-  const std::lock_guard publishing(batch_mutex_);
   for (;;) {
     own.latches.acquire(*index_, hashes);
-    bool newest_of_all = true;
     std::vector<index::Entry> entries(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      entries[i] = own.latches[i].find(matches(members[i].record.key));
-      newest_of_all = newest_of_all && newest(own.latches[i], entries[i], hashes[i], sequence);
-    }
-    // Places for new keys before anything is published, so that nothing can fail half way.
+    for (std::size_t i = 0; i < members.size(); ++i) entries[i] = own.latches[i].find(matches(members[i].record.key));
+    // Places for new keys before anything is appended, so that nothing can fail half way.
     std::size_t full = members.size();
     std::vector<bool> claimed(members.size(), false);
     for (std::size_t i = 0; i < members.size() && full == members.size(); ++i) {
@@ -77,21 +73,17 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
     };
     if (full != members.size()) {
       give_back();
-      if (auto grown = index_->grow(hashes[full]); !grown) {
-        for (const Member& member : members) disown(member.record.hash, member.appended, member.record.kind);
-        return std::move(grown).error();
-      }
+      HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
       continue;
     }
-    if (!newest_of_all) [[unlikely]] {
-      for (const Member& member : members) disown(member.record.hash, member.appended, member.record.kind);
-      auto again = append_batch(own, members, true, durability);
-      if (!again) {
-        give_back();
-        return again;
-      }
-      sequence = *again;
+    // Newer than whatever was handed out, and appended under all latches: a crash finds either every
+    // member the newest of its key, or superseded by what came after the batch.
+    auto sequence = append_batch(own, members, durability);
+    if (!sequence) {
+      give_back();
+      return sequence;
     }
+    const std::lock_guard publishing(batch_mutex_);
     publish_batch(own, members, entries, claimed);
     own.latches.release();
     return sequence;
@@ -99,7 +91,7 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
 }
 
 // Durable as asked when it returns; every member's `appended` is set.
-Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability) {
+Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, Durability durability) {
   Lane& lane = lane_of(session);
   std::uint64_t bytes = 0;
   for (const Member& member : members) bytes += Geometry::padded(member.record.bytes(geometry_));
@@ -107,7 +99,7 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   Version sequence = 0;
   {
     const std::lock_guard lock(lane.latch);
-    sequence = draw_sequence(lane, fresh);
+    sequence = draw_sequence(lane, true);
     if (frame_bytes + bytes + run_tail_bytes(members.size()) > geometry_.block_bytes) {
       HF_RETURN_IF_ERROR(append_batch_run(session, members, sequence, bytes));
     } else {

@@ -206,7 +206,7 @@ class StoreCore {
     NewRecord<Bytes, Bytes> record;
     Appended appended;
   };
-  Result<Version> append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability);
+  Result<Version> append_batch(Session& session, std::vector<Member>& members, Durability durability);
   Status append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes);
   void append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes);
   void compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal, std::uint64_t seed) const;

@@ -1,6 +1,6 @@
 #include "kv_crash.hpp"
 
-#include <cstring>
+#include <cstdlib>
 
 #include <holdfast/base/spin.hpp>
 #include <holdfast/crash/medium.hpp>
@@ -204,7 +204,7 @@ Report Crash::run(const crash::Model& model) {
     };
   }
   protocol.workload = [this](Region& region, crash::Workload& run) {
-    if (instead) return instead(region, run);
+    if (instead) return instead(region, run, model_);
     const std::uint64_t known = 1;  // What was before counts as one operation, long acknowledged.
     model_.batch(known, {});
     std::optional<Tested> tested;
@@ -247,9 +247,12 @@ Report Crash::run(const crash::Model& model) {
   protocol.describe = [this](std::uint64_t id) { return model_.describe(id); };
   crash::Options settings = check;
   settings.model = model;
+  if (thorough()) settings.images_per_run *= 50;
   if (model.granularity == Granularity::kPage) settings.durable_at_acknowledge = false;  // Words that a later sync covers.
   return crash::check(protocol, settings);
 }
+
+bool thorough() { return std::getenv("HOLDFAST_THOROUGH") != nullptr; }
 
 testing::AssertionResult holds(const Report& report) {
   if (report.ok()) return testing::AssertionSuccess();

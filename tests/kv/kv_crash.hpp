@@ -106,11 +106,13 @@ class Actor {
 class Crash {
  public:
   StoreOptions options = small_options();
-  crash::Options check{.size_bytes = 64 * KiB, .unit_bytes = 64 * KiB, .max_size_bytes = 1 * MiB, .images_per_run = 3'000};
+  // `images_per_run` of the quick set; with HOLDFAST_THOROUGH in the environment 50 times as many, and
+  // more schedules.
+  crash::Options check{.size_bytes = 64 * KiB, .unit_bytes = 64 * KiB, .max_size_bytes = 1 * MiB, .images_per_run = 300};
   bool created = true;                        // Off: `before` and `during` see a region without a store.
   std::function<void(Tested&)> before;        // Not crashed.
   std::function<void(Tested&)> during;
-  std::function<void(Region&, crash::Workload&)> instead;  // Of both, where there is no store yet.
+  std::function<void(Region&, crash::Workload&, KeyValueModel&)> instead;  // Of both, where there is no store yet.
   bool then = true;                           // A normal operation after each recovery, and crashes in it.
 
   Report run(const crash::Model& model);
@@ -121,6 +123,7 @@ class Crash {
   KeyValueModel model_;
 };
 
+bool thorough();  // HOLDFAST_THOROUGH is set.
 testing::AssertionResult holds(const Report& report);
 
 // One test, all media.

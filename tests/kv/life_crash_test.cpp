@@ -21,7 +21,8 @@ void some_records(Tested& store) {
 TEST_P(KvLifeCrash, Creation) {
   Crash crash;
   crash.created = false;
-  crash.instead = [&](Region& region, crash::Workload& run) {
+  crash.instead = [&](Region& region, crash::Workload& run, KeyValueModel& model) {
+    model.batch(1, {});
     run.begin(1);
     Store<> store = Store<>::open(std::move(region), crash.options).value();
     run.acknowledge(1);

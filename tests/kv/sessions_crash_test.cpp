@@ -16,8 +16,9 @@ class KvTwoSessions : public OnEveryMedium {
   // `first` and `second` start with lanes and chunks of their own.
   Report race(Crash& crash, const Body& first, const Body& second) {
     crash.check.depth = 1;
-    crash.check.images_per_run = 6'000;
-    crash.check.schedules = {.seeds = 24, .preemptions = 1, .max_schedules = 60};
+    crash.check.images_per_run = 200;
+    if (thorough()) crash.check.schedules = {.seeds = 200, .preemptions = 2, .max_schedules = 1'000};
+    else crash.check.schedules = {.seeds = 10};
     crash.during = [&](Tested& store) {
       const auto body = [&store](std::uint32_t number, const Body& work) {
         return [&store, number, &work] {
