@@ -5,11 +5,14 @@
 // lists members like any record, since it was sealed only after the batch was whole. So no member
 // needs to know of the others, and relocation treats them as what they are: records.
 //
-// In DRAM all homes are latched in one order; the new lines are published while `pending_batch_`
+// In DRAM all homes are latched in one order before the batch is appended (a batch that were appended
+// first could be found half superseded by what was acknowledged before it began, since sequences are
+// handed out in chunks); the new lines are published while `pending_batch_`
 // names their predecessors, to which readers go until it is taken back in one store.
 #include <holdfast/kv/store_core.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace holdfast::kv {
 
@@ -46,19 +49,13 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
 
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  HF_ASSIGN_OR_RETURN(Version sequence, append_batch(own, members, false, durability));
   std::vector<std::uint64_t> hashes;
   for (const Member& member : members) hashes.push_back(member.record.hash);
-  const std::lock_guard publishing(batch_mutex_);
   for (;;) {
     own.latches.acquire(*index_, hashes);
-    bool newest_of_all = true;
     std::vector<index::Entry> entries(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      entries[i] = own.latches[i].find(matches(members[i].record.key));
-      newest_of_all = newest_of_all && newest(own.latches[i], entries[i], hashes[i], sequence);
-    }
-    // Places for new keys before anything is published, so that nothing can fail half way.
+    for (std::size_t i = 0; i < members.size(); ++i) entries[i] = own.latches[i].find(matches(members[i].record.key));
+    // Places for new keys before anything is appended, so that nothing can fail half way.
     std::size_t full = members.size();
     std::vector<bool> claimed(members.size(), false);
     for (std::size_t i = 0; i < members.size() && full == members.size(); ++i) {
@@ -78,17 +75,14 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
       HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
       continue;
     }
-    if (!newest_of_all) [[unlikely]] {
-      for (const Member& member : members) {
-        if (member.record.kind == RecordKind::kPut) abandon(member.appended);
-      }
-      auto again = append_batch(own, members, true, durability);
-      if (!again) {
-        give_back();
-        return again;
-      }
-      sequence = *again;
+    // Newer than whatever was handed out, and appended under all latches: a crash finds either every
+    // member the newest of its key, or superseded by what came after the batch.
+    auto sequence = append_batch(own, members, durability);
+    if (!sequence) {
+      give_back();
+      return sequence;
     }
+    const std::lock_guard publishing(batch_mutex_);
     publish_batch(own, members, entries, claimed);
     own.latches.release();
     return sequence;
@@ -96,7 +90,7 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
 }
 
 // Durable as asked when it returns; every member's `appended` is set.
-Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability) {
+Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, Durability durability) {
   Lane& lane = lane_of(session);
   std::uint64_t bytes = 0;
   for (const Member& member : members) bytes += Geometry::padded(member.record.bytes(geometry_));
@@ -104,7 +98,7 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   Version sequence = 0;
   {
     const std::lock_guard lock(lane.latch);
-    sequence = draw_sequence(lane, fresh);
+    sequence = draw_sequence(lane, true);
     if (frame_bytes + bytes + run_tail_bytes(members.size()) > geometry_.block_bytes) {
       HF_RETURN_IF_ERROR(append_batch_run(session, members, sequence, bytes));
     } else {
@@ -123,57 +117,50 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   return sequence;
 }
 
-namespace {
-
-// The record before the members of a batch. One line, wherever it goes.
-struct alignas(kCacheLineBytes) Frame {
-  std::byte bytes[kCacheLineBytes] = {};
-
-  Frame(const Geometry& geometry, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal, std::uint64_t seed) {
-    static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= sizeof bytes);
-    auto* const header = reinterpret_cast<RecordHeader*>(bytes);
-    header->sequence = sequence;
-    header->value_bytes = members_bytes;
-    header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
-    header->ordinal = ordinal;
-    header->checksum = seeded_checksum(bytes + sizeof header->checksum,
-                                       geometry.record_header_bytes - sizeof header->checksum, seed);
-  }
-};
-
-}  // namespace
-
-void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
-  const Frame frame(geometry_, sequence, members_bytes, lane.next_ordinal, lane.seed);
-  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame.bytes, sizeof frame.bytes);
-  else medium_.persist().stream(lane.write_base + lane.at, frame.bytes, sizeof frame.bytes);
-  lane.at += sizeof frame.bytes;
-  lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
-  lane.meta->dead_bytes.fetch_add(sizeof frame.bytes, std::memory_order_relaxed);  // Reclaimed with its run.
+void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal,
+                              std::uint64_t seed) const {
+  static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= kCacheLineBytes);
+  std::memset(to, 0, kCacheLineBytes);
+  auto* const header = reinterpret_cast<RecordHeader*>(to);
+  header->sequence = sequence;
+  header->value_bytes = members_bytes;
+  header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
+  header->ordinal = ordinal;
+  header->checksum = seeded_checksum(to + sizeof header->checksum, geometry_.record_header_bytes - sizeof header->checksum, seed);
 }
 
-// More than a block holds: a run of its own, sealed with the same fence. It has a frame all the same:
-// a crash before its footer leaves an open run, of which recovery accepts what is whole.
+void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
+  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes];
+  compose_frame(frame, sequence, members_bytes, lane.next_ordinal, lane.seed);
+  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
+  else medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
+  lane.at += sizeof frame;
+  lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
+  lane.meta->dead_bytes.fetch_add(sizeof frame, std::memory_order_relaxed);  // Reclaimed with its run.
+}
+
+// More than a block holds: a run of its own. A fence for the frame and its members, one for the tail
+// that vouches for them.
 Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes) {
-  if (sizeof(Frame) + bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
+  if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
     return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) + " operations and " + std::to_string(bytes) +
                                       " bytes; at most " + std::to_string(kMaxRunBytes) + " bytes are allowed, split it"};
   }
-  const std::uint64_t blocks = geometry_.blocks_for(sizeof(Frame) + bytes, members.size());
+  const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
                                                                 static_cast<std::uint32_t>(members.size())));
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   std::vector<Lane::Entry> entries;
-  std::vector<std::byte> composed;
-  const Frame frame(geometry_, sequence, bytes, 0, seed);
-  if (auto put = medium_.put(base, frame.bytes, sizeof frame.bytes); !put) {
+  std::vector<std::byte> composed(kCacheLineBytes);
+  compose_frame(composed.data(), sequence, bytes, 0, seed);
+  if (auto put = medium_.put(base, composed.data(), composed.size()); !put) {
     fail(put.error());
     return put;
   }
-  std::uint64_t at = sizeof frame.bytes;
-  std::uint64_t dead_bytes = sizeof frame.bytes;  // Reclaimed with its run, like the tombstones.
+  std::uint64_t at = kCacheLineBytes;
+  std::uint64_t tombstone_bytes = 0;
   for (Member& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
     const auto ordinal = static_cast<std::uint32_t>(entries.size());
@@ -185,15 +172,16 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
     }
     member.appended = {base + at, padded, sequence, ordinal};
     entries.push_back({member.record.hash, sequence, at, member.record.kind});
-    if (member.record.kind == RecordKind::kErase) dead_bytes += padded;
+    if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
     at += padded;
   }
   run.used_bytes.store(at, std::memory_order_relaxed);
-  run.dead_bytes.store(dead_bytes, std::memory_order_relaxed);
+  run.dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
+  if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
   auto sealed = seal_run(head, entries, at);
   if (!sealed) fail(sealed.error());
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   return sealed;
 }
 

@@ -4,12 +4,6 @@
 #include <string>
 
 namespace holdfast::kv {
-namespace {
-
-// One fence per so many runs opened.
-constexpr std::uint64_t kGenerationStep = 65'536;
-
-}  // namespace
 
 BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id, std::uint64_t max_bytes)
     : medium_(medium),
@@ -90,12 +84,12 @@ void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
 
 Result<std::uint64_t> BlockTable::next_generation_locked() {
   if (next_generation_ >= generation_limit_) {
-    if (next_generation_ + kGenerationStep > kMaxGeneration) {
+    if (next_generation_ + generation_step_ > kMaxGeneration) {
       return Error{Errc::kNoSpace, "the store has used all its 2^40 block generations; export it into a new store"};
     }
-    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + kGenerationStep));
+    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + generation_step_));
     HF_RETURN_IF_ERROR(medium_.order());
-    generation_limit_ = next_generation_ + kGenerationStep;
+    generation_limit_ = next_generation_ + generation_step_;
   }
   return next_generation_++;
 }
@@ -152,6 +146,8 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
                                       " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
   }
   const std::lock_guard lock(mutex_);
+  // First of all: without one nothing must be taken.
+  HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   std::uint64_t head = 0;
   for (;;) {
     if (free_blocks() >= run_blocks + reserve_blocks(purpose)) {
@@ -173,7 +169,6 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
       return std::move(grown).error();
     }
   }
-  HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   for (std::uint64_t block = head + 1; block < head + run_blocks; ++block) {
     HF_RETURN_IF_ERROR(put_block_word(block, {generation, BlockState::kTail}));
   }
@@ -214,13 +209,23 @@ Status BlockTable::mark_sealed(std::uint64_t head) {
 
 Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
   if (heads.empty()) return {};
+  // Heads first: a sealed head without all of its tails would be damage, tails without a head are
+  // what recovery frees.
+  bool tails = false;
   for (const std::uint64_t head : heads) {
-    const BlockMeta& run = meta(head);
-    for (std::uint64_t block = head; block < head + run.run_blocks; ++block) {
-      HF_RETURN_IF_ERROR(put_block_word(block, {run.generation, BlockState::kFree}));
-    }
+    HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));
+    tails = tails || meta(head).run_blocks > 1;
   }
   HF_RETURN_IF_ERROR(medium_.order());
+  if (tails) {
+    for (const std::uint64_t head : heads) {
+      const BlockMeta& run = meta(head);
+      for (std::uint64_t block = head + 1; block < head + run.run_blocks; ++block) {
+        HF_RETURN_IF_ERROR(put_block_word(block, {run.generation, BlockState::kFree}));
+      }
+    }
+    HF_RETURN_IF_ERROR(medium_.order());
+  }
   const std::lock_guard lock(mutex_);
   for (const std::uint64_t head : heads) {
     BlockMeta& run = meta(head);
@@ -265,7 +270,7 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
   return (before - segments) * geometry_.segment_bytes;
 }
 
-Status BlockTable::put_dead_bits(std::uint64_t head) {
+std::vector<std::uint64_t> BlockTable::take_dead_bits(std::uint64_t head) {
   BlockMeta& run = meta(head);
   run.dead_dirty.exchange(false);  // Before the bits are read: one set meanwhile makes it dirty again.
   const std::uint64_t words = dead_bits_bytes(run.records) / 8;
@@ -274,8 +279,11 @@ Status BlockTable::put_dead_bits(std::uint64_t head) {
     const auto* source = dead_word(run, static_cast<std::uint32_t>(word * 64));
     bits[word] = source == nullptr ? 0 : source->load(std::memory_order_relaxed);
   }
-  const std::uint64_t at = run_at(head) + run_bytes(head) - run_tail_bytes(run.records);
-  return medium_.put(at, bits.data(), words * 8);
+  return bits;
+}
+
+Status BlockTable::put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits) {
+  return medium_.put(run_at(head) + run_bytes(head) - run_tail_bytes(meta(head).records), bits.data(), bits.size() * 8);
 }
 
 BlockTable::Totals BlockTable::totals() const {

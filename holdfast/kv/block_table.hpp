@@ -17,10 +17,13 @@
 #include <span>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/medium.hpp>
 
 namespace holdfast::kv {
+
+struct ForTests;  // tests/kv/for_tests.hpp.
 
 struct BlockMeta {
   std::atomic<BlockState> state{BlockState::kFree};
@@ -97,22 +100,26 @@ class BlockTable {
     run.dead_bytes.fetch_add(padded_bytes, std::memory_order_relaxed);
   }
   void set_dead(BlockMeta& run, std::uint32_t ordinal) {
-    adopt_dead(run, ordinal);
-    if (!run.dead_dirty.load(std::memory_order_relaxed)) run.dead_dirty.store(true, std::memory_order_release);
-  }
-  // A bit that the medium has: it makes nothing dirty.
-  void adopt_dead(BlockMeta& run, std::uint32_t ordinal) {
     std::atomic<std::uint64_t>* word = dead_word(run, ordinal);
     if (word == nullptr) return;  // An ordinal that only a damaged record can carry.
     word->fetch_or(std::uint64_t{1} << ordinal % 64, std::memory_order_relaxed);
+    // After the bit: who clears the flag reads the bits afterwards.
+    if (!run.dead_dirty.load(std::memory_order_relaxed)) run.dead_dirty.store(true, std::memory_order_release);
+  }
+  // As the medium has it already.
+  void set_dead_as_found(BlockMeta& run, std::uint32_t ordinal) {
+    if (auto* const word = dead_word(run, ordinal)) word->fetch_or(std::uint64_t{1} << ordinal % 64, std::memory_order_relaxed);
   }
   bool is_dead(const BlockMeta& run, std::uint32_t ordinal) const {
     const std::atomic<std::uint64_t>* word = dead_word(run, ordinal);
     return word != nullptr && (word->load(std::memory_order_relaxed) >> ordinal % 64 & 1) != 0;
   }
   void reserve_bits(BlockMeta& run, std::uint32_t records);
-  // Puts the dead bits of a sealed run to the medium; the caller orders.
-  Status put_dead_bits(std::uint64_t head);
+  // The dead bits of a sealed run, to be put when all that superseded them is durable. From here on
+  // the run counts as clean.
+  std::vector<std::uint64_t> take_dead_bits(std::uint64_t head);
+  // To the medium; the caller orders.
+  Status put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits);
 
   struct Totals {
     std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0, used_bytes = 0, live_bytes = 0, dead_bytes = 0;
@@ -123,6 +130,7 @@ class BlockTable {
   std::uint64_t reserve_blocks(Purpose purpose) const;
 
  private:
+  friend struct ForTests;
   static constexpr std::uint64_t kChunk = 1024;
 
   std::atomic<std::uint64_t>* dead_word(const BlockMeta& run, std::uint32_t ordinal) const {
@@ -147,12 +155,13 @@ class BlockTable {
   std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
   std::atomic<std::uint64_t> blocks_{0};
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<bool> free_;          // By block.
   std::uint64_t first_free_ = 1;    // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
   std::uint64_t next_generation_ = 1;
   std::uint64_t generation_limit_ = 0;
+  std::uint64_t generation_step_ = 65'536;  // One fence per so many runs opened.
 };
 
 }  // namespace holdfast::kv

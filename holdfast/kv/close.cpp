@@ -37,12 +37,13 @@ Status StoreCore::close() {
   if (shared_lane_) {
     Session& any = session();
     HF_RETURN_IF_ERROR(seal_or_free(any, *shared_lane_));
+    while (sealing()) HF_RETURN_IF_ERROR(sync_group_.wait());
     HF_RETURN_IF_ERROR(sync_group_.wait());
   }
   for (std::uint64_t block = 0; block < table_.blocks(); ++block) {
     const BlockMeta& run = table_.meta(block);
     if (run.head == block && run.state.load(std::memory_order_acquire) == BlockState::kSealed && run.dead_dirty.load()) {
-      HF_RETURN_IF_ERROR(table_.put_dead_bits(block));
+      HF_RETURN_IF_ERROR(table_.put_dead_bits(block, table_.take_dead_bits(block)));
     }
   }
   CleanMark mark{};
@@ -55,6 +56,7 @@ Status StoreCore::close() {
   // In one line, the checksum last: in order of the stores the line is not believed before it is whole.
   HF_RETURN_IF_ERROR(medium_.put(kCleanMarkAt + sizeof mark.checksum, reinterpret_cast<const std::byte*>(&mark) + sizeof mark.checksum,
                                  sizeof mark - sizeof mark.checksum));
+  if (medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());  // A sector's words may arrive in any order.
   HF_RETURN_IF_ERROR(medium_.put_word(kCleanMarkAt, mark.checksum));
   return medium_.order();
 }

@@ -34,7 +34,7 @@ struct Lane {
   std::uint64_t head = kNoBlock;  // The open run.
   std::uint64_t run_offset = 0, run_bytes = 0, seed = 0;
   std::uint64_t at = 0;           // Next free byte in the run.
-  std::uint64_t committed = 0;    // Page regions: bytes of the run already handed to the kernel.
+  std::uint64_t committed = 0;    // Bytes of the run that were fenced (page regions: handed to the kernel).
   std::uint32_t next_ordinal = 0;
   std::uint64_t min_sequence = ~std::uint64_t{0}, max_sequence = 0;
   BlockMeta* meta = nullptr;

@@ -39,16 +39,18 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
 }
 
 Status Reclaimer::put_all_dead_bits() {
-  // What superseded them is durable before they are durably dead; elsewhere it was fenced before it
-  // was published.
-  if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
+  std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     BlockMeta& run = core_.table_.meta(block);
     if (run.state.load(std::memory_order_acquire) == BlockState::kSealed && is_whole_run(run, block) &&
         run.dead_dirty.load(std::memory_order_acquire)) {
-      HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(block));
+      dead.emplace_back(block, core_.table_.take_dead_bits(block));
     }
   }
+  // What superseded them is durable before they are durably dead: on page regions after a sync that
+  // began when the bits had been taken; elsewhere it was fenced before it was published.
+  if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
+  for (const auto& [head, bits] : dead) HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(head, bits));
   return core_.medium_.paged() ? core_.sync() : core_.medium_.order();
 }
 
@@ -73,6 +75,7 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
   }
   Session& own = *core_.relocator_;
   HF_RETURN_IF_ERROR(seal_lane(own.lane, own.seen_head, own.seen_at, true));
+  while (core_.medium_.paged() && core_.sealing()) HF_RETURN_IF_ERROR(core_.sync());
   std::uint64_t oldest = ~std::uint64_t{0};
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     const BlockMeta& run = core_.table_.meta(block);
@@ -87,7 +90,7 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
 
 Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
-  if (core_.snapshots_open_.load(std::memory_order_acquire) != 0) return freed;
+  if (core_.versions_held_.load(std::memory_order_acquire) != 0) return freed;
   const std::vector<std::uint64_t> victims = choose(victims_limit, least_gain);
   if (victims.empty()) return freed;
   for (const std::uint64_t head : victims) core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
@@ -155,7 +158,14 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       }
       if (core.table_.is_dead(run, i)) continue;
       const std::uint64_t offset = base + entries[i].offset_bytes();
-      const RecordView record = core.record_at(Line{offset / kCacheLineBytes});
+      const Line from{offset / kCacheLineBytes};
+      if (!erase) {
+        // Moved by an earlier pass that could not finish: the copy may have been patched since, and
+        // another one, of a higher generation, would win over it after a crash.
+        const auto guard = core.epochs_.enter(own.participant);
+        if (!core.index_->find(entries[i].hash, [&](Line line) { return line == from; })) continue;
+      }
+      const RecordView record = core.record_at(from);
       // A damaged record is not copied under a fresh checksum, and its run is not freed.
       const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) && record.sequence() == sequence &&
                          record.is_sound(seed, core.patchable_);
@@ -163,7 +173,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       const auto key = std::as_bytes(std::span(record.key()));
       const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
       HF_ASSIGN_OR_RETURN(const Appended to, core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim));
-      moves.push_back({entries[i].hash, Line{offset / kCacheLineBytes}, to, record.padded_bytes(), erase});
+      moves.push_back({entries[i].hash, from, to, record.padded_bytes(), erase});
     }
     HF_RETURN_IF_ERROR(core.commit(own, lane));
   }
@@ -175,7 +185,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     const auto guard = core.epochs_.enter(own.participant);
     auto latched = core.index_->latch(move.hash);
     const auto entry = latched.find([&](Line line) { return line == move.from; });
-    if (entry && core.snapshots_open_.load(std::memory_order_acquire) == 0) {
+    if (entry && core.versions_held_.load(std::memory_order_acquire) == 0) {
       latched.replace(entry, Line{move.to.offset / kCacheLineBytes});
       // Dead in our books only: its bit on the medium would say that the copy is durable.
       core.table_.meta(head).dead_bytes.fetch_add(move.padded, std::memory_order_relaxed);
@@ -186,7 +196,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       complete = complete && !entry;
     }
   }
-  return complete && core.snapshots_open_.load(std::memory_order_acquire) == 0;
+  return complete && core.versions_held_.load(std::memory_order_acquire) == 0;
 }
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <tuple>
 
 #include <holdfast/kv/create.hpp>
 #include <holdfast/kv/recovery.hpp>
@@ -46,8 +47,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
 Status Recovery::run() {
   HF_RETURN_IF_ERROR(read_table());
   std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
-  // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is lost.
   const bool clean = mark_.checksum != 0 && mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
+  if (mark_.checksum != 0 && !clean) note(kCleanMarkAt, "clean mark: its checksum does not hold; the index is rebuilt");
   core_.recovery_.clean = clean && load_image();
   if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index(0));
   HF_RETURN_IF_ERROR(read_runs());
@@ -222,7 +223,7 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
       break;
     }
     const bool dead = (dead_words[i / 64] >> i % 64 & 1) != 0;
-    if (dead) core_.table_.adopt_dead(run, i);
+    if (dead) core_.table_.set_dead_as_found(run, i);
     if (dead || entry.kind() == RecordKind::kErase) dead_bytes += end - offset;
     tombstones += entry.kind() == RecordKind::kErase;
     if (!dead && !clean) {
@@ -235,7 +236,8 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
 }
 
 // The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
-// its original) the higher generation. A tombstone holds its key's place until all runs were read.
+// its original) the higher generation; a copy that was abandoned and made again may lie in the same
+// run as the one before. A tombstone holds its key's place until all runs were read.
 void Recovery::admit(const Found& found) {
   const Line line{found.offset / kCacheLineBytes};
   const RecordView record = core_.record_at(line);
@@ -262,7 +264,7 @@ void Recovery::admit(const Found& found) {
       const RecordView present = core_.record_at(other);
       const std::uint64_t other_offset = other.number * kCacheLineBytes;
       const std::uint64_t other_generation = core_.table_.run_of(other_offset).generation;
-      const bool newer = std::pair(found.sequence, found.generation) > std::pair(present.sequence(), other_generation);
+      const bool newer = std::tuple(found.sequence, found.generation, found.offset) > std::tuple(present.sequence(), other_generation, other_offset);
       if (newer) latched.replace(entry, line);
       // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
       // erase may lie on the medium still.
@@ -307,7 +309,7 @@ void Recovery::scan_open(std::uint64_t head) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
     if (!record.fits(room - offset) || record.header().ordinal != ordinal) return false;
     if (record.kind() == RecordKind::kBatch && record.header().value_bytes > room - offset - record.padded_bytes()) return false;
-    return record.is_whole(seed, core_.patchable_);
+    return record.checksum_holds(seed);
   };
   const auto accept = [&](std::uint64_t offset) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
@@ -372,6 +374,7 @@ Status Recovery::make_writable() {
   }
   // After the death of a process what we read may lie in caches only, and so could still be lost with
   // the power: what this recovery relies on is made durable before anything is built on it.
+  if (!core_.recovery_.clean && medium.paged()) HF_RETURN_IF_ERROR(medium.order());
   if (!core_.recovery_.clean && !medium.paged()) {
     const std::uint64_t group_bytes = core_.geometry_.blocks_per_group() * core_.geometry_.block_bytes;
     for (std::uint64_t group = 0; group < medium.size_bytes(); group += group_bytes) {
@@ -383,6 +386,13 @@ Status Recovery::make_writable() {
     for (const std::uint64_t head : word_missing_) {
       medium.persist().write_back(medium.at(core_.table_.run_at(head)), core_.table_.run_bytes(head));
     }
+    for (const std::uint64_t head : runs_) {  // Dead bits: tombstones may be dropped because of them.
+      const BlockMeta& run = core_.table_.meta(head);
+      if (run.state.load(std::memory_order_relaxed) != BlockState::kSealed) continue;
+      medium.persist().write_back(medium.at(core_.table_.run_at(head) + core_.table_.run_bytes(head) - run_tail_bytes(run.records)),
+                                  dead_bits_bytes(run.records));
+    }
+    HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
   // Open runs are sealed with what was accepted, so that no torn tail can revive, and are never
   // appended to. Tails first, then the words that vouch for them.

@@ -139,6 +139,7 @@ class Snapshot {
 };
 
 class StoreCore;
+struct ForTests;  // tests/kv/for_tests.hpp.
 struct StoreCoreDeleter {
   void operator()(StoreCore* core) const;
 };
@@ -176,6 +177,7 @@ class StoreBase {
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
  protected:
+  friend struct ForTests;
   StoreBase(StoreCorePointer core);
   static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options, RecordShape shape);
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options, RecordShape shape);

@@ -7,8 +7,6 @@ namespace {
 
 // Sequences a lane takes at a time: one visit to the shared counter per so many operations.
 constexpr std::uint64_t kSequencesPerLane = 64;
-// Sequences made durable as handed out at a time: one fence per so many operations.
-constexpr std::uint64_t kSequenceStep = 1'048'576;
 
 Geometry geometry_of(const Superblock& superblock) {
   Geometry geometry;
@@ -95,7 +93,7 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   const std::lock_guard lock(sequence_mutex_);
   const std::uint64_t limit = sequence_limit_.load(std::memory_order_relaxed);
   if (up_to <= limit) return {};
-  const std::uint64_t raised = up_to + kSequenceStep;
+  const std::uint64_t raised = up_to + sequence_step_;
   HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, raised));
   HF_RETURN_IF_ERROR(medium_.order());
   sequence_limit_.store(raised, std::memory_order_release);
@@ -133,14 +131,10 @@ Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes, s
 
 Status StoreCore::seal(Session& session, Lane& lane) {
   if (!lane.open()) return {};
+  // On page regions records of a group may still be in staging.
+  // Elsewhere they may lack a fence (a group that goes on in the next run): the tail vouches for them.
+  HF_RETURN_IF_ERROR(commit(session, lane));
   const std::uint64_t head = std::exchange(lane.head, kNoBlock);
-  // On page regions records of a group may still be in staging; the tail must not be durable first.
-  if (medium_.paged() && lane.committed < lane.at) {
-    if (auto put = medium_.put(lane.run_offset + lane.committed, lane.write_base + lane.committed, lane.at - lane.committed); !put) {
-      fail(put.error());
-      return put;
-    }
-  }
   lane.expected_records = static_cast<std::uint32_t>(lane.entries.size() + lane.entries.size() / 8 + 16);
   const auto entries = std::exchange(lane.entries, {});
   lane.entries.reserve(entries.capacity());
@@ -152,29 +146,34 @@ Status StoreCore::seal(Session& session, Lane& lane) {
   return {};
 }
 
-// One fence: the tail is valid only as a whole, and until its word says otherwise the run counts as
-// open, whose records are good without a tail.
+// One fence, and every record was fenced before: a valid tail says that all its records are whole. Until
+// the run's word says sealed, one without a valid tail counts as open, whose records are good without.
 Status StoreCore::seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries, std::uint64_t used_bytes) {
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = static_cast<std::uint32_t>(
       std::count_if(entries.begin(), entries.end(), [](const Lane::Entry& entry) { return entry.kind == RecordKind::kErase; }));
-  const auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes, geometry_.seed(run.generation));
-  HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
+  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes, geometry_.seed(run.generation));
   if (medium_.paged()) {
-    // Said on the medium only after a sync has covered the tail.
+    // The tail comes after the sync that covers the records, the word after the one that covers the tail.
     const std::lock_guard lock(sealed_mutex_);
-    sealed_unsynced_.push_back(head);
+    tails_due_.push_back({head, std::move(tail)});
     unsynced_.store(true, std::memory_order_release);
     return {};
   }
+  HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
   HF_RETURN_IF_ERROR(medium_.order());
   return table_.mark_sealed(head);
 }
 
+bool StoreCore::sealing() const {
+  const std::lock_guard lock(sealed_mutex_);
+  return !tails_due_.empty() || !tails_put_.empty();
+}
+
 Status StoreCore::commit(Session& session, Lane& lane) {
+  if (lane.committed == lane.at) return {};  // A record in a run of its own has seen to itself.
   if (medium_.paged()) {
-    if (!lane.open() || lane.committed == lane.at) return {};
     auto put = medium_.put(lane.run_offset + lane.committed, lane.write_base + lane.committed, lane.at - lane.committed);
     if (!put) {
       fail(put.error());
@@ -185,6 +184,7 @@ Status StoreCore::commit(Session& session, Lane& lane) {
     return {};
   }
   medium_.persist().fence();
+  lane.committed = lane.at;
   session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return {};
 }
@@ -205,11 +205,19 @@ Status StoreCore::sync_files() {
     up_to = shared_lane_->next_sequence == 0 ? 0 : shared_lane_->next_sequence - 1;
   }
   std::vector<std::uint64_t> sealed;
+  std::vector<TailDue> due;
   {
     const std::lock_guard lock(sealed_mutex_);
-    sealed.swap(sealed_unsynced_);
+    sealed.swap(tails_put_);
+    due.swap(tails_due_);
   }
   HF_RETURN_IF_ERROR(medium_.order());
+  for (const auto& [head, tail] : due) {
+    HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
+    const std::lock_guard lock(sealed_mutex_);
+    tails_put_.push_back(head);
+    unsynced_.store(true, std::memory_order_release);
+  }
   for (const std::uint64_t head : sealed) HF_RETURN_IF_ERROR(table_.mark_sealed(head));
   if (up_to > durable_sequence_.load(std::memory_order_relaxed)) durable_sequence_.store(up_to, std::memory_order_release);
   return {};

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/lane.hpp>
@@ -151,6 +152,7 @@ class StoreCore {
  private:
   friend class Recovery;
   friend class Reclaimer;
+  friend struct ForTests;
 
   // ---- Small things ----
   RecordView record_at(Line line) const { return {medium_.at(line.number * kCacheLineBytes), geometry_}; }
@@ -233,14 +235,21 @@ class StoreCore {
   Result<Appended> write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
                                 BlockTable::Purpose purpose, Durability durability);
   void abandon(const Appended& record) { table_.mark_dead(record.offset, record.ordinal, record.padded_bytes); }
+  // The operation fails although its record is durable: nothing that is older may be acknowledged from
+  // here on, since recovery would let the record win over it.
+  void disown(std::uint64_t hash, const Appended& record, RecordKind kind) {
+    index_->raise_erase_horizon(hash, record.sequence);
+    if (kind == RecordKind::kPut) abandon(record);
+  }
 
   struct Member {  // Of an atomic batch.
     NewRecord<Bytes, Bytes> record;
     Appended appended;
   };
-  Result<Version> append_batch(Session& session, std::vector<Member>& members, bool fresh, Durability durability);
+  Result<Version> append_batch(Session& session, std::vector<Member>& members, Durability durability);
   Status append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes);
   void append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes);
+  void compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal, std::uint64_t seed) const;
   void publish_batch(Session& session, std::vector<Member>& members, const std::vector<index::Entry>& entries,
                      const std::vector<bool>& claimed);
 
@@ -286,6 +295,7 @@ class StoreCore {
   void maintain();
   bool wants_reclaim(const BlockTable::Totals& totals) const;
   Status sync_files();
+  bool sealing() const;  // Page regions: syncs are still to come until all full runs are sealed.
 
   StoreOptions options_;
   Medium medium_;
@@ -314,13 +324,16 @@ class StoreCore {
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_sequence_{1};
   std::atomic<std::uint64_t> sequence_limit_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> sequence_epoch_{1};  // Raised by snapshots: reserved sequences lapse.
-  std::mutex sequence_mutex_;
+  Mutex sequence_mutex_;
+  std::uint64_t sequence_step_ = 1'048'576;  // Made durable as handed out at a time: one fence per so many.
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> snapshots_open_{0};
+  // Snapshots that are open or whose versions are being pruned: what reclamation heeds.
+  std::atomic<std::uint64_t> versions_held_{0};
   std::atomic<PendingBatch*> pending_batch_{nullptr};
   std::atomic<std::uint64_t> indexed_tombstones_{0};
-  std::mutex batch_mutex_;
-  mutable std::mutex snapshot_mutex_;
+  Mutex batch_mutex_;
+  mutable Mutex snapshot_mutex_;
   std::vector<Version> snapshot_versions_;  // Open ones, ascending.
   mutable std::array<VersionShard, 64> versions_;
   std::vector<Line> tombstones_indexed_;    // To be taken out when no snapshot needs them.
@@ -329,10 +342,17 @@ class StoreCore {
   SyncGroup sync_group_;
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
-  std::mutex sealed_mutex_;
-  std::vector<std::uint64_t> sealed_unsynced_;  // Page regions: sealed, but not yet said so on the medium.
+  mutable Mutex sealed_mutex_;
+  // Page regions: runs that are full, whose tail waits for a sync of the records, then their word for
+  // a sync of the tail.
+  struct TailDue {
+    std::uint64_t head;
+    std::vector<std::byte> tail;
+  };
+  std::vector<TailDue> tails_due_;
+  std::vector<std::uint64_t> tails_put_;
 
-  mutable std::mutex reclaim_mutex_;  // One reclaimer at a time.
+  mutable Mutex reclaim_mutex_;  // One reclaimer at a time.
   std::atomic<std::uint64_t> reclaimed_blocks_{0}, relocated_bytes_{0}, tombstones_dropped_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
 
@@ -405,21 +425,21 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
     HF_RETURN_IF_ERROR(medium_.put(at + value_at, record.value.data(), record.value.size()));
-    const std::vector<Lane::Entry> entries{{record.hash, sequence, 0, record.kind}};
-    const auto tail = compose_run_tail(entries, run.generation, blocks, padded, seed);
-    HF_RETURN_IF_ERROR(medium_.put(at + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
-    if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
-    return {};
+    // Before the tail, which vouches for it.
+    return medium_.paged() ? ok_status() : medium_.order();
   };
   if (auto done = put(); !done) {
     fail(done.error());
     return std::move(done).error();
   }
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2, std::memory_order_relaxed);
   run.used_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
-  HF_RETURN_IF_ERROR(seal_run(head, {{record.hash, sequence, 0, record.kind}}, padded));
+  if (auto sealed = seal_run(head, {{record.hash, sequence, 0, record.kind}}, padded); !sealed) {
+    fail(sealed.error());
+    return std::move(sealed).error();
+  }
   return Appended{at, padded, sequence, 0};
 }
 
@@ -467,7 +487,10 @@ Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key,
     const bool existed = entry && record_at(latched.line(entry)).kind() == RecordKind::kPut;
     if (publish(latched, entry, appended)) [[likely]] return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     latched.release();
-    HF_RETURN_IF_ERROR(index_->grow(record.hash));
+    if (auto grown = index_->grow(record.hash); !grown) {
+      disown(record.hash, appended, record.kind);
+      return std::move(grown).error();
+    }
   }
 }
 
@@ -605,7 +628,13 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
     }
     for (std::size_t i = 0; i < done; ++i) {
       const NewRecord<Key, Value> record{RecordKind::kPut, hashes[i], key_at(first + i), value_at(first + i)};
-      HF_RETURN_IF_ERROR(publish_put(own, record, appended[i], durability));
+      if (auto published = publish_put(own, record, appended[i], durability); !published) {
+        for (std::size_t rest = i + 1; rest < done; ++rest) {
+          const auto latched = index_->latch(hashes[rest]);
+          disown(hashes[rest], appended[rest], RecordKind::kPut);
+        }
+        return std::move(published).error();
+      }
     }
     HF_RETURN_IF_ERROR(std::move(failed));
   }

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/base/spin.hpp>
 
 namespace holdfast::kv {
 
@@ -22,6 +23,7 @@ class SyncGroup {
   Status wait() {
     std::unique_lock lock(mutex_);
     const std::uint64_t needed = started_ + 1;  // The one under way, if any, may have begun too early.
+    [[maybe_unused]] SpinWait spin;
     while (finished_ < needed) {
       if (!failure_) return failure_;
       if (started_ == finished_) {
@@ -37,7 +39,13 @@ class SyncGroup {
         }
         done_.notify_all();
       } else {
+#ifdef HOLDFAST_TRACED
+        lock.unlock();  // The deterministic scheduler knows only waits that go through the hook.
+        spin();
+        lock.lock();
+#else
         done_.wait(lock);
+#endif
       }
     }
     return {};

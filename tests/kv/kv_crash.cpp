@@ -1,0 +1,264 @@
+#include "kv_crash.hpp"
+
+#include <cstdlib>
+
+#include <holdfast/base/spin.hpp>
+#include <holdfast/crash/medium.hpp>
+
+namespace holdfast::kv {
+
+StoreOptions small_options() {
+  StoreOptions options;
+  options.block_bytes = 8 * KiB;
+  options.segment_bytes = 64 * KiB;
+  options.initial_bytes = 64 * KiB;
+  options.max_bytes = 1 * MiB;
+  options.recovery_threads = 1;
+  options.background = false;
+  options.durability = Durability::kPower;
+  return options;
+}
+
+StoreOptions patchable_options() {
+  StoreOptions options = small_options();
+  options.patchable_words = {0, 8};
+  return options;
+}
+
+Result<State> read_all(Store<>& store) {
+  const auto wrong = [](const std::string& what) { return Error{Errc::kCorrupt, what}; };
+  State state;
+  std::string text;
+  {
+    const Snapshot snapshot = store.snapshot();
+    HF_RETURN_IF_ERROR(snapshot.for_each([&](std::string_view key, std::string_view value, Version) {
+      if (!state.emplace(key, value).second) text = "for_each shows " + std::string(key) + " twice";
+      return true;
+    }));
+  }
+  if (!text.empty()) return wrong(text);
+  if (store.count() != state.size()) {
+    return wrong("count() is " + std::to_string(store.count()) + ", for_each shows " + std::to_string(state.size()));
+  }
+  for (const auto& [key, value] : state) {
+    auto found = store.get(key, text);
+    if (!found) return wrong("get(" + key + "): " + found.error().message());
+    if (text != value) return wrong("get(" + key + ") and for_each differ");
+  }
+  const VerifyReport report = store.verify();
+  if (!report.ok()) return wrong("verify: " + report.defects.front().what);
+  return state;
+}
+
+// ---- One thread -----------------------------------------------------------------------------------
+
+Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run, KeyValueModel& model, std::uint64_t first_id)
+    : options_(options), run_(run), model_(model), next_id_(first_id) {
+  store_ = std::make_unique<Store<>>(Store<>::open(std::move(region), options_).value());
+}
+
+Tested::~Tested() {
+  if (store_) abandon();
+}
+
+void Tested::write(const Writes& writes, const std::function<void()>& work) {
+  for (const auto& [key, value] : writes) {
+    if (value) dull_[key] = *value;
+    else dull_.erase(key);
+  }
+  if (!recording_) return work();
+  const std::uint64_t id = next_id_++;
+  model_.batch(id, writes);
+  run_.perform(id, work);
+}
+
+void Tested::put(const std::string& key, const std::string& value) {
+  const PutOutcome expected = dull_.contains(key) ? PutOutcome::kOverwrote : PutOutcome::kInserted;
+  write({{key, value}}, [&] { EXPECT_EQ(store_->put(key, value).value(), expected); });
+}
+void Tested::put_if_absent(const std::string& key, const std::string& value) {
+  const bool absent = !dull_.contains(key);
+  write(absent ? Writes{{key, value}} : Writes{}, [&] { EXPECT_EQ(store_->put_if_absent(key, value).has_value(), absent); });
+}
+void Tested::compare_and_put(const std::string& key, const std::string& value) {
+  std::string ignored;
+  const auto found = store_->get(key, ignored);
+  write({{key, value}}, [&] { store_->compare_and_put(key, found ? *found : 0, value).value(); });
+}
+void Tested::update(const std::string& key, const std::string& value) {
+  write({{key, value}}, [&] { store_->update(key, [&](std::string& old) { old = value; }).value(); });
+}
+void Tested::update_word(const std::string& key, std::uint32_t at, std::uint64_t word) {
+  std::string value = dull_.at(key);
+  value.replace(at, sizeof word, word_text(word));
+  write({{key, value}}, [&] { store_->update_word(key, at, [&](std::uint64_t) { return word; }).value(); });
+}
+void Tested::erase(const std::string& key) {
+  const bool there = dull_.contains(key);
+  write({{key, std::nullopt}}, [&] { EXPECT_EQ(store_->erase(key).value(), there); });
+}
+void Tested::batch(const Writes& writes) {
+  WriteBatch batch;
+  for (const auto& [key, value] : writes) {
+    if (value) batch.put(key, *value);
+    else batch.erase(key);
+  }
+  write(writes, [&] { store_->write(batch).value(); });
+}
+void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& records) {
+  std::vector<std::string_view> keys, values;
+  for (const auto& [key, value] : records) {
+    keys.push_back(key);
+    values.push_back(value);
+    dull_[key] = value;
+  }
+  const std::uint64_t first = next_id_;
+  if (recording_) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      model_.put(next_id_, records[i].first, records[i].second);
+      run_.begin(next_id_++, static_cast<std::uint32_t>(i));  // Any of them may be there without the others.
+    }
+  }
+  store_->put_many(keys, values).value();
+  for (std::uint64_t id = first; id < next_id_; ++id) run_.acknowledge(id);
+}
+void Tested::close() {
+  other([&] { store_->close().value(); });
+  store_.reset();
+}
+void Tested::abandon() {
+  ForTests::abandon(*store_);
+  store_.reset();
+}
+void Tested::reopen() {
+  auto& medium = dynamic_cast<crash::Medium&>(trace_sink());
+  other([&] { store_ = std::make_unique<Store<>>(Store<>::open(medium.open(), options_).value()); });
+}
+
+// ---- Several threads ------------------------------------------------------------------------------
+
+void Actor::put(const std::string& key, const std::string& value) {
+  const std::uint64_t id = tested_.take_id();
+  tested_.model().put(id, key, value);
+  tested_.run().perform(id, [&] { tested_.store().put(key, value).value(); }, number_);
+}
+void Actor::erase(const std::string& key) {
+  const std::uint64_t id = tested_.take_id();
+  tested_.model().erase(id, key);
+  tested_.run().perform(id, [&] {
+    if (!tested_.store().erase(key).value()) {
+      tested_.model().batch(id, {});  // It found nothing and did nothing.
+      tested_.model().returned(id, key, std::nullopt);
+    }
+  }, number_);
+}
+void Actor::get(const std::string& key) {
+  const std::uint64_t id = tested_.take_id();
+  tested_.model().batch(id, {});
+  tested_.run().perform(id, [&] {
+    std::string value;
+    const auto found = tested_.store().get(key, value);
+    tested_.model().returned(id, key, found ? std::optional(value) : std::nullopt);
+  }, number_);
+}
+void Actor::batch(const Writes& writes) {
+  const std::uint64_t id = tested_.take_id();
+  WriteBatch batch;
+  for (const auto& [key, value] : writes) {
+    if (value) batch.put(key, *value);
+    else batch.erase(key);
+  }
+  tested_.model().batch(id, writes);
+  tested_.run().perform(id, [&] { tested_.store().write(batch).value(); }, number_);
+}
+void Actor::add_to_word(const std::string& key, std::uint64_t amount) {
+  const std::uint64_t id = tested_.take_id();
+  tested_.model().batch(id, {});
+  tested_.run().perform(id, [&] {
+    tested_.store().update_word(key, 0, [&](std::uint64_t word) {
+      tested_.model().batch(id, {{key, word_text(word + amount)}});
+      tested_.model().returned(id, key, word_text(word));
+      return word + amount;
+    }).value();
+  }, number_);
+}
+void Actor::other(const std::function<void()>& work) {
+  const std::uint64_t id = tested_.take_id();
+  tested_.model().batch(id, {});
+  tested_.run().perform(id, work, number_);
+}
+
+// ---- The protocol ---------------------------------------------------------------------------------
+
+Report Crash::run(const crash::Model& model) {
+  static const bool hooked = [] {
+    set_spin_hook([] { trace_sink().on_wait(); });
+    return true;
+  }();
+  (void)hooked;
+  crash::Protocol<State> protocol;
+  if (created) {
+    protocol.setup = [this](Region& region) {
+      Store<> store = Store<>::open(std::move(region), options).value();
+      ForTests::abandon(store);
+    };
+  }
+  protocol.workload = [this](Region& region, crash::Workload& run) {
+    if (instead) return instead(region, run, model_);
+    const std::uint64_t known = 1;  // What was before counts as one operation, long acknowledged.
+    model_.batch(known, {});
+    std::optional<Tested> tested;
+    {
+      const auto quiet = run.quiet();
+      run.begin(known);
+      run.acknowledge(known);
+      tested.emplace(std::move(region), options, run, model_, kFirst);
+      tested->recording_ = false;
+      if (before) before(*tested);
+      tested->recording_ = true;
+      Writes writes;
+      for (const auto& [key, value] : tested->dull()) writes.push_back({key, value});
+      model_.batch(known, std::move(writes));
+    }
+    // Sealed words only repeat what the runs' tails say.
+    run.hint(kSuperblockPageBytes, options.block_bytes - kSuperblockPageBytes);
+    during(*tested);
+  };
+  protocol.recover = [this](Region& region) -> Result<State> {
+    HF_ASSIGN_OR_RETURN(Store<> store, Store<>::open(std::move(region), options));
+    auto state = read_all(store);
+    ForTests::abandon(store);
+    return state;
+  };
+  protocol.check = [this](const crash::Past<State>& past, const State& observed) { return model_.check(past, observed); };
+  if (then) {
+    protocol.then = [this](Region& region, crash::Workload& run, const State& found) {
+      Tested tested(std::move(region), options, run, model_, 1'000'000);
+      tested.dull_ = found;
+      tested.put("then", value_of('t', 40));
+      if (!found.empty()) {
+        const std::string key = found.begin()->first;
+        tested.put(key, value_of('u', 24));
+        tested.erase(key);
+      }
+    };
+  }
+  protocol.print = [](const State& state) { return KeyValueModel::print(state); };
+  protocol.describe = [this](std::uint64_t id) { return model_.describe(id); };
+  crash::Options settings = check;
+  settings.model = model;
+  if (thorough()) settings.images_per_run *= 50;
+  if (model.granularity == Granularity::kPage) settings.durable_at_acknowledge = false;  // Words that a later sync covers.
+  return crash::check(protocol, settings);
+}
+
+bool thorough() { return std::getenv("HOLDFAST_THOROUGH") != nullptr; }
+
+testing::AssertionResult holds(const Report& report) {
+  if (report.ok()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << report;
+}
+
+std::string medium_name(const testing::TestParamInfo<crash::Model>& info) { return crash::name(info.param); }
+
+}  // namespace holdfast::kv

@@ -1,0 +1,135 @@
+// kv_crash.hpp: the store as a protocol for the crash checker. docs/crash_checker.md explains checks.
+//
+//   Crash crash;
+//   crash.before = [](Tested& store) { … };   // Not crashed; what it leaves unfenced stays so.
+//   crash.during = [](Tested& store) { store.put("a", "1"); };
+//   EXPECT_TRUE(holds(crash.run(crash::kLine)));
+//
+// After every crash the store must open, verify() must find nothing, for_each, get and count must agree,
+// and what they show must be what some order of the operations gives (crash/key_value.hpp). Then an
+// insert, an overwrite and an erase must work, and survive the next crash.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <holdfast/crash/checker.hpp>
+#include <holdfast/crash/key_value.hpp>
+#include <holdfast/kv/store.hpp>
+#include "for_tests.hpp"
+
+namespace holdfast::kv {
+
+using crash::KeyValueModel;
+using crash::Report;
+using State = KeyValueModel::State;
+using Writes = std::vector<KeyValueModel::Access>;
+
+// Blocks of 8 KiB, seven in a segment.
+StoreOptions small_options();
+StoreOptions patchable_options();  // Words 0 and 8 of a value.
+
+inline std::string value_of(char letter, std::size_t bytes) { return std::string(bytes, letter); }
+inline std::string word_text(std::uint64_t word) { return {reinterpret_cast<const char*>(&word), sizeof word}; }
+
+// Everything a reader sees, every verb agreeing with the others; an error says what does not.
+Result<State> read_all(Store<>& store);
+
+// A store under the checker together with what it must hold. Each verb is an operation of its own,
+// acknowledged when it returns. For one thread; see Actor for several.
+class Tested {
+ public:
+  Tested(Region region, const StoreOptions& options, crash::Workload& run, KeyValueModel& model, std::uint64_t first_id);
+  ~Tested();
+  Tested(const Tested&) = delete;
+
+  Store<>& store() { return *store_; }
+  crash::Workload& run() { return run_; }
+  KeyValueModel& model() { return model_; }
+  const State& dull() const { return dull_; }
+  const StoreOptions& options() const { return options_; }
+  std::uint64_t last_id() const { return next_id_ - 1; }
+  std::uint64_t take_id() { return next_id_++; }
+
+  void put(const std::string& key, const std::string& value);
+  void put_if_absent(const std::string& key, const std::string& value);
+  void compare_and_put(const std::string& key, const std::string& value);
+  void update(const std::string& key, const std::string& value);
+  void update_word(const std::string& key, std::uint32_t at, std::uint64_t word);
+  void erase(const std::string& key);
+  void batch(const Writes& writes);
+  void put_many(const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
+  void other(const std::function<void()>& work) { write({}, work); }               // Changes no record.
+  void pass() { other([&] { ForTests::pass(*store_).value(); }); }
+  void seal() { other([&] { ForTests::seal(*store_).value(); }); }
+
+  // In order; as a process dies; and again, over the same medium.
+  void close();
+  void abandon();
+  void reopen();
+
+ private:
+  friend class Crash;
+  void write(const Writes& writes, const std::function<void()>& work);
+
+  StoreOptions options_;
+  crash::Workload& run_;
+  KeyValueModel& model_;
+  std::uint64_t next_id_;
+  bool recording_ = true;
+  std::unique_ptr<Store<>> store_;
+  State dull_;
+};
+
+// The verbs of one of several threads: what they found becomes part of the history.
+class Actor {
+ public:
+  Actor(Tested& tested, std::uint32_t number) : tested_(tested), number_(number) {}
+  void put(const std::string& key, const std::string& value);
+  void erase(const std::string& key);
+  void get(const std::string& key);
+  void batch(const Writes& writes);
+  void add_to_word(const std::string& key, std::uint64_t amount);  // Values of 8 bytes.
+  void other(const std::function<void()>& work);
+
+ private:
+  Tested& tested_;
+  std::uint32_t number_;
+};
+
+class Crash {
+ public:
+  StoreOptions options = small_options();
+  // `images_per_run` of the quick set; with HOLDFAST_THOROUGH in the environment 50 times as many, and
+  // more schedules.
+  crash::Options check{.size_bytes = 64 * KiB, .unit_bytes = 64 * KiB, .max_size_bytes = 1 * MiB, .images_per_run = 300};
+  bool created = true;                        // Off: `before` and `during` see a region without a store.
+  std::function<void(Tested&)> before;        // Not crashed.
+  std::function<void(Tested&)> during;
+  std::function<void(Region&, crash::Workload&, KeyValueModel&)> instead;  // Of both, where there is no store yet.
+  bool then = true;                           // A normal operation after each recovery, and crashes in it.
+
+  Report run(const crash::Model& model);
+  // The id of the first recorded operation.
+  static constexpr std::uint64_t kFirst = 10;
+
+ private:
+  KeyValueModel model_;
+};
+
+bool thorough();  // HOLDFAST_THOROUGH is set.
+testing::AssertionResult holds(const Report& report);
+
+// One test, all media.
+class OnEveryMedium : public testing::TestWithParam<crash::Model> {};
+std::string medium_name(const testing::TestParamInfo<crash::Model>& info);
+#define HOLDFAST_ON_EVERY_MEDIUM(suite) \
+  INSTANTIATE_TEST_SUITE_P(Medium, suite, testing::ValuesIn(crash::all_models().begin(), crash::all_models().end()), medium_name)
+
+}  // namespace holdfast::kv
