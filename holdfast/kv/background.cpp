@@ -93,6 +93,8 @@ Status StoreCore::reclaim() {
   const std::lock_guard lock(reclaim_mutex_);
   constexpr double kLeastGain = 0.05;
   for (;;) {
+    // On page regions a run counts as sealed only when a sync has covered it.
+    HF_RETURN_IF_ERROR(sync());
     const std::uint64_t before = table_.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table_.free_blocks() <= before) break;

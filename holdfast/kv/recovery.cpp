@@ -24,6 +24,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   HF_RETURN_IF_ERROR(options.validate());
   const auto start = std::chrono::steady_clock::now();
   Medium medium(std::move(region));
+  if (options.durability == Durability::kPower && medium.region().granularity() == Granularity::kNone) {
+    return Error{Errc::kUnsupported, "durability=power on a medium that loses everything with the power (" +
+                                         medium.region().report().kind + "); use a file, persistent memory, or durability=process"};
+  }
   auto superblock = read_superblock(medium.region(), options, shape);
   bool created = false;
   const bool may_create = options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
