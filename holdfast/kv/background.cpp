@@ -84,8 +84,25 @@ void StoreCore::maintain() {
     if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo) fail(grown.error());
   }
   if (table_.free_blocks() > 3 * ahead) {
-    if (auto trimmed = table_.trim(2 * ahead); !trimmed) fail(trimmed.error());
+    // verify() reads words of blocks that must stay while it does.
+    const std::lock_guard lock(reclaim_mutex_);
+    if (auto trimmed = table_.trim(2 * ahead); !trimmed) return fail(trimmed.error());
+    // What lies at the end keeps the files from shrinking: it moves to where there is room.
+    if (!options_.reclaim.background || table_.free_blocks() <= 3 * ahead) return;
+    if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second); !moved) {
+      if (moved.code() == Errc::kIo) fail(moved.error());
+    } else if (auto trimmed = table_.trim(2 * ahead); !trimmed) {
+      fail(trimmed.error());
+    }
   }
+}
+
+Result<bool> StoreCore::reclaim_some() {
+  const std::lock_guard lock(reclaim_mutex_);
+  HF_RETURN_IF_ERROR(sync());
+  constexpr double kLeastGain = 0.02;
+  HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
+  return freed != 0;
 }
 
 Status StoreCore::reclaim() {
@@ -98,6 +115,14 @@ Status StoreCore::reclaim() {
     const std::uint64_t before = table_.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table_.free_blocks() <= before) break;
+  }
+  // Then from the end down, as long as that shortens the files.
+  for (std::uint64_t blocks = table_.blocks() + 1; table_.blocks() < blocks;) {
+    blocks = table_.blocks();
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
+    if (table_.free_blocks() < geometry_.blocks_per_segment() + 4) break;
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t moved, Reclaimer(*this).empty_last_segment(0));
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t more, table_.trim(4));
   }
   HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
   return {};

@@ -222,6 +222,10 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended, Durability durability);
   template <class Key>
+  Result<bool> try_erase(Key key, WriteOptions options);
+  // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
+  Result<bool> reclaim_some();
+  template <class Key>
   Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended, Durability durability);
 
   // ---- Versions kept for snapshots ----
@@ -638,6 +642,17 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
+  for (;;) {
+    auto erased = try_erase(key, options);
+    if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]] return erased;
+    // A full medium takes no more tombstones until those it has were worth something.
+    HF_ASSIGN_OR_RETURN(const bool freed, reclaim_some());
+    if (!freed) return erased;
+  }
+}
+
+template <class Key>
+Result<bool> StoreCore::try_erase(Key key, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_durability(durability));

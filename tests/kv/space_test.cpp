@@ -56,8 +56,11 @@ TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
   EXPECT_GT(full, 3 * MiB);
   Contents expected;
   for (int i = 0; i < 5000; ++i) {
-    if (i % 100 == 0) expected["key" + std::to_string(i)] = text_of(i, 500);
-    else ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
+    if (i % 100 == 0) {
+      expected["key" + std::to_string(i)] = text_of(i, 500);
+    } else {
+      ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
+    }
   }
   EXPECT_TRUE(eventually([&] { return store.stats().medium_bytes < full / 5; })) << store.stats().medium_bytes << " of " << full;
   expect_contents(store, expected);
@@ -135,7 +138,10 @@ TEST_P(Space, FullMediumRefusesPutsAndStillReadsAndErases) {
   expect_contents(store, expected);
   // Nothing is lost by the refusal, also over a death.
   copy_files("copy");
-  { auto copy = open(options, "copy"); expect_contents(copy, expected); }
+  {
+    auto copy = open(options, "copy");
+    expect_contents(copy, expected);
+  }
   // Erasing goes on until there is room again.
   for (int i = 0; i < 900; ++i) {
     const std::string key = "key" + std::to_string(i);
@@ -191,9 +197,10 @@ TEST_P(Space, PutAndEraseOfDistinctKeysOverColdOnesStaysBounded) {
   options.segment_bytes = 1 * MiB;
   options.initial_bytes = 1 * MiB;
   auto store = open(options);
-  const ColdAndShortLived load{.cold = 5'000, .short_lived = paged() ? 20'000ull : 100'000ull};
+  const ColdAndShortLived load{.cold = 50'000, .short_lived = paged() ? 200'000ull : 2'000'000ull};
   const auto peak = run(store, load);
-  EXPECT_LT(peak.used_bytes, 8 * MiB) << "for " << peak.live_bytes << " live bytes";
+  // Some 770 MB are written (page: 77). The background may lag by what is written while it sleeps.
+  EXPECT_LT(peak.used_bytes, 192 * MiB) << "for " << peak.live_bytes << " live bytes";
   EXPECT_TRUE(eventually([&] { return store.stats().used_bytes < store.stats().live_bytes * 3 / 2 + 12 * options.block_bytes; }))
       << store.stats().used_bytes << " of " << store.stats().live_bytes;
   expect_cold(store, load);
