@@ -183,6 +183,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.dead_bytes.store(0, std::memory_order_relaxed);
   run.dead_dirty.store(false, std::memory_order_relaxed);
   run.relocating.store(false, std::memory_order_relaxed);
+  run.moved.store(false, std::memory_order_relaxed);
   run.evacuated.store(false, std::memory_order_relaxed);
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;

@@ -78,14 +78,16 @@ Status Reclaimer::seal_resting_lanes() {
   return core_.sync();
 }
 
-// The dead records of an open run cannot be marked on the medium, so what erased them must stay.
+// The dead records of an open run cannot be marked on the medium, so what erased them must stay; nor are
+// those marked of which a copy was erased, in a run that is kept by a pin.
 Result<std::uint64_t> Reclaimer::tombstone_floor() {
   HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::uint64_t oldest = ~std::uint64_t{0};
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     const BlockMeta& run = core_.table_.meta(block);
     const BlockState state = run.state.load(std::memory_order_acquire);
-    if (state == BlockState::kOpen && is_whole_run(run, block)) {
+    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed && run.moved.load(std::memory_order_relaxed));
+    if (unmarked && is_whole_run(run, block)) {
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
     }
   }
@@ -213,6 +215,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     auto latched = core.index_->latch(move.hash);
     const auto entry = latched.find([&](Line line) { return line == move.from; });
     if (entry && core.snapshots_open_.load(std::memory_order_acquire) == 0) {
+      core.table_.meta(head).moved.store(true, std::memory_order_relaxed);
       latched.replace(entry, Line{move.to.offset / kCacheLineBytes});
       // Dead in our books only: its bit on the medium would say that the copy is durable.
       core.table_.meta(head).dead_bytes.fetch_add(move.padded, std::memory_order_relaxed);

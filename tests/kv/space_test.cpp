@@ -112,6 +112,28 @@ TEST_P(Space, LargeTombstonesEndToo) {
   expect_contents(copy, {{"other", "59"}});
 }
 
+// A pin kept the block of a record that had been moved; the copy was erased, the tombstone dropped, and
+// after a death the original was there again.
+TEST_P(Space, ARecordMovedOutOfAPinnedBlockStaysErased) {
+  auto store = open();
+  const auto fill_block = [&](const std::string& key) { ASSERT_TRUE(store.put(key, std::string(7000, 'f'))); };
+  ASSERT_TRUE(store.put("pinned", "p"));
+  ASSERT_TRUE(store.put("victim", "v"));
+  fill_block("filler");
+  fill_block("filler");
+  const auto pinned = store.get_pinned("pinned").value();
+  ASSERT_TRUE(store.reclaim());  // Moves both; their block has to stay.
+  ASSERT_TRUE(store.erase("victim").value());
+  for (int i = 0; i < 10; ++i) {
+    fill_block("filler");
+    ASSERT_TRUE(store.reclaim());
+  }
+  copy_files("died");
+  auto died = open(tiny(), "died");
+  EXPECT_EQ(get(died, "victim"), "<kNotFound>");
+  EXPECT_EQ(died.count(), 2u);
+}
+
 TEST_P(Space, FullMediumRefusesPutsAndStillReadsAndErases) {
   StoreOptions options = tiny();
   options.max_bytes = 512 * KiB;
