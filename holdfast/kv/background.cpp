@@ -67,6 +67,8 @@ void StoreCore::maintain() {
   if (options_.reclaim.background) {
     const std::lock_guard lock(reclaim_mutex_);
     while (wants_reclaim(table_.totals())) {
+      const std::uint64_t free_before = table_.free_blocks();
+      const std::uint64_t sequence_before = next_sequence_.load(std::memory_order_relaxed);
       auto freed = Reclaimer(*this).pass(kVictimsPerPass, least_gain(options_.reclaim.space_amplification),
                                          options_.reclaim.bytes_per_second);
       if (!freed) {
@@ -74,6 +76,8 @@ void StoreCore::maintain() {
         break;
       }
       if (*freed == 0) break;
+      // What it moved took as much as it freed, and no writer took any: another pass would do the same.
+      if (table_.free_blocks() <= free_before && next_sequence_.load(std::memory_order_relaxed) == sequence_before) break;
       const std::lock_guard stop(background_mutex_);
       if (background_stop_) return;
       if (table_.free_blocks() < ahead / 2) break;  // Growing cannot wait.

@@ -1,8 +1,8 @@
 // damage.hpp: stores as files that tests then spoil, and where in them the structures lie.
 #pragma once
 
+#include <cstring>
 #include <fstream>
-#include <functional>
 
 #include <holdfast/kv/format.hpp>
 
@@ -37,6 +37,7 @@ class Image {
   }
 
   std::string& bytes() { return bytes_; }
+  const std::string& bytes() const { return bytes_; }
   std::uint64_t size() const { return bytes_.size(); }
   void flip(std::uint64_t at, int bit = 0) { bytes_[at] = static_cast<char>(bytes_[at] ^ (1 << bit)); }
   void zero(std::uint64_t at, std::uint64_t count) { std::fill_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), count, '\0'); }
@@ -79,7 +80,9 @@ class Image {
       if (geometry().is_table_block(block) || word(block).state != state) continue;
       std::uint64_t end = block + 1;
       while (end < blocks() && !geometry().is_table_block(end) && word(end).state == BlockState::kTail &&
-             word(end).generation == word(block).generation) ++end;
+             word(end).generation == word(block).generation) {
+        ++end;
+      }
       const std::uint64_t bytes = (end - block) * geometry().block_bytes;
       const std::uint64_t at = block * geometry().block_bytes;
       runs.push_back({at, bytes, read<RunFooter>(at + bytes - sizeof(RunFooter))});
