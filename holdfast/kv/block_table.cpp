@@ -134,7 +134,12 @@ Status BlockTable::grow_locked() {
     return Error{Errc::kNoSpace, "the store is full: max_bytes=" + std::to_string(max_bytes_) +
                                      " are in use; erase records, reclaim, or raise max_bytes"};
   }
-  if (medium_.size_bytes() < new_size) HF_RETURN_IF_ERROR(medium_.region().grow(new_size));
+  if (medium_.size_bytes() < new_size) {
+    auto grown = medium_.region().grow(new_size);
+    // To who puts a record, kNotFound would mean something else than a directory that is gone.
+    if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
+    HF_RETURN_IF_ERROR(std::move(grown));
+  }
   return format_segments(segments, 1);
 }
 

@@ -96,13 +96,13 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
 
 Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
-  if (core_.snapshots_open_.load(std::memory_order_acquire) != 0) return freed;
+  if (core_.versions_held_.load(std::memory_order_acquire) != 0) return freed;
   HF_ASSIGN_OR_RETURN(const std::uint64_t more, evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
   return freed + more;
 }
 
 Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_second) {
-  if (core_.snapshots_open_.load(std::memory_order_acquire) != 0) return 0;
+  if (core_.versions_held_.load(std::memory_order_acquire) != 0) return 0;
   HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::vector<std::uint64_t> victims;
   const std::uint64_t end = core_.table_.blocks();
@@ -214,7 +214,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     const auto guard = core.epochs_.enter(own.participant);
     auto latched = core.index_->latch(move.hash);
     const auto entry = latched.find([&](Line line) { return line == move.from; });
-    if (entry && core.snapshots_open_.load(std::memory_order_acquire) == 0) {
+    if (entry && core.versions_held_.load(std::memory_order_acquire) == 0) {
       core.table_.meta(head).moved.store(true, std::memory_order_relaxed);
       latched.replace(entry, Line{move.to.offset / kCacheLineBytes});
       // Dead in our books only: its bit on the medium would say that the copy is durable.
@@ -226,7 +226,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       complete = complete && !entry;
     }
   }
-  return complete && core.snapshots_open_.load(std::memory_order_acquire) == 0;
+  return complete && core.versions_held_.load(std::memory_order_acquire) == 0;
 }
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {

@@ -39,7 +39,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   }
   if (!superblock) return std::move(superblock).error();
   StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
-  HF_RETURN_IF_ERROR(Recovery(*core).run());
+  if (auto recovered = Recovery(*core).run(); !recovered) {
+    core->closed_ = true;  // A store that could not be opened is left as it is: no close, no clean mark.
+    return std::move(recovered).error();
+  }
   core->recovery_.created = created;
   core->recovery_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   core->enroll();
@@ -48,6 +51,9 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
 }
 
 Status Recovery::run() {
+  if (core_.read_only_) {
+    for (const std::string& damage : core_.region_report().damage) note(0, damage);
+  }
   HF_RETURN_IF_ERROR(read_table());
   std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is lost.

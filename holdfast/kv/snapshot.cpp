@@ -11,6 +11,7 @@ namespace holdfast::kv {
 
 Snapshot StoreCore::snapshot() {
   const std::lock_guard lock(snapshot_mutex_);
+  versions_held_.fetch_add(1, std::memory_order_seq_cst);
   snapshots_open_.fetch_add(1, std::memory_order_seq_cst);
   // Sequences that lanes have in reserve lapse, so that none below ours is used from here on, ...
   sequence_epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -27,6 +28,7 @@ void StoreCore::release_snapshot(Version version) {
   snapshots_open_.fetch_sub(1, std::memory_order_seq_cst);
   if (snapshot_versions_.empty()) epochs_.synchronize();  // Who still notes versions is done.
   prune_versions();
+  versions_held_.fetch_sub(1, std::memory_order_seq_cst);
   background_wake_.notify_one();
 }
 

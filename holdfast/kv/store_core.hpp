@@ -289,6 +289,8 @@ class StoreCore {
   std::mutex sequence_mutex_;
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> snapshots_open_{0};
+  // Reclamation goes by this: it outlasts the last snapshot until what was kept for it is let go.
+  std::atomic<std::uint64_t> versions_held_{0};
   std::atomic<PendingBatch*> pending_batch_{nullptr};
   std::atomic<std::uint64_t> indexed_tombstones_{0};
   std::mutex batch_mutex_;
