@@ -262,6 +262,10 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended, Durability durability);
   template <class Key>
+  Result<bool> try_erase(Key key, WriteOptions options);
+  // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
+  Result<bool> reclaim_some();
+  template <class Key>
   Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended, Durability durability);
 
   // ---- Versions kept for snapshots ----
@@ -411,20 +415,20 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   // Header, key and value go straight to the medium: there is no second copy of a large value.
-  RecordHeader header{0, sequence, record.value.size(),
+  const Bytes value = record.kind == RecordKind::kPut ? Bytes(record.value) : Bytes();
+  RecordHeader header{0, sequence, value.size(),
                       static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
   const std::uint64_t value_at = geometry_.value_at(record.key.size());
   std::vector<std::byte> front(value_at);
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
-  const Bytes value(record.value.data(), record.value.size());
   const std::uint64_t sum = record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
   if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
   header.checksum = whole_checksum(sum, value, patchable_);
   std::memcpy(front.data(), &header, sizeof header);
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
-    HF_RETURN_IF_ERROR(medium_.put(at + value_at, record.value.data(), record.value.size()));
+    HF_RETURN_IF_ERROR(medium_.put(at + value_at, value.data(), value.size()));
     // Before the tail, which vouches for it.
     return medium_.paged() ? ok_status() : medium_.order();
   };
@@ -435,6 +439,7 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2, std::memory_order_relaxed);
   run.used_bytes.store(padded, std::memory_order_relaxed);
+  if (record.kind == RecordKind::kErase) run.dead_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   if (auto sealed = seal_run(head, {{record.hash, sequence, 0, record.kind}}, padded); !sealed) {
     fail(sealed.error());
@@ -509,6 +514,7 @@ inline bool StoreCore::publish(OffsetMap::Home& home, index::Entry entry, const 
   if (snapshots_open_.load(std::memory_order_acquire) != 0) [[unlikely]] {
     retire_version(line, old);
     home.replace(entry, line);
+    if (record_at(old).kind() == RecordKind::kErase) indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   home.replace(entry, line);
@@ -694,6 +700,17 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
+  for (;;) {
+    auto erased = try_erase(key, options);
+    if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]] return erased;
+    // A full medium takes no more tombstones until those it has were worth something.
+    HF_ASSIGN_OR_RETURN(const bool freed, reclaim_some());
+    if (!freed) return erased;
+  }
+}
+
+template <class Key>
+Result<bool> StoreCore::try_erase(Key key, WriteOptions options) {
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Key, Key> record{RecordKind::kErase, hash64(key), key, key};
