@@ -73,17 +73,21 @@ class RecordView {
   }
   // As it was appended, patchable words included: asked of records of open runs.
   bool is_whole(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
-    return whole_checksum(sum(seed, patchable), value_span(), patchable) == header().checksum;
+    const std::uint64_t fixed = sum(seed, patchable);
+    // The field with the fixed checksum is in no sum, so it is compared: a crash may have lost just it.
+    return whole_checksum(fixed, value_span(), patchable) == header().checksum && (patchable.empty() || stored_fixed() == fixed);
   }
   // Whatever in-place updates it has had: asked of records of sealed runs.
   bool is_sound(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
-    if (patchable.empty()) return is_whole(seed, patchable);
-    std::uint64_t fixed;
-    std::memcpy(&fixed, at_ + sizeof(RecordHeader), sizeof fixed);
-    return sum(seed, patchable) == fixed;
+    return patchable.empty() ? is_whole(seed, patchable) : sum(seed, patchable) == stored_fixed();
   }
 
  private:
+  std::uint64_t stored_fixed() const {
+    std::uint64_t fixed;
+    std::memcpy(&fixed, at_ + sizeof(RecordHeader), sizeof fixed);
+    return fixed;
+  }
   std::span<const std::byte> value_span() const { return {value_data(), value_bytes()}; }
   std::uint64_t sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const;
 
@@ -100,7 +104,8 @@ struct NewRecord {
   Value value;
 
   std::uint64_t bytes(const Geometry& geometry) const {
-    return geometry.record_bytes(key.size(), kind == RecordKind::kPut ? value.size() : 0);
+    return kind == RecordKind::kPut ? geometry.record_bytes(key.size(), value.size())
+                                    : geometry.record_header_bytes + key.size();
   }
 };
 
