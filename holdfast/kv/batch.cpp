@@ -50,7 +50,6 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
   std::vector<std::uint64_t> hashes;
-  hashes.reserve(members.size());
   for (const Member& member : members) hashes.push_back(member.record.hash);
   for (;;) {
     own.latches.acquire(*index_, hashes);
