@@ -8,8 +8,8 @@ mkdir -p "$LOGS"
 
 # The other stores (rocksdb, lmdb, leveldb, tbb) are what benchmarks compare with.
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
-  libnuma-dev libhwloc-dev libxxhash-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
-TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-venv"
+  libxxhash-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
+TEST_PACKAGES="libgtest-dev python3 python3-venv"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -121,7 +121,7 @@ build() {
 
 # build_release TARGET: without the tests where GoogleTest is not installed, so that ./run tour need not wait for it.
 build_release() {
-  if [ "$1" = all ] && dpkg-query -W libgtest-dev librapidcheck-dev >/dev/null 2>&1 || grep -qs '^HOLDFAST_TESTS:BOOL=ON' build/release/CMakeCache.txt; then
+  if [ "$1" = all ] && dpkg-query -W libgtest-dev >/dev/null 2>&1 || grep -qs '^HOLDFAST_TESTS:BOOL=ON' build/release/CMakeCache.txt; then
     configure release -DHOLDFAST_TESTS=ON
   else
     configure release -DHOLDFAST_TESTS=OFF

@@ -18,7 +18,8 @@ def main():
         sys.exit(f'examples/first_store.cpp has {len(program.splitlines())} lines; README.md promises 25')
     missing = []
     for document in [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]:
-        for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', document.read_text()):
+        prose = re.sub(r'```.*?```|`[^`]*`', '', document.read_text(), flags=re.DOTALL)
+        for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', prose):
             if not (document.parent / target).exists():
                 missing.append(f'{document.relative_to(ROOT)}: {target}')
     if missing:
