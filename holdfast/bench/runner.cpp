@@ -374,7 +374,7 @@ class Run {
           std::get<2>(key), subject - plan_.subjects.begin()};
     };
     auto keys = order_;
-    std::stable_sort(keys.begin(), keys.end(),
+    std::sort(keys.begin(), keys.end(),
                      [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     return keys;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/bench/statistics.hpp>
@@ -28,6 +30,12 @@ class Grid {
   explicit Grid(std::vector<std::string> header) { add(std::move(header)); }
   void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
   void gap() { lines_.emplace_back(); }
+  // A line across all columns.
+  void heading(std::string text) {
+    gap();
+    headings_.push_back({lines_.size(), std::move(text)});
+    gap();
+  }
 
   // Columns that are empty below the header are left out; the first two are texts, the rest
   // numbers.
@@ -41,8 +49,11 @@ class Grid {
       }
     }
     std::string text;
-    for (const auto& line : lines_) {
+    auto heading = headings_.begin();
+    for (std::size_t at = 0; at < lines_.size(); ++at) {
+      const auto& line = lines_[at];
       std::string out;
+      if (heading != headings_.end() && heading->first == at) out = (heading++)->second;
       for (std::size_t column = 0; column < line.size(); ++column) {
         if (!used[column]) continue;
         const auto padding = std::string(widths[column] - line[column].size(), ' ');
@@ -58,6 +69,8 @@ class Grid {
 
  private:
   std::vector<std::vector<std::string>> lines_;
+  std::vector<std::pair<std::size_t, std::string>>
+      headings_;  // Number of the line, and what stands there.
 };
 
 std::string time_cell(const Row& row, const char* name) {
@@ -114,8 +127,11 @@ std::string table(const Document& document, const TableOptions& options) {
   bool any_interval = false;
   double coverage = 1;
   for (const auto& row : document.rows) {
-    if (previous != nullptr &&
-        (previous->operation() != row.operation() || previous->threads() != row.threads()))
+    const auto experiment = row.text("experiment");
+    if (previous == nullptr ? !experiment.empty() : previous->text("experiment") != experiment) {
+      grid.heading("== " + experiment + " ==");
+    } else if (previous != nullptr &&
+               (previous->operation() != row.operation() || previous->threads() != row.threads()))
       grid.gap();
     previous = &row;
     const auto rate = row.number("ops_per_s_median");

@@ -130,6 +130,24 @@ TEST(Table, ShowsRatiosOfPairedRepetitionsAndReasonsOfInvalidRows) {
       << text;
 }
 
+// In a suite the same operation comes in several experiments; a ratio never crosses them.
+TEST(Table, ExperimentsHaveHeadingsAndRatiosOfTheirOwn) {
+  Document document;
+  for (const auto* experiment : {"small", "large"}) {
+    for (const auto& row : example().rows) {
+      if (!row.valid()) continue;
+      document.rows.push_back(row);
+      document.rows.back().set("experiment", experiment);
+    }
+  }
+  document.rows.back().set("ops_per_s_samples", Value(std::vector<double>{0.5e6, 0.25e6, 0.75e6}));
+  const auto text = table(document, {"floor", ""});
+  EXPECT_NE(text.find("\n== small ==\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n== large ==\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.00 [2.00, 2.00]"), std::string::npos) << text;
+  EXPECT_NE(text.find("4.00 [4.00, 4.00]"), std::string::npos) << text;
+}
+
 TEST(Table, NumbersHaveThreeDigits) {
   EXPECT_EQ(human_time(172.4), "172 ns");
   EXPECT_EQ(human_time(1250), "1.25 us");

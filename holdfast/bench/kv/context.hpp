@@ -45,6 +45,7 @@ struct Context {
       region;        // Spec for stores on a region, without the subject's own name: see place_of().
   std::string base;  // Its path; empty where it has none (dram, node:N).
   std::string options;         // "?granularity=line", or empty.
+  std::string request_prefix;  // Before a subject's name in requests to the helper process.
   std::string peer_directory;  // Where stores that need a directory put theirs.
 
   // Zipf ranks by thread, made once and used by all stores. Scrambled: record numbers.

@@ -96,7 +96,9 @@ void HelperProcess::serve(int socket, HelperShared& shared, const Work& work) {
 }
 
 HelperProcess::~HelperProcess() {
-  ::close(socket_);  // The server reads the end and exits.
+  ::close(socket_);
+  ::kill(server_, SIGKILL);  // It waits for requests, and has no worker now; not reaped, so it is
+                             // no other process.
   while (::waitpid(server_, nullptr, 0) < 0 && errno == EINTR) {
   }
   ::munmap(shared_, sizeof(HelperShared));

@@ -620,7 +620,7 @@ class StoreSubject final : public Subject {
   }
 
   Status measure_growth() {
-    const auto growth = helper_->grow(name_);
+    const auto growth = helper_->grow(context_.request_prefix + name_);
     if (!growth) {
       Store(context_, records_, name_).remove();
       return growth.error();
@@ -701,8 +701,9 @@ class StoreSubject final : public Subject {
     HF_RETURN_IF_ERROR(store_->close());
     const auto least =
         std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
-    HF_ASSIGN_OR_RETURN(const auto acknowledged,
-                        helper_->kill_at_work(name_, least, /*seconds=*/3));
+    HF_ASSIGN_OR_RETURN(
+        const auto acknowledged,
+        helper_->kill_at_work(context_.request_prefix + name_, least, /*seconds=*/3));
     HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
     auto session = store_->session(0);
     for (std::uint64_t i = 0;

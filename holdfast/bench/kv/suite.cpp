@@ -339,24 +339,29 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   for (const auto& experiment : experiments) {
     contexts.push_back(std::make_unique<Context>());
     fill_context(*contexts.back(), experiment, place);
+    contexts.back()->request_prefix = std::to_string(contexts.size()) + ":";
     HF_RETURN_IF_ERROR(check_space(*contexts.back()));
   }
 
-  // Forked now, while there is one thread: each knows its experiment from before the fork.
-  std::vector<std::unique_ptr<HelperProcess>> helpers(experiments.size());
-  for (std::size_t i = 0; i < experiments.size(); ++i) {
-    const auto& wanted = experiments[i].options;
-    if (!wanted.startup && !wanted.longest) continue;
-    const auto with = [&context = *contexts[i]](auto member) {
-      return [&context, member](const std::string& subject, HelperShared& shared) -> Status {
-        for (const auto& kind : subject_kinds(context)) {
-          if (kind.name == subject && kind.*member) return (kind.*member)(context, shared);
+  // Forked now, while there is one thread. One for all experiments, which it knows from before the
+  // fork: a request names the experiment and the store.
+  std::unique_ptr<HelperProcess> helper;
+  const auto with = [&contexts](auto member) {
+    return [&contexts, member](const std::string& request, HelperShared& shared) -> Status {
+      for (const auto& context : contexts) {
+        if (!request.starts_with(context->request_prefix)) continue;
+        for (const auto& kind : subject_kinds(*context)) {
+          if (context->request_prefix + kind.name == request && kind.*member)
+            return (kind.*member)(*context, shared);
         }
-        return Error{Errc::kUnsupported, subject + " is not built"};
-      };
+      }
+      return Error{Errc::kUnsupported, request + " is not built"};
     };
-    HF_ASSIGN_OR_RETURN(helpers[i], HelperProcess::start({with(&SubjectKind::work_until_killed),
-                                                          with(&SubjectKind::grow)}));
+  };
+  if (std::any_of(experiments.begin(), experiments.end(),
+                  [](const auto& e) { return e.options.startup || e.options.longest; })) {
+    HF_ASSIGN_OR_RETURN(helper, HelperProcess::start({with(&SubjectKind::work_until_killed),
+                                                      with(&SubjectKind::grow)}));
   }
 
   KvBenchResult result;
@@ -364,10 +369,11 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   result.document.environment = environment();
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
   result.document.environment.merge(region_facts(probe.report, options.promise));
+  result.document.environment.set("region", Value(options.region));  // Not the probe's.
   const auto limits = calibrate(probe.persist);
   result.document.calibration = limits.fields();
   for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
-    auto outcome = compare({*contexts[i], experiments[i], helpers[i].get(), limits});
+    auto outcome = compare({*contexts[i], experiments[i], helper.get(), limits});
     result.trustworthy = result.trustworthy && outcome.trustworthy;
     result.interrupted = outcome.interrupted;
     for (auto& row : outcome.rows)
