@@ -419,8 +419,8 @@ Status Recovery::make_writable() {
     ordered = true;
   }
   if (ordered || !word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
+  // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : word_missing_) HF_RETURN_IF_ERROR(core_.table_.mark_sealed(head));
-  if (!word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
   return core_.table_.free_runs(to_free);
