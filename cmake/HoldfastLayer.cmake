@@ -4,7 +4,8 @@
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
 # makes holdfast_kv (alias holdfast::kv) and, where tests are built, holdfast_kv_traced
-# (alias holdfast::kv_traced). A binary links one of the two kinds, never both.
+# (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
+# twin out, for layers that the checker has no business in.
 find_package(Threads REQUIRED)
 
 add_library(holdfast_flags INTERFACE)
@@ -19,10 +20,10 @@ if(HOLDFAST_FUZZ)
 endif()
 
 function(holdfast_layer name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "DIRECT_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
   set_property(GLOBAL PROPERTY HOLDFAST_LIBRARIES_${name} ${ARG_LIBRARIES})  # For HoldfastInstall.
   set(variants direct)
-  if(HOLDFAST_TESTS)
+  if(HOLDFAST_TESTS AND NOT ARG_DIRECT_ONLY)
     list(APPEND variants traced)
   endif()
   foreach(variant IN LISTS variants)

@@ -9,8 +9,8 @@ mkdir -p "$LOGS"
 # The other stores (rocksdb, lmdb, leveldb, tbb) are what benchmarks compare with.
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
   libnuma-dev libhwloc-dev libxxhash-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
-TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev python3"
-CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git"
+TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-venv"
+CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
 
 say() { printf '== %s\n' "$*" >&2; }
 refuse() {
@@ -127,6 +127,20 @@ build_release() {
     configure release -DHOLDFAST_TESTS=OFF
   fi
   build release "$1"
+}
+
+# A Python with PyPI's hdrhistogram, which our histogram is compared with. Without a network that one test
+# is skipped, and ctest says so.
+test_python() {
+  python=$PWD/build/python/bin/python
+  if ! "$python" -c 'import hdrh' 2>/dev/null; then
+    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram; } \
+      >"$LOGS/python.log" 2>&1; then
+      say "no Python package hdrhistogram (build/logs/python.log): its comparison is skipped"
+      return 0
+    fi
+  fi
+  export HOLDFAST_TEST_PYTHON="$python"
 }
 
 # run_ctest DIRECTORY LOG-NAME OPTION…: shows what did not pass and ctest's own summary; all of it is in the log.

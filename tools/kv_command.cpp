@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "console.hpp"
+#include "kv_bench_command.hpp"
 #include "kv_verbs.hpp"
 
 namespace holdfast::tools {
@@ -236,6 +237,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   add_record_verbs(*state, verb);
   add_transfer_verbs(*state, verb);
   add_store_verbs(*state, verb);
+  add_kv_bench_command(*kv, exit_code);
 }
 
 }  // namespace holdfast::tools

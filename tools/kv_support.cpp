@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <vector>
 
 #include "console.hpp"
 #include "kv_verbs.hpp"
@@ -75,8 +76,21 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
 }
 
 int report_error(const std::string& command, const std::string& spec, const Error& error) {
-  complain(command, error.message(), remedy(spec, error));
+  // Which store it is about, where the message does not say so itself.
+  const bool named = spec.empty() || error.detail.find(spec) != std::string::npos;
+  complain(command, (named ? "" : spec + ": ") + error.message(), remedy(spec, error));
   return exit_code_of(error.code);
+}
+
+bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store) {
+  const std::vector<kv::Defect>& defects = store.recovery().defects;
+  if (defects.empty()) return false;
+  complain(
+      command,
+      fmt::format("{} is damaged in {} places; what is intact follows. The first, at byte {}: {}",
+                  spec, defects.size(), defects.front().offset, visible(defects.front().what)),
+      fmt::format("`holdfast kv {} verify` names them all.", spec));
+  return true;
 }
 
 Survival survival_of(const RegionReport& region) {

@@ -277,6 +277,8 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
 
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+
   // A file gets its name once it is complete and on the medium.
   const bool to_stdout = arguments.file == "-";
   const std::string partial = arguments.file + ".partial";
@@ -332,7 +334,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
     fmt::print(stderr, "exported {} records; skipped {}\n", with_separators(exported),
                with_separators(skipped));
   }
-  return skipped == 0 ? kExitDone : kExitFailed;
+  return skipped == 0 && !damaged ? kExitDone : kExitFailed;
 }
 
 }  // namespace holdfast::tools

@@ -53,13 +53,33 @@ Result<std::string> argument_bytes(const char* what, const std::string& text, En
   return decoded;
 }
 
+// Nothing runs in the background of a command that writes one record, and each leaves a block
+// behind that holds no more than that record. So it tidies up itself once such blocks outweigh what
+// is live.
+Status tidy(kv::Store<>& store) {
+  const kv::StoreStats stats = store.stats();
+  if (stats.used_bytes <= 2 * stats.live_bytes + 8 * MiB) return ok_status();
+  return store.reclaim();
+}
+
 // After a verb that wrote: makes it as durable as the medium allows, closes, and says what that is.
 // An error here means that the acknowledged write may not survive, so it is an error of the verb.
 Result<Survival> settle(kv::Store<>& store) {
   HF_RETURN_IF_ERROR(store.sync());
   const Survival survival = survival_of(store.region_report());
+  // No room to tidy up in is no failure of a write that is already durable.
+  if (const Status tidied = tidy(store); !tidied && tidied.code() != Errc::kNoSpace)
+    return tidied.error();
   HF_RETURN_IF_ERROR(store.close());
   return survival;
+}
+
+// What `write` returns; where it finds no space, what it returns after space was reclaimed.
+template <class Write>
+auto with_room(kv::Store<>& store, Write&& write) {
+  auto done = write();
+  if (done || done.code() != Errc::kNoSpace || !store.reclaim()) return done;
+  return write();
 }
 
 void print_outcome(const KvTarget& target, std::string_view outcome, const Survival& survival) {
@@ -88,12 +108,12 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
   if (store->recovery().created) fmt::print(stderr, "created store {}\n", target.spec);
   std::string_view outcome = "inserted";
   if (arguments.if_absent) {
-    const auto put = store->put_if_absent(*key, *value);
+    const auto put = with_room(*store, [&] { return store->put_if_absent(*key, *value); });
     if (!put && put.code() != Errc::kAlreadyExists)
       return report_error(kCommand, target.spec, put.error());
     if (!put) outcome = "exists";
   } else {
-    const auto put = store->put(*key, *value);
+    const auto put = with_room(*store, [&] { return store->put(*key, *value); });
     if (!put) return report_error(kCommand, target.spec, put.error());
     if (*put == kv::PutOutcome::kOverwrote) outcome = "overwrote";
   }
@@ -108,9 +128,10 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
   if (!key) return report_error(kCommand, target.spec, key.error());
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   const auto pinned = store->get_pinned(*key);
   if (!pinned && pinned.code() == Errc::kNotFound) {
-    complain(kCommand, fmt::format("no record '{}'", visible(*key)));
+    complain(kCommand, fmt::format("no {}record '{}'", damaged ? "intact " : "", visible(*key)));
     return kExitFailed;
   }
   if (!pinned) return report_error(kCommand, target.spec, pinned.error());
@@ -148,7 +169,7 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   if (!key) return report_error(kCommand, target.spec, key.error());
   auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
   if (!store) return report_error(kCommand, target.spec, store.error());
-  const auto erased = store->erase(*key);
+  const auto erased = with_room(*store, [&] { return store->erase(*key); });
   if (!erased) return report_error(kCommand, target.spec, erased.error());
   const auto survival = settle(*store);
   if (!survival) return report_error(kCommand, target.spec, survival.error());
@@ -163,6 +184,7 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
 int kv_list(const KvTarget& target, const ListArguments& arguments) {
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
   const std::size_t columns = is_terminal(stdout) ? terminal_columns() : 0;
   Output output{stdout, "standard output"};
@@ -201,18 +223,19 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   const Status written = output.finish();
   if (!walked) return report_error(kCommand, target.spec, walked.error());
   if (!written) return report_error(kCommand, target.spec, written.error());
-  return kExitDone;
+  return damaged ? kExitFailed : kExitDone;
 }
 
 int kv_count(const KvTarget& target) {
   auto store = open_for_reading(target.spec);
   if (!store) return report_error(kCommand, target.spec, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   if (target.json) {
     fmt::print("{{\"records\":{}}}\n", store->count());
   } else {
     fmt::print("{}\n", store->count());
   }
-  return kExitDone;
+  return damaged ? kExitFailed : kExitDone;
 }
 
 }  // namespace holdfast::tools

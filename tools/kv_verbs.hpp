@@ -76,6 +76,10 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
 // Complains with what helps against this error, and returns the exit code.
 int report_error(const std::string& command, const std::string& spec, const Error& error);
 
+// After a read-only open: says on standard error that parts were not intact, so that nobody takes
+// what follows for all there is. True if so.
+bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store);
+
 // What an acknowledged and synced record survives here: "power" or "process", and in words.
 struct Survival {
   std::string level;

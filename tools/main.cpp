@@ -15,11 +15,8 @@
 
 #include "console.hpp"
 #include "kv_command.hpp"
-#include "tour.hpp"
-#if __has_include("mem_command.hpp")
 #include "mem_command.hpp"
-#define HOLDFAST_MEM_COMMAND 1
-#endif
+#include "tour.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -107,14 +104,14 @@ int run(int argc, char** argv) {
       "  holdfast tour                              watch it survive being killed\n"
       "  holdfast kv ./users put ada lovelace       a record in a durable store\n"
       "  holdfast kv ./users get ada\n"
+      "  holdfast mem                               what memory this machine has\n"
+      "  holdfast kv bench --region ./here          beside the other stores\n"
       "More: holdfast COMMAND --help\n"
       "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the result is not to be "
       "trusted");
   add_tour_command(root, exit_code);
   add_kv_command(root, exit_code);
-#ifdef HOLDFAST_MEM_COMMAND
   add_mem_command(root, exit_code);
-#endif
   try {
     root.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

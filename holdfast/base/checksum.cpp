@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78;  // Castagnoli, bits reversed.
 
-// tables[k][byte]: the remainder of `byte` followed by k zero bytes, so that eight bytes of input are
-// eight independent look-ups.
+// tables[k][byte]: the remainder of `byte` followed by k zero bytes, so that eight bytes of input
+// are eight independent look-ups.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -43,13 +43,15 @@ std::uint64_t word_at(const std::byte* at) {
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_instruction(std::span<const std::byte> bytes,
-                                                                  std::uint32_t crc) {
+                                                                   std::uint32_t crc) {
   std::uint64_t state = ~crc;
   const auto* at = bytes.data();
   auto left = bytes.size();
-  for (; left >= 8; at += 8, left -= 8) state = _mm_crc32_u64(state, word_at(at));
+  for (; left >= 8; at += 8, left -= 8)
+    state = _mm_crc32_u64(state, word_at(at));
   auto narrow = static_cast<std::uint32_t>(state);
-  for (; left > 0; ++at, --left) narrow = _mm_crc32_u8(narrow, std::to_integer<unsigned char>(*at));
+  for (; left > 0; ++at, --left)
+    narrow = _mm_crc32_u8(narrow, std::to_integer<unsigned char>(*at));
   return ~narrow;
 }
 #endif

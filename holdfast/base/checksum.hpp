@@ -1,8 +1,10 @@
 // checksum.hpp: find out that bytes are not those that were written.
 //
-// crc32c      32 bits, every burst of up to 32 bits found; for small fixed structures and interchange.
-// checksum64  64 bits with a seed, for records whose bytes may be torn anywhere: a wrong one passes with
-//             probability 2^-64, and one made under another seed (an older generation) likewise.
+// crc32c      32 bits, every burst of up to 32 bits found; for small fixed structures and
+//             interchange.
+// checksum64  64 bits with a seed, for records whose bytes may be torn anywhere: a wrong one passes
+//             with probability 2^-64, and one made under another seed (an older generation)
+//             likewise.
 // Both are written to media and never change.
 #pragma once
 

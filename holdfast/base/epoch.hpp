@@ -80,7 +80,7 @@ class EpochDomain {
   static constexpr std::uint64_t kIdle = ~std::uint64_t{0};
   // Objects that may wait before retire() tries to free: what is held back against one membarrier
   // (some microseconds) per so many objects.
-  static constexpr std::size_t kCollectEvery = 16;
+  static constexpr std::size_t kCollectEvery = 8;
 
   struct alignas(kCacheLineBytes) Slot {
     std::atomic<std::uint64_t> epoch{kIdle};  // Of the outermost guard.

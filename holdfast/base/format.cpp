@@ -12,7 +12,8 @@ namespace {
 // `value` with three significant digits in the first unit that keeps it below `step`.
 std::string scaled(double value, double step, std::span<const char* const> units) {
   std::size_t unit = 0;
-  while (std::abs(value) >= step && unit + 1 < units.size()) value /= step, ++unit;
+  while (std::abs(value) >= step && unit + 1 < units.size())
+    value /= step, ++unit;
   char text[64];
   const bool whole = unit == 0 || value == std::floor(value);
   const int decimals = whole || std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
@@ -33,11 +34,12 @@ Error not_a(std::string_view kind, std::string_view text, std::string_view what,
 Result<std::uint64_t> parse_scaled(std::string_view text, double base, bool binary,
                                    const Error& error) {
   double number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                           std::chars_format::fixed);
+  const auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (code != std::errc{} || !(number >= 0)) return error;
   auto unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  while (!unit.empty() && unit.front() == ' ')
+    unit.remove_prefix(1);
   double factor = 1;
   if (!unit.empty() && !(binary && unit == "B")) {
     constexpr std::string_view kUnits = "kmgt";
@@ -60,8 +62,8 @@ Result<std::uint64_t> parse_scaled(std::string_view text, double base, bool bina
   return static_cast<std::uint64_t>(value);
 }
 
-// Bytes of the valid UTF-8 sequence at the start of `text`, or 0. Overlong forms, surrogates and code
-// points beyond U+10FFFF are invalid (Unicode 15, table 3-7).
+// Bytes of the valid UTF-8 sequence at the start of `text`, or 0. Overlong forms, surrogates and
+// code points beyond U+10FFFF are invalid (Unicode 15, table 3-7).
 std::size_t utf8_sequence(std::string_view text) {
   const auto at = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const auto lead = at(0);
@@ -100,7 +102,8 @@ std::string format_nanoseconds(double nanoseconds) {
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
-  return parse_scaled(text, 1024, true, not_a("number of bytes", text, what, "4096, 64M or 1.5GiB"));
+  return parse_scaled(text, 1024, true,
+                      not_a("number of bytes", text, what, "4096, 64M or 1.5GiB"));
 }
 
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view what) {
@@ -148,7 +151,8 @@ std::string escape(std::string_view text, std::size_t max_bytes) {
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  for (const char byte : text) width += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  for (const char byte : text)
+    width += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
   return width;
 }
 

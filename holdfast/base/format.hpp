@@ -1,4 +1,5 @@
-// format.hpp: numbers and foreign bytes as people read them, and back. For messages and tools; cold.
+// format.hpp: numbers and foreign bytes as people read them, and back. For messages and tools;
+// cold.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace holdfast {
 
-// Three significant digits, binary units: "512 B", "3.40 GiB", "64.0 MiB"; whole numbers of a unit stay
-// whole: "64 MiB".
+// Three significant digits, binary units: "512 B", "3.40 GiB", "64.0 MiB"; whole numbers of a unit
+// stay whole: "64 MiB".
 std::string format_bytes(std::uint64_t bytes);
 // Three significant digits, decimal units: "950", "1.20 k", "12.3 M".
 std::string format_count(double count);

@@ -6,7 +6,8 @@
 namespace holdfast {
 
 void Histogram::merge(const Histogram& other) {
-  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) counts_[bucket] += other.counts_[bucket];
+  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+    counts_[bucket] += other.counts_[bucket];
   count_ += other.count_;
   sum_ += other.sum_;
   min_ = std::min(min_, other.min_);
@@ -34,8 +35,8 @@ std::uint64_t Histogram::largest_of(std::size_t bucket) {
   if (bucket < kLinear) return bucket;
   // The inverse of bucket_of: its upper part is shift + 1, since a value's leading bit adds one.
   const auto shift = (bucket >> kPrecisionBits) - 1;
-  const auto leading = (bucket & ((std::size_t{1} << kPrecisionBits) - 1)) +
-                       (std::size_t{1} << kPrecisionBits);
+  const auto leading =
+      (bucket & ((std::size_t{1} << kPrecisionBits) - 1)) + (std::size_t{1} << kPrecisionBits);
   return ((static_cast<std::uint64_t>(leading) + 1) << shift) - 1;
 }
 

@@ -1,8 +1,8 @@
 // histogram.hpp: counts of 64-bit values, mostly latencies in ns, with a bounded relative error.
 //
 // Log-linear: each power of two is cut into 128 equal buckets, so a reported value is at most 1/128
-// (0.8 %) above the recorded one; values below 256 are exact. Minimum, maximum, count and sum are exact.
-// 58 KiB; recording is a bit scan and two additions, some 2 ns.
+// (0.8 %) above the recorded one; values below 256 are exact. Minimum, maximum, count and sum are
+// exact. 58 KiB; recording is a bit scan and two additions, some 2 ns.
 // Threads    none: one histogram per thread, merge() at the end.
 #pragma once
 
@@ -38,8 +38,8 @@ class Histogram {
   double mean() const {
     return count_ == 0 ? 0 : static_cast<double>(sum_ / static_cast<long double>(count_));
   }
-  // The smallest reported value such that at least `percent` (0 … 100) of all recorded values are not
-  // above it; 0 if nothing was recorded. percentile(100) is max().
+  // The smallest reported value such that at least `percent` (0 … 100) of all recorded values are
+  // not above it; 0 if nothing was recorded. percentile(100) is max().
   std::uint64_t percentile(double percent) const;
 
   // Calls visit(largest value of the bucket, count) for each bucket that is not empty, ascending.
@@ -51,8 +51,8 @@ class Histogram {
   }
 
  private:
-  // Values below 2^(p+1) have a bucket each. Above, a value of bit width w falls into one of the 2^p
-  // buckets of its power of two, by its p bits after the leading one.
+  // Values below 2^(p+1) have a bucket each. Above, a value of bit width w falls into one of the
+  // 2^p buckets of its power of two, by its p bits after the leading one.
   static constexpr unsigned kLinearBits = kPrecisionBits + 1;
   static constexpr std::size_t kBuckets =
       (std::size_t{1} << kLinearBits) + (64 - kLinearBits) * (std::size_t{1} << kPrecisionBits);

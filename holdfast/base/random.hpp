@@ -1,24 +1,25 @@
-// random.hpp: seeded generators for tests and benchmarks. The same seed gives the same numbers on every
-// machine, compiler and version; tests/base/random_test.cpp pins them. Not for secrets.
+// random.hpp: seeded generators for tests and benchmarks. The same seed gives the same numbers on
+// every machine, compiler and version; tests/base/random_test.cpp pins them. Not for secrets.
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <cmath>
+#include <cstdint>
 
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/hash.hpp>
 
 namespace holdfast {
 
-// xoshiro256++: four words of state, about 1 ns per number, period 2^256 - 1. One per thread: give each
-// its own seed (neighbouring seeds are fine, the state is drawn from them by splitmix64).
+// xoshiro256++: four words of state, about 1 ns per number, period 2^256 - 1. One per thread: give
+// each its own seed (neighbouring seeds are fine, the state is drawn from them by splitmix64).
 class Random {
  public:
   using result_type = std::uint64_t;  // A UniformRandomBitGenerator, for <algorithm>.
 
   explicit constexpr Random(std::uint64_t seed) {
-    for (auto& word : state_) word = mix64(seed += 0x9e3779b97f4a7c15u);
+    for (auto& word : state_)
+      word = mix64(seed += 0x9e3779b97f4a7c15u);
   }
 
   static constexpr std::uint64_t min() { return 0; }
@@ -37,14 +38,15 @@ class Random {
     return result;
   }
 
-  // Uniform over 0 … bound - 1, without bias; bound > 0. A multiplication instead of a division; the
-  // few values that would make some results likelier are drawn again.
+  // Uniform over 0 … bound - 1, without bias; bound > 0. A multiplication instead of a division;
+  // the few values that would make some results likelier are drawn again.
   constexpr std::uint64_t below(std::uint64_t bound) {
     HF_DCHECK(bound > 0);
     auto product = multiply(next(), bound);
     if (product.low < bound) {
       const auto unfair = (0 - bound) % bound;
-      while (product.low < unfair) product = multiply(next(), bound);
+      while (product.low < unfair)
+        product = multiply(next(), bound);
     }
     return product.high;
   }
@@ -72,13 +74,14 @@ class Random {
 // Zipf distribution over ranks 0 … n - 1: rank r comes with a probability proportional to
 // 1 / (r + 1)^theta. As in YCSB (theta 0.99), by the method of Gray et al., "Quickly generating
 // billion-record synthetic databases", SIGMOD 1994: exact for the two likeliest ranks, a close
-// approximation for the others. Construction takes some 20 µs for any n, a draw some 20 ns (one pow).
+// approximation for the others. Construction takes some 20 µs for any n, a draw some 20 ns (one
+// pow).
 class Zipf {
  public:
   static constexpr double kYcsbTheta = 0.99;
 
   // n > 0; 0 < theta < 1.
-  explicit Zipf(std::uint64_t n, double theta = kYcsbTheta) : n_(n), theta_(theta) {
+  explicit Zipf(std::uint64_t n, double theta = kYcsbTheta) : n_(n) {
     HF_CHECK(n > 0 && theta > 0 && theta < 1);
     zeta_ = zeta(n, theta);
     alpha_ = 1 / (1 - theta);
@@ -98,16 +101,17 @@ class Zipf {
     return rank < n_ ? rank : n_ - 1;
   }
 
-  // The rank scattered over 0 … n - 1, so that hot keys are not neighbours: YCSB's scrambled zipfian.
-  // As there, two ranks may fall on one number and some numbers never come.
+  // The rank scattered over 0 … n - 1, so that hot keys are not neighbours: YCSB's scrambled
+  // zipfian. As there, two ranks may fall on one number and some numbers never come.
   std::uint64_t scrambled(Random& random) const { return mix64(rank(random) + 1) % n_; }
 
-  // Sum of 1 / i^theta for i = 1 … n; the tail beyond 10,000 by the Euler-Maclaurin formula, relative
-  // error below 1e-9.
+  // Sum of 1 / i^theta for i = 1 … n; the tail beyond 10,000 by the Euler-Maclaurin formula,
+  // relative error below 1e-9.
   static double zeta(std::uint64_t n, double theta) {
     constexpr std::uint64_t kExact = 10'000;
     double sum = 0;
-    for (auto i = n < kExact ? n : kExact; i > 0; --i) sum += std::pow(static_cast<double>(i), -theta);
+    for (auto i = n < kExact ? n : kExact; i > 0; --i)
+      sum += std::pow(static_cast<double>(i), -theta);
     if (n <= kExact) return sum;
     const auto a = static_cast<double>(kExact);
     const auto b = static_cast<double>(n);
@@ -118,7 +122,6 @@ class Zipf {
 
  private:
   std::uint64_t n_;
-  double theta_;
   double zeta_ = 0;
   double alpha_ = 0;
   double second_ = 0;

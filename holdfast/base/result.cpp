@@ -1,5 +1,7 @@
 #include <holdfast/base/result.hpp>
 
+#include <array>
+
 namespace holdfast {
 
 std::string_view name(Errc code) {
@@ -22,6 +24,15 @@ std::string_view name(Errc code) {
     case Errc::kClosed: return "kClosed";
   }
   return "kUnknown";
+}
+
+const Error& detail::ErrorWord::without_detail(Errc code) {
+  static const std::array<Error, 16> errors = [] {
+    std::array<Error, 16> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].code = static_cast<Errc>(i);
+    return all;
+  }();
+  return errors[static_cast<std::size_t>(code)];
 }
 
 std::string Error::message() const {

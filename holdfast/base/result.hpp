@@ -4,11 +4,12 @@
 // without a value. The verbs are those of std::expected, so that the type can become it.
 #pragma once
 
+#include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <holdfast/base/check.hpp>
 
@@ -46,20 +47,72 @@ struct Error {
   std::string message() const;
 };
 
+namespace detail {
+
+// Success, a code, or a code with a detail, in one word: what a verb returns in the ordinary case,
+// absence included, costs a register and no allocation.
+class ErrorWord {
+ public:
+  ErrorWord() = default;
+  explicit ErrorWord(Error error)
+      : word_(error.detail.empty() ? static_cast<std::uintptr_t>(error.code) << 1 | 1
+                                   : reinterpret_cast<std::uintptr_t>(new Error(std::move(error)))) {}
+  ErrorWord(const ErrorWord& other) : word_(other.owns() ? reinterpret_cast<std::uintptr_t>(new Error(*other.owned())) : other.word_) {}
+  ErrorWord(ErrorWord&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+  ErrorWord& operator=(ErrorWord other) noexcept {
+    std::swap(word_, other.word_);
+    return *this;
+  }
+  ~ErrorWord() {
+    if (owns()) [[unlikely]] delete owned();
+  }
+
+  bool ok() const { return word_ == 0; }
+  Errc code() const { return owns() ? owned()->code : static_cast<Errc>(word_ >> 1); }
+  const Error& get() const { return owns() ? *owned() : without_detail(code()); }
+
+ private:
+  bool owns() const { return word_ != 0 && (word_ & 1) == 0; }
+  Error* owned() const { return reinterpret_cast<Error*>(word_); }
+  static const Error& without_detail(Errc code);
+
+  std::uintptr_t word_ = 0;
+};
+
+}  // namespace detail
+
 template <class T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design.
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+  Result(T value) { new (&value_) T(std::move(value)); }        // NOLINT: implicit by design.
+  Result(Error error) : error_(std::move(error)) {}             // NOLINT: implicit by design.
+  Result(const Result& other) : error_(other.error_) {
+    if (other.has_value()) new (&value_) T(other.value_);
+  }
+  Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    if (other.has_value()) new (&value_) T(std::move(other.value_));
+    else error_ = other.error_;  // `other` stays an error.
+  }
+  Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    if (has_value()) value_.~T();
+    error_ = other.error_;
+    if (other.has_value()) new (&value_) T(std::move(other.value_));
+    return *this;
+  }
+  ~Result() {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      if (has_value()) value_.~T();
+    }
+  }
 
-  bool has_value() const { return state_.index() == 0; }
+  bool has_value() const { return error_.ok(); }
   explicit operator bool() const { return has_value(); }
 
   // Require a value: calling them on an error is our mistake and stops the process.
-  T& value() & { return check(), *std::get_if<0>(&state_); }
-  const T& value() const& { return check(), *std::get_if<0>(&state_); }
-  T&& value() && { return check(), std::move(*std::get_if<0>(&state_)); }
+  T& value() & { return check(), value_; }
+  const T& value() const& { return check(), value_; }
+  T&& value() && { return check(), std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -67,28 +120,25 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
   template <class U>
   T value_or(U&& other) const& {
-    return has_value() ? value() : static_cast<T>(std::forward<U>(other));
+    return has_value() ? value_ : static_cast<T>(std::forward<U>(other));
   }
 
   const Error& error() const& {
     HF_CHECK(!has_value());
-    return *std::get_if<1>(&state_);
+    return error_.get();
   }
-  Error&& error() && {
-    HF_CHECK(!has_value());
-    return std::move(*std::get_if<1>(&state_));
-  }
-  Errc code() const { return has_value() ? Errc::kOk : error().code; }
+  Error error() && { return static_cast<const Result&>(*this).error(); }
+  Errc code() const { return error_.code(); }
 
  private:
   void check() const {
-    if (!has_value()) [[unlikely]] fail();
-  }
-  [[noreturn]] void fail() const {
-    check_failed(std::get_if<1>(&state_)->message().c_str(), "Result::value", 0);
+    if (!has_value()) [[unlikely]] check_failed(error_.get().message().c_str(), "Result::value", 0);
   }
 
-  std::variant<T, Error> state_;
+  union {
+    T value_;  // Constructed iff error_.ok().
+  };
+  detail::ErrorWord error_;
 };
 
 template <>
@@ -98,23 +148,20 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design.
 
-  bool has_value() const { return error_.code == Errc::kOk; }
+  bool has_value() const { return error_.ok(); }
   explicit operator bool() const { return has_value(); }
   void value() const {
-    if (!has_value()) [[unlikely]] check_failed(error_.message().c_str(), "Status::value", 0);
+    if (!has_value()) [[unlikely]] check_failed(error_.get().message().c_str(), "Status::value", 0);
   }
   const Error& error() const& {
     HF_CHECK(!has_value());
-    return error_;
+    return error_.get();
   }
-  Error&& error() && {
-    HF_CHECK(!has_value());
-    return std::move(error_);
-  }
-  Errc code() const { return error_.code; }
+  Error error() && { return static_cast<const Result&>(*this).error(); }
+  Errc code() const { return error_.code(); }
 
  private:
-  Error error_{Errc::kOk, {}};
+  detail::ErrorWord error_;
 };
 
 using Status = Result<void>;

@@ -169,7 +169,9 @@ class Engine {
   States shrink(unsigned depth, const States& states, bool by_itself);
   void fail(unsigned depth, const States& states, const Verdict& found);
   std::string explain_point(unsigned depth);
-  std::uint64_t limit(unsigned depth) const;
+  std::uint64_t budget_left(unsigned depth) const;
+  std::uint64_t exhaust_limit(unsigned depth) const;
+  std::uint64_t sample_limit(unsigned depth) const;
 
   Subject& subject_;
   Options options_;
@@ -304,12 +306,22 @@ void Engine::run_schedule(const Schedule& schedule, ScheduleSource& source) {
   report_.redundant_sites = root.medium->redundant_sites();
 }
 
-// Exhaust while there is budget; then smaller and smaller shares.
-std::uint64_t Engine::limit(unsigned depth) const {
+std::uint64_t Engine::budget_left(unsigned depth) const {
   const std::uint64_t half = options_.images_per_run / 2 + 1;
-  const std::uint64_t used = depth == 0 ? report_.images[0] : report_.images[depth];
-  const std::uint64_t left = used < half ? half - used : 0;
-  return depth == 0 ? std::clamp<std::uint64_t>(left / 8, 16, options_.states_per_point)
+  return report_.images[depth] < half ? half - report_.images[depth] : 0;
+}
+
+// The first crashes of a run are few and matter most: exhausted as long as there is budget for it.
+// Of crashes inside recoveries there are thousands: each gets a small share.
+std::uint64_t Engine::exhaust_limit(unsigned depth) const {
+  const std::uint64_t left = budget_left(depth);
+  return depth == 0 ? std::clamp<std::uint64_t>(left / 2, 16, options_.states_per_point)
+                    : std::clamp<std::uint64_t>(left / 1024, 8, options_.nested_states_per_point);
+}
+
+std::uint64_t Engine::sample_limit(unsigned depth) const {
+  const std::uint64_t left = budget_left(depth);
+  return depth == 0 ? std::clamp<std::uint64_t>(left / 32, 16, options_.states_per_point)
                     : std::clamp<std::uint64_t>(left / 1024, 8, options_.nested_states_per_point);
 }
 
@@ -320,7 +332,8 @@ void Engine::at_point(unsigned depth, PointKind kind, const std::source_location
     return;
   }
   ++report_.points;
-  StateSpace space(*here.medium, limit(depth), combine(options_.seed, ++point_number_));
+  StateSpace space(*here.medium, exhaust_limit(depth), sample_limit(depth),
+                   combine(options_.seed, ++point_number_));
   here.kind = kind;
   here.site = site;
   here.cells.assign(space.cells().begin(), space.cells().end());
@@ -707,6 +720,8 @@ void Workload::hint(std::uint64_t offset, std::uint64_t bytes) {
   const auto guard = medium_->lock();
   medium_->declare_hint(offset, bytes);
 }
+
+Region Workload::open_again() { return medium_->open(); }
 
 void Workload::threads(std::vector<std::function<void()>> bodies) {
   HF_CHECK(depth_ ==

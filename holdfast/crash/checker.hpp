@@ -46,8 +46,8 @@ struct Options {
   std::uint64_t states_per_point = 20'000;
   // The same for crash points inside recoveries and after them.
   std::uint64_t nested_states_per_point = 20'000;
-  // Recoveries of distinct images, over all points, depths and schedules. As it is used up, points
-  // get smaller shares, so that a long run thins out rather than stops. Half is for first crashes.
+  // Recoveries of distinct images, over all points, depths and schedules; half of them for first
+  // crashes. As it is used up, points get smaller shares: a long run thins out rather than stops.
   std::uint64_t images_per_run = 200'000;
   // Crashes in a row. 2: also in the recovery from the first, and in the operation after it.
   unsigned depth = 2;
@@ -141,6 +141,10 @@ class Workload {
     Workload& run_;
   };
   [[nodiscard]] Quiet quiet() { return Quiet(*this); }
+
+  // Another Region over the same medium, for a workload that closes and opens again. (The one that
+  // a callback gets may be moved from.)
+  Region open_again();
 
   // Runs the bodies as threads, one at a time, in the order of the current schedule.
   void threads(std::vector<std::function<void()>> bodies);

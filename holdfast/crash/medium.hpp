@@ -126,7 +126,8 @@ class Medium final : public TraceSink {
   void declare_hint(std::uint64_t offset, std::uint64_t bytes);
   // Offset of a byte changed without a report, if any.
   std::optional<std::uint64_t> find_bypass() const;
-  // Reports such a byte to on_error. Done at every fence, sync and Region::write.
+  // Reports such a byte to on_error. While nothing moves. Where the program's threads are known,
+  // every fence, sync, resize and Region::write does it as well.
   void check_bypass(const std::source_location& site);
 
   std::uint64_t sequence() const { return sequence_; }
@@ -149,7 +150,7 @@ class Medium final : public TraceSink {
   // What its Region does.
   Status write(std::uint64_t offset, std::span<const std::byte> bytes);
   Status sync();
-  Status resize(std::uint64_t new_size_bytes);
+  Status resize(std::uint64_t new_size_bytes);  // Region has checked the size.
   const MediumOptions& options() const { return options_; }
 
  private:
@@ -170,6 +171,7 @@ class Medium final : public TraceSink {
   void restore_line(std::uint32_t line);
   void make_room(std::uint64_t size_bytes);
   void set_size(std::uint64_t size_bytes);
+  void check_bypass_in_passing(const std::source_location& site);
   void count_redundant(const char* step, const std::source_location& site);
   void point(PointKind kind, const std::source_location& site);
   void error(std::string text);
@@ -191,10 +193,18 @@ class Medium final : public TraceSink {
   std::vector<bool> is_touched_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> hints_;  // [begin, end).
 
+  // byte: stores of a thread since its last fence. They may be in its store buffer.
+  struct Unfenced {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t sequence;
+    std::source_location site;
+  };
   struct Thread {
     std::uint64_t id = 0;
     StepCounts counts;
     std::vector<std::uint32_t> marked_lines;
+    std::vector<Unfenced> unfenced;
   };
   std::vector<Thread> threads_;
   std::uint64_t sequence_ = 0;

@@ -12,7 +12,8 @@
 // until
 //        then: any subset. Without it they are ordinary stores without an order: any subset, and a
 //        fence makes only what was written back durable.
-// byte   Every executed word is durable, in program order: a crash after each of them.
+// byte   Every executed word is durable, in program order: a crash after each of them. A fence only
+//        empties the store buffer: what is not fenced at an acknowledgement counts as pending.
 // page   Region::write puts bytes into 512-byte sectors. A sector holds any state it had since its
 //        last sync, or one such state overwritten with some words of a later one (torn). sync()
 //        makes everything durable.

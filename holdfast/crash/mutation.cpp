@@ -81,12 +81,9 @@ Sites& sites() {
 
 std::string_view name(TraceSink::Step step) {
   switch (step) {
-    case TraceSink::kWriteBack:
-      return "write_back";
-    case TraceSink::kFence:
-      return "fence";
-    case TraceSink::kSync:
-      return "sync";
+    case TraceSink::kWriteBack: return "write_back";
+    case TraceSink::kFence: return "fence";
+    case TraceSink::kSync: return "sync";
   }
   return "unknown";
 }

@@ -26,9 +26,11 @@ std::uint64_t deposit(std::uint64_t index, std::uint64_t mask) {
 
 }  // namespace
 
-StateSpace::StateSpace(const Medium& medium, std::uint64_t limit, std::uint64_t seed)
+StateSpace::StateSpace(const Medium& medium, std::uint64_t exhaust_limit,
+                       std::uint64_t sample_limit, std::uint64_t seed)
     : medium_(medium),
-      limit_(std::max<std::uint64_t>(limit, 2)),
+      exhaust_limit_(exhaust_limit),
+      sample_limit_(std::max<std::uint64_t>(sample_limit, 2)),
       random_(seed * 0x9e3779b97f4a7c15ULL + 0x5bd1e995),
       cells_(medium.dirty_cells()) {
   for (const std::uint32_t cell : cells_) {
@@ -146,12 +148,9 @@ std::vector<CellState> StateSpace::telling_states(std::uint32_t cell) const {
 CellState StateSpace::random_state(std::uint32_t cell) {
   const CellState newest = medium_.newest(cell);
   switch (random() % 4) {
-    case 0:
-      return {};
-    case 1:
-      return newest;
-    default:
-      break;
+    case 0: return {};
+    case 1: return newest;
+    default: break;
   }
   if (!medium_.page_mode()) {
     return {static_cast<std::uint32_t>(random() % (newest.kept + 1)), 0, random() & newest.mask};
@@ -162,7 +161,7 @@ CellState StateSpace::random_state(std::uint32_t cell) {
 }
 
 bool StateSpace::emit(const Visit& visit) {
-  if (visited_ >= limit_) return false;
+  if (!exhaustive() && visited_ >= sample_limit_) return false;
   ++visited_;
   // The sum of the cells' shares is the image's, since no word lies in two cells.
   std::uint64_t delta = 0;
@@ -253,13 +252,13 @@ bool StateSpace::visit_some(const Visit& visit) {
     std::swap(specials[i - 1], specials[random() % i]);
   }
   for (const Special& special : specials) {
-    if (visited_ >= limit_ - limit_ / 4) break;
+    if (visited_ >= sample_limit_ - sample_limit_ / 4) break;
     set_by([&](std::size_t) { return special.others_kept; });
     current_[special.cell] = {special.state,
                               medium_.hash_delta(cells_[special.cell], special.state)};
     if (!emit(visit)) return false;
   }
-  while (visited_ < limit_) {
+  while (visited_ < sample_limit_) {
     for (std::size_t i = 0; i < count; ++i) {
       const CellState state = random_state(cells_[i]);
       current_[i] = {state, state == all[i].state  ? all[i].delta

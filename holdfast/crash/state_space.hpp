@@ -1,9 +1,9 @@
 // state_space.hpp: the states in which a crash at this moment may leave a medium.
 //
-// Exhaustive where the product over the dirty cells is within the limit. Beyond it a covering set -
-// nothing kept, everything kept, all pairs of cells in all four none/all combinations, every cell
-// in each of its own telling states with all others none and with all others kept, every none/all
-// combination of few cells - and seeded random states up to the limit.
+// Exhaustive where the product over the dirty cells is within exhaust_limit. Beyond it a covering
+// set - nothing kept, everything kept, all pairs of cells in all four none/all combinations, every
+// cell in each of its own telling states with all others none and with all others kept, every
+// none/all combination of few cells - and seeded random states up to sample_limit.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ namespace holdfast::crash {
 class StateSpace {
  public:
   // `medium` must stand still while this is used.
-  StateSpace(const Medium& medium, std::uint64_t limit, std::uint64_t seed);
+  StateSpace(const Medium& medium, std::uint64_t exhaust_limit, std::uint64_t sample_limit,
+             std::uint64_t seed);
 
   std::span<const std::uint32_t> cells() const { return cells_; }
   // Number of states, equal images counted each time; saturates.
   std::uint64_t states() const { return states_; }
-  bool exhaustive() const { return states_ <= limit_; }
+  bool exhaustive() const { return states_ <= exhaust_limit_; }
 
   // Calls `visit` with one state per cell and the hash of the image, until it returns false or no
-  // more than limit states have been visited. Cells whose states look alike are visited once for
-  // those. Returns the number of visits.
+  // more than sample_limit states have been visited. Cells whose states look alike are visited once
+  // for those. Returns the number of visits.
   using Visit = std::function<bool(std::span<const CellState>, std::uint64_t image_hash)>;
   std::uint64_t for_each(const Visit& visit);
 
@@ -47,7 +48,8 @@ class StateSpace {
   std::uint64_t random();
 
   const Medium& medium_;
-  std::uint64_t limit_;
+  std::uint64_t exhaust_limit_;
+  std::uint64_t sample_limit_;
   std::uint64_t random_;
   std::vector<std::uint32_t> cells_;
   std::uint64_t states_ = 1;

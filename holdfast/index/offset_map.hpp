@@ -115,7 +115,7 @@ class OffsetMap {
   // Makes room at the home of `hash`, where claim() found none: rebuilds its partition's table.
   // Only writers of this partition wait meanwhile (10-20 us per 2,500 entries). Returns at once if
   // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory; or
-  // some 20,000 keys share 45 bits of hash). Any guard or none.
+  // some 18,000 keys share 45 bits of hash). Any guard or none.
   Status grow(std::uint64_t hash);
 
   // The greatest sequence number of an erased key of this partition, for kv's protocol; starts at
@@ -200,27 +200,51 @@ class OffsetMap {
   }
   Partition& partition_of(std::uint64_t hash) const { return headers_[partition(hash)]; }
 
+  // latch() without growth: also while other latches are held.
+  Latched latch_now(std::uint64_t hash);
+
   // The table that holds `home`, which lies in the partition of `hash`, and has not been replaced
   // yet or is still readable.
   template <class Match>
   Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
 
+  // The reach that a new table may have, and what a greater one is.
+  struct ReachLimit {
+    std::uint32_t buckets;
+    Errc beyond;
+  };
   Geometry geometry_for(std::uint64_t entries, std::uint32_t partition) const;
   Geometry larger(const Geometry& geometry, std::uint64_t entries, std::uint32_t partition) const;
   std::uint32_t staggered_buckets(std::uint32_t at_least, std::uint32_t partition) const;
   template <class Source>
   Result<Table*> build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
-                       std::uint32_t reach_limit, Source&& source);
+                       ReachLimit limit, TableArena::Stream stream, Source&& source);
   void freeze(Table& table);
   void thaw(Table& table);
   void publish(std::uint32_t partition, Table* table, std::uint64_t entries);
+  template <class Wanted>
+  Result<bool> rebuild(std::uint32_t partition, TableArena::Stream stream, Wanted&& wanted);
+  bool has_room(std::uint64_t hash) const;
+  void take_due_turns();
+  void take_turns();
+  void set_next_turn();
+  void tidy();
+  void move(TableArena::Move what);
+
+  // Partitions report every so many entries to the map.
+  static constexpr std::uint64_t kReported = 64;
 
   EpochDomain& domain_;
   const std::uint32_t partitions_;
   const unsigned partition_shift_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> tables_;
   std::unique_ptr<Partition[]> headers_;
-  std::atomic<std::uint64_t> rehashes_{0};
+  // Growth by turns (take_turns); changes once in 64 insertions.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> reported_entries_{0};
+  std::atomic<std::uint64_t> next_turn_at_{0};  // As many entries.
+  std::uint64_t turn_ = 0;                      // Under turns_.
+  SpinLatch turns_;
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> rehashes_{0};
   TableArena arena_;
 };
 
@@ -260,8 +284,8 @@ class OffsetMap::Home {
 
  private:
   friend class OffsetMap;
-  Home(Partition* partition, std::uint64_t word, Place place)
-      : partition_(partition), word_(word), bucket_(place.home), tag_(place.tag) {}
+  Home(OffsetMap* map, Partition* partition, std::uint64_t word, Place place)
+      : map_(map), partition_(partition), word_(word), bucket_(place.home), tag_(place.tag) {}
   void unlatch() {
     auto& word = bucket_->words[kLatchEntry];
     word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
@@ -270,7 +294,9 @@ class OffsetMap::Home {
   const Table& table() const { return *Table::of(first_bucket(word_)); }
   Entry claim_behind();
   void forget_distance(std::uint32_t distance);
+  void count_one();
 
+  OffsetMap* map_ = nullptr;
   Partition* partition_ = nullptr;
   std::uint64_t word_ = 0;  // The table; it cannot be replaced while the latch is held.
   Bucket* bucket_ = nullptr;
@@ -408,9 +434,21 @@ bool OffsetMap::for_each(std::uint32_t partition, Visit&& visit) const {
   return true;
 }
 
+inline OffsetMap::Latched OffsetMap::latch(std::uint64_t hash) {
+  take_due_turns();
+  return latch_now(hash);
+}
+
+inline void OffsetMap::take_due_turns() {
+  if (reported_entries_.load(std::memory_order_relaxed) >=
+      next_turn_at_.load(std::memory_order_relaxed)) [[unlikely]] {
+    take_turns();
+  }
+}
+
 // A frozen table's latches stay taken for ever, so whoever gets a latch has it in the current
 // table, and whoever does not looks up the table again.
-inline OffsetMap::Latched OffsetMap::latch(std::uint64_t hash) {
+inline OffsetMap::Latched OffsetMap::latch_now(std::uint64_t hash) {
   for (SpinWait wait;; wait()) {
     const std::uint64_t word = table_word(hash);
     const Place at = place_in(word, hash);
@@ -419,7 +457,7 @@ inline OffsetMap::Latched OffsetMap::latch(std::uint64_t hash) {
     if ((seen & kControl) == 0 &&
         latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
-      return Latched(Home(&partition_of(hash), word, at));
+      return Latched(Home(this, &partition_of(hash), word, at));
     }
   }
 }
@@ -458,7 +496,13 @@ inline void OffsetMap::Home::replace(Entry entry, Line line) {
     // Another home's holder may change the control bit meanwhile; the payload is ours.
     entry.word->fetch_xor(payload_of(old) ^ fresh, std::memory_order_release);
   }
-  if (line_of(old) == 0) partition_->entries.fetch_add(1, std::memory_order_relaxed);
+  if (line_of(old) == 0) count_one();
+}
+
+inline void OffsetMap::Home::count_one() {
+  if (partition_->entries.fetch_add(1, std::memory_order_relaxed) % kReported == kReported - 1) {
+    map_->reported_entries_.fetch_add(kReported, std::memory_order_relaxed);
+  }
 }
 
 inline Entry OffsetMap::Home::claim() {

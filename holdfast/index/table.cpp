@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include <holdfast/base/check.hpp>
 
@@ -11,75 +12,125 @@ namespace holdfast::index {
 namespace {
 
 constexpr std::uint64_t kHugePageBytes = 2 * MiB;
-// Below this much in tables, 4 KiB pages: a map of this size causes few TLB misses, and an empty
-// one must stay below 1 MiB.
-constexpr std::uint64_t kHugeFromBytes = 2 * MiB;
-constexpr std::uint64_t kSmallSlabBytes = 256 * KiB;
-// A slab holds at least this many tables, so that what is left at its end is below 3 %.
-constexpr std::uint64_t kTablesPerSlab = 32;
+// Below this much in tables, small units on 4 KiB pages: a map of this size causes few TLB misses,
+// and an empty one must stay below 1 MiB.
+constexpr std::uint64_t kHugeFromBytes = 4 * MiB;
+constexpr std::uint64_t kSmallUnitBytes = 64 * KiB;
+constexpr std::uint64_t kSmallSlabBytes = 1 * MiB;
+// Address space; memory is taken unit by unit as tables are written.
+constexpr std::uint64_t kSlabBytes = 64 * MiB;
+// Memory that may lie fallow in units: this, or this share of what lives (1/50).
+constexpr std::uint64_t kFallowBytes = 1 * MiB;
+constexpr std::uint64_t kFallowShare = 50;
+
+constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+struct Unit {
+  std::uint64_t live = 0;            // Bytes of tables not freed.
+  std::uint64_t first = kNone;       // Offset in the slab of the first table that begins here.
+  std::uint64_t reaches_in = kNone;  // Of the one that began before and ends here or later.
+  bool held = false;                 // Memory was taken for it.
+  bool cleaned = false;              // All that could move was named.
+};
 
 }  // namespace
 
-// Bookkeeping beside the slab's memory, so that tables begin on page borders.
+// Bookkeeping beside the memory, so that units are whole pages.
 struct Slab {
   std::byte* memory;
   std::uint64_t bytes;
+  std::uint64_t unit_bytes;
+  std::vector<Unit> units;
   std::uint64_t used = 0;  // Handed out from the front.
   std::uint64_t live = 0;  // Of it, not freed.
+
+  // Calls visit(unit number, bytes in it) for the units of a range.
+  template <class Visit>
+  void for_each_unit(std::uint64_t offset, std::uint64_t length, Visit&& visit) {
+    for (const std::uint64_t end = offset + length; offset < end;) {
+      const std::size_t unit = offset / unit_bytes;
+      const std::uint64_t part = std::min(end, (unit + 1) * unit_bytes) - offset;
+      visit(unit, part);
+      offset += part;
+    }
+  }
+  const Table* table_at(std::uint64_t offset) const {
+    return reinterpret_cast<const Table*>(memory + offset);
+  }
 };
 
 TableArena::~TableArena() {
-  if (open_ != nullptr) close_slab(open_);
-  HF_CHECK(live_bytes_ == 0 && mapped_bytes_ == 0);
+  for (Slab* slab : open_) {
+    if (slab != nullptr) close_slab(slab);
+  }
+  HF_CHECK(live_bytes_ == 0 && slabs_.empty() && held_bytes_ == 0);
 }
 
 Slab* TableArena::open_slab(std::uint64_t table_bytes) {
   const bool huge = live_bytes_ + table_bytes >= kHugeFromBytes;
-  const std::uint64_t alignment = huge ? kHugePageBytes : kPageBytes;
-  const std::uint64_t bytes = round_up(huge ? std::max(kHugePageBytes, table_bytes * kTablesPerSlab)
-                                            : std::max(kSmallSlabBytes, table_bytes),
-                                       alignment);
+  const std::uint64_t unit_bytes = huge ? kHugePageBytes : kSmallUnitBytes;
+  const std::uint64_t bytes =
+      round_up(std::max(huge ? kSlabBytes : kSmallSlabBytes, table_bytes), unit_bytes);
   // Mapped with room to align, then trimmed.
-  const std::uint64_t mapped = bytes + alignment - kPageBytes;
-  void* raw = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::uint64_t mapped = bytes + unit_bytes - kPageBytes;
+  void* raw = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   auto* begin = static_cast<std::byte*>(raw);
   auto* memory =
-      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(raw), alignment));
+      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(raw), unit_bytes));
   if (memory != begin) ::munmap(begin, static_cast<std::size_t>(memory - begin));
-  const std::uint64_t behind = static_cast<std::uint64_t>(begin + mapped - (memory + bytes));
+  const auto behind = static_cast<std::size_t>(begin + mapped - (memory + bytes));
   if (behind != 0) ::munmap(memory + bytes, behind);
   // Advice: refused, the map is slower and as right.
   ::madvise(memory, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  auto* slab = new (std::nothrow) Slab{memory, bytes};
-  if (slab == nullptr) {
-    ::munmap(memory, bytes);
-    return nullptr;
-  }
-  mapped_bytes_ += bytes;
-  return slab;
+  slabs_.push_back(new Slab{memory, bytes, unit_bytes, std::vector<Unit>(bytes / unit_bytes)});
+  return slabs_.back();
 }
 
 void TableArena::close_slab(Slab* slab) {
   HF_CHECK(slab->live == 0);
+  for (std::size_t unit = 0; unit < slab->units.size(); ++unit) {
+    if (slab->units[unit].held) held_bytes_ -= slab->unit_bytes;
+  }
   ::munmap(slab->memory, slab->bytes);
-  mapped_bytes_ -= slab->bytes;
-  if (slab == open_) open_ = nullptr;
+  for (Slab*& stream : open_) {
+    if (stream == slab) stream = nullptr;
+  }
+  if (slab == cleaning_.slab) cleaning_ = {};
+  slabs_.erase(std::find(slabs_.begin(), slabs_.end(), slab));
   delete slab;
 }
 
-Table* TableArena::allocate(const Geometry& geometry) {
+Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, Stream stream) {
   const std::uint64_t bytes = (std::uint64_t{geometry.total()} + 1) * kCacheLineBytes;
   const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || open_->bytes - open_->used < bytes) {
-    Slab* slab = open_slab(bytes);
-    if (slab == nullptr) return nullptr;
-    if (open_ != nullptr && open_->live == 0) close_slab(open_);
-    open_ = slab;
+  Slab*& open = open_[static_cast<std::size_t>(stream)];
+  if (open == nullptr || open->bytes - open->used < bytes) {
+    Slab* const next = open_slab(bytes);
+    if (next == nullptr) return nullptr;
+    Slab* const previous = std::exchange(open, next);
+    if (previous != nullptr && previous->live == 0) {
+      close_slab(previous);
+    } else if (previous != nullptr && previous->used % previous->unit_bytes != 0) {
+      release_unit(previous, previous->used / previous->unit_bytes);
+    }
   }
-  auto* table = new (open_->memory + open_->used) Table{geometry, open_, this, bytes};
-  open_->used += bytes;
-  open_->live += bytes;
+  Slab* const slab = open;
+  const std::uint64_t offset = slab->used;
+  auto* table = new (slab->memory + offset) Table{geometry, partition, bytes, slab, this};
+  slab->for_each_unit(offset, bytes, [&](std::size_t number, std::uint64_t part) {
+    Unit& unit = slab->units[number];
+    if (!unit.held) unit.held = true, held_bytes_ += slab->unit_bytes;
+    unit.live += part;
+    if (offset < number * slab->unit_bytes) {
+      unit.reaches_in = offset;
+    } else if (unit.first == kNone) {
+      unit.first = offset;
+    }
+  });
+  slab->used += bytes;
+  slab->live += bytes;
   live_bytes_ += bytes;
   return table;
 }
@@ -87,10 +138,28 @@ Table* TableArena::allocate(const Geometry& geometry) {
 void TableArena::release(Table* table) {
   const std::lock_guard lock(mutex_);
   Slab* slab = table->slab;
-  slab->live -= table->bytes;
-  live_bytes_ -= table->bytes;
-  // Slabs are not reused from the front: fresh pages are zero, used ones are not.
-  if (slab->live == 0 && slab != open_) close_slab(slab);
+  const std::uint64_t bytes = table->bytes;
+  const auto offset =
+      static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(table) - slab->memory);
+  table->freed = true;
+  slab->live -= bytes;
+  live_bytes_ -= bytes;
+  if (slab->live == 0 && !open(slab)) return close_slab(slab);
+  slab->for_each_unit(offset, bytes, [&](std::size_t number, std::uint64_t part) {
+    slab->units[number].live -= part;
+    release_unit(slab, number);
+  });
+}
+
+// Gives its memory back if it is empty and no further table can come into it.
+void TableArena::release_unit(Slab* slab, std::size_t number) {
+  Unit& unit = slab->units[number];
+  const bool full = (number + 1) * slab->unit_bytes <= slab->used || !open(slab);
+  if (!unit.held || unit.live != 0 || !full) return;
+  ::madvise(slab->memory + number * slab->unit_bytes, slab->unit_bytes, MADV_DONTNEED);
+  unit.held = false;
+  held_bytes_ -= slab->unit_bytes;
+  if (cleaning_.slab == slab && cleaning_.unit == number) cleaning_ = {};
 }
 
 void TableArena::free(void* table) {
@@ -98,9 +167,56 @@ void TableArena::free(void* table) {
   freed->arena->release(freed);
 }
 
-std::uint64_t TableArena::mapped_bytes() const {
+TableArena::Cursor TableArena::emptiest() const {
+  Cursor best;
+  double best_share = 0.8;  // Moving nearly all gains nearly nothing.
+  for (Slab* slab : slabs_) {
+    for (std::size_t number = 0; number < slab->units.size(); ++number) {
+      const Unit& unit = slab->units[number];
+      if (!unit.held || unit.cleaned || (number + 1) * slab->unit_bytes > slab->used) continue;
+      const double share = static_cast<double>(unit.live) / static_cast<double>(slab->unit_bytes);
+      if (share >= best_share) continue;
+      best_share = share;
+      best = {slab, number, unit.reaches_in};
+    }
+  }
+  return best;
+}
+
+std::optional<TableArena::Move> TableArena::next_to_move() {
   const std::lock_guard lock(mutex_);
-  return mapped_bytes_;
+  std::uint64_t ahead = 0;  // Not yet handed out of a unit that is held.
+  for (const Slab* slab : open_) {
+    if (slab != nullptr) ahead += round_up(slab->used, slab->unit_bytes) - slab->used;
+  }
+  const std::uint64_t fallow = held_bytes_ - live_bytes_ - ahead;
+  if (fallow <= std::max(kFallowBytes, live_bytes_ / kFallowShare)) return std::nullopt;
+  if (cleaning_.slab == nullptr) cleaning_ = emptiest();
+  if (cleaning_.slab == nullptr) return std::nullopt;
+  Slab* const slab = cleaning_.slab;
+  Unit& unit = slab->units[cleaning_.unit];
+  const std::uint64_t begin = cleaning_.unit * slab->unit_bytes, end = begin + slab->unit_bytes;
+  // One that reaches in and lives has its header's unit held; freed, that memory may be gone.
+  if (cleaning_.offset == kNone || cleaning_.offset < begin) {
+    const std::uint64_t before = std::exchange(cleaning_.offset, unit.first);
+    if (before != kNone && slab->units[before / slab->unit_bytes].held &&
+        !slab->table_at(before)->freed) {
+      return Move{slab->table_at(before)->partition, slab->table_at(before)};
+    }
+  }
+  while (cleaning_.offset < end) {
+    const Table* table = slab->table_at(cleaning_.offset);
+    cleaning_.offset += table->bytes;
+    if (!table->freed) return Move{table->partition, table};
+  }
+  unit.cleaned = true;  // What is left in it was replaced and waits for its readers.
+  cleaning_ = {};
+  return std::nullopt;
+}
+
+std::uint64_t TableArena::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return held_bytes_;
 }
 
 std::uint64_t TableArena::live_bytes() const {

@@ -4,17 +4,21 @@
 // `extra` more at the end take guests only, so that displacement never wraps. A table's geometry
 // never changes: a partition grows by publishing another table.
 //
-// The arena hands out tables from slabs of anonymous memory, front to back, and returns a slab to
-// the system when all its tables are freed. Tables die about in the order in which they were born
-// (each partition is rebuilt when the whole map has grown by the same factor), so slabs empty
-// one after the other. Slabs are aligned to 2 MiB and ask for huge pages once the map is large:
-// small maps must not pay 2 MiB.
+// The arena hands out tables from slabs of anonymous memory, front to back like a log. Memory is
+// accounted in units (huge pages once the map is large; small maps must not pay 2 MiB). A unit goes
+// back to the system when the last table that touches it is freed. Tables that are replaced in the
+// order in which they were made empty one unit after the other; the others go to a stream
+// of their own, so that they leave no holes among the first. Where more than a few percent lies
+// fallow all the same, the arena names tables to move out of the emptiest unit (next_to_move), as a
+// log-structured file system cleans its segments.
 // Threads    TableArena: any. Errors: allocate() returns null when the system has no memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include <holdfast/base/units.hpp>
 #include <holdfast/index/bucket.hpp>
@@ -25,7 +29,7 @@ class TableArena;
 struct Slab;
 
 struct Geometry {
-  std::uint32_t buckets = 1;  // Homes; 1 to kMaxBuckets.
+  std::uint32_t buckets = 1;  // Homes.
   std::uint32_t extra = 0;    // Behind them, for guests.
   std::uint32_t reach = 0;    // Greatest distance of an entry from its home.
 
@@ -34,9 +38,11 @@ struct Geometry {
 
 struct alignas(kCacheLineBytes) Table {
   Geometry geometry;
+  std::uint32_t partition;
+  std::uint64_t bytes;  // With this header.
   Slab* slab;
   TableArena* arena;
-  std::uint64_t bytes;
+  bool freed = false;  // Under the arena's mutex.
 
   Bucket* buckets() { return reinterpret_cast<Bucket*>(this + 1); }
   const Bucket* buckets() const { return reinterpret_cast<const Bucket*>(this + 1); }
@@ -62,22 +68,43 @@ class TableArena {
   TableArena(const TableArena&) = delete;
   TableArena& operator=(const TableArena&) = delete;
 
+  // Which tables will be neighbours: those replaced in the order in which they were made, and
+  // others.
+  enum class Stream : std::uint8_t { kInTurn = 0, kStray = 1 };
   // All buckets zero. Null: the system has no memory.
-  Table* allocate(const Geometry& geometry);
+  Table* allocate(const Geometry& geometry, std::uint32_t partition, Stream stream);
   // Takes a void* so that it can be a deleter of EpochDomain.
   static void free(void* table);
 
-  std::uint64_t mapped_bytes() const;  // Taken from the system.
-  std::uint64_t live_bytes() const;    // In tables not yet freed.
+  // The partition of a table that is to be replaced by a copy, if `table` still is its table, as
+  // too much memory lies fallow; or nothing.
+  struct Move {
+    std::uint32_t partition;
+    const Table* table;  // To compare, not to look at: it may be freed meanwhile.
+  };
+  std::optional<Move> next_to_move();
+
+  std::uint64_t held_bytes() const;  // Taken from the system.
+  std::uint64_t live_bytes() const;  // In tables not yet freed.
 
  private:
+  struct Cursor {
+    Slab* slab = nullptr;
+    std::size_t unit = 0;
+    std::uint64_t offset = 0;
+  };
   Slab* open_slab(std::uint64_t table_bytes);
   void close_slab(Slab* slab);
   void release(Table* table);
+  void release_unit(Slab* slab, std::size_t unit);
+  Cursor emptiest() const;
+  bool open(const Slab* slab) const { return slab == open_[0] || slab == open_[1]; }
 
   mutable std::mutex mutex_;
-  Slab* open_ = nullptr;  // Tables come from here.
-  std::uint64_t mapped_bytes_ = 0, live_bytes_ = 0;
+  std::vector<Slab*> slabs_;
+  Slab* open_[2] = {};  // Tables come from here, by stream.
+  Cursor cleaning_;     // Tables move out of here.
+  std::uint64_t held_bytes_ = 0, live_bytes_ = 0;
 };
 
 }  // namespace holdfast::index

@@ -62,11 +62,13 @@ bool StoreCore::wants_reclaim(const BlockTable::Totals& totals) const {
 }
 
 void StoreCore::maintain() {
-  if (!check_writable()) return;
+  if (!writable_.load(std::memory_order_acquire)) return;
   const std::uint64_t ahead = geometry_.blocks_per_segment();
   if (options_.reclaim.background) {
     const std::lock_guard lock(reclaim_mutex_);
     while (wants_reclaim(table_.totals())) {
+      const std::uint64_t free_before = table_.free_blocks();
+      const std::uint64_t sequence_before = next_sequence_.load(std::memory_order_relaxed);
       auto freed = Reclaimer(*this).pass(kVictimsPerPass, least_gain(options_.reclaim.space_amplification),
                                          options_.reclaim.bytes_per_second);
       if (!freed) {
@@ -74,6 +76,8 @@ void StoreCore::maintain() {
         break;
       }
       if (*freed == 0) break;
+      // What it moved took as much as it freed, and no writer took any: another pass would do the same.
+      if (table_.free_blocks() <= free_before && next_sequence_.load(std::memory_order_relaxed) == sequence_before) break;
       const std::lock_guard stop(background_mutex_);
       if (background_stop_) return;
       if (table_.free_blocks() < ahead / 2) break;  // Growing cannot wait.
@@ -84,18 +88,45 @@ void StoreCore::maintain() {
     if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo) fail(grown.error());
   }
   if (table_.free_blocks() > 3 * ahead) {
-    if (auto trimmed = table_.trim(2 * ahead); !trimmed) fail(trimmed.error());
+    // verify() reads words of blocks that must stay while it does.
+    const std::lock_guard lock(reclaim_mutex_);
+    if (auto trimmed = table_.trim(2 * ahead); !trimmed) return fail(trimmed.error());
+    // What lies at the end keeps the files from shrinking: it moves to where there is room.
+    if (!options_.reclaim.background || table_.free_blocks() <= 3 * ahead) return;
+    if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second); !moved) {
+      if (moved.code() == Errc::kIo) fail(moved.error());
+    } else if (auto trimmed = table_.trim(2 * ahead); !trimmed) {
+      fail(trimmed.error());
+    }
   }
 }
 
+Result<bool> StoreCore::reclaim_some() {
+  const std::lock_guard lock(reclaim_mutex_);
+  HF_RETURN_IF_ERROR(sync());
+  constexpr double kLeastGain = 0.02;
+  HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
+  return freed != 0;
+}
+
 Status StoreCore::reclaim() {
-  HF_RETURN_IF_ERROR(check_writable());
+  HF_RETURN_IF_ERROR(check_write(Durability::kProcess));
   const std::lock_guard lock(reclaim_mutex_);
   constexpr double kLeastGain = 0.05;
   for (;;) {
+    // On page regions a run counts as sealed only when a sync has covered it.
+    HF_RETURN_IF_ERROR(sync());
     const std::uint64_t before = table_.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table_.free_blocks() <= before) break;
+  }
+  // Then from the end down, as long as that shortens the files.
+  for (std::uint64_t blocks = table_.blocks() + 1; table_.blocks() < blocks;) {
+    blocks = table_.blocks();
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
+    if (table_.free_blocks() < geometry_.blocks_per_segment() + 4) break;
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t moved, Reclaimer(*this).empty_last_segment(0));
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t more, table_.trim(4));
   }
   HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
   return {};

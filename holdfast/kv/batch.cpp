@@ -27,9 +27,8 @@ void WriteBatch::erase(std::string_view key) {
 }
 
 Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   std::vector<Member> members;
   const auto bytes_at = [&](std::uint64_t at, std::uint64_t count) {
     return std::as_bytes(std::span(batch.bytes_)).subspan(at, count);
@@ -65,13 +64,17 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
       if (entries[i]) claimed[i] = true;
       else full = i;
     }
+    // Gives the claimed places back, except those in the partition of hashes[full].
     const auto give_back = [&] {
       for (std::size_t i = 0; i < members.size(); ++i) {
-        if (claimed[i]) own.latches[i].remove(entries[i]);
+        const bool keep = full != members.size() && index_->partition(hashes[i]) == index_->partition(hashes[full]);
+        if (claimed[i] && !keep) own.latches[i].remove(entries[i]);
       }
       own.latches.release();
     };
     if (full != members.size()) {
+      // What this batch needs beside it stays taken, so that grow() sees that there is no room; the
+      // new table does not have these places.
       give_back();
       HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
       continue;

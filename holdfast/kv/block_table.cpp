@@ -128,7 +128,12 @@ Status BlockTable::grow_locked() {
     return Error{Errc::kNoSpace, "the store is full: max_bytes=" + std::to_string(max_bytes_) +
                                      " are in use; erase records, reclaim, or raise max_bytes"};
   }
-  if (medium_.size_bytes() < new_size) HF_RETURN_IF_ERROR(medium_.region().grow(new_size));
+  if (medium_.size_bytes() < new_size) {
+    auto grown = medium_.region().grow(new_size);
+    // To who puts a record, kNotFound would mean something else than a directory that is gone.
+    if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
+    HF_RETURN_IF_ERROR(std::move(grown));
+  }
   return format_segments(segments, 1);
 }
 
@@ -178,6 +183,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.dead_bytes.store(0, std::memory_order_relaxed);
   run.dead_dirty.store(false, std::memory_order_relaxed);
   run.relocating.store(false, std::memory_order_relaxed);
+  run.moved.store(false, std::memory_order_relaxed);
   run.evacuated.store(false, std::memory_order_relaxed);
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;

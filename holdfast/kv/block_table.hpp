@@ -28,6 +28,7 @@ struct ForTests;  // tests/kv/for_tests.hpp.
 struct BlockMeta {
   std::atomic<BlockState> state{BlockState::kFree};
   std::atomic<bool> relocating{false};  // Its records are being moved: no in-place updates.
+  std::atomic<bool> moved{false};       // Some of its records live on as copies; its dead bits do not say so.
   std::atomic<bool> evacuated{false};   // Nothing in the index points to it; it waits to be freed.
   std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
   std::atomic<std::uint32_t> pins{0};   // Pinned values in this run; kept at the head.

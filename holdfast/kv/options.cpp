@@ -15,6 +15,12 @@ Error bad(const char* field, const std::string& seen, const char* allowed) {
 }  // namespace
 
 Status StoreOptions::validate() const {
+  if (access > RegionAccess::kOpenOrCreate) {
+    return bad("access", std::to_string(static_cast<unsigned>(access)), "0 (kOpen) to 3 (kOpenOrCreate) is allowed");
+  }
+  if (durability > Durability::kPower) {
+    return bad("durability", std::to_string(static_cast<unsigned>(durability)), "0 (kDefault) to 2 (kPower) is allowed");
+  }
   if (!std::has_single_bit(block_bytes) || block_bytes < 8 * KiB || block_bytes > 16 * MiB) {
     return bad("block_bytes", std::to_string(block_bytes), "a power of two from 8 KiB to 16 MiB is allowed");
   }

@@ -56,10 +56,9 @@ Status Reclaimer::put_all_dead_bits() {
   return core_.medium_.paged() ? core_.sync() : core_.medium_.order();
 }
 
-// The dead records of an open run cannot be marked on the medium, so what erased them must stay. A
-// session that rests keeps its run open for ever, and the relocator's holds the oldest records there
-// are: theirs are sealed, so that tombstones can end.
-Result<std::uint64_t> Reclaimer::tombstone_floor() {
+// A session that rests keeps its run open for ever, and the relocator's holds the oldest records there
+// are: theirs are sealed.
+Status Reclaimer::seal_resting_lanes() {
   const auto seal_lane = [&](Lane& lane, std::uint64_t& seen_head, std::uint64_t& seen_at, bool always) -> Status {
     const std::lock_guard lock(lane.latch);
     const bool rests = lane.head == seen_head && lane.at == seen_at;
@@ -76,14 +75,24 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
     HF_RETURN_IF_ERROR(seal_lane(session->lane, session->seen_head, session->seen_at, false));
   }
   Session& own = *core_.relocator_;
-  HF_RETURN_IF_ERROR(seal_lane(own.lane, own.seen_head, own.seen_at, true));
+  if (core_.shared_lane_) HF_RETURN_IF_ERROR(seal_lane(*core_.shared_lane_, own.seen_head, own.seen_at, false));
+  std::uint64_t unused_head = 0, unused_at = 0;
+  HF_RETURN_IF_ERROR(seal_lane(own.lane, unused_head, unused_at, true));
+  // On page regions a sealed run counts as open until a sync has covered its tail.
   while (core_.medium_.paged() && core_.sealing()) HF_RETURN_IF_ERROR(core_.sync());
+  return {};
+}
+
+// The dead records of an open run cannot be marked on the medium, so what erased them must stay; nor are
+// those marked of which a copy was erased, in a run that is kept by a pin.
+Result<std::uint64_t> Reclaimer::tombstone_floor() {
+  HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::uint64_t oldest = ~std::uint64_t{0};
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     const BlockMeta& run = core_.table_.meta(block);
     const BlockState state = run.state.load(std::memory_order_acquire);
-    // On page regions a sealed run counts as open until a sync has covered its tail.
-    if (state == BlockState::kOpen && is_whole_run(run, block)) {
+    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed && run.moved.load(std::memory_order_relaxed));
+    if (unmarked && is_whole_run(run, block)) {
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
     }
   }
@@ -93,8 +102,27 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
 Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
   if (core_.versions_held_.load(std::memory_order_acquire) != 0) return freed;
-  const std::vector<std::uint64_t> victims = choose(victims_limit, least_gain);
-  if (victims.empty()) return freed;
+  HF_ASSIGN_OR_RETURN(const std::uint64_t more, evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
+  return freed + more;
+}
+
+Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_second) {
+  if (core_.versions_held_.load(std::memory_order_acquire) != 0) return 0;
+  HF_RETURN_IF_ERROR(seal_resting_lanes());
+  std::vector<std::uint64_t> victims;
+  const std::uint64_t end = core_.table_.blocks();
+  for (std::uint64_t block = end - core_.geometry_.blocks_per_segment(); block < end; ++block) {
+    // Also a run that begins before the segment and reaches into it.
+    const std::uint64_t head = core_.table_.meta(block).head;
+    const BlockMeta& run = core_.table_.meta(head);
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || run.evacuated.load(std::memory_order_relaxed)) continue;
+    if (!core_.geometry_.is_table_block(block) && (victims.empty() || victims.back() != head)) victims.push_back(head);
+  }
+  return evacuate_all(std::move(victims), bytes_per_second);
+}
+
+Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims, std::uint64_t bytes_per_second) {
+  if (victims.empty()) return 0;
   for (const std::uint64_t head : victims) core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
   core_.epochs_.synchronize();
   std::uint64_t floor = 0;
@@ -104,11 +132,19 @@ Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_ga
   }
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t moved = 0;
-  for (const std::uint64_t head : victims) {
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    const std::uint64_t head = victims[i];
     BlockMeta& run = core_.table_.meta(head);
     const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
     moved += used - std::min(run.dead_bytes.load(std::memory_order_relaxed), used);
     auto evacuated = evacuate(head, floor);
+    if (!evacuated && evacuated.code() == Errc::kNoSpace) {
+      // Those before it make room for the others. It was copied in part, so it keeps its mark; they do not.
+      for (std::size_t rest = i + 1; rest < victims.size(); ++rest) {
+        core_.table_.meta(victims[rest]).relocating.store(false, std::memory_order_seq_cst);
+      }
+      break;
+    }
     if (!evacuated) {
       run.evacuated.store(true, std::memory_order_relaxed);  // Not tried again; it stays as it is.
       return std::move(evacuated).error();
@@ -124,8 +160,7 @@ Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_ga
       std::this_thread::sleep_until(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
     }
   }
-  HF_ASSIGN_OR_RETURN(const std::uint64_t more, free_evacuated());
-  return freed + more;
+  return free_evacuated();
 }
 
 Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
@@ -170,12 +205,16 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       const RecordView record = core.record_at(from);
       // A damaged record is not copied under a fresh checksum, and its run is not freed.
       const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) && record.sequence() == sequence &&
-                         (core.patchable_.empty() ? record.checksum_holds(seed) : record.fixed_checksum_holds(seed, core.patchable_));
+                         record.is_sound(seed, core.patchable_);
       if (!sound) return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " + std::to_string(head) + " is not valid");
       const auto key = std::as_bytes(std::span(record.key()));
       const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
-      HF_ASSIGN_OR_RETURN(const Appended to, core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim));
-      moves.push_back({entries[i].hash, from, to, record.padded_bytes(), erase});
+      auto to = core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim);
+      if (!to) {
+        for (const Move& move : moves) core.abandon(move.to);
+        return std::move(to).error();
+      }
+      moves.push_back({entries[i].hash, from, *to, record.padded_bytes(), erase});
     }
     HF_RETURN_IF_ERROR(core.commit(own, lane));
   }
@@ -188,6 +227,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     auto latched = core.index_->latch(move.hash);
     const auto entry = latched.find([&](Line line) { return line == move.from; });
     if (entry && core.versions_held_.load(std::memory_order_acquire) == 0) {
+      core.table_.meta(head).moved.store(true, std::memory_order_relaxed);
       latched.replace(entry, Line{move.to.offset / kCacheLineBytes});
       // Dead in our books only: its bit on the medium would say that the copy is durable.
       core.table_.meta(head).dead_bytes.fetch_add(move.padded, std::memory_order_relaxed);

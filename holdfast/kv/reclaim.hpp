@@ -26,10 +26,15 @@ class Reclaimer {
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead. Returns
   // the blocks it freed. Under reclaim_mutex_; the caller is in no guard.
   Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second);
+  // Moves what lies in the last segment to free blocks before it, however much of it lives, so that the
+  // segment can be given back; seals what sessions that rest have open there. Returns as pass().
+  Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
 
  private:
   std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
+  Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims, std::uint64_t bytes_per_second);
   Status put_all_dead_bits();
+  Status seal_resting_lanes();
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.
   Result<std::uint64_t> tombstone_floor();
   // False: a snapshot was opened meanwhile, so the run stays.

@@ -1,29 +1,39 @@
 #include <holdfast/kv/record.hpp>
 
 #include <algorithm>
+#include <array>
 
 #include <holdfast/kv/lane.hpp>
 
 namespace holdfast::kv {
 
-std::uint64_t fixed_checksum(const RecordHeader& header, std::span<const std::byte> key, const std::byte* value,
-                             std::span<const std::uint32_t> patchable, std::uint64_t seed) {
-  std::uint64_t sum = mix64(seed);
-  const auto fold = [&](const std::byte* from, const std::byte* to) {
-    if (from < to) sum = mix64(sum + hash64({from, static_cast<std::size_t>(to - from)}));
-  };
-  const auto* const fields = reinterpret_cast<const std::byte*>(&header);
-  fold(fields + sizeof(std::uint64_t), fields + sizeof header);
-  fold(key.data(), key.data() + key.size());
-  if (header.kind() != RecordKind::kPut) return sum;
-  const std::byte* from = value;
-  for (const std::uint32_t word : patchable) {
-    if (word + sizeof(std::uint64_t) > header.value_bytes) break;
-    fold(from, value + word);
-    from = value + word + sizeof(std::uint64_t);
+std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::byte> value,
+                         std::span<const std::uint32_t> patchable, std::uint64_t seed) {
+  constexpr std::array<std::byte, sizeof(std::uint64_t)> kZeros{};
+  Hash64Stream sum;
+  if (patchable.empty()) {
+    sum.add(front.data(), front.size());
+  } else {
+    constexpr std::size_t kFields = sizeof(RecordHeader) - sizeof(std::uint64_t);
+    sum.add(front.data(), kFields);
+    sum.add(kZeros.data(), kZeros.size());
+    sum.add(front.data() + kFields + kZeros.size(), front.size() - kFields - kZeros.size());
   }
-  fold(from, value + header.value_bytes);
-  return sum;
+  std::size_t from = 0;
+  for (const std::uint32_t at : patchable) {
+    if (at + kZeros.size() > value.size()) break;
+    sum.add(value.data() + from, at - from);
+    sum.add(kZeros.data(), kZeros.size());
+    from = at + kZeros.size();
+  }
+  sum.add(value.data() + from, value.size() - from);
+  return sum.digest() ^ seed;
+}
+
+std::uint64_t RecordView::sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
+  if (patchable.empty()) return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t), seed);
+  const std::uint64_t front = record_bytes() - value_bytes();
+  return record_sum({at_ + sizeof(std::uint64_t), front - sizeof(std::uint64_t)}, value_span(), patchable, seed);
 }
 
 std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries, std::uint64_t generation,

@@ -9,9 +9,35 @@
 
 namespace holdfast::kv {
 
-// Over what an in-place update leaves alone: header, key, and the value without its patchable words.
-std::uint64_t fixed_checksum(const RecordHeader& header, std::span<const std::byte> key, const std::byte* value,
-                             std::span<const std::uint32_t> patchable, std::uint64_t seed);
+// Keys are short and mostly of one length: no call for what a few loads decide.
+inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t count) {
+  const auto word = [](const std::byte* at) {
+    std::uint64_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    return bits;
+  };
+  if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
+  std::uint64_t differences = word(a + count - 8) ^ word(b + count - 8);  // Overlaps the last whole word.
+  for (std::size_t at = 0; at + 8 < count; at += 8) differences |= word(a + at) ^ word(b + at);
+  return differences == 0;
+}
+
+// The sum of a record: XXH3 of everything behind its checksum, with the patchable words and the field
+// of the fixed checksum taken as zero, xor the seed. `front` is what lies between checksum and value.
+std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::byte> value,
+                         std::span<const std::uint32_t> patchable, std::uint64_t seed);
+
+// The checksum of the whole record: its sum, and where words are patchable, they too.
+inline std::uint64_t whole_checksum(std::uint64_t sum, std::span<const std::byte> value, std::span<const std::uint32_t> patchable) {
+  if (patchable.empty()) return sum;
+  for (const std::uint32_t at : patchable) {
+    if (at + sizeof(std::uint64_t) > value.size()) break;
+    std::uint64_t word;
+    std::memcpy(&word, value.data() + at, sizeof word);
+    sum = mix64(sum + mix64(word + at));
+  }
+  return sum;
+}
 
 // A record on the medium. Nothing of it is trusted before fits() was asked.
 class RecordView {
@@ -24,13 +50,12 @@ class RecordView {
   std::uint64_t sequence() const { return header().sequence; }
   const std::byte* bytes() const { return at_; }
   std::uint64_t value_at() const { return round_up(header_bytes_ + header().key_bytes(), 8); }
-  // A tombstone or a frame ends where its key does: only a value begins on a multiple of 8.
+  // Only puts have a value; a batch frame's members are no part of it.
   std::uint64_t record_bytes() const {
     return kind() == RecordKind::kPut ? value_at() + value_bytes() : header_bytes_ + header().key_bytes();
   }
   std::uint64_t padded_bytes() const { return Geometry::padded(record_bytes()); }
-  // A batch frame has no value of its own: its members follow it.
-  std::uint64_t value_bytes() const { return kind() == RecordKind::kBatch ? 0 : header().value_bytes; }
+  std::uint64_t value_bytes() const { return kind() == RecordKind::kPut ? header().value_bytes : 0; }
 
   // Whether its lengths stay within `room` bytes and within what a record may be.
   bool fits(std::uint64_t room) const {
@@ -46,17 +71,22 @@ class RecordView {
   std::string_view value() const {
     return {reinterpret_cast<const char*>(value_data()), value_bytes()};
   }
-  bool checksum_holds(std::uint64_t seed) const {
-    return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t), seed) ==
-           header().checksum;
+  // As it was appended, patchable words included: asked of records of open runs.
+  bool is_whole(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
+    return whole_checksum(sum(seed, patchable), value_span(), patchable) == header().checksum;
   }
-  bool fixed_checksum_holds(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
-    std::uint64_t stored;
-    std::memcpy(&stored, at_ + sizeof(RecordHeader), sizeof stored);
-    return fixed_checksum(header(), std::as_bytes(std::span(key())), value_data(), patchable, seed) == stored;
+  // Whatever in-place updates it has had: asked of records of sealed runs.
+  bool is_sound(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
+    if (patchable.empty()) return is_whole(seed, patchable);
+    std::uint64_t fixed;
+    std::memcpy(&fixed, at_ + sizeof(RecordHeader), sizeof fixed);
+    return sum(seed, patchable) == fixed;
   }
 
  private:
+  std::span<const std::byte> value_span() const { return {value_data(), value_bytes()}; }
+  std::uint64_t sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const;
+
   const std::byte* at_;
   std::uint32_t header_bytes_;
 };
@@ -70,8 +100,7 @@ struct NewRecord {
   Value value;
 
   std::uint64_t bytes(const Geometry& geometry) const {
-    return kind == RecordKind::kPut ? geometry.record_bytes(key.size(), value.size())
-                                    : geometry.record_header_bytes + key.size();
+    return geometry.record_bytes(key.size(), kind == RecordKind::kPut ? value.size() : 0);
   }
 };
 
@@ -98,12 +127,28 @@ void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key
   header->key_bytes_and_kind =
       static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24;
   header->ordinal = ordinal;
-  if (geometry.record_header_bytes > sizeof(RecordHeader)) {
-    const std::uint64_t fixed = fixed_checksum(*header, std::as_bytes(std::span(record.key)),
-                                               reinterpret_cast<const std::byte*>(record.value.data()), patchable, seed);
-    std::memcpy(to + sizeof(RecordHeader), &fixed, sizeof fixed);
+  if (patchable.empty()) {
+    header->checksum = seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+    return;
   }
-  header->checksum = seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+  // Summed with the words as zero, which then take their places.
+  constexpr std::uint64_t kZero = 0;
+  const std::uint64_t value_at = geometry.value_at(record.key.size());
+  std::memcpy(to + sizeof(RecordHeader), &kZero, sizeof kZero);
+  const auto each_word = [&](auto&& visit) {
+    if (record.kind != RecordKind::kPut) return;
+    for (const std::uint32_t at : patchable) {
+      if (at + sizeof(std::uint64_t) > record.value.size()) break;
+      visit(at);
+    }
+  };
+  each_word([&](std::uint32_t at) { std::memcpy(to + value_at + at, &kZero, sizeof kZero); });
+  const std::uint64_t sum = seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+  each_word([&](std::uint32_t at) { std::memcpy(to + value_at + at, record.value.data() + at, sizeof kZero); });
+  std::memcpy(to + sizeof(RecordHeader), &sum, sizeof sum);
+  header->checksum = record.kind == RecordKind::kPut
+                         ? whole_checksum(sum, {reinterpret_cast<const std::byte*>(record.value.data()), record.value.size()}, patchable)
+                         : sum;
 }
 
 }  // namespace holdfast::kv

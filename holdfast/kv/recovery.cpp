@@ -25,6 +25,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   HF_RETURN_IF_ERROR(options.validate());
   const auto start = std::chrono::steady_clock::now();
   Medium medium(std::move(region));
+  if (options.durability == Durability::kPower && medium.region().granularity() == Granularity::kNone) {
+    return Error{Errc::kUnsupported, "durability=power on a medium that loses everything with the power (" +
+                                         medium.region().report().kind + "); use a file, persistent memory, or durability=process"};
+  }
   auto superblock = read_superblock(medium.region(), options, shape);
   bool created = false;
   const bool may_create = options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
@@ -36,7 +40,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   }
   if (!superblock) return std::move(superblock).error();
   StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
-  HF_RETURN_IF_ERROR(Recovery(*core).run());
+  if (auto recovered = Recovery(*core).run(); !recovered) {
+    core->closed_ = true;  // A store that could not be opened is left as it is: no close, no clean mark.
+    return std::move(recovered).error();
+  }
   core->recovery_.created = created;
   core->recovery_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   core->enroll();
@@ -45,10 +52,13 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
 }
 
 Status Recovery::run() {
+  if (core_.read_only_) {
+    for (const std::string& damage : core_.region_report().damage) note(0, damage);
+  }
   HF_RETURN_IF_ERROR(read_table());
   std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
+  // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is lost.
   const bool clean = mark_.checksum != 0 && mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
-  if (mark_.checksum != 0 && !clean) note(kCleanMarkAt, "clean mark: its checksum does not hold; the index is rebuilt");
   core_.recovery_.clean = clean && load_image();
   if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index(0));
   HF_RETURN_IF_ERROR(read_runs());
@@ -311,7 +321,7 @@ void Recovery::scan_open(std::uint64_t head) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
     if (!record.fits(room - offset) || record.header().ordinal != ordinal) return false;
     if (record.kind() == RecordKind::kBatch && record.header().value_bytes > room - offset - record.padded_bytes()) return false;
-    return record.checksum_holds(seed);
+    return record.is_whole(seed, core_.patchable_);
   };
   const auto accept = [&](std::uint64_t offset) {
     const RecordView record(core_.medium_.at(base + offset), core_.geometry_);

@@ -21,9 +21,6 @@ struct ThreadSessions {
     std::uint64_t store_uid;
     Session* session;
   };
-  // The store used last is nearly always the one used next.
-  std::uint64_t last_uid = 0;
-  Session* last = nullptr;
   std::vector<Entry> entries;
 
   ~ThreadSessions() {
@@ -41,13 +38,13 @@ thread_local ThreadSessions thread_sessions;
 
 }  // namespace
 
-Session& StoreCore::session() const {
+constinit thread_local LastSession last_session;
+
+Session& StoreCore::find_session() const {
   ThreadSessions& own = thread_sessions;
-  if (own.last_uid == store_uid_) [[likely]] return *own.last;
   for (const auto& entry : own.entries) {
     if (entry.store_uid == store_uid_) {
-      own.last_uid = store_uid_;
-      own.last = entry.session;
+      last_session = {store_uid_, entry.session};
       return *entry.session;
     }
   }
@@ -75,8 +72,7 @@ Session& StoreCore::session() const {
     return std::find(stores.uids.begin(), stores.uids.end(), entry.store_uid) == stores.uids.end();
   });
   own.entries.push_back({store_uid_, taken});
-  own.last_uid = store_uid_;
-  own.last = taken;
+  last_session = {store_uid_, taken};
   return *taken;
 }
 

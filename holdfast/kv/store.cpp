@@ -8,7 +8,12 @@
 namespace holdfast::kv {
 namespace {
 
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+// Never of address null: what follows copies and compares also where there is nothing.
+std::span<const std::byte> bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("", 0) : text));
+}
+
+Error closed() { return {Errc::kClosed, "the store was closed, or moved from; open it again"}; }
 
 RegionOptions region_options(const StoreOptions& options) {
   RegionOptions region;
@@ -84,13 +89,19 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
   return StoreCore::open(std::move(region), options, shape);
 }
 std::uint64_t StoreBase::count() const { return core_->count(); }
-Status StoreBase::sync() { return core_->sync(); }
+Status StoreBase::sync() {
+  if (!core_) return closed();
+  return core_->sync();
+}
 Version StoreBase::durable_up_to() const { return core_->durable_up_to(); }
 Snapshot StoreBase::snapshot() { return core_->snapshot(); }
 StoreStats StoreBase::stats() const { return core_->stats(); }
 const RecoveryReport& StoreBase::recovery() const { return core_->recovery(); }
 RegionReport StoreBase::region_report() const { return core_->region_report(); }
-Status StoreBase::reclaim() { return core_->reclaim(); }
+Status StoreBase::reclaim() {
+  if (!core_) return closed();
+  return core_->reclaim();
+}
 VerifyReport StoreBase::verify() const { return core_->verify(); }
 Status StoreBase::close() {
   if (!core_) return {};
@@ -112,18 +123,23 @@ Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   return Store(std::move(core));
 }
 Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   return core_->put(bytes(key), bytes(value), options);
 }
 Result<Version> Store<>::put_if_absent(std::string_view key, std::string_view value, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
 }
 Result<Version> Store<>::compare_and_put(std::string_view key, Version expected, std::string_view value, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected, options);
 }
 Result<Version> Store<>::get(std::string_view key, std::string& value) const {
+  if (!core_) [[unlikely]] return closed();
   return core_->get(bytes(key), [&](const RecordView& record) { core_->copy_value(record, value); });
 }
 Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> buffer) const {
+  if (!core_) [[unlikely]] return closed();
   std::uint64_t length = 0;
   HF_RETURN_IF_ERROR(core_->get(bytes(key), [&](const RecordView& record) {
     length = record.value_bytes();
@@ -131,8 +147,12 @@ Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> bu
   }));
   return length;
 }
-Result<Pinned> Store<>::get_pinned(std::string_view key) const { return core_->get_pinned(bytes(key)); }
+Result<Pinned> Store<>::get_pinned(std::string_view key) const {
+  if (!core_) [[unlikely]] return closed();
+  return core_->get_pinned(bytes(key));
+}
 Status Store<>::get_many(std::span<const std::string_view> keys, std::span<std::string> values, std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]] return closed();
   if (values.size() != keys.size() || outcomes.size() != keys.size()) {
     return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys.size()) + " keys, " + std::to_string(values.size()) +
                                            " values, " + std::to_string(outcomes.size()) + " outcomes; equally many are allowed"};
@@ -141,6 +161,7 @@ Status Store<>::get_many(std::span<const std::string_view> keys, std::span<std::
                          [&](std::size_t i, const RecordView& record) { core_->copy_value(record, values[i]); }, outcomes);
 }
 Status Store<>::put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   if (values.size() != keys.size()) {
     return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys.size()) + " keys and " + std::to_string(values.size()) +
                                            " values; equally many are allowed"};
@@ -149,13 +170,21 @@ Status Store<>::put_many(std::span<const std::string_view> keys, std::span<const
                          [&](std::size_t i) { return bytes(values[i]); }, options);
 }
 Result<Version> Store<>::update(std::string_view key, const std::function<void(std::string&)>& change, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   return core_->update(bytes(key), change, false, options);
 }
 Result<std::uint64_t> Store<>::update_word(std::string_view key, std::uint32_t offset_bytes,
                                            const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
   return core_->update_word(bytes(key), offset_bytes, change, options);
 }
-Result<bool> Store<>::erase(std::string_view key, WriteOptions options) { return core_->erase(bytes(key), options); }
-Result<Version> Store<>::write(const WriteBatch& batch, WriteOptions options) { return core_->write(batch, options); }
+Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
+  return core_->erase(bytes(key), options);
+}
+Result<Version> Store<>::write(const WriteBatch& batch, WriteOptions options) {
+  if (!core_) [[unlikely]] return closed();
+  return core_->write(batch, options);
+}
 
 }  // namespace holdfast::kv

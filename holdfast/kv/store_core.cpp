@@ -29,6 +29,8 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       patchable_(superblock.patchable_words.begin(), superblock.patchable_words.begin() + superblock.patchable_count),
       default_durability_(options.durability),
       read_only_(medium_.region().read_only()),
+      power_(medium_.region().granularity() != Granularity::kNone),
+      writable_(!read_only_),
       table_(medium_, geometry_, superblock.store_id, options.max_bytes),
       store_uid_(next_store_uid.fetch_add(1)),
       sync_group_([this] { return sync_files(); }) {
@@ -46,35 +48,30 @@ Error StoreCore::damaged(std::uint64_t offset, const std::string& what) const {
                                    "); `verify` lists all damage, a read-only open exports what is intact"};
 }
 
-Status StoreCore::check_writable() const {
-  if (!read_only_ && !failed_.load(std::memory_order_acquire)) [[likely]] return {};
+Status StoreCore::explain_refusal(Durability durability) const {
   if (read_only_) return Error{Errc::kReadOnly, "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
-  const std::lock_guard lock(failure_mutex_);
-  return Error{Errc::kReadOnly, "the store refuses writes since " + failure_->message() +
-                                    "; what was acknowledged before stays readable, close it and check the medium"};
+  if (!writable_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(failure_mutex_);
+    return Error{Errc::kReadOnly, "the store refuses writes since " + failure_->message() +
+                                      "; what was acknowledged before stays readable, close it and check the medium"};
+  }
+  HF_CHECK(durability == Durability::kPower && !power_);
+  return Error{Errc::kUnsupported, "durability=power on a medium that loses everything with the power (" +
+                                       medium_.region().report().kind + "); use a file, persistent memory, or durability=process"};
 }
 
 void StoreCore::fail(const Error& error) {
   if (error.code == Errc::kNoSpace || error.code == Errc::kTooLarge) return;  // Nothing is in doubt.
   const std::lock_guard lock(failure_mutex_);
   if (!failure_) failure_ = error;
-  failed_.store(true, std::memory_order_release);
+  writable_.store(false, std::memory_order_release);
 }
 
-Status StoreCore::check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const {
-  if (key_bytes > kMaxKeyBytes) [[unlikely]] {
-    return Error{Errc::kTooLarge, "key of " + std::to_string(key_bytes) + " bytes; at most " + std::to_string(kMaxKeyBytes) + " are allowed"};
+Error StoreCore::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
+  if (key_bytes > kMaxKeyBytes) {
+    return {Errc::kTooLarge, "key of " + std::to_string(key_bytes) + " bytes; at most " + std::to_string(kMaxKeyBytes) + " are allowed"};
   }
-  if (value_bytes > kMaxValueBytes) [[unlikely]] {
-    return Error{Errc::kTooLarge, "value of " + std::to_string(value_bytes) + " bytes; at most " + std::to_string(kMaxValueBytes) + " are allowed"};
-  }
-  return {};
-}
-
-Status StoreCore::check_durability(Durability durability) const {
-  if (durability != Durability::kPower || medium_.region().granularity() != Granularity::kNone) [[likely]] return {};
-  return Error{Errc::kUnsupported, "durability=power on a medium that loses everything with the power (" +
-                                       medium_.region().report().kind + "); use a file, persistent memory, or durability=process"};
+  return {Errc::kTooLarge, "value of " + std::to_string(value_bytes) + " bytes; at most " + std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
 // ---- Sequences ------------------------------------------------------------------------------------
@@ -245,9 +242,8 @@ Version StoreCore::durable_up_to() const {
 
 Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, Version expected, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash64(key), key, value};
   index_->prefetch_for_write(record.hash);
   Session& own = session();
@@ -284,9 +280,8 @@ Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, V
 }
 
 Result<Version> StoreCore::update(Bytes key, const std::function<void(std::string&)>& change, bool fixed_size, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
   index_->prefetch_for_write(hash);
   Session& own = session();

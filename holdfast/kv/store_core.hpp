@@ -45,6 +45,37 @@ using index::Line;
 using index::kNoLine;
 using index::OffsetMap;
 
+// Copies from a record in which another thread may be updating words in place: each aligned word of it
+// is read whole. `from` is 8-byte aligned.
+inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::uint64_t count) {
+#ifdef HOLDFAST_TSAN
+  for (; count >= 8; count -= 8, to += 8, from += 8) {
+    const std::uint64_t word = Persist::load(reinterpret_cast<const std::uint64_t*>(from));
+    std::memcpy(to, &word, sizeof word);
+  }
+#else
+  const auto copy_16 = [&](std::size_t at) {
+    std::memcpy(to + at, from + at, 16);                  // One load and one store, of whole words.
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
+  };
+  for (; count >= 64; count -= 64, to += 64, from += 64) copy_16(0), copy_16(16), copy_16(32), copy_16(48);
+  for (; count >= 16; count -= 16, to += 16, from += 16) copy_16(0);
+  if (count >= 8) {
+    std::memcpy(to, from, 8);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    to += 8, from += 8, count -= 8;
+  }
+#endif
+  std::memcpy(to, from, count);
+}
+
+// The session that this thread used last, of whichever store: nearly always the one it uses next.
+struct LastSession {
+  std::uint64_t store_uid = 0;
+  struct Session* session = nullptr;
+};
+extern constinit thread_local LastSession last_session;
+
 struct LineHash {
   std::size_t operator()(Line line) const { return mix64(line.number); }
 };
@@ -104,16 +135,8 @@ class StoreCore {
 
   // Beside in-place updates words are copied whole; elsewhere a record never changes.
   void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
-    if (patchable_.empty()) {
-      std::memcpy(to, record.value_data(), count);
-      return;
-    }
-    auto* from = reinterpret_cast<const std::uint64_t*>(record.value_data());
-    for (; count >= sizeof *from; count -= sizeof *from, to += sizeof *from, ++from) {
-      const std::uint64_t word = Persist::load(from);
-      std::memcpy(to, &word, sizeof word);
-    }
-    std::memcpy(to, from, count);
+    if (patchable_.empty()) std::memcpy(to, record.value_data(), count);
+    else copy_words_beside_writer(to, record.value_data(), count);
   }
   void copy_value(const RecordView& record, std::string& to) const {
     to.resize(record.value_bytes());
@@ -141,7 +164,7 @@ class StoreCore {
       // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the region.
       if (header->key_bytes() != key.size()) return false;
       if (key.size() > 64 && line.number * kCacheLineBytes + geometry_.record_header_bytes + key.size() > medium_.size_bytes()) return false;
-      return std::memcmp(at + geometry_.record_header_bytes, key.data(), key.size()) == 0;
+      return equal_bytes(at + geometry_.record_header_bytes, key.data(), key.size());
     };
   }
   // How many bytes of the record's run lie from its beginning on.
@@ -154,17 +177,34 @@ class StoreCore {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     return record.fits(in_block) || record.fits(room_at(offset));
   }
+  // The same of a record whose key was just found to be the one asked for: only the value is in doubt.
+  bool value_fits(const RecordView& record, std::uint64_t offset) const {
+    const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
+    return record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) || record.fits(room_at(offset));
+  }
   Error damaged(std::uint64_t offset, const std::string& what) const;
-  Status check_writable() const;
-  Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const;
+  // What a write with this durability needs; the ordinary case is one load.
+  Status check_write(Durability durability) const {
+    if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_)) [[likely]] return {};
+    return explain_refusal(durability);
+  }
+  Status explain_refusal(Durability durability) const;
+  Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const {
+    if (key_bytes <= kMaxKeyBytes && value_bytes <= kMaxValueBytes) [[likely]] return {};
+    return too_large(key_bytes, value_bytes);
+  }
+  static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
   Durability effective(WriteOptions options) const {
     return options.durability == Durability::kDefault ? default_durability_ : options.durability;
   }
-  Status check_durability(Durability durability) const;
   void fail(const Error& error);  // The medium refused: read-only from here on.
 
   // ---- Sessions ----
-  Session& session() const;  // Of this thread.
+  Session& session() const {  // Of this thread.
+    if (last_session.store_uid == store_uid_) [[likely]] return *last_session.session;
+    return find_session();
+  }
+  Session& find_session() const;
   void enroll();             // Threads that end while the store lives give their sessions back.
   void withdraw();
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
@@ -222,6 +262,10 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended, Durability durability);
   template <class Key>
+  Result<bool> try_erase(Key key, WriteOptions options);
+  // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
+  Result<bool> reclaim_some();
+  template <class Key>
   Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended, Durability durability);
 
   // ---- Versions kept for snapshots ----
@@ -264,7 +308,8 @@ class StoreCore {
   std::vector<std::uint32_t> patchable_;
   Durability default_durability_;
   bool read_only_;
-  std::atomic<bool> failed_{false};
+  bool power_;  // Whether the medium can give kPower at all.
+  std::atomic<bool> writable_;  // Neither read-only nor failed.
   mutable std::mutex failure_mutex_;
   std::optional<Error> failure_;
   bool closed_ = false;
@@ -370,24 +415,20 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   // Header, key and value go straight to the medium: there is no second copy of a large value.
-  RecordHeader header{0, sequence, record.value.size(),
+  const Bytes value = record.kind == RecordKind::kPut ? Bytes(record.value) : Bytes();
+  RecordHeader header{0, sequence, value.size(),
                       static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
   const std::uint64_t value_at = geometry_.value_at(record.key.size());
   std::vector<std::byte> front(value_at);
-  if (!patchable_.empty()) {
-    const std::uint64_t fixed = fixed_checksum(header, record.key, record.value.data(), patchable_, seed);
-    std::memcpy(front.data() + sizeof header, &fixed, sizeof fixed);
-  }
-  std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
   std::memcpy(front.data(), &header, sizeof header);
-  Hash64Stream sum;
-  sum.add(front.data() + sizeof header.checksum, front.size() - sizeof header.checksum);
-  sum.add(record.value.data(), record.value.size());
-  header.checksum = sum.digest() ^ seed;
+  std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
+  const std::uint64_t sum = record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
+  if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
+  header.checksum = whole_checksum(sum, value, patchable_);
   std::memcpy(front.data(), &header, sizeof header);
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
-    HF_RETURN_IF_ERROR(medium_.put(at + value_at, record.value.data(), record.value.size()));
+    HF_RETURN_IF_ERROR(medium_.put(at + value_at, value.data(), value.size()));
     // Before the tail, which vouches for it.
     return medium_.paged() ? ok_status() : medium_.order();
   };
@@ -398,6 +439,7 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
   session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2, std::memory_order_relaxed);
   run.used_bytes.store(padded, std::memory_order_relaxed);
+  if (record.kind == RecordKind::kErase) run.dead_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   if (auto sealed = seal_run(head, {{record.hash, sequence, 0, record.kind}}, padded); !sealed) {
     fail(sealed.error());
@@ -426,9 +468,8 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
 template <class Key, class Value>
 Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Key, Value> record{RecordKind::kPut, hash64(key), key, value};
   index_->prefetch_for_write(record.hash);
   Session& own = session();
@@ -473,6 +514,7 @@ inline bool StoreCore::publish(OffsetMap::Home& home, index::Entry entry, const 
   if (snapshots_open_.load(std::memory_order_acquire) != 0) [[unlikely]] {
     retire_version(line, old);
     home.replace(entry, line);
+    if (record_at(old).kind() == RecordKind::kErase) indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   home.replace(entry, line);
@@ -498,7 +540,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
     if (record.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
     return damaged(line.number * kCacheLineBytes, "record of unknown kind");
   }
-  if (!fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
   const Version version = record.sequence();
   copy(record);
   if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
@@ -538,7 +580,7 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::
         continue;
       }
       const RecordView record = record_at(line);
-      if (record.kind() != RecordKind::kPut || !fits(record, line.number * kCacheLineBytes)) {
+      if (record.kind() != RecordKind::kPut || !value_fits(record, line.number * kCacheLineBytes)) {
         return damaged(line.number * kCacheLineBytes, "record longer than its run or of unknown kind");
       }
       copy(first + i, record);
@@ -556,9 +598,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
   using Key = decltype(key_at(0));
   using Value = decltype(value_at(0));
   constexpr std::size_t kGroup = 64;
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   for (std::size_t i = 0; i < count; ++i) HF_RETURN_IF_ERROR(check_sizes(key_at(i).size(), value_at(i).size()));
   Session& own = session();
   Lane& lane = lane_of(own);
@@ -608,9 +649,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
 
 template <class Key, class Change>
 Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
   index_->prefetch_for_write(hash);
   Session& own = session();
@@ -622,7 +662,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
     const RecordView old = record_at(latched.line(entry));
     if (old.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
-    if (old.kind() != RecordKind::kPut || !fits(old, offset)) return damaged(offset, "record longer than its run or of unknown kind");
+    if (old.kind() != RecordKind::kPut || !value_fits(old, offset)) [[unlikely]] return damaged(offset, "record longer than its run or of unknown kind");
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > old.value_bytes()) [[unlikely]] {
       return Error{Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
                                              std::to_string(old.value_bytes()) + " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
@@ -660,9 +700,19 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check_writable());
+  for (;;) {
+    auto erased = try_erase(key, options);
+    if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]] return erased;
+    // A full medium takes no more tombstones until those it has were worth something.
+    HF_ASSIGN_OR_RETURN(const bool freed, reclaim_some());
+    if (!freed) return erased;
+  }
+}
+
+template <class Key>
+Result<bool> StoreCore::try_erase(Key key, WriteOptions options) {
   const Durability durability = effective(options);
-  HF_RETURN_IF_ERROR(check_durability(durability));
+  HF_RETURN_IF_ERROR(check_write(durability));
   const NewRecord<Key, Key> record{RecordKind::kErase, hash64(key), key, key};
   index_->prefetch_for_write(record.hash);
   Session& own = session();

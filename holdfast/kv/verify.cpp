@@ -46,8 +46,7 @@ VerifyReport StoreCore::verify() const {
         defect(base + at, name() + "its length leads beyond its block");
         continue;
       }
-      const bool holds = patchable_.empty() ? record.checksum_holds(seed) : record.fixed_checksum_holds(seed, patchable_);
-      if (!holds) {
+      if (!record.is_sound(seed, patchable_)) {
         defect(base + at, name() + "its checksum does not hold");
         continue;
       }

@@ -23,17 +23,19 @@ class AnonymousBacking final : public MappedBacking {
 
   Status open() {
     if (options_.access == RegionAccess::kOpen || options_.access == RegionAccess::kOpenReadOnly) {
-      return Error{Errc::kNotFound, spec_.text + " is anonymous memory: it starts empty, and nothing "
-                                                 "is there to be opened; create it"};
+      return Error{Errc::kNotFound, spec_.text +
+                                        " is anonymous memory: it starts empty, and nothing "
+                                        "is there to be opened; create it"};
     }
     medium_.granularity = spec_.granularity.value_or(Granularity::kNone);
     medium_.granularity_source =
-        spec_.granularity
-            ? "assumed (granularity=" + std::string(name(medium_.granularity)) + ")"
-            : "anonymous memory";
+        spec_.granularity ? "assumed (granularity=" + std::string(name(medium_.granularity)) +
+                                "); found: none, anonymous memory"
+                          : "anonymous memory";
     if (medium_.granularity == Granularity::kPage) {
-      return Error{Errc::kUnsupported, spec_.text + ": anonymous memory has no file to write pages "
-                                                    "to; granularity byte, line or none is possible"};
+      return Error{Errc::kUnsupported, spec_.text +
+                                           ": anonymous memory has no file to write pages "
+                                           "to; granularity byte, line or none is possible"};
     }
     if (spec_.kind == RegionSpec::Kind::kNode) HF_RETURN_IF_ERROR(check_node());
     mapping_ = "MAP_PRIVATE anonymous";
@@ -72,7 +74,7 @@ class AnonymousBacking final : public MappedBacking {
 
   Status check_node() const {
     const auto directory = "/sys/devices/system/node/node" + std::to_string(spec_.node);
-    struct stat status {};
+    struct stat status{};
     if (::stat(directory.c_str(), &status) == 0) return {};
     const auto online = read_text("/sys/devices/system/node/online");
     return Error{Errc::kInvalidOption, spec_.text + ": there is no such NUMA node; here are " +
@@ -84,8 +86,8 @@ class AnonymousBacking final : public MappedBacking {
     constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
     std::vector<unsigned long> mask(static_cast<std::size_t>(spec_.node) / kWordBits + 1, 0);
     mask.back() = 1ul << (static_cast<std::size_t>(spec_.node) % kWordBits);
-    if (::syscall(SYS_mbind, at(offset), bytes, MPOL_BIND, mask.data(), mask.size() * kWordBits + 1, 0) !=
-        0) {
+    if (::syscall(SYS_mbind, at(offset), bytes, MPOL_BIND, mask.data(), mask.size() * kWordBits + 1,
+                  0) != 0) {
       return system_error("mbind to", spec_.text, errno);
     }
     return {};
@@ -100,8 +102,8 @@ class AnonymousBacking final : public MappedBacking {
                       (std::countr_zero(page_bytes) << MAP_HUGE_SHIFT);
     pool_refusal_.clear();
     if (offset % page_bytes != 0 || bytes % page_bytes != 0) {
-      pool_refusal_ = "size and unit are no multiples of the page of " + std::to_string(page_bytes) +
-                      " bytes";
+      pool_refusal_ =
+          "size and unit are no multiples of the page of " + std::to_string(page_bytes) + " bytes";
     } else if (::mmap(at(offset), bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
       pool_refusal_ = directory + "free_hugepages is " + read_text(directory + "free_hugepages") +
                       ", too few for " + std::to_string(bytes) + " bytes";
@@ -131,8 +133,8 @@ class AnonymousBacking final : public MappedBacking {
       mapping_ = "MAP_PRIVATE anonymous, MAP_HUGETLB 2 MiB";
       return {};
     }
-    if (::mmap(at(offset), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-               0) == MAP_FAILED) {
+    if (::mmap(at(offset), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+               -1, 0) == MAP_FAILED) {
       return no_memory("mmap of " + std::to_string(bytes) + " bytes for", errno);
     }
     HF_RETURN_IF_ERROR(bind(offset, bytes));
@@ -150,7 +152,8 @@ class AnonymousBacking final : public MappedBacking {
 
 }  // namespace
 
-Result<std::unique_ptr<Backing>> open_anonymous(const RegionSpec& spec, const RegionOptions& options) {
+Result<std::unique_ptr<Backing>> open_anonymous(const RegionSpec& spec,
+                                                const RegionOptions& options) {
   auto backing = std::make_unique<AnonymousBacking>(spec, options);
   HF_RETURN_IF_ERROR(backing->open());
   return std::unique_ptr<Backing>(std::move(backing));

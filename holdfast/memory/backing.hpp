@@ -33,8 +33,8 @@ class Backing {
     return {};
   }
   virtual Status sync() = 0;
-  // Region has checked that the size is a multiple of the unit, and larger (grow) or smaller but not
-  // zero (shrink) than before, and that the region is writable.
+  // Region has checked that the size is a multiple of the unit, and larger (grow) or smaller but
+  // not zero (shrink) than before, and that the region is writable.
   virtual Status grow(std::uint64_t new_size_bytes) = 0;
   virtual Status shrink(std::uint64_t new_size_bytes) = 0;
   virtual Status prefault(std::uint64_t offset, std::uint64_t bytes) = 0;  // Inside; not empty.

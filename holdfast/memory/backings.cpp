@@ -70,10 +70,10 @@ RegionReport MappedBacking::report() const {
   report.nodes = nodes_of(data(), bytes);
   const auto pages = pages_obtained(data(), bytes);
   report.page_bytes = pages.kernel_page_bytes;
-  const auto not_larger =
-      spec_.huge == HugePages::k1G && report.page_bytes < kGiantPageBytes && !no_giant_reason().empty()
-          ? "; not larger: " + no_giant_reason()
-          : std::string{};
+  const auto not_larger = spec_.huge == HugePages::k1G && report.page_bytes < kGiantPageBytes &&
+                                  !no_giant_reason().empty()
+                              ? "; not larger: " + no_giant_reason()
+                              : std::string{};
   if (pages.kernel_page_bytes >= kHugePageBytes) {
     report.page_reason = "huge pages of the mapping itself" + not_larger;
   } else if (pages.resident_bytes > 0 && pages.huge_bytes >= pages.resident_bytes) {
@@ -87,30 +87,32 @@ RegionReport MappedBacking::report() const {
   } else if (!no_huge_reason().empty()) {
     report.page_reason = no_huge_reason();
   } else if (medium_.map_sync) {
-    report.page_reason = "/proc does not show the pages of a DAX mapping; 2 MiB where extents allow it";
+    report.page_reason =
+        "/proc does not show the pages of a DAX mapping; 2 MiB where extents allow it";
   } else if (pages.resident_bytes == 0) {
     report.page_reason = "nothing touched yet";
   } else if (!medium_.file_system.empty() && !medium_.in_memory) {
     report.page_reason = "the page cache of " + medium_.file_system + " gave none";
   } else {
     const char* file = medium_.in_memory ? kShmemEnabled : kThpEnabled;
-    report.page_reason = "the kernel gave none (" + std::string(file) + " is " +
-                         selected(read_text(file)) + ")";
+    report.page_reason =
+        "the kernel gave none (" + std::string(file) + " is " + selected(read_text(file)) + ")";
   }
   return report;
 }
 
 Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionOptions& options) {
-  struct stat status {};
+  struct stat status{};
   const bool exists = ::stat(spec.path.c_str(), &status) == 0;
   if (!exists && errno != ENOENT) return system_error("stat of", spec.path, errno);
   if (exists && S_ISCHR(status.st_mode)) return open_devdax(spec, options);
   if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    return Error{Errc::kUnsupported, spec.path + " is neither a file, nor a directory, nor a devdax" +
-                                         (S_ISBLK(status.st_mode)
-                                              ? "; it is a block device: give a file on a file system "
-                                                "on it, mounted with -o dax if it is persistent memory"
-                                              : "")};
+    return Error{
+        Errc::kUnsupported,
+        spec.path + " is neither a file, nor a directory, nor a devdax" +
+            (S_ISBLK(status.st_mode) ? "; it is a block device: give a file on a file system "
+                                       "on it, mounted with -o dax if it is persistent memory"
+                                     : "")};
   }
   if (exists && S_ISREG(status.st_mode) && spec.trailing_slash) {
     return Error{Errc::kInvalidOption, spec.path + " is a file, but the spec \"" + spec.text +

@@ -13,13 +13,15 @@
 namespace holdfast::memory_detail {
 
 // "dram" and "node:N". anonymous.cpp.
-Result<std::unique_ptr<Backing>> open_anonymous(const RegionSpec& spec, const RegionOptions& options);
+Result<std::unique_ptr<Backing>> open_anonymous(const RegionSpec& spec,
+                                                const RegionOptions& options);
 // A file, a directory of files, or a devdax: whatever the path is, or is to become.
 Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionOptions& options);
 // One file. file.cpp.
 Result<std::unique_ptr<Backing>> open_file(const RegionSpec& spec, const RegionOptions& options);
 // A directory of segment files. directory.cpp.
-Result<std::unique_ptr<Backing>> open_directory(const RegionSpec& spec, const RegionOptions& options);
+Result<std::unique_ptr<Backing>> open_directory(const RegionSpec& spec,
+                                                const RegionOptions& options);
 // The path is a character device. devdax.cpp.
 Result<std::unique_ptr<Backing>> open_devdax(const RegionSpec& spec, const RegionOptions& options);
 
@@ -32,7 +34,9 @@ class MappedBacking : public Backing {
   std::byte* data() const override { return addresses_.data(); }
   std::uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   std::uint64_t unit_bytes() const override { return unit_bytes_; }
-  std::uint64_t max_size_bytes() const override { return addresses_.bytes() / unit_bytes_ * unit_bytes_; }
+  std::uint64_t max_size_bytes() const override {
+    return addresses_.bytes() / unit_bytes_ * unit_bytes_;
+  }
   Granularity granularity() const override { return medium_.granularity; }
   Persist persist() const override { return persist_for(medium_.granularity, spec_); }
   bool read_only() const override { return options_.access == RegionAccess::kOpenReadOnly; }
@@ -48,8 +52,8 @@ class MappedBacking : public Backing {
   // where they can.
   virtual std::string no_huge_reason() const { return {}; }
   virtual std::string no_giant_reason() const { return {}; }
-  // Puts 2 MiB pages in place of small ones, where they are wanted and the kernel can. A refusal shows
-  // in the report.
+  // Puts 2 MiB pages in place of small ones, where they are wanted and the kernel can. A refusal
+  // shows in the report.
   void make_pages_huge(std::uint64_t offset, std::uint64_t bytes) const;
   // Errors: kNoSpace.
   Status reserve(std::uint64_t least_bytes);
@@ -61,7 +65,7 @@ class MappedBacking : public Backing {
   AddressRange addresses_;
   std::uint64_t unit_bytes_ = 0;
   std::atomic<std::uint64_t> size_bytes_{0};
-  std::string kind_;     // For the report.
+  std::string kind_;  // For the report.
   std::string mapping_;
   std::vector<std::string> damage_;
 };

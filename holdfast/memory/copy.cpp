@@ -1,8 +1,8 @@
 // The copies of persist.hpp in three widths, chosen once by what the CPU has.
 //
 // All keep one rule: memory between two boundaries of an aligned 8-byte word is written by a single
-// store instruction, so that no crash and no other thread sees half of a word. memcpy promises nothing
-// of the kind (libc may copy a tail twice at odd offsets, or byte by byte).
+// store instruction, so that no crash and no other thread sees half of a word. memcpy promises
+// nothing of the kind (libc may copy a tail twice at odd offsets, or byte by byte).
 #include <immintrin.h>
 
 #include <atomic>
@@ -56,7 +56,8 @@ void copy_portable(std::byte* to, const std::byte* from, std::size_t bytes) {
   const auto head = head_bytes(to, bytes, 8);
   copy_below_word(to, from, head);
   bytes -= head;
-  for (; bytes >= 8; to += 8, from += 8, bytes -= 8) store_as<std::uint64_t>(to, from);
+  for (; bytes >= 8; to += 8, from += 8, bytes -= 8)
+    store_as<std::uint64_t>(to, from);
   copy_below_word(to, from, bytes);
 }
 
@@ -65,8 +66,8 @@ __attribute__((target("avx2"))) void copy_avx2(std::byte* to, const std::byte* f
   const auto head = head_bytes(to, bytes, 8);
   if (head != 0) copy_below_word(to, from, head);
   bytes -= head;
-  // From here `to` is a multiple of 8, so vectors hold whole words. Up to a boundary of 32 by words:
-  // then no vector crosses a line.
+  // From here `to` is a multiple of 8, so vectors hold whole words. Up to a boundary of 32 by
+  // words: then no vector crosses a line.
   while (bytes >= 8 && reinterpret_cast<std::uintptr_t>(to) % 32 != 0) {
     store_as<std::uint64_t>(to, from);
     to += 8, from += 8, bytes -= 8;
@@ -75,14 +76,15 @@ __attribute__((target("avx2"))) void copy_avx2(std::byte* to, const std::byte* f
     _mm256_store_si256(reinterpret_cast<__m256i*>(to),
                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
-  for (; bytes >= 8; to += 8, from += 8, bytes -= 8) store_as<std::uint64_t>(to, from);
+  for (; bytes >= 8; to += 8, from += 8, bytes -= 8)
+    store_as<std::uint64_t>(to, from);
   if (bytes != 0) copy_below_word(to, from, bytes);
 }
 
 // One store per line touched: byte masks cut the first and the last to the range, and lanes outside
 // the mask neither fault nor are written.
 __attribute__((target("avx512f,avx512bw"))) void copy_avx512(std::byte* to, const std::byte* from,
-                                                            std::size_t bytes) {
+                                                             std::size_t bytes) {
   const auto head = head_bytes(to, bytes, kCacheLineBytes);
   if (head != 0) {
     const __mmask64 mask = ~std::uint64_t{0} >> (64 - head);

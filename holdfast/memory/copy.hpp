@@ -1,5 +1,5 @@
-// copy.hpp: the copy kernels behind copy_words() and stream_lines() of persist.hpp, by vector width.
-// Internal: for tests and benchmarks, which compare them.
+// copy.hpp: the copy kernels behind copy_words() and stream_lines() of persist.hpp, by vector
+// width. Internal: for tests and benchmarks, which compare them.
 #pragma once
 
 #include <cstddef>

@@ -72,8 +72,8 @@ struct alignas(kCacheLineBytes) Line {
   std::uint64_t words[8];
 };
 
-// ns per line of a non-temporal store to each of the lines, each followed by a fence. With the stores
-// that stream_lines() uses: narrower ones can behave differently.
+// ns per line of a non-temporal store to each of the lines, each followed by a fence. With the
+// stores that stream_lines() uses: narrower ones can behave differently.
 double time_nt_stores(Line* lines) {
   const auto stream = memory_detail::kernels(cpu().vectors).stream;
   const Line source{};
@@ -86,8 +86,8 @@ double time_nt_stores(Line* lines) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kProbeLines;
 }
 
-// The vendor, unless the system names another one than CPUID: an emulator (valgrind calls every CPU an
-// Intel) says nothing about the caches below it.
+// The vendor, unless the system names another one than CPUID: an emulator (valgrind calls every CPU
+// an Intel) says nothing about the caches below it.
 std::string agreed_vendor() {
   const auto info = memory_detail::read_text("/proc/cpuinfo");
   const auto line = info.find("vendor_id");
@@ -118,7 +118,8 @@ NtEvicts probe_nt_evicts() {
   }
   std::sort(cached.begin(), cached.end());
   std::sort(uncached.begin(), uncached.end());
-  return memory_detail::judge_nt_evicts(agreed_vendor(), cached[kRounds / 2], uncached[kRounds / 2]);
+  return memory_detail::judge_nt_evicts(agreed_vendor(), cached[kRounds / 2],
+                                        uncached[kRounds / 2]);
 }
 
 }  // namespace
@@ -136,9 +137,10 @@ NtEvicts judge_nt_evicts(const std::string& vendor, double cached_ns, double unc
   std::snprintf(probe, sizeof probe, "probe: %.0f ns where the line is cached, %.0f ns where not",
                 cached_ns, uncached_ns);
   result.source = vendor;
-  result.source.append(!known       ? " is not in the table of CPUs that evict ("
-                       : plausible ? " is in the table of CPUs that evict ("
-                                   : " is in the table of CPUs that evict, but the probe denies it (");
+  result.source.append(!known ? " is not in the table of CPUs that evict ("
+                       : plausible
+                           ? " is in the table of CPUs that evict ("
+                           : " is in the table of CPUs that evict, but the probe denies it (");
   result.source.append(probe).append(")");
   return result;
 }

@@ -16,20 +16,23 @@ namespace {
 
 class DevdaxBacking final : public MappedBacking {
  public:
-  DevdaxBacking(const RegionSpec& spec, const RegionOptions& options) : MappedBacking(spec, options) {
+  DevdaxBacking(const RegionSpec& spec, const RegionOptions& options)
+      : MappedBacking(spec, options) {
     kind_ = "devdax";
   }
 
   Status open() {
-    device_ = FileDescriptor(::open(spec_.path.c_str(), (read_only() ? O_RDONLY : O_RDWR) | O_CLOEXEC));
+    device_ =
+        FileDescriptor(::open(spec_.path.c_str(), (read_only() ? O_RDONLY : O_RDWR) | O_CLOEXEC));
     if (!device_) return system_error("open of", spec_.path, errno);
     HF_RETURN_IF_ERROR(lock_file(device_.get(), !read_only(), spec_.path));
     HF_ASSIGN_OR_RETURN(medium_, examine_device(device_.get(), spec_));
     if (medium_.granularity == Granularity::kPage) {
-      return Error{Errc::kUnsupported, spec_.text + ": a devdax has no pages to sync; granularity "
-                                                    "byte, line or none is possible"};
+      return Error{Errc::kUnsupported, spec_.text +
+                                           ": a devdax has no pages to sync; granularity "
+                                           "byte, line or none is possible"};
     }
-    struct stat status {};
+    struct stat status{};
     if (::fstat(device_.get(), &status) != 0) return system_error("stat of", spec_.path, errno);
     const auto sysfs = "/sys/dev/char/" + std::to_string(major(status.st_rdev)) + ":" +
                        std::to_string(minor(status.st_rdev)) + "/";
@@ -44,15 +47,16 @@ class DevdaxBacking final : public MappedBacking {
       return Error{Errc::kCorrupt, spec_.path + ": " + sysfs + "size tells no size"};
     }
     unit_bytes_ = bytes;
-    if (align_bytes_ >= kGiantPageBytes) spec_.huge = HugePages::k1G;  // For the alignment of addresses.
+    // For the alignment of addresses.
+    if (align_bytes_ >= kGiantPageBytes) spec_.huge = HugePages::k1G;
     options_.reserve_bytes = bytes;
     HF_RETURN_IF_ERROR(reserve(bytes));
-    const int error_number =
-        map_file(at(0), bytes, device_.get(), 0, map_writable(), map_writable() && medium_.map_sync);
+    const int error_number = map_file(at(0), bytes, device_.get(), 0, map_writable(),
+                                      map_writable() && medium_.map_sync);
     if (error_number != 0) return system_error("mmap of", spec_.path, error_number);
-    mapping_ = read_only()         ? "MAP_SHARED, read-only"
+    mapping_ = read_only()        ? "MAP_SHARED, read-only"
                : medium_.map_sync ? "MAP_SYNC"
-                                   : "MAP_SHARED (a devdax needs no MAP_SYNC)";
+                                  : "MAP_SHARED (a devdax needs no MAP_SYNC)";
     size_bytes_.store(bytes, std::memory_order_release);
     return options_.prefault ? prefault(0, bytes) : ok_status();
   }
@@ -70,7 +74,8 @@ class DevdaxBacking final : public MappedBacking {
 
  private:
   Status fixed(const char* what) const {
-    return Error{Errc::kUnsupported, std::string(what) + ": " + spec_.path + " has the size it has"};
+    return Error{Errc::kUnsupported,
+                 std::string(what) + ": " + spec_.path + " has the size it has"};
   }
 
   FileDescriptor device_;  // Holds the lock.

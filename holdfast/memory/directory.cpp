@@ -1,11 +1,12 @@
 // A region in a directory of equal files: segment-000000, segment-000001, …
 //
-// Growing    A segment is made as segment-000007.tmp, given its memory, synced, mapped, renamed, and the
-//            directory synced, one after another: after a crash there is a prefix of them, each whole.
+// Growing    A segment is made as segment-000007.tmp, given its memory, synced, mapped, renamed,
+//            and the directory synced, one after another: after a crash there is a prefix of them,
+//            each whole.
 // Shrinking  Removes from the end, syncing the directory after each, so that no gap can come to be.
-// Opening    The unit is the size of the largest segment. A gap in the numbers or a shorter segment is
-//            kCorrupt. Whether trailing segments are missing only the owner of the contents can tell.
-//            A writing open removes the temporary files of an interrupted growth.
+// Opening    The unit is the size of the largest segment. A gap in the numbers or a shorter segment
+//            is kCorrupt. Whether trailing segments are missing only the owner of the contents can
+//            tell. A writing open removes the temporary files of an interrupted growth.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -74,8 +75,8 @@ class DirectoryBacking final : public FilesBacking {
     HF_ASSIGN_OR_RETURN(auto locked, open_locked(spec_, options_, true));
     directory_ = std::move(locked.fd);
     HF_ASSIGN_OR_RETURN(const auto listing, list(directory_.get(), spec_.path));
-    const bool may_create = options_.access == RegionAccess::kCreate ||
-                            options_.access == RegionAccess::kOpenOrCreate;
+    const bool may_create =
+        options_.access == RegionAccess::kCreate || options_.access == RegionAccess::kOpenOrCreate;
     if (!listing.segments.empty()) {
       if (options_.access == RegionAccess::kCreate) {
         return Error{Errc::kAlreadyExists,
@@ -220,7 +221,7 @@ class DirectoryBacking final : public FilesBacking {
   // Bytes of the file, or -1 if it cannot be used, which is then damage.
   Result<std::int64_t> open_segment(const std::string& name, OpenFile& file) {
     file.path = path_of(name);
-    struct stat status {};
+    struct stat status{};
     // Asked before opening, which could wait for ever (a pipe) or set something off (a device).
     if (::fstatat(directory_.get(), name.c_str(), &status, 0) == 0 && !S_ISREG(status.st_mode)) {
       HF_RETURN_IF_ERROR(damaged(file.path + " is not a regular file"));
@@ -255,7 +256,8 @@ class DirectoryBacking final : public FilesBacking {
     unit_bytes_ = round_up(largest, kPageBytes);
     bytes_per_file_ = unit_bytes_;
     if (unit_bytes_ == 0) {
-      return Error{Errc::kCorrupt, spec_.path + ": no segment file that could be read holds a byte"};
+      return Error{Errc::kCorrupt,
+                   spec_.path + ": no segment file that could be read holds a byte"};
     }
     const auto count = segments.rbegin()->first + 1;
     if (count > ~std::uint64_t{0} / 2 / unit_bytes_) {
@@ -287,7 +289,8 @@ class DirectoryBacking final : public FilesBacking {
     HF_ASSIGN_OR_RETURN(const auto bytes, open_segment(name, *file));
     if (bytes < 0) return map_zeros(offset, unit_bytes_);
     if (!read_only()) HF_RETURN_IF_ERROR(fill_holes(*file));
-    const auto there = std::min(round_up(static_cast<std::uint64_t>(bytes), kPageBytes), unit_bytes_);
+    const auto there =
+        std::min(round_up(static_cast<std::uint64_t>(bytes), kPageBytes), unit_bytes_);
     HF_RETURN_IF_ERROR(map(*file, 0, offset, there));
     HF_RETURN_IF_ERROR(map_zeros(offset + there, unit_bytes_ - there));
     keep(index, std::move(file));
@@ -297,8 +300,8 @@ class DirectoryBacking final : public FilesBacking {
   // Stands in for what is missing: a load there must not be a SIGBUS.
   Status map_zeros(std::uint64_t offset, std::uint64_t bytes) {
     if (bytes == 0) return {};
-    if (::mmap(at(offset), bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
-               -1, 0) == MAP_FAILED) {
+    if (::mmap(at(offset), bytes, PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
       return system_error("mmap in place of", path_of("…"), errno);
     }
     return {};
@@ -309,7 +312,8 @@ class DirectoryBacking final : public FilesBacking {
 
 }  // namespace
 
-Result<std::unique_ptr<Backing>> open_directory(const RegionSpec& spec, const RegionOptions& options) {
+Result<std::unique_ptr<Backing>> open_directory(const RegionSpec& spec,
+                                                const RegionOptions& options) {
   auto backing = std::make_unique<DirectoryBacking>(spec, options);
   HF_RETURN_IF_ERROR(backing->open());
   return std::unique_ptr<Backing>(std::move(backing));

@@ -19,7 +19,7 @@ class FileBacking final : public FilesBacking {
 
   Status open() {
     HF_ASSIGN_OR_RETURN(auto locked, open_locked(spec_, options_, false));
-    struct stat status {};
+    struct stat status{};
     if (::fstat(locked.fd.get(), &status) != 0) return system_error("stat of", spec_.path, errno);
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     auto file = std::make_shared<OpenFile>();
@@ -27,8 +27,8 @@ class FileBacking final : public FilesBacking {
     file->path = spec_.path;
     files_.push_back(std::move(file));
     HF_RETURN_IF_ERROR(examine(files_[0]->fd.get()));
-    const bool may_create = options_.access == RegionAccess::kCreate ||
-                            options_.access == RegionAccess::kOpenOrCreate;
+    const bool may_create =
+        options_.access == RegionAccess::kCreate || options_.access == RegionAccess::kOpenOrCreate;
     if (bytes == 0 && may_create) return create(locked.created);
     if (options_.access == RegionAccess::kCreate) {
       return Error{Errc::kAlreadyExists, spec_.path + " exists and holds " + std::to_string(bytes) +
@@ -87,8 +87,9 @@ class FileBacking final : public FilesBacking {
     auto& file = *files_[0];
     const auto whole_bytes = round_up(bytes, kPageBytes);
     if (bytes == 0 || bytes != whole_bytes) {
-      const auto seen = file.path + " holds " + std::to_string(bytes) +
-                        " bytes; a region is a positive multiple of 4096, so it was cut off or is none";
+      const auto seen =
+          file.path + " holds " + std::to_string(bytes) +
+          " bytes; a region is a positive multiple of 4096, so it was cut off or is none";
       if (bytes == 0 || !options_.tolerate_damage) return Error{Errc::kCorrupt, seen};
       damage_.push_back(seen);
     }

@@ -19,7 +19,8 @@ Status FilesBacking::write_gathered(std::uint64_t offset,
                                     std::span<const std::span<const std::byte>> buffers) {
   const std::shared_lock lock(files_mutex_);
   std::uint64_t total_bytes = 0;
-  for (const auto& buffer : buffers) total_bytes += buffer.size();
+  for (const auto& buffer : buffers)
+    total_bytes += buffer.size();
   // Buffers, or their parts, that go to one file. Nearly always: all of them.
   std::vector<std::span<const std::byte>> parts;
   std::size_t next = 0;
@@ -69,9 +70,11 @@ Status FilesBacking::sync() {
   }
   for (const auto& file : files) {
     auto result = sync_data(file->fd.get(), file->path);
-    struct stat status {};
-    if (result && !file->given_up && ::fstat(file->fd.get(), &status) == 0 && status.st_nlink == 0) {
-      result = Error{Errc::kIo, file->path + " was removed while in use; what was written to it is lost"};
+    struct stat status{};
+    if (result && !file->given_up && ::fstat(file->fd.get(), &status) == 0 &&
+        status.st_nlink == 0) {
+      result = Error{Errc::kIo,
+                     file->path + " was removed while in use; what was written to it is lost"};
     }
     if (!result) {
       sync_failed_.store(true);
@@ -91,7 +94,8 @@ Status FilesBacking::examine(int fd) {
   } else if (medium_.granularity == Granularity::kPage) {
     mapping_ = "MAP_SHARED, read-only; written with pwritev";
   } else {
-    mapping_ = medium_.map_sync ? "MAP_SYNC" : "MAP_SHARED, no MAP_SYNC: " + medium_.map_sync_reason;
+    mapping_ =
+        medium_.map_sync ? "MAP_SYNC" : "MAP_SHARED, no MAP_SYNC: " + medium_.map_sync_reason;
   }
   return {};
 }
@@ -106,11 +110,11 @@ Status FilesBacking::map(const OpenFile& file, std::uint64_t file_offset, std::u
   return {};
 }
 
-Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
-                                std::uint64_t bytes) {
+Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset,
+                                std::uint64_t offset, std::uint64_t bytes) {
   const auto with_mapping = [&]() -> Status {
-    HF_RETURN_IF_ERROR(allocate(file.fd.get(), file_offset, file_offset + bytes, !medium_.in_memory,
-                                file.path));
+    HF_RETURN_IF_ERROR(
+        allocate(file.fd.get(), file_offset, file_offset + bytes, !medium_.in_memory, file.path));
     if (!medium_.in_memory && ::fsync(file.fd.get()) != 0) {
       return system_error("fsync of", file.path, errno);
     }
@@ -126,18 +130,21 @@ Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset,
 }
 
 Status FilesBacking::fill_holes(const OpenFile& file) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return system_error("stat of", file.path, errno);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes) return {};
   return fill_holes_of(file.fd.get(), bytes, file.path);
 }
 
-Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options, bool directory) {
+Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options,
+                               bool directory) {
   const bool read_only = options.access == RegionAccess::kOpenReadOnly;
   const bool may_create =
       options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
-  const int flags = O_CLOEXEC | (directory ? O_RDONLY | O_DIRECTORY : read_only ? O_RDONLY : O_RDWR);
+  const int flags = O_CLOEXEC | (directory   ? O_RDONLY | O_DIRECTORY
+                                 : read_only ? O_RDONLY
+                                             : O_RDWR);
   // Again if the path became another file between opening and locking.
   for (int attempt = 0; attempt < 100; ++attempt) {
     LockedPath locked;
@@ -155,8 +162,8 @@ Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& opti
     }
     if (!locked.fd) return system_error("open of", spec.path, errno);
     HF_RETURN_IF_ERROR(lock_file(locked.fd.get(), !read_only, spec.path));
-    struct stat here {};
-    struct stat there {};
+    struct stat here{};
+    struct stat there{};
     if (::fstat(locked.fd.get(), &here) == 0 && ::stat(spec.path.c_str(), &there) == 0 &&
         here.st_ino == there.st_ino && here.st_dev == there.st_dev) {
       return locked;

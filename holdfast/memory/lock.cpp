@@ -19,7 +19,7 @@ namespace {
 // Process ids of those who hold a lock on the file, as /proc/locks tells them. A line reads
 // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"; one with "->" waits and holds nothing.
 std::vector<long> lock_owners(int fd) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0) return {};
   char inode[64];
   std::snprintf(inode, sizeof inode, "%02x:%02x:%llu", major(status.st_dev), minor(status.st_dev),
@@ -46,7 +46,8 @@ std::string owner_text(const std::vector<long>& owners) {
   std::string text = "process " + std::to_string(owners.front());
   const auto command = read_text("/proc/" + std::to_string(owners.front()) + "/comm");
   if (!command.empty()) text.append(" (").append(command).append(")");
-  if (owners.size() > 1) text.append(" and ").append(std::to_string(owners.size() - 1)).append(" more");
+  if (owners.size() > 1)
+    text.append(" and ").append(std::to_string(owners.size() - 1)).append(" more");
   return text;
 }
 
@@ -65,7 +66,8 @@ Status lock_file(int fd, bool exclusive, std::string_view target) {
     auto error = system_error("flock", target, errno);
     if (errno == EOPNOTSUPP || errno == ENOLCK || errno == EINVAL || errno == EBADF) {
       error.code = Errc::kUnsupported;
-      error.detail.append("; this file system cannot lock, so two processes could not be kept apart");
+      error.detail.append(
+          "; this file system cannot lock, so two processes could not be kept apart");
     }
     return error;
   }

@@ -1,8 +1,8 @@
 // lock.hpp: who may use a file, a directory or a device. Internal.
 //
-// Guarantee  One process with the exclusive lock, or any number with the shared one. The kernel drops
-//            the lock when its last holder ends, however it ends, so no lock is ever stale; nothing is
-//            written, so a medium that cannot be written to can be locked too.
+// Guarantee  One process with the exclusive lock, or any number with the shared one. The kernel
+//            drops the lock when its last holder ends, however it ends, so no lock is ever stale;
+//            nothing is written, so a medium that cannot be written to can be locked too.
 // How        flock on the file, device or directory itself: not on a file beside it, which somebody
 //            could delete while the lock is held. Who holds it is read from /proc/locks.
 // Limits     A child forked while a region is open shares its lock until it ends or execs. On file

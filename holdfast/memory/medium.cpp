@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -53,18 +54,18 @@ std::string file_system_name(const struct statfs& info, dev_t device) {
   }
 }
 
-// errno of an attempt to map with MAP_SYNC, or 0. Mapping past the end of a file is allowed as long
-// as nobody touches it, so an empty file can be asked too.
-int try_map_sync(int fd) {
-  void* mapped = ::mmap(nullptr, physical_page_bytes(), PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC,
-                        fd, 0);
+// errno of an attempt to map `bytes` with MAP_SYNC, or 0. Mapping past the end of a file is allowed
+// as long as nobody touches it, so an empty file can be asked too.
+int try_map_sync(int fd, std::uint64_t bytes) {
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (mapped == MAP_FAILED) return errno;
-  ::munmap(mapped, physical_page_bytes());
+  ::munmap(mapped, bytes);
   return 0;
 }
 
 std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
+                                                        &std::free);
   return resolved ? resolved.get() : std::string{};
 }
 
@@ -84,13 +85,18 @@ void take_persistence_domain(const std::string& device_path, Medium& medium) {
   medium.granularity_source =
       found.path.empty() ? "DAX without a persistence_domain in sysfs: lines must be written back"
                          : "sysfs persistence_domain=" + found.value + " (" + found.path + ")";
-  if (device_path.find("/cxl") != std::string::npos) medium.granularity_source.append(", CXL memory");
+  // The kernel hangs the nvdimm bus of CXL memory below the CXL root, the ACPI device 0017.
+  const bool is_cxl = device_path.find("/ACPI0017:") != std::string::npos ||
+                      device_path.find("/cxl") != std::string::npos;
+  if (is_cxl) medium.granularity_source.append(", CXL memory");
 }
 
 void take_override(const RegionSpec& spec, Medium& medium) {
   if (!spec.granularity) return;
+  const auto found = std::string(name(medium.granularity)) + ", " + medium.granularity_source;
   medium.granularity = *spec.granularity;
-  medium.granularity_source = "assumed (granularity=" + std::string(name(*spec.granularity)) + ")";
+  medium.granularity_source =
+      "assumed (granularity=" + std::string(name(*spec.granularity)) + "); found: " + found;
 }
 
 }  // namespace
@@ -99,15 +105,15 @@ FoundAttribute attribute_above(std::string directory, const std::string& name) {
   while (!directory.empty()) {
     auto path = directory + "/" + name;
     if (auto value = read_text(path); !value.empty()) return {std::move(path), std::move(value)};
-    directory.resize(directory.find_last_of('/') == std::string::npos ? 0
-                                                                      : directory.find_last_of('/'));
+    directory.resize(
+        directory.find_last_of('/') == std::string::npos ? 0 : directory.find_last_of('/'));
   }
   return {};
 }
 
 Result<Medium> examine_file(int fd, const RegionSpec& spec) {
-  struct statfs info {};
-  struct stat status {};
+  struct statfs info{};
+  struct stat status{};
   if (::fstatfs(fd, &info) != 0 || ::fstat(fd, &status) != 0) {
     return system_error("statfs", spec.path, errno);
   }
@@ -115,7 +121,7 @@ Result<Medium> examine_file(int fd, const RegionSpec& spec) {
   medium.file_system = file_system_name(info, status.st_dev);
   const auto magic = static_cast<unsigned long>(info.f_type);
   medium.in_memory = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || magic == HUGETLBFS_MAGIC;
-  const int sync_error = try_map_sync(fd);
+  const int sync_error = try_map_sync(fd, physical_page_bytes());
   medium.map_sync = sync_error == 0;
   if (sync_error != 0) {
     const char* symbol = ::strerrorname_np(sync_error);
@@ -135,15 +141,18 @@ Result<Medium> examine_file(int fd, const RegionSpec& spec) {
 }
 
 Result<Medium> examine_device(int fd, const RegionSpec& spec) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0) return system_error("stat", spec.path, errno);
   const auto device = sysfs_device("char", status.st_rdev);
   if (real_path(device + "/subsystem").find("/dax") == std::string::npos) {
-    return Error{Errc::kUnsupported, spec.path + " is a character device but not a devdax; give a "
-                                                 "file, a directory or /dev/daxX.Y"};
+    return Error{Errc::kUnsupported, spec.path +
+                                         " is a character device but not a devdax; give a "
+                                         "file, a directory or /dev/daxX.Y"};
   }
   Medium medium;
-  medium.map_sync = try_map_sync(fd) == 0;
+  // A device can only be mapped in units of its alignment.
+  const auto align = std::strtoull(attribute_above(device, "align").value.c_str(), nullptr, 0);
+  medium.map_sync = try_map_sync(fd, std::max<std::uint64_t>(align, physical_page_bytes())) == 0;
   if (!medium.map_sync) medium.map_sync_reason = "not needed on a devdax";
   if (device.find("/hmem") != std::string::npos) {
     medium.granularity = Granularity::kNone;
@@ -166,7 +175,8 @@ Persist persist_for(Granularity granularity, const RegionSpec& spec) {
 }
 
 std::string nt_evicts_source_for(const RegionSpec& spec) {
-  if (spec.nt_evicts) return std::string("assumed (nt_evicts=") + (*spec.nt_evicts ? "on)" : "off)");
+  if (spec.nt_evicts)
+    return std::string("assumed (nt_evicts=") + (*spec.nt_evicts ? "on)" : "off)");
   return nt_evicts().source;
 }
 

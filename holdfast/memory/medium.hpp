@@ -1,16 +1,15 @@
 // medium.hpp: what a file or device lies on and what of it survives a power loss. Internal.
 //
-//   found                                            granularity
-//   granularity= in the spec                         that; "assumed"
+//   found                                          granularity
+//   granularity= in the spec                       that; "assumed"
 //   DAX (MAP_SYNC granted, or a devdax):
-//     sysfs persistence_domain=cpu_cache             byte   (eADR; CXL platforms with Global Persistent
-//                                                            Flush over the CPU caches report it so)
-//     sysfs persistence_domain=memory_controller     line   (ADR; also how Linux reports CXL memory)
-//     none or "unknown" there                        line   (the careful reading: write back and fence)
-//   devdax of memory without a persistence domain
-//   (hmem: DRAM or volatile CXL as a dax device)     none
-//   tmpfs, ramfs, hugetlbfs                          none
-//   any other file                                   page
+//     sysfs persistence_domain=cpu_cache           byte: eADR; platforms whose Global Persistent
+//                                                  Flush covers the CPU caches report it so
+//     sysfs persistence_domain=memory_controller   line: ADR; also how Linux reports CXL memory
+//     none or "unknown" there                      line: the careful reading
+//   devdax over volatile memory (hmem)             none
+//   tmpfs, ramfs, hugetlbfs                        none
+//   any other file                                 page
 #pragma once
 
 #include <string>
@@ -21,10 +20,10 @@
 namespace holdfast::memory_detail {
 
 struct Medium {
-  std::string file_system;          // "ext4", "tmpfs", …; empty for a device.
-  bool in_memory = false;           // tmpfs and its kin: pages are all there is.
-  bool map_sync = false;            // MAP_SYNC mappings are granted.
-  std::string map_sync_reason;      // Why not: "EOPNOTSUPP".
+  std::string file_system;      // "ext4", "tmpfs", …; empty for a device.
+  bool in_memory = false;       // tmpfs and its kin: pages are all there is.
+  bool map_sync = false;        // MAP_SYNC mappings are granted.
+  std::string map_sync_reason;  // Why not: "EOPNOTSUPP".
   Granularity granularity = Granularity::kNone;
   std::string granularity_source;
 };

@@ -123,7 +123,8 @@ int populate(std::byte* begin, std::uint64_t bytes, bool writable) {
   while (::madvise(begin, bytes, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL || errno == ENOSYS) return touch(begin, bytes, writable), 0;
-    return errno == EFAULT ? ENOMEM : errno;  // EFAULT stands for the SIGBUS that a touch would give.
+    // EFAULT stands for the SIGBUS that a touch would give.
+    return errno == EFAULT ? ENOMEM : errno;
   }
   return 0;
 }
@@ -157,9 +158,8 @@ PagesObtained pages_obtained(const std::byte* begin, std::uint64_t bytes) {
     };
     std::uint64_t read = 0;
     if (value("KernelPageSize:", read)) {
-      obtained.kernel_page_bytes = obtained.kernel_page_bytes == 0
-                                       ? read
-                                       : std::min(obtained.kernel_page_bytes, read);
+      obtained.kernel_page_bytes =
+          obtained.kernel_page_bytes == 0 ? read : std::min(obtained.kernel_page_bytes, read);
     } else if (value("Rss:", read) || value("Shared_Hugetlb:", read) ||
                value("Private_Hugetlb:", read)) {
       obtained.resident_bytes += read;

@@ -56,7 +56,8 @@ int populate(std::byte* begin, std::uint64_t bytes, bool writable);
 int collapse(std::byte* begin, std::uint64_t bytes);
 
 struct PagesObtained {
-  std::uint64_t kernel_page_bytes = kPageBytes;  // The mapping's own: 2 MiB only from a huge page pool.
+  // The mapping's own: 2 MiB only from a huge page pool.
+  std::uint64_t kernel_page_bytes = kPageBytes;
   std::uint64_t resident_bytes = 0;
   std::uint64_t huge_bytes = 0;  // Of them, in 2 MiB pages by the grace of the kernel.
 };

@@ -13,13 +13,13 @@
 //   load        one aligned word, as recovery and readers beside a writer read it
 //
 // In the normal build each is a few inlined instructions. With HOLDFAST_TRACED the same sources are
-// built a second time and every call is also reported to the TraceSink (memory/trace.hpp), from which
-// crash/ derives the states that a power failure may leave. The two builds differ in an inline
-// namespace, so that mixing them fails to link.
+// built a second time and every call is also reported to the TraceSink (memory/trace.hpp), from
+// which crash/ derives the states that a power failure may leave. The two builds differ in an
+// inline namespace, so that mixing them fails to link.
 //
 // Ordering   Ordinary stores to one line become durable in program order, lines independently; a
-//            dirty line may become durable at any time, also without write_back. Streamed words have
-//            no order until the next fence. After write_back + fence a range is durable.
+//            dirty line may become durable at any time, also without write_back. Streamed words
+//            have no order until the next fence. After write_back + fence a range is durable.
 // Threads    Any. A fence covers the calling thread's write-backs only.
 #pragma once
 
@@ -31,8 +31,8 @@
 #include <holdfast/base/units.hpp>
 
 #ifdef HOLDFAST_TRACED
-#include <source_location>
 #include <holdfast/memory/trace.hpp>
+#include <source_location>
 #else
 #include <holdfast/memory/x86_64.hpp>
 #endif
@@ -47,7 +47,12 @@ enum class Granularity : std::uint8_t {
   kByte = 3,  // eADR, CXL Global Persistent Flush: every executed store.
 };
 
-enum class WriteBackInstruction : std::uint8_t { kNone = 0, kClflush = 1, kClflushopt = 2, kClwb = 3 };
+enum class WriteBackInstruction : std::uint8_t {
+  kNone = 0,
+  kClflush = 1,
+  kClflushopt = 2,
+  kClwb = 3
+};
 
 // What this thread has asked of the medium since it started.
 struct PersistCounts {
@@ -78,12 +83,14 @@ struct Site {};
 // How to persist on one region: a small value, obtained from Region::persist().
 class Persist {
  public:
-  // `nt_evicts`: non-temporal stores leave the cache, so stream + fence is durable (memory/cpu.hpp).
+  // `nt_evicts`: non-temporal stores leave the cache, so stream + fence is durable
+  // (memory/cpu.hpp).
   constexpr Persist(WriteBackInstruction instruction, bool nt_evicts)
       : instruction_(instruction),
         nt_evicts_(nt_evicts),
         fences_(instruction != WriteBackInstruction::kNone) {}
-  // Nothing to do: a medium that does not survive power loss, or one that only sync() makes durable.
+  // Nothing to do: a medium that does not survive power loss, or one that only sync() makes
+  // durable.
   static constexpr Persist none() { return {WriteBackInstruction::kNone, false}; }
   // Byte granularity: nothing to write back, but a store is safe only once it has left the store
   // buffer, so a fence stays a fence.
@@ -106,7 +113,8 @@ class Persist {
   }
 
   static std::uint64_t load(const std::uint64_t* word) {
-    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
+    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word))
+        .load(std::memory_order_acquire);
   }
 
   void copy(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
@@ -118,7 +126,8 @@ class Persist {
 
   // Not readable as durable before the next fence. `to` and `bytes` are multiples of a line.
   void stream(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
-    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 && bytes % kCacheLineBytes == 0);
+    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 &&
+              bytes % kCacheLineBytes == 0);
     if (nt_evicts_ && instruction_ != WriteBackInstruction::kNone) {
       stream_lines(to, from, bytes);
       persist_counts().lines_written_back += bytes / kCacheLineBytes;
@@ -142,13 +151,16 @@ class Persist {
     persist_counts().lines_written_back += (end - first + kCacheLineBytes - 1) / kCacheLineBytes;
     switch (instruction_) {
       case WriteBackInstruction::kClwb:
-        for (auto line = first; line < end; line += kCacheLineBytes) clwb(line);
+        for (auto line = first; line < end; line += kCacheLineBytes)
+          clwb(line);
         break;
       case WriteBackInstruction::kClflushopt:
-        for (auto line = first; line < end; line += kCacheLineBytes) clflushopt(line);
+        for (auto line = first; line < end; line += kCacheLineBytes)
+          clflushopt(line);
         break;
       default:
-        for (auto line = first; line < end; line += kCacheLineBytes) clflush(line);
+        for (auto line = first; line < end; line += kCacheLineBytes)
+          clflush(line);
         break;
     }
 #ifdef HOLDFAST_TRACED

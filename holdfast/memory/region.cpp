@@ -28,8 +28,9 @@ void trace_call([[maybe_unused]] const Site& site) {
 
 Status writable(const Region& region, std::string_view what) {
   if (!region.read_only()) return {};
-  return Error{Errc::kReadOnly, std::string(what) + ": the region is read-only, either opened so or "
-                                                    "since a sync failed"};
+  return Error{Errc::kReadOnly, std::string(what) +
+                                    ": the region is read-only, either opened so or "
+                                    "since a sync failed"};
 }
 
 }  // namespace
@@ -48,8 +49,9 @@ Status RegionOptions::validate() const {
                    " must be a multiple of unit_bytes=" + number(unit_bytes));
   }
   if (tolerate_damage && access != RegionAccess::kOpenReadOnly) {
-    return invalid("RegionOptions.tolerate_damage=true needs access=kOpenReadOnly: what is missing "
-                   "reads as zeros, and those must not be written back");
+    return invalid(
+        "RegionOptions.tolerate_damage=true needs access=kOpenReadOnly: what is missing "
+        "reads as zeros, and those must not be written back");
   }
   return {};
 }
@@ -85,7 +87,8 @@ Status Region::write(std::uint64_t offset, std::span<const std::byte> bytes, Sit
 Status Region::write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers,
                      Site site) {
   std::uint64_t total_bytes = 0;
-  for (const auto& buffer : buffers) total_bytes += buffer.size();
+  for (const auto& buffer : buffers)
+    total_bytes += buffer.size();
   HF_RETURN_IF_ERROR(writable(*this, "write"));
   HF_RETURN_IF_ERROR(inside(*this, "write", offset, total_bytes));
   if (granularity_ == Granularity::kPage) {
@@ -114,14 +117,16 @@ Status Region::grow(std::uint64_t new_size_bytes, Site site) {
   HF_RETURN_IF_ERROR(writable(*this, "grow"));
   const auto size = size_bytes();
   if (new_size_bytes % unit_bytes() != 0 || new_size_bytes < size) {
-    return invalid("grow to " + number(new_size_bytes) + " bytes: must be a multiple of the unit of " +
-                   number(unit_bytes()) + " and at least the present " + number(size));
+    return invalid("grow to " + number(new_size_bytes) +
+                   " bytes: must be a multiple of the unit of " + number(unit_bytes()) +
+                   " and at least the present " + number(size));
   }
   if (new_size_bytes == size) return {};
   if (new_size_bytes > max_size_bytes()) {
-    return Error{Errc::kNoSpace, "grow to " + number(new_size_bytes) + " bytes: at most " +
-                                     number(max_size_bytes()) +
-                                     " are possible here (the device, or RegionOptions.reserve_bytes)"};
+    return Error{Errc::kNoSpace,
+                 "grow to " + number(new_size_bytes) + " bytes: at most " +
+                     number(max_size_bytes()) +
+                     " are possible here (the device, or RegionOptions.reserve_bytes)"};
   }
   trace_call(site);
   return backing_->grow(new_size_bytes);

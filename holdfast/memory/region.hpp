@@ -5,24 +5,26 @@
 //   /path/to/file             one file: fsdax, plain, or tmpfs
 //   /path/to/directory        a directory of equal files segment-000000, segment-000001, …
 //   /dev/daxX.Y               a devdax
-//   …?huge=2M|1G|off          huge pages for the mapping, where the tier allows them; without it, 2 MiB
-//                             pages where the kernel gives them without a pool
+//   …?huge=2M|1G|off          huge pages for the mapping, where the tier allows them; without it,
+//                             2 MiB pages where the kernel gives them without a pool
 //   …?granularity=byte|line|page|none   what survives a power loss; overrides what was found out
 //   …?nt_evicts=on|off        overrides the CPU's property, for experiments; reported as "assumed"
 //   several: …?huge=2M&granularity=line
 //
-// Guarantee  The range [data(), data() + size_bytes()) stays where it is until the Region is destroyed;
-//            grow and shrink change its end only. Opening takes an exclusive lock (shared if read-only)
-//            that ends with the Region or with the process, however it dies.
-// Page tiers Where granularity() is kPage the mapping is read-only and write() is the way in; elsewhere
-//            the mapping is written to with persist() and write() is a copy + persist of it.
-// Crashes    A file or segment appears whole or not at all; an interrupted grow or shrink leaves a region
-//            of a size between the old and the new one, whose bytes beyond the old size are zero.
-// Damage     A file that is missing, too short or of odd size is kCorrupt at open and names the file.
-//            Not covered: a file truncated by somebody else while it is open. The kernel then answers a
-//            load from the missing part with SIGBUS; the lock keeps Holdfast's own processes from it.
-// Threads    data(), size_bytes(), write(), sync(), prefault() and report() from any thread; grow() and
-//            shrink() from one at a time.
+// Guarantee  The range [data(), data() + size_bytes()) stays where it is until the Region is
+//            destroyed; grow and shrink change its end only. Opening takes an exclusive lock
+//            (shared if read-only) that ends with the Region or with the process, however it dies.
+// Page tiers Where granularity() is kPage the mapping is read-only and write() is the way in;
+//            elsewhere the mapping is written to with persist() and write() is a copy + persist.
+// Crashes    A file or segment appears whole or not at all; an interrupted grow or shrink leaves a
+//            region of a size between the old and the new one, whose bytes beyond the old size are
+//            zero.
+// Damage     A file that is missing, too short or of odd size is kCorrupt at open and names the
+//            file. Not covered: a file truncated by somebody else while it is open. The kernel then
+//            answers a load from the missing part with SIGBUS; the lock keeps Holdfast's own
+//            processes from it.
+// Threads    data(), size_bytes(), write(), sync(), prefault() and report() from any thread; grow()
+//            and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.
 #pragma once
@@ -44,42 +46,48 @@ namespace holdfast {
 enum class RegionAccess : std::uint8_t {
   kOpen,          // Must exist; read and write. Anonymous memory never exists.
   kOpenReadOnly,  // Must exist; shares the lock, maps read-only, writes nothing.
-  kCreate,        // Must not exist (a directory may, if empty, and a file of no bytes; a devdax does).
+  // Must not exist (a directory may, if empty, and a file of no bytes; a devdax does).
+  kCreate,
   kOpenOrCreate,
 };
 
-// What a path that does not exist yet becomes. One that ends in '/' becomes a directory in any case.
+// What a path that does not exist yet becomes. One that ends in '/' becomes a directory in any
+// case.
 enum class RegionLayout : std::uint8_t { kDirectory, kFile };
 
 struct RegionOptions {
   RegionAccess access = RegionAccess::kOpenOrCreate;
   RegionLayout layout = RegionLayout::kDirectory;
-  // When created: multiple of unit_bytes. An existing region keeps its size. A devdax gives all it has,
-  // and its contents as they are: whoever creates something on it must not expect zeros.
+  // When created: multiple of unit_bytes. An existing region keeps its size. A devdax gives all it
+  // has, and its contents as they are: whoever creates something on it must not expect zeros.
   std::uint64_t size_bytes = 64 * MiB;
-  // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing directory
-  // keeps its own.
+  // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing
+  // directory keeps its own.
   std::uint64_t unit_bytes = 64 * MiB;
-  std::uint64_t reserve_bytes = 16 * TiB;  // Addresses to grow into; halved until the system agrees.
-  bool prefault = false;         // Touch every page at open and grow, so that none is touched first in use.
+  // Addresses to grow into; halved until the system agrees.
+  std::uint64_t reserve_bytes = 16 * TiB;
+  // Touch every page at open and grow, so that none is touched first in use.
+  bool prefault = false;
   bool tolerate_damage = false;  // Read-only only: missing parts read as zeros and are reported.
   Status validate() const;       // kInvalidOption, naming the field, the value seen and the rule.
 };
 
 // What was really obtained, and why not better: for people (holdfast mem, tour) and for results.
 struct RegionReport {
-  std::string spec;               // As given.
-  std::string kind;               // "dram", "node", "file", "directory", "devdax", "simulated".
-  std::string file_system;        // "tmpfs", "ext4", …; empty where there is none.
+  std::string spec;         // As given.
+  std::string kind;         // "dram", "node", "file", "directory", "devdax", "simulated".
+  std::string file_system;  // "tmpfs", "ext4", …; empty where there is none.
   Granularity granularity = Granularity::kNone;
-  std::string granularity_source; // "sysfs persistence_domain=memory_controller", "assumed (granularity=line)", …
-  std::string mapping;            // "MAP_SYNC", "MAP_SHARED, no MAP_SYNC: EOPNOTSUPP", "MAP_PRIVATE anonymous", …
-  std::uint64_t page_bytes = 0;   // Page size of the mapping really obtained (4096, 2 MiB, 1 GiB).
-  std::string page_reason;        // Why not larger.
+  // "sysfs persistence_domain=memory_controller (…)", "assumed (granularity=line); found: none, …"
+  std::string granularity_source;
+  // "MAP_SYNC", "MAP_SHARED, no MAP_SYNC: EOPNOTSUPP", "MAP_PRIVATE anonymous", …
+  std::string mapping;
+  std::uint64_t page_bytes = 0;  // Page size of the mapping really obtained (4096, 2 MiB, 1 GiB).
+  std::string page_reason;       // Why not larger.
   WriteBackInstruction write_back = WriteBackInstruction::kNone;
   bool nt_evicts = false;
   std::string nt_evicts_source;
-  std::vector<int> nodes;         // NUMA nodes that hold its pages (sampled).
+  std::vector<int> nodes;           // NUMA nodes that hold its pages (sampled).
   std::vector<std::string> damage;  // With tolerate_damage: what was missing.
 };
 
@@ -104,27 +112,29 @@ class Region {
   bool read_only() const;
   const Persist& persist() const { return persist_; }
 
-  // Page tiers: hands the bytes to the kernel at `offset` (survives the process, not yet power loss);
-  // of a failed write any part may have arrived. Elsewhere: copy + persist, with one fence.
+  // Page tiers: hands the bytes to the kernel at `offset` (survives the process, not yet power
+  // loss); of a failed write any part may have arrived. Elsewhere: copy + persist, with one fence.
   // Errors: kInvalidOption (outside of the region), kReadOnly, kIo, kNoSpace.
   Status write(std::uint64_t offset, std::span<const std::byte> bytes, HOLDFAST_SITE);
-  // The same for several buffers, one after another from `offset` on, in one gathered system call per
-  // file. Empty buffers are allowed.
-  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers, HOLDFAST_SITE);
+  // The same for several buffers, one after another from `offset` on, in one gathered system call
+  // per file. Empty buffers are allowed.
+  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers,
+               HOLDFAST_SITE);
   // Every write() that returned before is durable against power loss when this returns. Page tiers:
-  // fdatasync of the files written since their last one, some 100 µs each; concurrent calls wait for
-  // one another. Line and byte tiers: nothing to do. None: nothing that could be done.
-  // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried, since
-  // the kernel may have dropped what it could not write.
+  // fdatasync of the files written since their last one, some 100 µs each; concurrent calls wait
+  // for one another. Line and byte tiers: nothing to do. None: nothing that could be done.
+  // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried,
+  // since the kernel may have dropped what it could not write.
   Status sync(HOLDFAST_SITE);
 
-  // `new_size_bytes` is a multiple of unit_bytes(). New bytes read as zero, also after a crash. Durable
-  // on return. Errors: kNoSpace (nothing changed), kInvalidOption, kReadOnly, kUnsupported (devdax), kIo.
+  // `new_size_bytes` is a multiple of unit_bytes(). New bytes read as zero, also after a crash.
+  // Durable on return. Errors: kNoSpace (nothing changed), kInvalidOption, kReadOnly, kUnsupported
+  // (devdax), kIo.
   Status grow(std::uint64_t new_size_bytes, HOLDFAST_SITE);
   // Gives the space beyond back to the system. At least one unit stays. Durable on return.
   Status shrink(std::uint64_t new_size_bytes, HOLDFAST_SITE);
-  // Makes every page of the range present, so that no later first touch is slow (write faults; on page
-  // and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
+  // Makes every page of the range present, so that no later first touch is slow (write faults; on
+  // page and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);
 
   // Reads page tables through /proc: some ms per GiB.

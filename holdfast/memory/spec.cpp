@@ -33,8 +33,8 @@ Status parse_option(std::string_view key, std::string_view value, RegionSpec& sp
     if (value == "off") return spec.nt_evicts = false, ok_status();
     return invalid(spec.text, "nt_evicts=" + std::string(value) + " is neither on nor off");
   }
-  return invalid(spec.text, "unknown option " + quoted(key) +
-                                "; known are huge, granularity and nt_evicts");
+  return invalid(spec.text,
+                 "unknown option " + quoted(key) + "; known are huge, granularity and nt_evicts");
 }
 
 Status parse_place(std::string_view place, RegionSpec& spec) {

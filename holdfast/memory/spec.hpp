@@ -21,11 +21,11 @@ enum class HugePages : std::uint8_t {
 struct RegionSpec {
   enum class Kind : std::uint8_t { kDram, kNode, kPath };
 
-  std::string text;            // As given.
+  std::string text;  // As given.
   Kind kind = Kind::kPath;
-  int node = -1;               // With kNode.
-  std::string path;            // With kPath; without a trailing '/'.
-  bool trailing_slash = false; // The path ended in '/': it can only be a directory.
+  int node = -1;                // With kNode.
+  std::string path;             // With kPath; without a trailing '/'.
+  bool trailing_slash = false;  // The path ended in '/': it can only be a directory.
   HugePages huge = HugePages::kAuto;
   std::optional<Granularity> granularity;
   std::optional<bool> nt_evicts;

@@ -55,8 +55,8 @@ Status write_all(int fd, std::span<const std::span<const std::byte>> buffers, st
     return system_error("pwritev to", target, fault);
   }
   std::array<iovec, 64> vectors;
-  std::size_t next = 0;         // First buffer with something left,
-  std::size_t done_bytes = 0;   // and how much of it is written.
+  std::size_t next = 0;        // First buffer with something left,
+  std::size_t done_bytes = 0;  // and how much of it is written.
   while (true) {
     std::size_t count = 0;
     for (auto index = next; index < buffers.size() && count < vectors.size(); ++index) {
@@ -68,8 +68,8 @@ Status write_all(int fd, std::span<const std::span<const std::byte>> buffers, st
       // The window held only empty buffers, or everything is written.
       return {};
     }
-    const auto written = ::pwritev(fd, vectors.data(), static_cast<int>(count),
-                                   static_cast<off_t>(offset));
+    const auto written =
+        ::pwritev(fd, vectors.data(), static_cast<int>(count), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return system_error("pwritev to", target, errno);
     if (written == 0) return system_error("pwritev to", target, EIO);
@@ -129,7 +129,8 @@ bool cannot_fallocate(int error_number) {
 
 }  // namespace
 
-Status allocate(int fd, std::uint64_t begin, std::uint64_t end, bool zero, std::string_view target) {
+Status allocate(int fd, std::uint64_t begin, std::uint64_t end, bool zero,
+                std::string_view target) {
   const int error_number = try_fallocate(fd, begin, end);
   // Without fallocate the zeros alone must do; they also find out whether there is space.
   zero |= cannot_fallocate(error_number);

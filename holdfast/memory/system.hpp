@@ -56,8 +56,8 @@ Status rename_at(int directory, const std::string& from, const std::string& to,
 // can neither fail for space nor need new metadata: allocated, and written with zeros if `zero`.
 // Errors: kNoSpace, kIo.
 Status allocate(int fd, std::uint64_t begin, std::uint64_t end, bool zero, std::string_view target);
-// Gives the holes of the first `bytes` of a file their blocks; what is there stays. A file system that
-// cannot allocate is left alone: writing zeros instead could meet data. Errors: kNoSpace, kIo.
+// Gives the holes of the first `bytes` of a file their blocks; what is there stays. A file system
+// that cannot allocate is left alone: writing zeros instead could meet data. Errors: kNoSpace, kIo.
 Status fill_holes_of(int fd, std::uint64_t bytes, std::string_view target);
 
 // The whole of a small file, without trailing white space; empty if it cannot be read.

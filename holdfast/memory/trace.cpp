@@ -1,10 +1,12 @@
-// The registry of the trace sink. Only the traced build has one: without HOLDFAST_TRACED this file is
-// empty, and nothing in the library can be observed or dropped.
+// The registry of the trace sink. Only the traced build has one: without HOLDFAST_TRACED this file
+// is empty, and nothing in the library can be observed or dropped.
 #ifdef HOLDFAST_TRACED
 
 #include <holdfast/memory/trace.hpp>
 
 #include <atomic>
+
+#include <holdfast/base/spin.hpp>
 
 namespace holdfast {
 namespace {
@@ -24,6 +26,7 @@ TraceSink& trace_sink() {
 }
 
 TraceSink* set_trace_sink(TraceSink* sink) {
+  set_spin_hook([] { trace_sink().on_wait(); });  // Waits in base and index cannot know the sink.
   return installed.exchange(sink, std::memory_order_acq_rel);
 }
 

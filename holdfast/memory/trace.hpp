@@ -1,7 +1,7 @@
 // trace.hpp: what the traced build reports of every persistent store. Only with HOLDFAST_TRACED.
 //
-// persist.hpp and the page back end of Region call the sink after executing each step; crash/ is the
-// one implementation. Without a sink installed nothing is recorded.
+// persist.hpp and the page back end of Region call the sink after executing each step; crash/ is
+// the one implementation. Without a sink installed nothing is recorded.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ class TraceSink {
   virtual void on_stream(const void* to, std::size_t bytes, const std::source_location& site) {
     (void)to, (void)bytes, (void)site;
   }
-  virtual void on_write_back(const void* begin, std::size_t bytes, const std::source_location& site) {
+  virtual void on_write_back(const void* begin, std::size_t bytes,
+                             const std::source_location& site) {
     (void)begin, (void)bytes, (void)site;
   }
   virtual void on_fence(const std::source_location& site) { (void)site; }

@@ -19,14 +19,16 @@ TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(bytes(std::string(32, '\0'))), 0x8a9136aau);
   EXPECT_EQ(crc32c(bytes(std::string(32, '\xff'))), 0x62a8ab43u);
   std::string ascending;
-  for (char value = 0; value < 32; ++value) ascending.push_back(value);
+  for (char value = 0; value < 32; ++value)
+    ascending.push_back(value);
   EXPECT_EQ(crc32c(bytes(ascending)), 0x46dd794eu);
   EXPECT_EQ(crc32c({}), 0u);
 }
 
 TEST(Crc32c, InstructionAndTablesAgreeAtEveryLengthAndAlignment) {
   std::string text;
-  for (int i = 0; i < 300; ++i) text.push_back(static_cast<char>(i * 31 + 7));
+  for (int i = 0; i < 300; ++i)
+    text.push_back(static_cast<char>(i * 31 + 7));
   for (std::size_t begin = 0; begin < 9; ++begin) {
     for (std::size_t length = 0; begin + length <= text.size(); ++length) {
       const auto part = bytes(std::string_view(text).substr(begin, length));

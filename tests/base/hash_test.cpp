@@ -8,8 +8,8 @@
 namespace holdfast {
 namespace {
 
-// What is on media depends on these. Computed with PyPI's xxhash 3 on bytes 3, 10, 17, … (mod 256); the
-// lengths are both sides of each border between the algorithm's cases.
+// What is on media depends on these. Computed with PyPI's xxhash 3 on bytes 3, 10, 17, … (mod 256);
+// the lengths are both sides of each border between the algorithm's cases.
 TEST(Hash64, GivesTheSameNumbersForEver) {
   struct Pinned {
     std::size_t bytes;
@@ -31,7 +31,8 @@ TEST(Hash64, GivesTheSameNumbersForEver) {
       {1000, 0x6c4f14bd97bd9e82u, 0x331e943f5cb79d3bu},
   };
   std::vector<std::byte> bytes;
-  for (unsigned i = 0; i < 1000; ++i) bytes.push_back(static_cast<std::byte>(i * 7 + 3));
+  for (unsigned i = 0; i < 1000; ++i)
+    bytes.push_back(static_cast<std::byte>(i * 7 + 3));
   for (const auto& pinned : kPinned) {
     const auto part = std::span<const std::byte>(bytes).first(pinned.bytes);
     EXPECT_EQ(hash64(part), pinned.plain) << pinned.bytes;
@@ -42,7 +43,8 @@ TEST(Hash64, GivesTheSameNumbersForEver) {
 
 std::uint64_t inverse(std::uint64_t odd) {  // Modulo 2^64, by Newton's method.
   std::uint64_t result = odd;
-  for (int step = 0; step < 6; ++step) result *= 2 - odd * result;
+  for (int step = 0; step < 6; ++step)
+    result *= 2 - odd * result;
   return result;
 }
 
@@ -57,7 +59,8 @@ std::uint64_t unmix64(std::uint64_t value) {
 TEST(Mix64, IsABijectionWithPinnedValues) {
   static_assert(mix64(0) == 0);
   static_assert(mix64(1) == 0x5692161d100b05e5u);
-  static_assert(mix64(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu);  // splitmix64's first from seed 0.
+  // splitmix64's first from seed 0.
+  static_assert(mix64(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu);
   std::uint64_t value = 1;
   for (int i = 0; i < 100'000; ++i, value = value * 6364136223846793005u + 1) {
     ASSERT_EQ(unmix64(mix64(value)), value);

@@ -27,7 +27,8 @@ TEST(Histogram, EmptyReportsZeros) {
 
 TEST(Histogram, SmallValuesAreExact) {
   Histogram histogram;
-  for (std::uint64_t value = 0; value < 256; ++value) histogram.record(value);
+  for (std::uint64_t value = 0; value < 256; ++value)
+    histogram.record(value);
   EXPECT_EQ(histogram.percentile(50), 127u);
   EXPECT_EQ(histogram.percentile(100), 255u);
   EXPECT_EQ(histogram.percentile(0), 0u);
@@ -66,8 +67,8 @@ TEST(Histogram, PercentilesOfRandomValuesStayWithinTheError) {
       const auto exact = exact_percentile(values, hundredths);
       const auto reported = histogram.percentile(percent);
       EXPECT_GE(reported, exact) << "seed=" << seed << " percent=" << percent;
-      EXPECT_LE(static_cast<double>(reported), static_cast<double>(exact) *
-                                                   (1 + Histogram::kRelativeErrorMax))
+      EXPECT_LE(static_cast<double>(reported),
+                static_cast<double>(exact) * (1 + Histogram::kRelativeErrorMax))
           << "seed=" << seed << " percent=" << percent;
     }
     EXPECT_EQ(histogram.min(), values.front());
@@ -101,7 +102,8 @@ TEST(Histogram, PercentilesOfWholeCountsAreNotPushedUpByRounding) {
   Histogram histogram;
   histogram.record(1, 19'980);
   histogram.record(200, 20);
-  EXPECT_EQ(histogram.percentile(99.9), 1u);  // hdrhistogram says so too; 99.9 / 100 * 20,000 > 19,980.
+  // hdrhistogram says so too; 99.9 / 100 * 20,000 > 19,980.
+  EXPECT_EQ(histogram.percentile(99.9), 1u);
   EXPECT_EQ(histogram.percentile(99.91), 200u);
 }
 

@@ -23,13 +23,15 @@ TEST(Random, BelowIsUniformAndInRange) {
   for (const std::uint64_t bound : {1ull, 2ull, 3ull, 10ull, 1000ull}) {
     std::vector<std::uint64_t> counts(bound, 0);
     const std::uint64_t draws = 10'000 * bound;
-    for (std::uint64_t i = 0; i < draws; ++i) ++counts.at(random.below(bound));
+    for (std::uint64_t i = 0; i < draws; ++i)
+      ++counts.at(random.below(bound));
     // 10,000 expected, standard deviation 100: six of them do not happen by chance.
     const auto [low, high] = std::minmax_element(counts.begin(), counts.end());
     EXPECT_GT(*low, 9'400u) << bound;
     EXPECT_LT(*high, 10'600u) << bound;
   }
-  // Close to 2^64 the fair method draws again about half of the time; an unfair one would be biased.
+  // Close to 2^64 the fair method draws again about half of the time; an unfair one would be
+  // biased.
   const std::uint64_t bound = (std::uint64_t{1} << 63) + 1;
   std::uint64_t lower_half = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -58,7 +60,8 @@ TEST(Zipf, ZetaIsTheSum) {
   // The first value is the constant of YCSB's ScrambledZipfianGenerator for 10^10 items.
   EXPECT_NEAR(Zipf::zeta(10'000'000'000, 0.99), 26.46902820178302, 1e-7);
   double sum = 0;
-  for (int i = 1; i <= 300'000; ++i) sum += std::pow(i, -0.5);
+  for (int i = 1; i <= 300'000; ++i)
+    sum += std::pow(i, -0.5);
   EXPECT_NEAR(Zipf::zeta(300'000, 0.5), sum, 1e-6);
   EXPECT_DOUBLE_EQ(Zipf::zeta(1, 0.99), 1.0);
 }
@@ -69,7 +72,8 @@ TEST(Zipf, HeadComesAsOftenAsItShould) {
   const Zipf zipf(kN);
   Random random(11);
   std::vector<double> counts(kN, 0);
-  for (int i = 0; i < kDraws; ++i) ++counts.at(zipf.rank(random));
+  for (int i = 0; i < kDraws; ++i)
+    ++counts.at(zipf.rank(random));
   const double zeta = Zipf::zeta(kN, Zipf::kYcsbTheta);
   EXPECT_NEAR(counts[0] / kDraws, 1 / zeta, 0.005);
   EXPECT_NEAR(counts[1] / kDraws, std::pow(2, -0.99) / zeta, 0.004);
@@ -87,7 +91,8 @@ TEST(Zipf, ScramblingKeepsTheSkewAndScattersIt) {
   const Zipf zipf(1'000'000);
   Random random(5);
   std::vector<std::uint64_t> drawn;
-  for (int i = 0; i < 100'000; ++i) drawn.push_back(zipf.scrambled(random));
+  for (int i = 0; i < 100'000; ++i)
+    drawn.push_back(zipf.scrambled(random));
   EXPECT_LT(*std::max_element(drawn.begin(), drawn.end()), 1'000'000u);
   EXPECT_GT(*std::max_element(drawn.begin(), drawn.end()), 900'000u);
   std::sort(drawn.begin(), drawn.end());

@@ -75,7 +75,7 @@ TEST(CrashChecker, ACopyFencedBeforeItsSelectorIsSoundWithTwoBarriers) {
     EXPECT_TRUE(report.ok()) << report;
     EXPECT_TRUE(report.exhaustive());
     EXPECT_GT(report.images_in_all(), 10u);
-    EXPECT_EQ(report.operation(2).barriers(), model == kByte ? 0u : 2u);
+    EXPECT_EQ(report.operation(2).barriers(), 2u);
     EXPECT_EQ(report.operation(2).redundant_fences, 0u);
     EXPECT_EQ(report.operation(2).redundant_write_backs, 0u);
   }
@@ -97,6 +97,12 @@ TEST(CrashChecker, AMissingFenceBetweenDataAndSelectorIsFoundAndExplained) {
 TEST(CrashChecker, TheSameMissingFenceIsNoneOnByteMedia) {
   const Report report = check(cell(false), {.model = kByte});
   EXPECT_TRUE(report.ok()) << report;
+}
+
+TEST(CrashChecker, OnByteMediaAStoreThatIsNotFencedAtTheAcknowledgementIsFound) {
+  const Report report = check(cell(true, false), {.model = kByte});
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_NE(report.failures[0].find("is not durable"), std::string::npos) << report;
 }
 
 TEST(CrashChecker, AnAcknowledgedSelectorThatIsStillPendingIsFoundWithoutACrash) {

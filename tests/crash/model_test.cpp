@@ -29,13 +29,13 @@ class Bench {
     region_.persist().store(word(offset), value);
   }
 
-  std::uint64_t states() { return StateSpace(medium_, kUnlimited, 1).states(); }
+  std::uint64_t states() { return StateSpace(medium_, kUnlimited, 0, 1).states(); }
 
   // Every combination of the words at `offsets` that a crash may leave now.
   std::set<std::vector<std::uint64_t>> after_crash(const std::vector<std::uint64_t>& offsets) {
     Medium image({medium_.model(), 64 * KiB, 64 * KiB, 256 * KiB}, &medium_);
     std::set<std::vector<std::uint64_t>> seen;
-    StateSpace space(medium_, kUnlimited, 1);
+    StateSpace space(medium_, kUnlimited, 0, 1);
     EXPECT_TRUE(space.exhaustive());
     space.for_each([&](std::span<const CellState> states, std::uint64_t hash) {
       image.load(space.cells(), states);
@@ -261,8 +261,8 @@ TEST(CrashModel, AnImageIsRestoredBetweenStatesAndAfterBeingWrittenTo) {
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 4096), 77);
     region.persist().persist(region.data() + 4096, 8);
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 8192), 78);  // Pending.
-    region.shrink(0).value();
-    region.grow(64 * KiB).value();
+    region.shrink(64 * KiB).value();
+    region.grow(192 * KiB).value();
     region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 12288),
                            79);  // Pending.
     set_trace_sink(before);
@@ -282,7 +282,7 @@ TEST(CrashModel, TooManyStatesAreCoveredInPairsAndByLine) {
     bench.store(line * 64, 1);
     bench.store(line * 64, 2);
   }
-  StateSpace space(bench.medium(), 2000, 1);
+  StateSpace space(bench.medium(), 20'000, 2000, 1);
   EXPECT_FALSE(space.exhaustive());
   std::set<std::vector<int>> pairs;  // line, line, kept, kept.
   std::set<std::pair<int, unsigned>> singles;

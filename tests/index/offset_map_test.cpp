@@ -123,5 +123,200 @@ INSTANTIATE_TEST_SUITE_P(Spreads, OffsetMapModel,
                                          Spread{"TwoPartitionsFewTags", 1, 3, 1'000, 40'000}),
                          [](const auto& spread) { return spread.param.name; });
 
+TEST(OffsetMap, OptionsAreValidatedByName) {
+  for (const std::uint32_t bad : {1u, 512u, 1025u, 1u << 21, ~0u}) {
+    const Status status = OffsetMapOptions{.partitions = bad}.validate();
+    ASSERT_FALSE(status) << bad;
+    EXPECT_EQ(status.code(), Errc::kInvalidOption);
+    EXPECT_NE(status.error().detail.find(std::to_string(bad)), std::string::npos);
+    EpochDomain domain;
+    EXPECT_EQ(OffsetMap::create(domain, {.partitions = bad}).code(), Errc::kInvalidOption);
+  }
+  for (const std::uint32_t good : {0u, 1024u, 1u << 20})
+    EXPECT_TRUE(OffsetMapOptions{.partitions = good}.validate());
+}
+
+TEST(OffsetMap, PartitionsFollowTheExpectedRecords) {
+  EpochDomain domain;
+  const auto partitions = [&](std::uint64_t records) {
+    return OffsetMap::create(domain, {.expected_records = records}).value()->partitions();
+  };
+  EXPECT_EQ(partitions(0), 1024u);
+  EXPECT_EQ(partitions(1'000'000), 1024u);
+  EXPECT_EQ(partitions(10'000'000), 4096u);
+  EXPECT_EQ(partitions(100'000'000), 65536u);
+}
+
+TEST(OffsetMap, AReservedMapDoesNotGrow) {
+  Fixture f({.expected_records = 200'000, .reserve = true});
+  for (std::uint64_t key = 1; key <= 180'000; ++key)
+    f.put(mixed(key), key, 0);
+  EXPECT_EQ(f.map->rehashes(), 0u);
+  EXPECT_EQ(f.map->size(), 180'000u);
+}
+
+TEST(OffsetMap, AClaimedEntryIsInvisibleUntilReplacedAndMayBeGivenBack) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  const auto any = [](Line) { return true; };
+  {
+    auto home = f.map->latch(1);
+    const Entry entry = home.claim();
+    ASSERT_TRUE(entry);
+    EXPECT_EQ(f.map->find(1, any), kNoLine);
+    EXPECT_FALSE(home.find(any));
+    EXPECT_EQ(f.map->size(), 0u);
+    EXPECT_EQ(f.map->serialize(0, {}), 0u);
+    home.remove(entry);
+    EXPECT_EQ(f.map->size(), 0u);
+  }
+  {
+    auto home = f.map->latch(1);
+    const Entry entry = home.claim();
+    home.replace(entry, Line{9});
+    EXPECT_EQ(f.map->find(1, any), Line{9});
+    EXPECT_EQ(home.line(home.find(any)), Line{9});
+  }
+  EXPECT_EQ(f.map->size(), 1u);
+}
+
+// Every place is taken, and none lost, when claims are given back: at home and behind it.
+TEST(OffsetMap, ClaimsGivenBackFreeTheirPlaces) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  for (std::uint64_t key = 1; key <= 200; ++key)
+    f.put(7, key, 0);  // One tag: guests far behind.
+  std::uint64_t places = 0;
+  for (int round = 0; round < 3; ++round) {
+    auto home = f.map->latch(7);
+    std::vector<Entry> claimed;
+    while (const Entry entry = home.claim())
+      claimed.push_back(entry);
+    if (round == 0) places = claimed.size();
+    EXPECT_EQ(claimed.size(), places);
+    EXPECT_GT(places, 0u);
+    for (const Entry& entry : claimed)
+      home.remove(entry);
+    EXPECT_EQ(f.map->size(), 200u);
+  }
+  for (std::uint64_t key = 1; key <= 200; ++key)
+    ASSERT_EQ(f.get(7, key), key * 16);
+}
+
+// So many keys of one hash that a neighbourhood cannot hold them: slower, but right and bounded.
+TEST(OffsetMap, KeysOfOneHashAreAllFoundAndTakeBoundedMemoryUntilAClearError) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  std::uint64_t key = 1;
+  Status status;
+  for (; status && key < 100'000; ++key) {
+    while (status && !f.map->latch(7).insert(Line{key}))
+      status = f.map->grow(7);
+  }
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.code(), Errc::kNoSpace);
+  EXPECT_GT(f.map->size(), 10'000u);
+  EXPECT_LT(f.map->dram_bytes(), 8 * MiB);
+  for (std::uint64_t k = 1; k <= f.map->size(); k += 501) {
+    ASSERT_EQ(f.map->find(7, [&](Line line) { return line.number == k; }).number, k);
+  }
+  // Another key of the partition is not refused.
+  f.put(std::uint64_t{1} << 53, 123'456, 0);
+  EXPECT_EQ(f.get(std::uint64_t{1} << 53, 123'456), 123'456u * 16);
+}
+
+TEST(OffsetMap, ThePatchMarkBelongsToOneHomeAndSurvivesOtherChanges) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  const std::uint64_t other = std::uint64_t{5} << 54;
+  EXPECT_FALSE(f.map->patching(1));
+  auto home = f.map->latch(1);
+  home.set_patching(true);
+  EXPECT_TRUE(f.map->patching(1));
+  EXPECT_FALSE(f.map->patching(other));
+  std::vector<Entry> entries;
+  while (const Entry entry = home.claim())
+    home.replace(entry, Line{3}), entries.push_back(entry);
+  EXPECT_EQ(entries.size(), kEntriesPerBucket);
+  EXPECT_TRUE(f.map->patching(1));
+  for (const Entry& entry : entries)
+    home.remove(entry);
+  EXPECT_TRUE(f.map->patching(1));
+  home.set_patching(false);
+  EXPECT_FALSE(f.map->patching(1));
+}
+
+TEST(OffsetMap, TheEraseHorizonOnlyRisesPerPartitionAndSurvivesGrowth) {
+  Fixture f;
+  const std::uint64_t other = std::uint64_t{5} << 54;
+  EXPECT_EQ(f.map->erase_horizon(1), 0u);
+  f.map->raise_erase_horizon(1, 10);
+  f.map->raise_erase_horizon(2, 7);  // The same partition.
+  EXPECT_EQ(f.map->erase_horizon(1), 10u);
+  EXPECT_EQ(f.map->erase_horizon(other), 0u);
+  for (std::uint64_t key = 1; key <= 1'000; ++key)
+    f.put(key << 40, key, 0);
+  EXPECT_GT(f.map->rehashes(), 0u);
+  EXPECT_EQ(f.map->erase_horizon(1), 10u);
+  ASSERT_TRUE(f.map->clear());
+  EXPECT_EQ(f.map->erase_horizon(1), 0u);
+}
+
+TEST(OffsetMap, ClearRemovesEverythingAndGivesMemoryBack) {
+  Fixture f;
+  for (std::uint64_t key = 1; key <= 300'000; ++key)
+    f.put(mixed(key), key, 0);
+  const std::uint64_t full = f.map->dram_bytes();
+  ASSERT_TRUE(f.map->clear());
+  f.domain.collect();
+  EXPECT_EQ(f.map->size(), 0u);
+  EXPECT_TRUE(f.lines().empty());
+  EXPECT_LT(f.map->dram_bytes(), full / 2);
+  for (std::uint64_t key = 1; key <= 300'000; ++key)
+    f.put(mixed(key), key, 1);
+  for (std::uint64_t key = 1; key <= 300'000; key += 97)
+    ASSERT_EQ(f.get(mixed(key), key), key * 16 + 1);
+}
+
+TEST(OffsetMap, ForEachStopsWhenTold) {
+  Fixture f;
+  for (std::uint64_t key = 1; key <= 50; ++key)
+    f.put(key << 40, key, 0);
+  const auto guard = f.domain.enter(f.participant);
+  int visited = 0;
+  EXPECT_FALSE(f.map->for_each(0, [&](Line) { return ++visited < 5; }));
+  EXPECT_EQ(visited, 5);
+  EXPECT_TRUE(f.map->for_each(0, [&](Line) { return ++visited < 500; }));
+  EXPECT_EQ(visited, 55);
+}
+
+TEST(OffsetMap, BatchesHoldEachHomeOnceAndReleaseIt) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  OffsetMap::LatchedMany many;
+  const std::vector<std::uint64_t> hashes = {7, std::uint64_t{9} << 54, 7,
+                                             1, std::uint64_t{3} << 60, 7};
+  for (int round = 0; round < 2; ++round) {
+    many.acquire(*f.map, hashes);
+    ASSERT_EQ(many.size(), hashes.size());
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      const auto mine = [&](Line line) { return line.number == i + 1; };
+      if (round == 0) {
+        ASSERT_TRUE(many[i].insert(Line{i + 1}));
+      } else {
+        const Entry entry = many[i].find(mine);
+        ASSERT_TRUE(entry);
+        many[i].remove(entry);
+      }
+    }
+    many.release();
+    EXPECT_EQ(f.map->size(), round == 0 ? hashes.size() : 0);
+    for (const std::uint64_t hash : hashes)
+      f.map->latch(hash).release();  // Would wait for ever.
+  }
+  many.acquire(*f.map, {});
+  many.release();
+}
+
 }  // namespace
 }  // namespace holdfast::index

@@ -4,28 +4,17 @@ namespace holdfast::linearizability {
 
 const char* name(Kind kind) {
   switch (kind) {
-    case Kind::kGet:
-      return "get";
-    case Kind::kGetMany:
-      return "get_many";
-    case Kind::kSnapshot:
-      return "snapshot";
-    case Kind::kPut:
-      return "put";
-    case Kind::kPutIfAbsent:
-      return "put_if_absent";
-    case Kind::kCompareAndPut:
-      return "compare_and_put";
-    case Kind::kUpdate:
-      return "update";
-    case Kind::kUpdateWord:
-      return "update_word";
-    case Kind::kErase:
-      return "erase";
-    case Kind::kBatch:
-      return "batch";
-    case Kind::kCount:
-      break;
+    case Kind::kGet: return "get";
+    case Kind::kGetMany: return "get_many";
+    case Kind::kSnapshot: return "snapshot";
+    case Kind::kPut: return "put";
+    case Kind::kPutIfAbsent: return "put_if_absent";
+    case Kind::kCompareAndPut: return "compare_and_put";
+    case Kind::kUpdate: return "update";
+    case Kind::kUpdateWord: return "update_word";
+    case Kind::kErase: return "erase";
+    case Kind::kBatch: return "batch";
+    case Kind::kCount: break;
   }
   return "none";
 }

@@ -6,14 +6,14 @@
 # Exit  0 linearizable; 1 not; 77 (skipped) where Go is missing, or its module cannot be had. On Debian:
 #       apt-get install golang-go (1.19 suffices).
 set -eu
-recorder=$1
-work=$2
+recorder=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() { echo "SKIPPED linearizability: $*" && exit 77; }
 command -v go > /dev/null || skip "no go command; apt-get install golang-go"
-mkdir -p "$work"
 cd "$here/checker"
 # A proxy that answers nothing must not hang a test run.
 timeout 60 go mod download > "$work/download.log" 2>&1 ||

@@ -28,7 +28,8 @@ class CopyKernelsOf : public testing::TestWithParam<VectorWidth> {
 TEST_P(CopyKernelsOf, CopyExactlyTheRangeAtEveryAlignmentAndLength) {
   std::vector<std::byte> from(1024);
   Random random(1);
-  for (auto& byte : from) byte = static_cast<std::byte>(random.next());
+  for (auto& byte : from)
+    byte = static_cast<std::byte>(random.next());
   alignas(64) static std::byte to[1024];
   for (std::size_t at = 64; at < 64 + 65; ++at) {
     for (std::size_t source = 0; source < 9; ++source) {
@@ -37,7 +38,8 @@ TEST_P(CopyKernelsOf, CopyExactlyTheRangeAtEveryAlignmentAndLength) {
         kernel.copy(to + at, from.data() + source, bytes);
         ASSERT_EQ(std::memcmp(to + at, from.data() + source, bytes), 0)
             << at << " " << source << " " << bytes;
-        for (std::size_t i = 0; i < at; ++i) ASSERT_EQ(to[i], std::byte{0xcd}) << at << " " << bytes;
+        for (std::size_t i = 0; i < at; ++i)
+          ASSERT_EQ(to[i], std::byte{0xcd}) << at << " " << bytes;
         for (std::size_t i = at + bytes; i < sizeof to; ++i) {
           ASSERT_EQ(to[i], std::byte{0xcd}) << at << " " << bytes << " " << i;
         }
@@ -68,7 +70,8 @@ TEST_P(CopyKernelsOf, CopyNeverTouchesAPageBesideTheRange) {
 TEST_P(CopyKernelsOf, StreamCopiesLinesFromAnywhere) {
   std::vector<std::byte> from(1024);
   Random random(2);
-  for (auto& byte : from) byte = static_cast<std::byte>(random.next());
+  for (auto& byte : from)
+    byte = static_cast<std::byte>(random.next());
   alignas(64) static std::byte to[1024];
   for (std::size_t lines = 0; lines <= 8; ++lines) {
     for (const std::size_t source : {0, 1, 8, 31, 64}) {
@@ -82,8 +85,8 @@ TEST_P(CopyKernelsOf, StreamCopiesLinesFromAnywhere) {
   }
 }
 
-// A reader beside the copier sees each aligned word as it was before or after, at any alignment of the
-// range: every word is written with eight equal bytes.
+// A reader beside the copier sees each aligned word as it was before or after, at any alignment of
+// the range: every word is written with eight equal bytes.
 TEST_P(CopyKernelsOf, NoAlignedWordIsTorn) {
   alignas(64) static std::uint64_t words[40];
   std::memset(words, 0, sizeof words);

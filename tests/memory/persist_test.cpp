@@ -43,7 +43,8 @@ TEST(Persist, EveryInstructionOfThisCpuRunsAndKeepsTheBytes) {
     const auto counts = during([&] { Persist(instruction, false).persist(lines + 10, 200); });
     EXPECT_EQ(counts.fences, 1u);
     EXPECT_EQ(counts.lines_written_back, 4u);
-    for (const auto byte : lines) ASSERT_EQ(byte, std::byte{42});
+    for (const auto byte : lines)
+      ASSERT_EQ(byte, std::byte{42});
   }
 }
 
@@ -75,8 +76,12 @@ TEST(Persist, StreamCopiesUnderEverySetting) {
     persist.fence();
     EXPECT_EQ(std::memcmp(to, from, 128), 0);
   }
-  EXPECT_EQ(during([&] { Persist(cpu().write_back, false).stream(to, from, 128); }).lines_written_back, 2u);
-  EXPECT_EQ(during([&] { Persist(cpu().write_back, true).stream(to, from, 128); }).lines_written_back, 2u);
+  EXPECT_EQ(
+      during([&] { Persist(cpu().write_back, false).stream(to, from, 128); }).lines_written_back,
+      2u);
+  EXPECT_EQ(
+      during([&] { Persist(cpu().write_back, true).stream(to, from, 128); }).lines_written_back,
+      2u);
 }
 
 TEST(Persist, StoreAndLoadAreOneWord) {

@@ -1,4 +1,5 @@
-// Files that are short, missing, foreign or vanish: refused with a reason, or read as zeros when asked.
+// Files that are short, missing, foreign or vanish: refused with a reason, or read as zeros when
+// asked.
 #include <holdfast/memory/region.hpp>
 
 #include <gtest/gtest.h>
@@ -49,7 +50,8 @@ class DamagedDirectory : public testing::Test {
 TEST_F(DamagedDirectory, ShortSegmentNamesFileSizeAndExpectation) {
   for (const int number : {0, 1, 2}) {
     fs::resize_file(segment(number), 1 * MiB + 5);
-    for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly, RegionAccess::kOpenOrCreate}) {
+    for (const auto access :
+         {RegionAccess::kOpen, RegionAccess::kOpenReadOnly, RegionAccess::kOpenOrCreate}) {
       const auto error = refusal(access);
       EXPECT_EQ(error.code, Errc::kCorrupt);
       EXPECT_TRUE(mentions(error, segment(number))) << error.detail;
@@ -64,7 +66,8 @@ TEST_F(DamagedDirectory, ShortSegmentReadsAsZerosWhereTolerated) {
   const auto region = Region::open(path, tolerant()).value();
   EXPECT_EQ(region.size_bytes(), 6 * MiB);
   EXPECT_EQ(text_at(region, 2 * MiB - 1, 1), "0");
-  for (auto at = 2 * MiB; at < 4 * MiB; ++at) ASSERT_EQ(region.data()[at], std::byte{0}) << at;
+  for (auto at = 2 * MiB; at < 4 * MiB; ++at)
+    ASSERT_EQ(region.data()[at], std::byte{0}) << at;
   EXPECT_EQ(text_at(region, 6 * MiB - 1, 1), "2");
   const auto damage = region.report().damage;
   ASSERT_EQ(damage.size(), 1u);
@@ -76,7 +79,8 @@ TEST_F(DamagedDirectory, MissingSegmentIsAGap) {
     fs::rename(segment(number), scratch.path("away"));
     const auto error = refusal();
     EXPECT_EQ(error.code, Errc::kCorrupt);
-    EXPECT_TRUE(mentions(error, segment(number) + " is missing; expected 2097152 bytes")) << error.detail;
+    EXPECT_TRUE(mentions(error, segment(number) + " is missing; expected 2097152 bytes"))
+        << error.detail;
     const auto region = Region::open(path, tolerant()).value();
     for (auto at = number * 2 * MiB; at < (number + 1) * 2 * MiB; at += 64) {
       ASSERT_EQ(region.data()[at], std::byte{0});
@@ -88,7 +92,8 @@ TEST_F(DamagedDirectory, MissingSegmentIsAGap) {
 }
 
 TEST_F(DamagedDirectory, EverySegmentShortOrStrangeIsStillAValue) {
-  for (const int number : {0, 1, 2}) fs::resize_file(segment(number), 0);
+  for (const int number : {0, 1, 2})
+    fs::resize_file(segment(number), 0);
   EXPECT_EQ(refusal().code, Errc::kCorrupt);
   EXPECT_EQ(Region::open(path, tolerant()).code(), Errc::kCorrupt);
   fs::remove(segment(1));
@@ -106,7 +111,9 @@ TEST_F(DamagedDirectory, EverySegmentShortOrStrangeIsStillAValue) {
 TEST_F(DamagedDirectory, LeftoversOfAnInterruptedGrowthGoAtAWritingOpen) {
   const auto leftover = path + "/segment-000003.tmp";
   std::ofstream(leftover) << "half";
-  { ASSERT_TRUE(Region::open(path, with(RegionAccess::kOpenReadOnly))); }
+  {
+    ASSERT_TRUE(Region::open(path, with(RegionAccess::kOpenReadOnly)));
+  }
   EXPECT_TRUE(fs::exists(leftover));
   {
     auto region = Region::open(path, with(RegionAccess::kOpen)).value();
@@ -117,10 +124,14 @@ TEST_F(DamagedDirectory, LeftoversOfAnInterruptedGrowthGoAtAWritingOpen) {
 
 TEST_F(DamagedDirectory, HolesAreFilledSoThatNoStoreCanFail) {
   fs::remove(segment(1));
-  { std::ofstream create(segment(1)); }
+  {
+    std::ofstream create(segment(1));
+  }
   fs::resize_file(segment(1), 2 * MiB);
-  { ASSERT_TRUE(Region::open(path, with(RegionAccess::kOpen))); }
-  struct stat status {};
+  {
+    ASSERT_TRUE(Region::open(path, with(RegionAccess::kOpen)));
+  }
+  struct stat status{};
   ASSERT_EQ(::stat(segment(1).c_str(), &status), 0);
   EXPECT_GE(status.st_blocks * 512, static_cast<long>(2 * MiB));
 }
@@ -129,7 +140,9 @@ TEST(RegionRefuses, FilesOfOddSize) {
   const Scratch scratch = Scratch::tmpfs();
   const auto path = scratch.path("file");
   const auto options = small(RegionLayout::kFile);
-  { ASSERT_TRUE(Region::open(path, options).value().write(0, bytes("head"))); }
+  {
+    ASSERT_TRUE(Region::open(path, options).value().write(0, bytes("head")));
+  }
   fs::resize_file(path, 4 * MiB - 100);
   const auto refused = Region::open(path, options);
   ASSERT_EQ(refused.code(), Errc::kCorrupt);
@@ -203,7 +216,8 @@ class SmallTmpfs : public testing::TestWithParam<RegionLayout> {
   void SetUp() override {
     fs::create_directory(mount_point);
     if (::mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=8m") != 0) {
-      GTEST_SKIP() << "mounting a small tmpfs needs root and CAP_SYS_ADMIN: " << std::strerror(errno);
+      GTEST_SKIP() << "mounting a small tmpfs needs root and CAP_SYS_ADMIN: "
+                   << std::strerror(errno);
     }
     mounted = true;
   }
@@ -234,7 +248,8 @@ TEST_P(SmallTmpfs, GrowingIntoNoSpaceLeavesNothingBehind) {
       EXPECT_TRUE(region.shrink(2 * MiB));
       EXPECT_TRUE(region.grow(6 * MiB));
     }
-    EXPECT_EQ(Region::open(path + options, with(RegionAccess::kOpen)).value().size_bytes(), 6 * MiB);
+    EXPECT_EQ(Region::open(path + options, with(RegionAccess::kOpen)).value().size_bytes(),
+              6 * MiB);
     fs::remove_all(path);
   }
 }

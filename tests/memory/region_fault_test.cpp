@@ -116,7 +116,8 @@ TEST_P(Faults, ConcurrentSyncsCoverEachOthersWrites) {
       }
     });
   }
-  for (auto& thread : threads) thread.join();
+  for (auto& thread : threads)
+    thread.join();
   EXPECT_EQ(failures, 0);
   data_syncs = 0;
   ASSERT_TRUE(region.sync());
@@ -126,7 +127,8 @@ TEST_P(Faults, ConcurrentSyncsCoverEachOthersWrites) {
 // Each call of a growth in turn, until it succeeds: nothing is left behind by any.
 TEST_P(Faults, FailedGrowthChangesNothing) {
   auto region = open();
-  for (const auto call : {Call::kAllocate, Call::kWrite, Call::kMap, Call::kRename, Call::kDirectorySync}) {
+  for (const auto call :
+       {Call::kAllocate, Call::kWrite, Call::kMap, Call::kRename, Call::kDirectorySync}) {
     int failures = 0;
     for (int nth = 1;; ++nth) {
       let_fail(call, nth, call == Call::kAllocate ? ENOSPC : EIO);
@@ -158,7 +160,8 @@ TEST_P(Faults, FailedGrowthChangesNothing) {
 }
 
 TEST_P(Faults, FailedCreationLeavesNothing) {
-  for (const auto call : {Call::kAllocate, Call::kWrite, Call::kMap, Call::kRename, Call::kDirectorySync}) {
+  for (const auto call :
+       {Call::kAllocate, Call::kWrite, Call::kMap, Call::kRename, Call::kDirectorySync}) {
     int failures = 0;
     for (int nth = 1;; ++nth) {
       let_fail(call, nth, EIO);

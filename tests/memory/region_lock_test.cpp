@@ -29,7 +29,8 @@ class Holder {
       const auto region = Region::open(spec, options);
       const char said = region ? 'y' : 'n';
       if (::write(ends[1], &said, 1) != 1) ::_exit(1);
-      while (true) ::pause();
+      while (true)
+        ::pause();
     }
     ::close(ends[1]);
     char said = 0;
@@ -64,11 +65,12 @@ class RegionLock : public testing::TestWithParam<RegionLayout> {
 TEST_P(RegionLock, SecondProcessIsToldTheFirstOnesPid) {
   const Holder holder(path, options);
   ASSERT_TRUE(holder.holds());
-  for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly, RegionAccess::kOpenOrCreate,
-                            RegionAccess::kCreate}) {
+  for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly,
+                            RegionAccess::kOpenOrCreate, RegionAccess::kCreate}) {
     const auto refused = Region::open(path, with(access, options));
     ASSERT_EQ(refused.code(), Errc::kBusy);
-    EXPECT_NE(refused.error().detail.find("process " + holder.pid() + " (memory_test)"), std::string::npos)
+    EXPECT_NE(refused.error().detail.find("process " + holder.pid() + " (memory_test)"),
+              std::string::npos)
         << refused.error().detail;
   }
 }

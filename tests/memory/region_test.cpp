@@ -85,7 +85,9 @@ TEST_P(RegionOn, PrefaultChangesNothing) {
 }
 
 TEST_P(RegionOn, ReadOnlyOpensShareAndWriteNothing) {
-  { ASSERT_TRUE(Region::open(spec, options).value().write(0, bytes("seen"))); }
+  {
+    ASSERT_TRUE(Region::open(spec, options).value().write(0, bytes("seen")));
+  }
   auto first = Region::open(spec, with(RegionAccess::kOpenReadOnly, options)).value();
   auto second = Region::open(spec, with(RegionAccess::kOpenReadOnly, options)).value();
   EXPECT_EQ(text_at(second, 0, 4), "seen");
@@ -105,7 +107,9 @@ TEST_P(RegionOn, AccessModesAreKept) {
   EXPECT_EQ(Region::open(spec, with(RegionAccess::kOpen, options)).code(), Errc::kNotFound);
   EXPECT_EQ(Region::open(spec, with(RegionAccess::kOpenReadOnly, options)).code(), Errc::kNotFound);
   EXPECT_TRUE(scratch.empty());
-  { ASSERT_TRUE(Region::open(spec, with(RegionAccess::kCreate, options))); }
+  {
+    ASSERT_TRUE(Region::open(spec, with(RegionAccess::kCreate, options)));
+  }
   EXPECT_EQ(Region::open(spec, with(RegionAccess::kCreate, options)).code(), Errc::kAlreadyExists);
   EXPECT_TRUE(Region::open(spec, with(RegionAccess::kOpenOrCreate, options)));
 }
@@ -128,7 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Place{"TmpfsDirectory", false, RegionLayout::kDirectory, ""},
                     Place{"TmpfsFile", false, RegionLayout::kFile, ""},
                     Place{"TmpfsLine", false, RegionLayout::kDirectory, "?granularity=line"},
-                    Place{"TmpfsLineFileSmallPages", false, RegionLayout::kFile, "?granularity=line&huge=off"},
+                    Place{"TmpfsLineFileSmallPages", false, RegionLayout::kFile,
+                          "?granularity=line&huge=off"},
                     Place{"TmpfsByte", false, RegionLayout::kDirectory, "?granularity=byte"},
                     Place{"TmpfsPage", false, RegionLayout::kDirectory, "?granularity=page"},
                     Place{"DiskDirectory", true, RegionLayout::kDirectory, ""},
@@ -155,13 +160,15 @@ TEST(AnonymousRegion, WritesGrowsAndShrinks) {
     const auto report = region.report();
     EXPECT_EQ(report.kind, "dram");
     EXPECT_FALSE(report.page_reason.empty());
-    EXPECT_EQ(report.nodes.size(), 1u) << spec;  // Of a machine with one node, as of a prefaulted one.
+    // Of a machine with one node, as of a prefaulted one.
+    EXPECT_EQ(report.nodes.size(), 1u) << spec;
   }
 }
 
 TEST(AnonymousRegion, BindsToANodeThatExists) {
   const auto region = Region::open("node:0", small());
-  if (region.code() == Errc::kIo) GTEST_SKIP() << region.error().message();  // A kernel without NUMA.
+  // A kernel without NUMA.
+  if (region.code() == Errc::kIo) GTEST_SKIP() << region.error().message();
   EXPECT_EQ(region.value().report().kind, "node");
   const auto refused = Region::open("node:4095", small());
   ASSERT_EQ(refused.code(), Errc::kInvalidOption);
@@ -189,7 +196,8 @@ TEST(RegionReport, SaysWhatWasFoundAndWhatWasAssumed) {
   EXPECT_EQ(assumed.spec, spec);
   EXPECT_EQ(assumed.kind, "file");
   EXPECT_EQ(assumed.granularity, Granularity::kLine);
-  EXPECT_EQ(assumed.granularity_source, "assumed (granularity=line)");
+  EXPECT_EQ(assumed.granularity_source,
+            "assumed (granularity=line); found: none, tmpfs lives in DRAM");
   EXPECT_NE(assumed.write_back, WriteBackInstruction::kNone);
   EXPECT_TRUE(assumed.nt_evicts);
   EXPECT_EQ(assumed.nt_evicts_source, "assumed (nt_evicts=on)");
@@ -218,7 +226,8 @@ TEST(RegionLayoutOfANewPath, FollowsTheTrailingSlashThenTheOption) {
   const Scratch scratch = Scratch::tmpfs();
   EXPECT_EQ(Region::open(scratch.path("a/"), small(RegionLayout::kFile)).value().report().kind,
             "directory");
-  EXPECT_EQ(Region::open(scratch.path("b"), small(RegionLayout::kFile)).value().report().kind, "file");
+  EXPECT_EQ(Region::open(scratch.path("b"), small(RegionLayout::kFile)).value().report().kind,
+            "file");
   EXPECT_EQ(Region::open(scratch.path("c"), small()).value().report().kind, "directory");
   EXPECT_EQ(Region::open(scratch.path("b/"), small()).code(), Errc::kInvalidOption);
 }
@@ -226,7 +235,9 @@ TEST(RegionLayoutOfANewPath, FollowsTheTrailingSlashThenTheOption) {
 // The unit of a directory is that of its files, whatever a later caller asks for.
 TEST(RegionUnit, OfADirectoryIsThatOfItsFiles) {
   const Scratch scratch = Scratch::tmpfs();
-  { ASSERT_TRUE(Region::open(scratch.path("a"), small())); }
+  {
+    ASSERT_TRUE(Region::open(scratch.path("a"), small()));
+  }
   RegionOptions other;
   other.unit_bytes = other.size_bytes = 16 * MiB;
   auto region = Region::open(scratch.path("a"), other).value();

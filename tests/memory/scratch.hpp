@@ -11,8 +11,8 @@ namespace holdfast {
 
 class Scratch {
  public:
-  // On tmpfs, and on the file system of the temporary directory, which must not be tmpfs: where it is,
-  // the tests there run under another granularity and say so.
+  // On tmpfs, and on the file system of the temporary directory, which must not be tmpfs: where it
+  // is, the tests there run under another granularity and say so.
   static Scratch tmpfs() { return Scratch("/dev/shm"); }
   static Scratch disk() {
     const char* directory = std::getenv("HOLDFAST_TEST_DIRECTORY");

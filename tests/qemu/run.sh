@@ -9,7 +9,7 @@
 #   boot 3  verify, compare every acknowledged operation, and the chunks again             power off
 #
 # on fsdax (ext4 -o dax), on devdax and on CXL memory (devdax on a CXL region), at once. On all
-# three `holdfast mem SPEC --json` must report that MAP_SYNC was obtained.
+# three `holdfast mem SPEC --json` must report granularity line, on fsdax also that MAP_SYNC was obtained.
 #
 # Shows      recovery from arbitrary instants over the kernel's real dax, ndctl and CXL paths.
 # Shows not  missing flushes or fences: what QEMU executed stays in the host's page cache. The crash
@@ -203,7 +203,7 @@ if [ $failures = 0 ]; then
   done
 fi
 
-# Each tier: MAP_SYNC, two verifies, two comparisons of chunks, one of operations.
+# Each tier: what it is, two verifies, two comparisons of chunks, one of operations.
 expected=18
 [ $failures != 0 ] || [ $passes = $expected ] || fail "$passes checks passed, $expected were to be made"
 echo "$passes passed, $failures failed, $(($(date +%s) - started)) s"

@@ -127,15 +127,14 @@ class Judge {
   // Sets last_[key].writer; tells whether an operation in flight had to be taken as done. One in
   // flight with no other effect is always a possible last one and has no consequence elsewhere.
   bool choose_eraser(std::uint32_t key, const std::vector<Place>& places) {
-    std::size_t eraser = kNone, candidate = kNone;
+    std::size_t eraser = kNone, candidate = kNone, latest = kNone;
     std::uint64_t latest_invoked = 0;
-    Stamp latest_stamp = 0;
     for (const Place place : places) {
       const auto& operation = operations_[place.operation];
       if (effective_[place.operation] && at(place).what != What::kAbsent &&
           operation.invoked_ns >= latest_invoked) {
         latest_invoked = operation.invoked_ns;
-        latest_stamp = at(place).stamp;
+        latest = place.operation;
       }
       if (at(place).what != What::kAbsent) continue;
       if (operation.acknowledged_ns == kNever && operation.effects.size() == 1) {
@@ -155,8 +154,8 @@ class Judge {
       return false;
     }
     if (candidate == kNone) {
-      complain("key " + std::to_string(key) + ": no record, although " + name_of(latest_stamp) +
-               " took effect and nothing erased it since");
+      complain("key " + std::to_string(key) + ": no record, although " + text_of(latest) +
+               " was done and nothing erased it since");
       return false;
     }
     effective_[candidate] = true;
@@ -225,7 +224,8 @@ class Judge {
   std::string text_of(std::size_t i) const {
     const RecordedOperation& operation = operations_[i];
     if (operation.acknowledged_ns == 0) return "what was there before";
-    std::string text = operation.acknowledged_ns == kNever ? "unacknowledged {" : "acknowledged {";
+    std::string text = operation.acknowledged_ns == kNever ? "unacknowledged, but seen elsewhere {"
+                                                           : "acknowledged {";
     for (const Effect& effect : operation.effects) {
       text += " key " + std::to_string(effect.key) + ": ";
       text += effect.what == What::kAbsent ? std::string{"absent"} : name_of(effect.stamp);

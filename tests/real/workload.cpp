@@ -33,12 +33,9 @@ std::size_t value_bytes(Stamp writer) {
   const std::uint64_t r = mix(writer);
   // Mostly small; one in 16 spans several pages, one in 16 has no filler at all.
   switch (r % 16) {
-    case 0:
-      return kStampsBytes;
-    case 1:
-      return kStampsBytes + 1024 + (r >> 8) % 5120;
-    default:
-      return kStampsBytes + (r >> 8) % 300;
+    case 0: return kStampsBytes;
+    case 1: return kStampsBytes + 1024 + (r >> 8) % 5120;
+    default: return kStampsBytes + (r >> 8) % 300;
   }
 }
 
@@ -140,8 +137,7 @@ Performed perform(kv::Store<>& store, const Operation& operation, std::uint32_t 
   const auto stamp = [&](std::size_t member) { return make_stamp(round, thread, number, member); };
   const std::string key = key_name(operation.members[0].key);
   switch (operation.kind) {
-    case Kind::kPut:
-      return finish(store.put(key, value_of(stamp(0))));
+    case Kind::kPut: return finish(store.put(key, value_of(stamp(0))));
     case Kind::kUpdateWord:
       return finish(store.update_word(key, 0, [&](std::uint64_t word) {
         previous.store(word, std::memory_order_release);

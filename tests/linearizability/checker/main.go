@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	timePerHistory = 20 * time.Second
+	timePerHistory    = 20 * time.Second
+	historiesPerRound = 1_000_000 // record_histories numbers them so.
 	// Some errors make another right history (a put that reports the other outcome beside a
 	// concurrent erase), so not all are noticed. What is measured lies far above.
 	leastNoticed = 0.5
@@ -170,8 +171,9 @@ func run() int {
 		}
 		switch check(history) {
 		case porcupine.Illegal:
-			if wrong++; wrong == 1 {
-				fmt.Printf("FAIL history %d is not linearizable:\n", number)
+			wrong++
+			fmt.Printf("FAIL history %d (round %d) is not linearizable\n", number%historiesPerRound, number/historiesPerRound)
+			if wrong == 1 {
 				printHistory(history)
 				if *picture != "" {
 					_, information := porcupine.CheckOperationsVerbose(model(), events(history), timePerHistory)

@@ -5,7 +5,7 @@
 // A record is named by the id of the operation that put it (base) and of the update_word that changed its
 // word 0 since (word). Its version is known once an operation returned it; before that it is only
 // known to be above the version of the record before: versions grow with every write of a key, also
-// over an erase, and update_word does not change them.
+// over an erase. update_word keeps the version where it works in place and raises it where it appends.
 //
 // A pending operation (its process was killed before it returned) either happened, at one moment before
 // the process was dead, or never does. That is stricter than durable linearizability, which would
@@ -98,6 +98,15 @@ func (r record) learns(version uint64) (next record, ok bool) {
 	return r, true
 }
 
+// patched returns s after update_word: in place the version stays, through a new record it grows.
+func patched(s store, key int, r record, id uint64) []store {
+	r.word = id
+	s[key] = r
+	appended := s
+	appended[key].known = false
+	return []store{s, appended}
+}
+
 func one(s store, ok bool) []store {
 	if !ok {
 		return nil
@@ -151,9 +160,7 @@ func step(s store, op operation) []store {
 		if r, ok = r.sees(m); !ok {
 			return nil
 		}
-		r.word = m.ID
-		s[m.Key] = r
-		return []store{s}
+		return patched(s, m.Key, r, m.ID)
 	case "erase":
 		s[m.Key] = r.erased()
 		return one(s, op.Succeeded == r.present)
@@ -223,8 +230,10 @@ func stepPending(s store, op operation) []store {
 		s[m.Key], _ = r.put(m.ID, 0)
 		ok = r.present
 	case "update_word":
-		s[m.Key].word = m.ID
-		ok = r.present
+		if r.present {
+			return patched(s, m.Key, r, m.ID)
+		}
+		ok = false
 	case "erase":
 		s[m.Key] = r.erased()
 	case "batch":

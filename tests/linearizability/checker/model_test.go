@@ -68,7 +68,9 @@ func TestHistories(t *testing.T) {
 		{"the second of two puts claims to have inserted", false, []operation{at(1, 2, put(0, 5, false)), at(3, 4, put(0, 6, false))}},
 		{"one version, two values", false, []operation{at(1, 2, put(0, 5, false)), at(3, 4, get(seen(0, 5, 5, 7))), at(5, 6, put(0, 6, true)), at(7, 8, get(seen(0, 6, 6, 7)))}},
 		{"a version goes down over an erase", false, []operation{at(1, 2, write("put_if_absent", 0, 5, 7)), at(3, 4, erase(0)), at(5, 6, write("put_if_absent", 0, 6, 3))}},
-		{"an update_word changes the version", false, []operation{at(1, 2, write("put_if_absent", 0, 5, 7)), at(3, 4, updateWord(0, 6, 5)), at(5, 6, get(seen(0, 6, 5, 8)))}},
+		{"an update_word lowers the version", false, []operation{at(1, 2, write("put_if_absent", 0, 5, 7)), at(3, 4, updateWord(0, 6, 5)), at(5, 6, get(seen(0, 6, 5, 6)))}},
+		{"an update_word in place keeps the version", true, []operation{at(1, 2, write("put_if_absent", 0, 5, 7)), at(3, 4, updateWord(0, 6, 5)), at(5, 6, get(seen(0, 6, 5, 7)))}},
+		{"an update_word through a new record raises the version", true, []operation{at(1, 2, write("put_if_absent", 0, 5, 7)), at(3, 4, updateWord(0, 6, 5)), at(5, 6, get(seen(0, 6, 5, 8)))}},
 
 		{"an erased record is gone", true, []operation{at(1, 2, put(0, 5, false)), at(3, 4, erase(0)), at(5, 6, get(none(0)))}},
 		{"an erased record is seen", false, []operation{at(1, 2, put(0, 5, false)), at(3, 4, erase(0)), at(5, 6, get(seen(0, 5, 5, 1)))}},

@@ -1,0 +1,16 @@
+// environment.hpp: the machine, the system and the build that a result belongs to.
+#pragma once
+
+#include <holdfast/bench/result.hpp>
+
+namespace holdfast::bench {
+
+// cpu_model, cpus_usable, cpu_flags (those that matter here), cpu_governor, caches, memory_bytes,
+// memory_available_bytes, huge_page_*, numa_nodes, kernel, hypervisor, load_average_1min, compiler,
+// build_type, holdfast_version, git_revision, utc_time. What cannot be found out is "unknown".
+Fields environment();
+
+// Bytes of the largest cache, as sysfs tells; 32 MiB where it does not.
+std::uint64_t last_level_cache_bytes();
+
+}  // namespace holdfast::bench

@@ -1,0 +1,116 @@
+// holdfast_store.hpp: how both subjects of our own, bytes and typed, open, close and weigh a store.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/bench/kv/store_subject.hpp>
+#include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/kv/store.hpp>
+
+namespace holdfast::bench::kv {
+
+// StoreType: Store<> or Store<K, V>; Session: made from it and the Records.
+template <class StoreType, class Session>
+class HoldfastStore {
+ public:
+  static constexpr bool kKeepsFiles = true;
+  static constexpr bool kReclaims = true;
+  static constexpr bool kCountsPersists = true;
+  static constexpr std::size_t kLoadBatch = 64;
+
+  HoldfastStore(const Context& context, const Records& records, const std::string& name)
+      : context_(context), records_(records), place_(place_of(context, name)) {}
+
+  bool supports(const std::string&) const { return true; }
+  Status open(Opening opening) {
+    holdfast::kv::StoreOptions options;
+    options.access =
+        opening == Opening::kExisting ? RegionAccess::kOpen : RegionAccess::kOpenOrCreate;
+    options.patchable_words = {0};
+    // What is timed of an existing store is how soon it serves; a first touch then costs its user.
+    options.prefault = opening != Opening::kExisting;
+    options.reclaim.background = context_.background_reclaim;
+    options.recovery_threads = context_.recovery_threads;
+    if (opening == Opening::kPlanned) {
+      const auto record =
+          round_up(std::uint64_t{56} + records_.max_key_bytes() + records_.max_value_bytes(), 32);
+      const auto records = context_.records + context_.records / 3 + context_.planned_new_records;
+      options.initial_bytes = round_up(records * record, options.segment_bytes);
+    }
+    if (context_.promise == Promise::kPower) options.durability = holdfast::kv::Durability::kPower;
+    if (context_.promise == Promise::kProcess)
+      options.durability = holdfast::kv::Durability::kProcess;
+    if (opening != Opening::kExisting && place_.starts_with("/dev/dax"))
+      HF_RETURN_IF_ERROR(wipe_device());
+    auto opened = StoreType::open(place_, options);
+    if (!opened) return std::move(opened).error();
+    store_.emplace(std::move(*opened));
+    return {};
+  }
+  Status reserve(std::uint64_t, std::uint64_t) { return {}; }
+  Status settle() { return {}; }
+  Status reclaim() { return store_->reclaim(); }
+  Status close() {
+    if (!store_) return {};
+    auto status = store_->close();
+    store_.reset();
+    return status;
+  }
+  void remove() {
+    store_.reset();
+    const auto path = place_.substr(0, place_.find('?'));
+    if (!path.starts_with("/") || path.starts_with("/dev/dax")) return;
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+  }
+  bool reopens() const {
+    return !context_.base.empty();
+  }  // Anonymous memory is gone when it is closed.
+  // What the file system gave, segments that are not full included; on a device what is in use.
+  std::uint64_t medium_bytes() const {
+    const auto allocated = allocated_bytes(place_.substr(0, place_.find('?')));
+    return allocated != 0 ? allocated : store_->stats().used_bytes;
+  }
+  bool persist_total(PersistCounts& counts) const {
+    if (!store_) return false;
+    const auto stats = store_->stats();
+    counts.fences = stats.fences;
+    counts.lines_written_back = stats.lines_written_back;
+    return true;
+  }
+  Fields facts() const {
+    auto facts = region_facts(store_->region_report(), context_.promise);
+    const auto stats = store_->stats();
+    facts.set("dram_index_bytes_per_record",
+              static_cast<double>(stats.dram_index_bytes) / static_cast<double>(context_.records));
+    facts.set("settings", "word 0 of the value patchable, prefaulted, background reclamation on");
+    return facts;
+  }
+  Session session(unsigned) { return {*store_, records_}; }
+
+ private:
+  // A device holds what the subject before left on it, and a store is only created on zeros. The
+  // user has agreed: --erase-device.
+  Status wipe_device() const {
+    HF_ASSIGN_OR_RETURN(auto region, Region::open(place_));
+    const std::vector<std::byte> zeros(64 * MiB);
+    for (std::uint64_t at = 0; at < region.size_bytes(); at += zeros.size()) {
+      HF_RETURN_IF_ERROR(region.write(at, std::span(zeros).first(std::min<std::uint64_t>(
+                                              zeros.size(), region.size_bytes() - at))));
+    }
+    return region.sync();
+  }
+
+  const Context& context_;
+  const Records& records_;
+  const std::string place_;
+  std::optional<StoreType> store_;
+};
+
+}  // namespace holdfast::bench::kv

@@ -1,0 +1,39 @@
+#include <holdfast/bench/kv/operations.hpp>
+
+namespace holdfast::bench::kv {
+
+const std::vector<Operation>& operations() {
+  static const std::vector<Operation> all = {
+      {"get", Verb::kGet, false, 0, "one value copied out"},
+      {"get_many", Verb::kGetMany, false, 0, "a batch of values copied out"},
+      {"ycsb-c", Verb::kYcsbC, false, 0, "100 % get"},
+      {"update8", Verb::kUpdate8, false, 0, "an 8-byte word of a value changed"},
+      {"overwrite", Verb::kOverwrite, false, 1, "put of a key that is there"},
+      {"ycsb-b", Verb::kYcsbB, false, 0.06, "95 % get, 5 % overwrite"},
+      {"ycsb-a", Verb::kYcsbA, false, 0.5, "50 % get, 50 % overwrite"},
+      {"ycsb-f", Verb::kYcsbF, false, 0.5, "50 % get, 50 % get + overwrite"},
+      {"ycsb-w90", Verb::kYcsbW90, false, 0.9, "10 % get, 90 % overwrite"},
+      {"update_copy", Verb::kUpdateCopy, false, 1,
+       "a value read, changed and put again as a whole"},
+      {"get_reclaiming", Verb::kGetReclaiming, false, 0,
+       "get while the holes of 33 % of the records are reclaimed"},
+      {"put_reclaiming", Verb::kPutReclaiming, true, 1,
+       "put of a new key while the holes of 33 % of the records are reclaimed"},
+      {"put", Verb::kPut, true, 1, "put of a new key"},
+      {"put_many", Verb::kPutMany, true, 1, "put of a batch of new keys"},
+      {"group64", Verb::kPutMany, true, 1, "put of a batch of 64 new keys by one thread"},
+      {"waiters64", Verb::kPut, true, 1, "64 threads that each put a new key and wait"},
+      {"ycsb-d", Verb::kYcsbD, true, 0.06, "95 % get of the latest, 5 % put of a new key"},
+      {"erase", Verb::kErase, false, 1, "erase of a key that is there"},
+  };
+  return all;
+}
+
+const Operation* find_operation(const std::string& name) {
+  for (const auto& operation : operations()) {
+    if (name == operation.name) return &operation;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::bench::kv

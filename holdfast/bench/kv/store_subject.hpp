@@ -1,0 +1,734 @@
+// store_subject.hpp: the same loops around every store.
+//
+// StoreSubject<Store> turns a thin adapter into a Subject of the runner. The loops are templates,
+// so that an adapter's calls are inlined into them and no store pays for an indirection another one
+// does not have. An adapter offers
+//
+//   struct Store {
+//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on
+//     the medium. static constexpr bool kCountsPersists;  // Its threads count fences in
+//     persist_counts(). static constexpr std::size_t kLoadBatch;           // Records per put_many
+//     while filling. Store(const Context&, const Records&, std::string name); bool supports(const
+//     std::string& operation) const; Status open(Opening); Status reserve(std::uint64_t
+//     new_records, std::uint64_t appended);  // Before a phase of writes. Status settle(); // Lets
+//     background work of filling come to rest. Status close(); void remove(); // Closes, and
+//     removes every file. static constexpr bool kReclaims;        // Has Status reclaim():
+//     get_reclaiming and put_reclaiming exist. bool reopens() const;                   // What it
+//     keeps can be opened again. std::uint64_t medium_bytes() const; bool
+//     persist_total(PersistCounts&) const; Fields facts() const; Session session(unsigned thread);
+//     // One per thread and phase, made and destroyed by that thread.
+//   };
+//   struct Session {
+//     bool put(const Key&, ValueView);                    // Inserts or overwrites.
+//     bool overwrite(const Key&, ValueView);              // The key is there.
+//     bool put_many(const Key*, const ValueView*, unsigned count);
+//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or
+//     kAbsent.
+//     // Copies the values to out + i * stride, or to memory of its own until the next call; size
+//     kAbsent: not there. bool get_many(const Key*, unsigned count, std::byte* out, std::size_t
+//     stride, ValueView* values); bool update8(const Key&, std::uint64_t stamp);      // Word 0
+//     becomes stamped(word 0, stamp). bool erase(const Key&);                             // The
+//     key is there. std::string error() const;                          // Of the call that
+//     returned false.
+//   };
+//
+// Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back
+// and must carry the phase's number.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <holdfast/bench/kv/context.hpp>
+#include <holdfast/bench/kv/helper_process.hpp>
+#include <holdfast/bench/kv/operations.hpp>
+#include <holdfast/bench/kv/workload.hpp>
+#include <holdfast/bench/runner.hpp>
+
+namespace holdfast::bench::kv {
+
+enum class Opening : std::uint8_t {
+  kGrowing,   // A new store that grows as it is filled.
+  kPlanned,   // A new store with room for all that the phases will write, where it can be told;
+              // prefaulted.
+  kExisting,  // As close() or a killed process left it.
+};
+
+template <class Store>
+class StoreSubject final : public Subject {
+ public:
+  StoreSubject(const Context& context, std::string name, unsigned repetition, HelperProcess* helper)
+      : context_(context),
+        records_(context.shape),
+        name_(std::move(name)),
+        repetition_(repetition),
+        helper_(helper) {}
+  ~StoreSubject() override { destroy(); }
+
+  Status create() override {
+    if (helper_ != nullptr && context_.measure_growth && repetition_ == 0)
+      HF_RETURN_IF_ERROR(measure_growth());
+    store_.emplace(context_, records_, name_);
+    next_new_ = context_.records;
+    HF_RETURN_IF_ERROR(store_->open(Opening::kPlanned));
+    return store_->reserve(context_.records, context_.records);
+  }
+
+  Status prefill() override {
+    HF_RETURN_IF_ERROR(fill(*store_, context_, records_, name_, 0));
+    HF_RETURN_IF_ERROR(store_->settle());
+    facts_.merge(store_->facts());
+    facts_.set("key_bytes", context_.shape.key_bytes);
+    facts_.set("value_bytes", context_.shape.value_bytes);
+    if (context_.shape.variable)
+      facts_.set("sizes", "normal, standard deviation a fifth of the mean");
+    facts_.set("records", context_.records);
+    facts_.set("distribution",
+               context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
+    return sample_prefill();
+  }
+
+  bool supports(const std::string& operation) const override {
+    const auto* found = find_operation(operation);
+    if (found == nullptr || (reclaiming(found->verb) && !Store::kReclaims)) return false;
+    return store_ ? store_->supports(operation)
+                  : Store(context_, records_, name_).supports(operation);
+  }
+  std::uint64_t operations_bound(const std::string& operation) const override {
+    return find_operation(operation)->appended > 0 ? context_.write_bound : context_.read_bound;
+  }
+
+  Status before(const Phase& phase) override {
+    const auto& operation = *find_operation(phase.operation);
+    done_.assign(phase.threads, 0);
+    first_new_ = next_new_;
+    if (operation.appended > 0) {
+      const auto total = phase.operations + phase.threads * std::uint64_t{batch_of(phase)};
+      const auto appended =
+          static_cast<std::uint64_t>(static_cast<double>(total) * operation.appended) +
+          phase.threads;
+      if (operation.inserts) next_new_ += appended;
+      HF_RETURN_IF_ERROR(store_->reserve(next_new_, appended));
+    }
+    if (reclaiming(operation.verb)) HF_RETURN_IF_ERROR(make_holes(phase));
+    if (operation.verb == Verb::kErase) {
+      const auto count = std::min(phase.operations, context_.records);
+      erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
+    }
+    return {};
+  }
+
+  Status run(PhaseThread& thread) override {
+    auto session = store_->session(thread.index());
+    const auto& phase = thread.phase();
+    switch (find_operation(phase.operation)->verb) {
+      case Verb::kPut:
+      case Verb::kPutReclaiming: return writes(thread, session, false);
+      case Verb::kOverwrite: return writes(thread, session, true);
+      case Verb::kPutMany: return put_many(thread, session);
+      case Verb::kErase: return erases(thread, session);
+      case Verb::kUpdate8: return updates(thread, session);
+      case Verb::kGetMany: return get_many(thread, session);
+      case Verb::kYcsbD: return latest(thread, session);
+      case Verb::kGet:
+      case Verb::kGetReclaiming:
+      case Verb::kYcsbC: return gets(thread, session);
+      case Verb::kYcsbA: return mixed(thread, session, kEveryOther, false);
+      case Verb::kYcsbB: return mixed(thread, session, kOneOf20, false);
+      case Verb::kYcsbF: return mixed(thread, session, kEveryOther, true);
+      case Verb::kYcsbW90: return mixed(thread, session, kNineOf10, false);
+      case Verb::kUpdateCopy: return mixed(thread, session, kAllOf20, true);
+    }
+    return Error{Errc::kUnsupported, phase.operation};
+  }
+
+  Status after(const Phase& phase) override {
+    const auto verb = find_operation(phase.operation)->verb;
+    if (reclaimer_.joinable()) {
+      reclaimer_.join();
+      HF_RETURN_IF_ERROR(std::exchange(reclaimed_, Status()));
+    }
+    auto session = store_->session(0);
+    for (unsigned thread = 0; thread < phase.threads; ++thread) {
+      const auto done = done_[thread];
+      const auto sampled = std::min<std::uint64_t>(done, kSampled);
+      for (std::uint64_t i = done - sampled; i < done; ++i) {
+        HF_RETURN_IF_ERROR(check_written(session, phase, verb, thread, i));
+      }
+    }
+    return verb == Verb::kErase ? put_back(session, phase) : ok_status();
+  }
+
+  PersistCounts persist_total() const override {
+    PersistCounts counts;
+    if (store_) (void)store_->persist_total(counts);
+    return counts;
+  }
+  bool has_persist_total() const override {
+    PersistCounts counts;
+    return store_ && store_->persist_total(counts);
+  }
+  bool counts_persists() const override { return Store::kCountsPersists; }
+  Fields facts() const override { return facts_; }
+
+  Result<std::vector<ExtraSample>> extras() override {
+    if constexpr (Store::kKeepsFiles) {
+      if (context_.measure_startup && store_->reopens()) {
+        HF_ASSIGN_OR_RETURN(auto clean, reopened("open_clean"));
+        extras_.push_back(std::move(clean));
+        if (helper_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
+      }
+    }
+    return std::move(extras_);
+  }
+
+  void destroy() override {
+    if (reclaimer_.joinable()) reclaimer_.join();
+    if (store_) store_->remove();
+    store_.reset();
+  }
+
+  // In a child that will be killed: opens the store as it is, and overwrites records in their order
+  // with version kKilledVersion, telling the parent after each one.
+  static Status work_until_killed(const Context& context, const std::string& name,
+                                  HelperShared& shared) {
+    if constexpr (Store::kKeepsFiles) {
+      const Records records(context.shape);
+      Store store(context, records, name);
+      HF_RETURN_IF_ERROR(store.open(Opening::kExisting));
+      auto session = store.session(0);
+      Buffers buffers(records, 1);
+      for (std::uint64_t i = 0;; ++i) {
+        buffers.make_record(0, i % context.records, kKilledVersion);
+        if (!session.overwrite(buffers.keys[0], buffers.values[0]))
+          return Error{Errc::kIo, session.error()};
+        shared.acknowledged.store(i + 1, std::memory_order_release);
+      }
+    }
+    return Error{Errc::kUnsupported, name + " keeps no files"};
+  }
+
+  // In a child: fills a new store from nothing, and removes it.
+  static Status grow(const Context& context, const std::string& name, HelperShared& shared) {
+    const Records records(context.shape);
+    const auto before = anonymous_bytes();
+    Store store(context, records, name);
+    HF_RETURN_IF_ERROR(store.open(Opening::kGrowing));
+    auto status = store.reserve(context.records, context.records);
+    if (status) status = grow_by_puts(store, context, records, name, shared.growth);
+    if (status) status = fill(store, context, records, name, shared.growth.records_timed);
+    if (status) status = store.settle();
+    if (status) {
+      const auto after = anonymous_bytes();
+      shared.growth.dram_bytes = after - std::min(after, before);
+      shared.growth.medium_bytes = store.medium_bytes();
+    }
+    store.remove();
+    return status;
+  }
+
+ private:
+  static constexpr std::uint64_t kSampled = 1000;  // Answers checked after a phase, per thread.
+  static constexpr std::uint64_t kKilledVersion = 1 << 20;
+  using Session = decltype(std::declval<Store&>().session(0u));
+
+  static unsigned own_batch(const Phase& phase, unsigned batch) {
+    return phase.operation == "group64" ? 64 : batch;
+  }
+  unsigned batch_of(const Phase& phase) const {
+    const auto verb = find_operation(phase.operation)->verb;
+    return verb == Verb::kPutMany || verb == Verb::kGetMany ? own_batch(phase, context_.batch) : 1;
+  }
+  // Record numbers that each thread of a phase of inserts has to itself.
+  std::uint64_t new_share(const Phase& phase) const {
+    return (next_new_ - first_new_) / phase.threads;
+  }
+
+  static bool reclaiming(Verb verb) {
+    return verb == Verb::kGetReclaiming || verb == Verb::kPutReclaiming;
+  }
+
+  // What the operations of one thread take, the same whenever it is asked.
+  Choice choice_of(const Phase& phase, unsigned thread) const {
+    if (find_operation(phase.operation)->inserts)
+      return Choice::next_new(first_new_ + thread * new_share(phase));
+    if (context_.distribution == Distribution::kZipfian)
+      return Choice::listed(context_.zipf(thread, true).data(), kZipfListed - 1);
+    const auto seed = mix(context_.seed ^ mix(phase.number * 1024 + thread +
+                                              (std::uint64_t{phase.repetition} << 32)));
+    return Choice::uniform(seed, context_.records);
+  }
+  Choice choice_of(const PhaseThread& thread) const {
+    return choice_of(thread.phase(), thread.index());
+  }
+
+  // Places in a chunk for operations of `step` keys: one batch where the store lends its memory
+  // until the next call, else kChunk, fewer for large values.
+  unsigned places(unsigned step, bool one_batch) const {
+    if (one_batch || waits()) return step;
+    const auto fitting = std::max<std::size_t>(1, kChunk * 512 / records_.value_stride());
+    return std::max(1u, static_cast<unsigned>(std::min<std::size_t>(kChunk, fitting)) / step) *
+           step;
+  }
+  // Each call waits for a device: then the clock is looked at after each one.
+  bool waits() const { return context_.promise == Promise::kPower; }
+
+  template <class Make, class Run, class Check>
+  Status loop(PhaseThread& thread, Buffers& buffers, unsigned step, Make&& make, Run&& run,
+              Check&& check) {
+    std::uint64_t bytes = 0;
+    const auto counted = [&](unsigned j) { bytes += check(j); };
+    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted);
+    thread.bytes = bytes;
+    done_[thread.index()] = done;
+    return {};
+  }
+
+  [[gnu::noinline, gnu::cold]] void failed(PhaseThread& thread, const char* verb, const Key& key,
+                                           const Session& session) {
+    thread.wrong(std::string(verb) + " of record " + std::to_string(key.index) +
+                 " failed: " + session.error());
+  }
+  // Returns the bytes that the answer moved.
+  std::uint64_t right(PhaseThread& thread, const Key& key, const std::byte* value,
+                      std::uint32_t size, std::uint64_t newest) {
+    if (records_.difference(key, value, size, newest) != 0) [[unlikely]]
+      not_right(thread, key, size);
+    return key.size + std::uint64_t{size};
+  }
+  [[gnu::noinline, gnu::cold]] void not_right(PhaseThread& thread, const Key& key,
+                                              std::uint32_t size) {
+    thread.wrong("record " + std::to_string(key.index) +
+                 (size == kAbsent ? " was not found" : " has a value that was never written"));
+  }
+
+  Status gets(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          buffers.values[j].size = session.get(buffers.keys[j], buffers.value(j));
+        },
+        [&](unsigned j) {
+          return right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+        });
+  }
+
+  Status get_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, true));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.get_many(&buffers.keys[j], batch, buffers.value(j), records_.value_stride(),
+                                &buffers.values[j])) [[unlikely]] {
+            failed(thread, "get_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) {
+          const auto value = buffers.values[j];
+          // An absent value may have no bytes; it then differs by its size.
+          return right(thread, buffers.keys[j],
+                       value.data != nullptr ? value.data : buffers.value(j), value.size, number);
+        });
+  }
+
+  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          const bool ok = overwrite ? session.overwrite(key, buffers.values[j])
+                                    : session.put(key, buffers.values[j]);
+          if (!ok) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
+  }
+
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    const auto batch = batch_of(thread.phase());
+    Buffers buffers(records_, places(batch, false));
+    return loop(
+        thread, buffers, batch,
+        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
+        [&](unsigned j) {
+          if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
+            failed(thread, "put_many", buffers.keys[j], session);
+          }
+        },
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
+  }
+
+  Status updates(PhaseThread& thread, Session& session) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](unsigned j) {
+          if (!session.update8(buffers.keys[j], number)) [[unlikely]]
+            failed(thread, "update8", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{8}; });
+  }
+
+  Status erases(PhaseThread& thread, Session& session) {
+    const auto count = erased_.size() / thread.phase().threads;
+    const auto* list = erased_.data() + thread.index() * count;
+    HF_CHECK(thread.quota() <= count);
+    Buffers buffers(records_, places(1, false));
+    return loop(
+        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
+        [&](unsigned j) {
+          if (!session.erase(buffers.keys[j])) [[unlikely]]
+            failed(thread, "erase", buffers.keys[j], session);
+        },
+        [](unsigned) { return std::uint64_t{0}; });
+  }
+
+  // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
+  Status mixed(PhaseThread& thread, Session& session, std::uint32_t pattern, bool read_first) {
+    const auto choice = choice_of(thread);
+    const auto number = thread.phase().number;
+    Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
+    std::vector<std::uint8_t> is_write(buffers.places());
+    return loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_write[j] = in_pattern(pattern, i);
+          if (is_write[j]) written.make_record(j, choice(i), number);
+          buffers.make_key(j, choice(i));
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_write[j] || read_first)
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          if (is_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          std::uint64_t bytes = 0;
+          if (!is_write[j] || read_first)
+            bytes +=
+                right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
+          if (is_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
+          return bytes;
+        });
+  }
+
+  // YCSB D: 5 % inserts; reads prefer the newest records, this thread's own inserts first.
+  Status latest(PhaseThread& thread, Session& session) {
+    Buffers buffers(records_, places(1, false));
+    const auto number = thread.phase().number;
+    const auto ranks = Choice::listed(context_.zipf(thread.index(), false).data(), kZipfListed - 1);
+    const auto first = first_new_ + thread.index() * new_share(thread.phase());
+    std::vector<std::uint8_t> is_insert(buffers.places());
+    std::uint64_t inserted = 0;
+    auto status = loop(
+        thread, buffers, 1,
+        [&](std::uint64_t i, unsigned j) {
+          is_insert[j] = in_pattern(kOneOf20, i);
+          if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);
+          const auto rank = ranks(i);
+          const auto own = first + inserted - 1 - rank;
+          const auto old = context_.records - 1 - (rank - std::min<std::uint64_t>(rank, inserted));
+          buffers.make_key(j, rank < inserted ? own : old);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            buffers.values[j].size = session.get(key, buffers.value(j));
+          else if (!session.put(key, buffers.values[j])) [[unlikely]]
+            failed(thread, "put", key, session);
+        },
+        [&](unsigned j) {
+          const auto& key = buffers.keys[j];
+          if (!is_insert[j])
+            return right(thread, key, buffers.value(j), buffers.values[j].size, number);
+          return key.size + std::uint64_t{buffers.values[j].size};
+        });
+    done_[thread.index()] = inserted;
+    return status;
+  }
+
+  // The record that operation i of a thread wrote must now be as this phase left it.
+  Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
+                       std::uint64_t i) {
+    switch (verb) {
+      case Verb::kGet:
+      case Verb::kGetMany:
+      case Verb::kGetReclaiming:
+      case Verb::kYcsbC: return {};
+      case Verb::kYcsbA:
+      case Verb::kYcsbF:
+        if (!in_pattern(kEveryOther, i)) return {};
+        break;
+      case Verb::kYcsbB:
+        if (!in_pattern(kOneOf20, i)) return {};
+        break;
+      case Verb::kYcsbW90:
+        if (!in_pattern(kNineOf10, i)) return {};
+        break;
+      default: break;
+    }
+    const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
+                                            : choice_of(phase, thread)(i);
+    Buffers buffers(records_, 1);
+    const auto& key = buffers.make_key(0, index);
+    const auto size = session.get(key, buffers.value());
+    const auto where = [&] {
+      return "after " + phase.operation + ": record " + std::to_string(index);
+    };
+    if (verb == Verb::kErase) {
+      return size == kAbsent
+                 ? ok_status()
+                 : Error{Errc::kCorrupt, where() + " is still there although it was erased"};
+    }
+    if (size == kAbsent)
+      return Error{Errc::kCorrupt, where() + " is not there although it was written"};
+    if (records_.difference(key, buffers.value(), size, phase.number) != 0) {
+      return Error{Errc::kCorrupt, where() + " has a value that was never written"};
+    }
+    const auto stamp = verb == Verb::kUpdate8 ? Records::stamp_of(buffers.value())
+                                              : records_.version_of(key, buffers.value());
+    if (stamp == phase.number) return {};
+    return Error{Errc::kCorrupt, where() + " is as phase " + std::to_string(stamp) +
+                                     " left it, and this one is " + std::to_string(phase.number)};
+  }
+
+  // A third of the records, at random, leave their places; then a reclamation starts beside the
+  // phase.
+  Status make_holes(const Phase& phase) {
+    const auto moved = permutation_slice(context_.records, mix(context_.seed + phase.number), 0,
+                                         context_.records / 3);
+    {
+      auto session = store_->session(0);
+      Buffers buffers(records_, 1);
+      for (const auto index : moved) {
+        const auto& key = buffers.make_key(0, index);
+        if (!session.erase(key))
+          return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
+      }
+      HF_RETURN_IF_ERROR(load(session, records_, name_, moved.size(), phase.number,
+                              [&](std::uint64_t i) { return moved[i]; }));
+    }
+    if constexpr (Store::kReclaims)
+      reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
+    return {};
+  }
+
+  // Puts the records numbered by of(0) … of(count - 1) in batches.
+  template <class Of>
+  static Status load(Session& session, const Records& records, const std::string& name,
+                     std::uint64_t count, std::uint64_t version, Of&& of) {
+    constexpr auto kBatch = static_cast<unsigned>(Store::kLoadBatch);
+    Buffers buffers(records, kBatch);
+    for (std::uint64_t i = 0; i < count; i += kBatch) {
+      if (interrupted()) return Error{Errc::kClosed, "interrupted"};
+      const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
+      for (unsigned j = 0; j < now; ++j) {
+        buffers.make_record(j, of(i + j), version);
+      }
+      if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
+        return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) +
+                                    ": " + session.error()};
+      }
+    }
+    return {};
+  }
+
+  // The records from number `from` on, with as many threads as there are CPUs.
+  static Status fill(Store& store, const Context& context, const Records& records,
+                     const std::string& name, std::uint64_t from) {
+    const auto threads =
+        std::max(1u, std::min(context.threads, std::thread::hardware_concurrency()));
+    std::vector<Status> status(threads);
+    std::vector<std::thread> running;
+    const auto left = context.records - from;
+    for (unsigned t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        auto session = store.session(t);
+        const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
+        status[t] = load(session, records, name, end - begin, 0,
+                         [&](std::uint64_t i) { return begin + i; });
+      });
+    }
+    for (auto& thread : running)
+      thread.join();
+    for (auto& result : status)
+      HF_RETURN_IF_ERROR(std::move(result));
+    return {};
+  }
+
+  // One put at a time, each under its thread's CPU clock, so that a thread that merely had to wait
+  // for a CPU does not count.
+  static Status grow_by_puts(Store& store, const Context& context, const Records& records,
+                             const std::string& name, Growth& growth) {
+    const auto cpu_ns = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(time.tv_nsec);
+    };
+    Status status;
+    std::thread([&] {
+      Histogram times;
+      auto session = store.session(0);
+      Buffers buffers(records, 1);
+      const auto deadline =
+          Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(context.growth_seconds));
+      std::uint64_t filled = 0;
+      for (; filled < context.records; ++filled) {
+        if (filled % 1024 == 0 && Clock::now() >= deadline) break;
+        buffers.make_record(0, filled, 0);
+        const auto begin = cpu_ns();
+        const bool ok = session.put(buffers.keys[0], buffers.values[0]);
+        times.record(cpu_ns() - begin);
+        if (!ok) {
+          status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) +
+                                        " failed: " + session.error()};
+          return;
+        }
+      }
+      growth.records_timed = filled;
+      growth.longest_put_ns = times.max();
+      growth.p50_ns = times.percentile(50);
+      growth.p999_ns = times.percentile(99.9);
+    }).join();
+    return status;
+  }
+
+  Status measure_growth() {
+    const auto growth = helper_->grow(name_);
+    if (!growth) {
+      Store(context_, records_, name_).remove();
+      return growth.error();
+    }
+    const auto per_record = [&](std::uint64_t bytes) {
+      return static_cast<double>(bytes) / static_cast<double>(context_.records);
+    };
+    facts_.set("dram_bytes_per_record", per_record(growth->dram_bytes));
+    if constexpr (Store::kKeepsFiles)
+      facts_.set("medium_bytes_per_record", per_record(growth->medium_bytes));
+    ExtraSample sample;
+    sample.operation = "put_longest";
+    sample.seconds = static_cast<double>(growth->longest_put_ns) * 1e-9;
+    sample.facts.set("records", growth->records_timed);
+    sample.facts.set("clock", "thread CPU time");
+    sample.facts.set("p50_ns", growth->p50_ns);
+    sample.facts.set("p999_ns", growth->p999_ns);
+    sample.facts.set("max_ns", growth->longest_put_ns);
+    extras_.push_back(std::move(sample));
+    return {};
+  }
+
+  Status put_back(Session& session, const Phase& phase) {
+    const auto share = erased_.size() / phase.threads;
+    for (unsigned thread = 0; thread < phase.threads; ++thread) {
+      HF_RETURN_IF_ERROR(store_->reserve(next_new_, done_[thread]));
+      HF_RETURN_IF_ERROR(load(session, records_, name_, done_[thread], phase.number,
+                              [&](std::uint64_t i) { return erased_[thread * share + i]; }));
+    }
+    return {};
+  }
+
+  Status sample_prefill() {
+    auto session = store_->session(0);
+    const auto sampled = std::min(context_.records, kSampled);
+    for (std::uint64_t i = 0; i < sampled; ++i) {
+      HF_RETURN_IF_ERROR(
+          expect_version(session, i * (context_.records / sampled), 0, "after filling"));
+    }
+    return {};
+  }
+  // A record whose value must be whole; and of `version`, where that is not 0.
+  Status expect_version(Session& session, std::uint64_t index, std::uint64_t version,
+                        const char* when) {
+    Buffers buffers(records_, 1);
+    const auto& key = buffers.make_key(0, index);
+    const auto size = session.get(key, buffers.value());
+    const auto what = std::string(when) + ": record " + std::to_string(index);
+    if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
+    if (records_.difference(key, buffers.value(), size, kKilledVersion) != 0)
+      return Error{Errc::kCorrupt, what + " has a value that was never written"};
+    if (version != 0 && records_.version_of(key, buffers.value()) != version)
+      return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
+    return {};
+  }
+
+  Result<ExtraSample> reopened(const char* operation) {
+    HF_RETURN_IF_ERROR(store_->close());
+    ExtraSample sample;
+    sample.operation = operation;
+    const auto begin = Clock::now();
+    HF_RETURN_IF_ERROR(store_->open(Opening::kExisting));
+    sample.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    sample.facts.set("seconds", sample.seconds);
+    auto session = store_->session(0);
+    for (std::uint64_t i = 0; i < kSampled && i < context_.records; ++i) {
+      if (auto status = expect_version(
+              session, i * (context_.records / std::min(context_.records, kSampled)), 0, operation);
+          !status) {
+        sample.invalid = status.error().message();
+        break;
+      }
+    }
+    return sample;
+  }
+
+  Status killed() {
+    HF_RETURN_IF_ERROR(store_->close());
+    const auto least =
+        std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
+    HF_ASSIGN_OR_RETURN(const auto acknowledged,
+                        helper_->kill_at_work(name_, least, /*seconds=*/3));
+    HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
+    auto session = store_->session(0);
+    for (std::uint64_t i = 0;
+         i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
+      if (auto status = expect_version(session, i, kKilledVersion, "after SIGKILL"); !status)
+        sample.invalid = status.error().message();
+    }
+    sample.facts.set("acknowledged_before_kill", Value(acknowledged));
+    extras_.push_back(std::move(sample));
+    return {};
+  }
+
+  const Context& context_;
+  const Records records_;
+  const std::string name_;
+  const unsigned repetition_;
+  HelperProcess* const helper_;
+  std::optional<Store> store_;
+  std::uint64_t first_new_ = 0,
+                next_new_ = 0;         // Record numbers of this phase's inserts; the next free one.
+  std::vector<std::uint32_t> erased_;  // Of the current phase of erases.
+  std::vector<std::uint64_t> done_;    // By thread of the current phase.
+  std::vector<ExtraSample> extras_;
+  Fields facts_;
+  std::thread reclaimer_;
+  Status reclaimed_;
+};
+
+}  // namespace holdfast::bench::kv

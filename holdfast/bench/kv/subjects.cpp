@@ -1,0 +1,53 @@
+#include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast::bench::kv {
+namespace {
+
+const char* durability_on(const RegionReport& report, Promise promise) {
+  switch (report.granularity) {
+    case Granularity::kByte:
+    case Granularity::kLine: return "power";
+    case Granularity::kPage: return promise == Promise::kPower ? "power" : "process";
+    case Granularity::kNone: return report.file_system.empty() ? "none" : "process";
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::vector<SubjectKind> subject_kinds(const Context& context) {
+  return {holdfast_kind(),
+          holdfast_typed_kind(context.shape),
+          floor_kind(),
+          rocksdb_kind(),
+          lmdb_kind(),
+          leveldb_kind(),
+          tbb_kind(context.shape),
+          map_kind(context.shape)};
+}
+
+SubjectKind missing_kind(const std::string& name, const std::string& why) {
+  SubjectKind kind;
+  kind.name = name;
+  kind.missing = why;
+  return kind;
+}
+
+Fields region_facts(const RegionReport& report, Promise promise) {
+  Fields facts;
+  facts.set("durability", durability_on(report, promise));
+  facts.set("region", Value(report.spec));
+  facts.set("region_kind", Value(report.kind));
+  facts.set("region_file_system", Value(report.file_system));
+  facts.set("region_granularity", Value(std::string(name(report.granularity))));
+  facts.set("region_granularity_source", Value(report.granularity_source));
+  facts.set("region_mapping", Value(report.mapping));
+  facts.set("region_page_bytes", Value(report.page_bytes));
+  facts.set("region_page_reason", Value(report.page_reason));
+  facts.set("region_write_back", Value(std::string(name(report.write_back))));
+  facts.set("region_nt_evicts", Value(report.nt_evicts));
+  return facts;
+}
+
+}  // namespace holdfast::bench::kv

@@ -1,0 +1,379 @@
+#include <holdfast/bench/kv/suite.hpp>
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include <holdfast/bench/calibration.hpp>
+#include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/kv/store_subject.hpp>
+#include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast::bench::kv {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error invalid(const std::string& option, const std::string& seen, const std::string& allowed) {
+  return Error{Errc::kInvalidOption, "--" + option + ": '" + seen + "'; " + allowed};
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names)
+    text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+const std::vector<std::string> kStoreNames = {"holdfast", "holdfast-typed", "floor", "rocksdb",
+                                              "lmdb",     "leveldb",        "tbb",   "map"};
+const std::vector<std::string> kDefaultOps = {"put",      "put_many", "overwrite", "get",
+                                              "get_many", "update8",  "erase",     "ycsb-a",
+                                              "ycsb-b",   "ycsb-c",   "ycsb-d",    "ycsb-f"};
+
+template <class List>
+std::string first_duplicate(const List& list) {
+  for (auto i = list.begin(); i != list.end(); ++i) {
+    if (std::find(list.begin(), i, *i) == i) continue;
+    if constexpr (std::is_same_v<typename List::value_type, std::string>)
+      return *i;
+    else
+      return std::to_string(*i);
+  }
+  return {};
+}
+
+// The directory below which everything is written: made if need be, removed at the end.
+class WorkPlace {
+ public:
+  ~WorkPlace() {
+    std::error_code error;
+    if (!peer_directory_.empty()) fs::remove_all(peer_directory_, error);
+    if (!base_.empty() && made_base_) fs::remove_all(base_, error);
+  }
+
+  Status prepare(const std::string& region, const std::string& peer_directory) {
+    HF_ASSIGN_OR_RETURN(const auto spec, RegionSpec::parse(region));
+    if (spec.kind == RegionSpec::Kind::kPath && !spec.path.starts_with("/dev/dax")) {
+      HF_RETURN_IF_ERROR(prepare_base(spec.path));
+      options_ =
+          region.find('?') == std::string::npos ? std::string() : region.substr(region.find('?'));
+      peer_directory_ = base_ + "/peers";
+    } else {
+      std::string pattern = (peer_directory.empty() ? std::string("/dev/shm") : peer_directory) +
+                            "/holdfast-bench-XXXXXX";
+      if (::mkdtemp(pattern.data()) == nullptr) {
+        return Error{Errc::kIo,
+                     "--peer-directory: cannot make " + pattern + ": " + std::strerror(errno)};
+      }
+      peer_directory_ = pattern;
+    }
+    std::error_code error;
+    fs::create_directories(peer_directory_, error);
+    if (error) return Error{Errc::kIo, "cannot make " + peer_directory_ + ": " + error.message()};
+    return {};
+  }
+
+  const std::string& base() const { return base_; }
+  const std::string& options() const { return options_; }
+  const std::string& peer_directory() const { return peer_directory_; }
+
+ private:
+  Status prepare_base(const std::string& path) {
+    std::error_code error;
+    if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error))) {
+      return Error{Errc::kAlreadyExists,
+                   "--region: " + path +
+                       " exists and is not an empty directory; kv bench removes "
+                       "what it writes, so give it a path of its own"};
+    }
+    made_base_ = fs::create_directory(path, error);
+    if (error) return Error{Errc::kIo, "--region: cannot make " + path + ": " + error.message()};
+    base_ = path;
+    return {};
+  }
+
+  std::string base_, options_, peer_directory_;
+  bool made_base_ = false;
+};
+
+struct Probe {
+  RegionReport report;
+  Persist persist = Persist::none();
+};
+
+// What the region will be like, from a small one in the same place.
+Result<Probe> probe_region(const Context& context) {
+  const auto place = place_of(context, "probe");
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes = 4 * MiB;
+  Probe probe;
+  {
+    HF_ASSIGN_OR_RETURN(const auto region, Region::open(place, options));
+    probe.report = region.report();
+    probe.persist = region.persist();
+  }
+  if (!context.base.empty() && !context.base.starts_with("/dev/dax")) {
+    std::error_code error;
+    fs::remove_all(context.base + "/probe", error);
+  }
+  return probe;
+}
+
+std::uint64_t raw_bytes(const Context& context) {
+  return (context.records + context.planned_new_records) *
+         (context.shape.key_bytes + context.shape.value_bytes);
+}
+
+// Before an hour of work, not after it. The largest store of the comparison takes some 2.5 times
+// the raw data (a floor that never reclaims what phases overwrite, an LSM tree while it compacts).
+Status check_space(const Context& context) {
+  if (context.base.empty() || context.base.starts_with("/dev/dax")) return {};
+  struct statvfs info{};
+  if (::statvfs(context.base.c_str(), &info) != 0) return {};
+  const auto available = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+  const auto needed = raw_bytes(context) * 5 / 2 + 256 * MiB;
+  if (needed <= available) return {};
+  return Error{Errc::kNoSpace, "--region: " + context.base + " has " +
+                                   std::to_string(available / MiB) + " MiB free, some " +
+                                   std::to_string(needed / MiB) +
+                                   " MiB are needed; use fewer --records or another path"};
+}
+
+std::vector<std::string> ops_of(const KvBenchOptions& options) {
+  if (!options.ops.empty()) return options.ops;
+  if (options.promise == Promise::kPower) return {"group64", "waiters64"};
+  return kDefaultOps;
+}
+
+// The order of operations(): what leaves the records alone comes first.
+std::vector<OperationEntry> ordered_operations(const std::vector<std::string>& asked) {
+  std::vector<OperationEntry> entries;
+  for (const auto& operation : operations()) {
+    if (std::find(asked.begin(), asked.end(), operation.name) == asked.end()) continue;
+    entries.push_back({operation.name, {}});
+    if (entries.back().name == "group64") entries.back().threads = {1};
+    if (entries.back().name == "waiters64") entries.back().threads = {64};
+  }
+  return entries;
+}
+
+void fill_context(Context& context, const Experiment& experiment, const WorkPlace& place) {
+  const auto& options = experiment.options;
+  context.shape = options.shape;
+  context.records = options.records;
+  context.batch = options.batch;
+  context.promise = options.promise;
+  context.distribution = options.distribution;
+  context.seed = options.seed;
+  context.write_bound = options.phase_operations != 0
+                            ? options.phase_operations
+                            : std::max<std::uint64_t>(options.records / 4, 1000);
+  context.read_bound = options.phase_operations != 0 ? options.phase_operations : options.records;
+  // Erases and the holes of reclamation take distinct records.
+  context.write_bound = std::min(context.write_bound, options.records);
+  context.measure_startup = options.startup;
+  context.measure_growth = options.longest;
+  context.background_reclaim = experiment.background_reclaim;
+  context.recovery_threads = experiment.recovery_threads;
+  context.region = options.region;
+  context.base = options.region.starts_with("/") ? place.base() : std::string();
+  if (options.region.starts_with("/dev/dax")) context.base = options.region;
+  context.options = options.region.find('?') == std::string::npos
+                        ? std::string()
+                        : options.region.substr(options.region.find('?'));
+  context.peer_directory = place.peer_directory();
+  context.threads = *std::max_element(options.threads.begin(), options.threads.end());
+  for (const auto& entry : ordered_operations(ops_of(options))) {
+    const auto& operation = *find_operation(entry.name);
+    for (const auto threads : entry.threads.empty() ? options.threads : entry.threads) {
+      context.threads = std::max(context.threads, threads);
+      const auto phases = options.latency ? 2.0 : 1.0;
+      if (operation.inserts) {
+        context.planned_new_records += static_cast<std::uint64_t>(
+            phases * operation.appended * static_cast<double>(context.write_bound));
+      }
+    }
+  }
+}
+
+struct Comparison {
+  const Context& context;
+  const Experiment& experiment;
+  HelperProcess* helper;
+  const Limits& limits;
+};
+
+Outcome compare(const Comparison& comparison) {
+  const auto& options = comparison.experiment.options;
+  Plan plan;
+  const auto kinds = subject_kinds(comparison.context);
+  for (const auto& name : options.stores) {
+    const auto kind =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == name; });
+    SubjectEntry entry{name, {}, kind->missing};
+    if (kind->make) {
+      entry.make = [&comparison, make = kind->make](unsigned repetition) {
+        return make(comparison.context, repetition, comparison.helper);
+      };
+    }
+    plan.subjects.push_back(std::move(entry));
+  }
+  // No operations at all is a comparison of start-up times.
+  const bool only_startup = options.ops.empty() && !comparison.experiment.name.empty();
+  if (!only_startup) plan.operations = ordered_operations(ops_of(options));
+  plan.threads = options.threads;
+  plan.repetitions = options.repeat;
+  plan.seconds = options.seconds;
+  plan.latency = options.latency;
+  plan.progress = options.progress;
+  auto outcome = run(plan);
+  for (auto& row : outcome.rows) {
+    if (!comparison.experiment.name.empty())
+      row.set("experiment", Value(comparison.experiment.name));
+    const bool batched = row.operation() == "put_many" || row.operation() == "get_many";
+    if (batched) row.set("batch", options.batch);
+    if (row.operation() == "group64") row.set("batch", 64);
+    check_against_limits(
+        row, comparison.limits,
+        comparison.context.records * (options.shape.key_bytes + options.shape.value_bytes));
+    outcome.trustworthy = outcome.trustworthy && row.valid();
+  }
+  return outcome;
+}
+
+Fields command_of(const KvBenchOptions& options) {
+  Fields command;
+  command.set("name", "kv bench");
+  command.set("stores", Value(joined(options.stores)));
+  command.set("records", options.records);
+  command.set("key_bytes", options.shape.key_bytes);
+  command.set("value_bytes", options.shape.value_bytes);
+  std::vector<double> threads(options.threads.begin(), options.threads.end());
+  command.set("threads", Value(threads));
+  command.set("ops",
+              Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{})));
+  command.set("region", Value(options.region));
+  command.set("repeat", options.repeat);
+  command.set("batch", options.batch);
+  command.set("phase_seconds_max", options.seconds);
+  command.set("phase_operations_max", options.phase_operations);
+  command.set("durability", options.promise == Promise::kPower     ? "power"
+                            : options.promise == Promise::kProcess ? "process"
+                                                                   : "default");
+  command.set("distribution",
+              options.distribution == Distribution::kUniform ? "uniform" : "zipfian");
+  command.set("suite", Value(options.suite));
+  command.set("seed", options.seed);
+  return command;
+}
+
+}  // namespace
+
+Status KvBenchOptions::validate() const {
+  if (stores.empty()) return invalid("stores", "", "give at least one of " + joined(kStoreNames));
+  for (const auto& store : stores) {
+    if (std::find(kStoreNames.begin(), kStoreNames.end(), store) == kStoreNames.end()) {
+      return invalid("stores", store, "allowed are " + joined(kStoreNames));
+    }
+  }
+  if (const auto twice = first_duplicate(stores); !twice.empty())
+    return invalid("stores", twice, "is given twice");
+  if (records < 1000 || records > std::uint64_t{1} << 31)
+    return invalid("records", std::to_string(records), "allowed are 1,000 to 2^31");
+  if (const auto status = shape.validate(); !status)
+    return Error{Errc::kInvalidOption, "--" + status.error().detail};
+  if (threads.empty()) return invalid("threads", "", "give at least one count from 1 to 256");
+  for (const auto count : threads) {
+    if (count < 1 || count > 256)
+      return invalid("threads", std::to_string(count), "allowed are 1 to 256");
+  }
+  if (const auto twice = first_duplicate(threads); !twice.empty())
+    return invalid("threads", twice, "is given twice");
+  for (const auto& op : ops) {
+    if (op == "ycsb-e")
+      return invalid(
+          "ops", op,
+          "is scans of key ranges, and these stores are compared without an order of keys");
+    if (find_operation(op) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const auto& operation : operations())
+      names.emplace_back(operation.name);
+    return invalid("ops", op, "allowed are " + joined(names));
+  }
+  if (const auto twice = first_duplicate(ops); !twice.empty())
+    return invalid("ops", twice, "is given twice");
+  if (region.empty())
+    return invalid("region", region,
+                   "give a path that does not exist yet, dram, node:N or /dev/daxX.Y");
+  if (region.starts_with("/dev/dax") && !erase_device) {
+    return invalid("region", region,
+                   "the comparison overwrites the whole device; add --erase-device if nothing on "
+                   "it is needed");
+  }
+  if (repeat < 1 || repeat > 1000)
+    return invalid("repeat", std::to_string(repeat), "allowed are 1 to 1,000");
+  if (batch < 1 || batch > 4096)
+    return invalid("batch", std::to_string(batch), "allowed are 1 to 4,096");
+  if (!(seconds >= 0.001 && seconds <= 3600))
+    return invalid("seconds", std::to_string(seconds), "allowed are 0.001 to 3,600");
+  if (suite != "" && suite != "paper") return invalid("suite", suite, "the one suite is 'paper'");
+  return {};
+}
+
+Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
+  HF_RETURN_IF_ERROR(options.validate());
+  WorkPlace place;
+  HF_RETURN_IF_ERROR(place.prepare(options.region, options.peer_directory));
+
+  auto experiments = options.suite == "paper" ? paper_experiments(options)
+                                              : std::vector<Experiment>{{"", "", options}};
+  std::vector<std::unique_ptr<Context>> contexts;
+  for (const auto& experiment : experiments) {
+    contexts.push_back(std::make_unique<Context>());
+    fill_context(*contexts.back(), experiment, place);
+    HF_RETURN_IF_ERROR(check_space(*contexts.back()));
+  }
+
+  // Forked now, while there is one thread: each knows its experiment from before the fork.
+  std::vector<std::unique_ptr<HelperProcess>> helpers(experiments.size());
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
+    const auto& wanted = experiments[i].options;
+    if (!wanted.startup && !wanted.longest) continue;
+    const auto with = [&context = *contexts[i]](auto member) {
+      return [&context, member](const std::string& subject, HelperShared& shared) -> Status {
+        for (const auto& kind : subject_kinds(context)) {
+          if (kind.name == subject && kind.*member) return (kind.*member)(context, shared);
+        }
+        return Error{Errc::kUnsupported, subject + " is not built"};
+      };
+    };
+    HF_ASSIGN_OR_RETURN(helpers[i], HelperProcess::start({with(&SubjectKind::work_until_killed),
+                                                          with(&SubjectKind::grow)}));
+  }
+
+  KvBenchResult result;
+  result.document.command = command_of(options);
+  result.document.environment = environment();
+  HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
+  result.document.environment.merge(region_facts(probe.report, options.promise));
+  const auto limits = calibrate(probe.persist);
+  result.document.calibration = limits.fields();
+  for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
+    auto outcome = compare({*contexts[i], experiments[i], helpers[i].get(), limits});
+    result.trustworthy = result.trustworthy && outcome.trustworthy;
+    result.interrupted = outcome.interrupted;
+    for (auto& row : outcome.rows)
+      result.document.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+}  // namespace holdfast::bench::kv

@@ -1,0 +1,156 @@
+#include <holdfast/bench/table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include <holdfast/bench/statistics.hpp>
+
+namespace holdfast::bench {
+namespace {
+
+template <class... Arguments>
+std::string print(const char* format, Arguments... arguments) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, arguments...);
+  return text;
+}
+
+// Three digits that count, without an exponent.
+std::string three_digits(double number) {
+  if (number >= 99.95) return print("%.0f", number);
+  return number >= 9.995 ? print("%.1f", number) : print("%.2f", number);
+}
+
+class Grid {
+ public:
+  explicit Grid(std::vector<std::string> header) { add(std::move(header)); }
+  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  void gap() { lines_.emplace_back(); }
+
+  // Columns that are empty below the header are left out; the first two are texts, the rest
+  // numbers.
+  std::string text() const {
+    std::vector<std::size_t> widths(lines_.front().size());
+    std::vector<bool> used(widths.size(), false);
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      for (std::size_t column = 0; column < lines_[line].size(); ++column) {
+        widths[column] = std::max(widths[column], lines_[line][column].size());
+        if (line > 0 && !lines_[line][column].empty()) used[column] = true;
+      }
+    }
+    std::string text;
+    for (const auto& line : lines_) {
+      std::string out;
+      for (std::size_t column = 0; column < line.size(); ++column) {
+        if (!used[column]) continue;
+        const auto padding = std::string(widths[column] - line[column].size(), ' ');
+        out += column < 2 ? line[column] + padding : padding + line[column];
+        out += "  ";
+      }
+      while (out.ends_with(' '))
+        out.pop_back();
+      text += out + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> lines_;
+};
+
+std::string time_cell(const Row& row, const char* name) {
+  const auto value = row.number(name);
+  return std::isnan(value) ? std::string() : human_time(value);
+}
+
+std::string number_cell(const Row& row, const char* name) {
+  const auto value = row.number(name);
+  return std::isnan(value) ? std::string() : three_digits(value);
+}
+
+// The row's time over that of `subject` in the same operation, repetition by repetition.
+std::string ratio_cell(const Document& document, const Row& row, const std::string& subject) {
+  if (subject.empty()) return {};
+  if (row.subject() == subject) return "1";
+  const auto* other =
+      document.find(subject, row.operation(), row.threads(), row.text("experiment"));
+  if (other == nullptr) return {};
+  const auto ratio = estimate(
+      paired_ratios(other->numbers("ops_per_s_samples"), row.numbers("ops_per_s_samples")));
+  if (std::isnan(ratio.median)) return {};
+  if (ratio.coverage == 0) return three_digits(ratio.median);
+  return three_digits(ratio.median) + " [" + three_digits(ratio.low) + ", " +
+         three_digits(ratio.high) + "]";
+}
+
+}  // namespace
+
+std::string human_time(double nanoseconds) {
+  if (nanoseconds < 999.5) return three_digits(nanoseconds) + " ns";
+  if (nanoseconds < 999.5e3) return three_digits(nanoseconds / 1e3) + " us";
+  if (nanoseconds < 999.5e6) return three_digits(nanoseconds / 1e6) + " ms";
+  return three_digits(nanoseconds / 1e9) + " s";
+}
+
+std::string human_count(double count) {
+  if (count < 999.5) return three_digits(count);
+  if (count < 999.5e3) return three_digits(count / 1e3) + " k";
+  if (count < 999.5e6) return three_digits(count / 1e6) + " M";
+  return three_digits(count / 1e9) + " G";
+}
+
+std::string table(const Document& document, const TableOptions& options) {
+  const auto ratio_header = [](const std::string& name) {
+    return name.empty() ? std::string() : "time / " + name;
+  };
+  const auto baseline = options.baseline;
+  const auto subject = options.subject == baseline ? std::string() : options.subject;
+  Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", "CPU",
+             ratio_header(baseline), ratio_header(subject), "p50", "p99", "p99.9", "fences/op",
+             "with bg", "lines/op", "DRAM B/rec", "medium B/rec", ""});
+  const Row* previous = nullptr;
+  bool any_interval = false;
+  double coverage = 1;
+  for (const auto& row : document.rows) {
+    if (previous != nullptr &&
+        (previous->operation() != row.operation() || previous->threads() != row.threads()))
+      grid.gap();
+    previous = &row;
+    const auto rate = row.number("ops_per_s_median");
+    const bool measured = !std::isnan(rate);
+    const bool interval = measured && row.number("interval_coverage") > 0;
+    if (interval) {
+      any_interval = true;
+      coverage = std::min(coverage, row.number("interval_coverage"));
+    }
+    grid.add({row.operation(), row.subject(), print("%u", static_cast<unsigned>(row.threads())),
+              measured ? human_count(rate) : "-",
+              interval ? human_count(row.number("ops_per_s_low")) : "",
+              interval ? human_count(row.number("ops_per_s_high")) : "",
+              measured ? human_time(row.number("ns_per_op_median")) : "-",
+              time_cell(row, "cpu_ns_per_op_median"), ratio_cell(document, row, baseline),
+              ratio_cell(document, row, subject), time_cell(row, "p50_ns"),
+              time_cell(row, "p99_ns"), time_cell(row, "p999_ns"),
+              number_cell(row, "fences_per_op"), number_cell(row, "fences_per_op_with_background"),
+              number_cell(row, "lines_per_op"), number_cell(row, "dram_bytes_per_record"),
+              number_cell(row, "medium_bytes_per_record"), row.valid() ? "" : "INVALID"});
+  }
+  auto text = grid.text();
+  if (any_interval) {
+    text += print(
+        "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",
+        100 * coverage);
+    text += " Ratios are of times in the same repetition.\n";
+  }
+  for (const auto& row : document.rows) {
+    if (row.valid()) continue;
+    text += print("\nINVALID %s %s, %u threads: ", row.subject().c_str(), row.operation().c_str(),
+                  static_cast<unsigned>(row.threads()));
+    text += row.invalid_reason();
+  }
+  return text.ends_with('\n') ? text : text + "\n";
+}
+
+}  // namespace holdfast::bench

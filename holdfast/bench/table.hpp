@@ -1,0 +1,26 @@
+// table.hpp: a result document for people.
+#pragma once
+
+#include <string>
+
+#include <holdfast/bench/result.hpp>
+
+namespace holdfast::bench {
+
+struct TableOptions {
+  std::string baseline =
+      "floor";          // A column with the time as a ratio to this subject; empty: none.
+  std::string subject;  // And one to this; empty: none.
+};
+
+// One line per row: rate, time per operation and thread, latencies and fences where they were
+// measured, ratios with their intervals; then the rows that are invalid, with reasons.
+// Ratios are of paired repetitions (statistics.hpp); "1.31 [1.28, 1.35]" is median [low, high].
+std::string table(const Document& document, const TableOptions& options);
+
+// "312 ns", "1.25 us", "30.1 ms", "2.40 s"; "1.25 M"; "256 KiB" are what the table prints numbers
+// as.
+std::string human_time(double nanoseconds);
+std::string human_count(double count);
+
+}  // namespace holdfast::bench

@@ -1,0 +1,65 @@
+#include <holdfast/bench/calibration.hpp>
+
+#include <gtest/gtest.h>
+
+#include <holdfast/bench/environment.hpp>
+
+namespace holdfast::bench {
+namespace {
+
+Limits limits() {
+  Limits limits;
+  limits.cache_read_bytes_per_s = 100e9;
+  limits.memory_read_bytes_per_s = 10e9;
+  limits.persist_line_ns = 150;
+  return limits;
+}
+
+Row reading(double bytes_per_s) {
+  Row row("holdfast", "get", 2);
+  row.set("bytes_per_s_median", bytes_per_s);
+  return row;
+}
+
+TEST(Calibration, AReadFasterThanTheCacheIsInvalidAtAnySize) {
+  auto row = reading(301e9);
+  check_against_limits(row, limits(), 1000);
+  EXPECT_FALSE(row.valid());
+  row = reading(299e9);
+  check_against_limits(row, limits(), 1000);
+  EXPECT_TRUE(row.valid());
+}
+
+TEST(Calibration, AReadFasterThanMemoryIsInvalidOnlyIfItCannotComeFromTheCache) {
+  auto row = reading(31e9);
+  check_against_limits(row, limits(), 1000);
+  EXPECT_TRUE(row.valid());
+  check_against_limits(row, limits(), 4 * last_level_cache_bytes());
+  EXPECT_FALSE(row.valid());
+}
+
+TEST(Calibration, FencesThatWaitedForNothingAreInvalid) {
+  Row row("holdfast", "put", 1);
+  row.set("fences_per_op", 1.0);
+  row.set("ns_per_op_median", 40.0);
+  check_against_limits(row, limits(), 1000);
+  EXPECT_FALSE(row.valid());
+  Row honest("holdfast", "put", 1);
+  honest.set("fences_per_op", 1.0);
+  honest.set("ns_per_op_median", 120.0);
+  check_against_limits(honest, limits(), 1000);
+  EXPECT_TRUE(honest.valid()) << honest.invalid_reason();
+}
+
+TEST(Calibration, MeasuresEveryLimitOfThisMachine) {
+  const auto measured = calibrate(Persist::none());
+  EXPECT_GT(measured.cache_read_bytes_per_s, 0);
+  EXPECT_GT(measured.memory_read_bytes_per_s, 0);
+  EXPECT_GT(measured.memory_write_bytes_per_s, 0);
+  EXPECT_GT(measured.dependent_read_ns, 0);
+  EXPECT_EQ(measured.persist_line_ns, 0);
+  EXPECT_GT(measured.fields().number("seconds"), 0);
+}
+
+}  // namespace
+}  // namespace holdfast::bench

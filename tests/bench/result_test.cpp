@@ -1,0 +1,143 @@
+#include <holdfast/bench/result.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/table.hpp>
+
+namespace holdfast::bench {
+namespace {
+
+Document example() {
+  Document document;
+  document.environment.set("cpu_model", "a \"fast\" one");
+  document.environment.set("memory_bytes", std::uint64_t{0xffffffffffffffff});
+  document.calibration.set("dependent_read_ns", 100.25);
+  document.command.set("threads", Value(std::vector<double>{1, 2}));
+  for (const auto* subject : {"floor", "holdfast"}) {
+    Row row(subject, "put", 1);
+    const double factor = row.subject() == "floor" ? 1 : 0.5;
+    row.set("ops_per_s_median", 2e6 * factor);
+    row.set("ops_per_s_low", 1e6 * factor);
+    row.set("ops_per_s_high", 3e6 * factor);
+    row.set("interval_coverage", 0.75);
+    row.set("ns_per_op_median", 500 / factor);
+    row.set("ops_per_s_samples",
+            Value(std::vector<double>{2e6 * factor, 1e6 * factor, 3e6 * factor}));
+    row.set("repetitions", 3);
+    row.set("durability", "power");
+    document.rows.push_back(row);
+  }
+  document.rows.push_back(Row("rocksdb", "put", 1));
+  document.rows.back().invalidate("not built: librocksdb-dev was not found");
+  return document;
+}
+
+TEST(Result, ADocumentReadBackIsTheSame) {
+  const auto document = example();
+  const auto again = from_json(to_json(document));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_TRUE(*again == document);
+  EXPECT_FALSE(again->rows.back().valid());
+  EXPECT_EQ(again->rows.back().invalid_reason(), "not built: librocksdb-dev was not found");
+}
+
+TEST(Result, DoublesSurviveBitByBitAndNotANumberIsNull) {
+  Document document;
+  document.calibration.set("third", 1.0 / 3);
+  document.calibration.set("whole", 3.0);
+  document.calibration.set("nothing", std::numeric_limits<double>::quiet_NaN());
+  const auto again = from_json(to_json(document)).value();
+  EXPECT_EQ(again.calibration.number("third"), 1.0 / 3);
+  EXPECT_TRUE(std::holds_alternative<double>(*again.calibration.find("whole")));
+  EXPECT_TRUE(std::isnan(again.calibration.number("nothing")));
+  EXPECT_NE(to_json(document).find("null"), std::string::npos);
+}
+
+TEST(Result, AFileIsWrittenAsAWholeAndReadBack) {
+  const auto path = testing::TempDir() + "/holdfast_result_test.json";
+  ASSERT_TRUE(write_json(example(), path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  const auto again = read_json(path);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_TRUE(*again == example());
+  std::filesystem::remove(path);
+  EXPECT_EQ(read_json(path).code(), Errc::kIo);
+  EXPECT_EQ(write_json(example(), "/nonexistent-directory/x.json").code(), Errc::kIo);
+}
+
+TEST(Result, WhatIsNoResultDocumentIsRefusedWithItsPlace) {
+  EXPECT_EQ(from_json("{").code(), Errc::kCorrupt);
+  EXPECT_EQ(from_json("{}").code(), Errc::kNotHoldfast);
+  EXPECT_EQ(from_json("[1]").code(), Errc::kNotHoldfast);
+  EXPECT_EQ(from_json(R"({"schema":{"name":"holdfast.bench","version":99}})").code(),
+            Errc::kNewerFormat);
+  const std::string head =
+      R"({"schema":{"name":"holdfast.bench","version":1},"environment":{},"calibration":{},"command":{},"rows":)";
+  EXPECT_TRUE(from_json(head + "[]}"));
+  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1}]})")
+                .error()
+                .detail.find("rows[0].valid"),
+            std::string::npos);
+  EXPECT_NE(from_json(head + R"([{"subject":"x","threads":1,"valid":true}]})")
+                .error()
+                .detail.find("rows[0].operation"),
+            std::string::npos);
+  EXPECT_NE(from_json(head + R"([{"subject":"x","operation":"y","threads":1,"valid":false}]})")
+                .error()
+                .detail.find("valid"),
+            std::string::npos);
+  EXPECT_NE(
+      from_json(head +
+                R"([{"subject":"x","operation":"y","threads":1,"valid":true,"deep":{"a":1}}]})")
+          .error()
+          .detail.find("deep"),
+      std::string::npos);
+}
+
+TEST(Result, TheFirstReasonForInvalidityStays) {
+  Row row("a", "b", 1);
+  EXPECT_TRUE(row.valid());
+  row.invalidate("first");
+  row.invalidate("second");
+  EXPECT_EQ(row.invalid_reason(), "first");
+}
+
+TEST(Result, TheEnvironmentNamesTheMachine) {
+  const auto fields = environment();
+  for (const auto* name :
+       {"cpu_model", "cpu_flags", "cpu_governor", "kernel", "huge_page_anonymous",
+        "huge_page_tmpfs", "compiler", "git_revision", "utc_time"}) {
+    EXPECT_FALSE(fields.text(name).empty()) << name;
+  }
+  EXPECT_GT(fields.number("memory_bytes"), 0);
+  EXPECT_GE(fields.number("cpus_usable"), 1);
+  EXPECT_GE(fields.number("numa_nodes"), 0);
+}
+
+TEST(Table, ShowsRatiosOfPairedRepetitionsAndReasonsOfInvalidRows) {
+  const auto text = table(example(), {"floor", "holdfast"});
+  EXPECT_NE(text.find("time / floor"), std::string::npos);
+  EXPECT_NE(text.find("2.00 [2.00, 2.00]"), std::string::npos) << text;  // holdfast over floor.
+  EXPECT_NE(text.find("0.50 [0.50, 0.50]"), std::string::npos) << text;  // floor over holdfast.
+  EXPECT_NE(text.find("INVALID rocksdb put, 1 threads: not built: librocksdb-dev was not found"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Table, NumbersHaveThreeDigits) {
+  EXPECT_EQ(human_time(172.4), "172 ns");
+  EXPECT_EQ(human_time(1250), "1.25 us");
+  EXPECT_EQ(human_time(999.6), "1.00 us");
+  EXPECT_EQ(human_time(2.4e9), "2.40 s");
+  EXPECT_EQ(human_count(1'250'000), "1.25 M");
+  EXPECT_EQ(human_count(12), "12.0");
+}
+
+}  // namespace
+}  // namespace holdfast::bench

@@ -1,0 +1,126 @@
+// Atomic batches: all of it or nothing, the last operation on a key, more than a block.
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+class Batches : public OnEveryPlace {
+ protected:
+  Store<> store_ = open();
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Batches, kEveryPlace, place_name);
+
+TEST_P(Batches, AnEmptyBatchChangesNothing) {
+  ASSERT_TRUE(store_.put("k", "v"));
+  EXPECT_TRUE(store_.write({}));
+  expect_contents(store_, {{"k", "v"}});
+}
+
+TEST_P(Batches, PutsAndErasesGoTogether) {
+  ASSERT_TRUE(store_.put("old", "1"));
+  ASSERT_TRUE(store_.put("kept", "2"));
+  WriteBatch batch;
+  batch.put("new", "3");
+  batch.erase("old");
+  batch.erase("never there");
+  EXPECT_EQ(batch.size(), 3u);
+  const Version version = store_.write(batch).value();
+  expect_contents(store_, {{"kept", "2"}, {"new", "3"}});
+  std::string value;
+  EXPECT_EQ(store_.get("new", value).value(), version);
+  batch.clear();
+  EXPECT_EQ(batch.size(), 0u);
+  batch.erase("new");
+  ASSERT_TRUE(store_.write(batch));
+  expect_contents(store_, {{"kept", "2"}});
+}
+
+TEST_P(Batches, TheLastOperationOnAKeyWins) {
+  WriteBatch batch;
+  batch.put("a", "1");
+  batch.put("a", "22");
+  batch.put("b", "1");
+  batch.erase("b");
+  batch.erase("c");
+  batch.put("c", "1");
+  ASSERT_TRUE(store_.write(batch));
+  expect_contents(store_, {{"a", "22"}, {"c", "1"}});
+  ASSERT_TRUE(store_.write(batch));
+  expect_contents(store_, {{"a", "22"}, {"c", "1"}});
+  EXPECT_EQ(store_.stats().live_bytes, 2u * 64);
+}
+
+TEST_P(Batches, LargerThanABlockAndThanASegment) {
+  for (const std::size_t value_bytes : {100, 3000, 20000}) {
+    Contents expected;
+    WriteBatch batch;
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      expected[key] = text_of(i, value_bytes);
+      batch.put(key, expected[key]);
+    }
+    for (int i = 0; i < 100; i += 7) {
+      const std::string key = "key" + std::to_string(i);
+      batch.erase(key);
+      expected.erase(key);
+    }
+    ASSERT_TRUE(store_.write(batch));
+    expect_contents(store_, expected);
+    ASSERT_TRUE(store_.reclaim());
+    expect_contents(store_, expected);
+    const std::string copy = "copy" + std::to_string(value_bytes);
+    copy_files(copy);
+    auto reopened = open(tiny(), copy);
+    expect_contents(reopened, expected);
+  }
+}
+
+TEST_P(Batches, OneThatNoRunCanHoldIsRefusedWhole) {
+  ASSERT_TRUE(store_.put("key1", "before"));
+  WriteBatch batch;
+  for (int i = 0; i < 50; ++i) batch.put("key" + std::to_string(i), text_of(i, 100000));
+  EXPECT_EQ(store_.write(batch).code(), Errc::kTooLarge);
+  expect_contents(store_, {{"key1", "before"}});
+}
+
+TEST_P(Batches, OfManyNewKeysMakeTheIndexGrow) {
+  Contents expected;
+  for (int round = 0; round < 10; ++round) {
+    WriteBatch batch;
+    for (int i = 0; i < 2000; ++i) {
+      const std::string key = std::to_string(round) + "/" + std::to_string(i);
+      batch.put(key, key);
+      expected[key] = key;
+    }
+    ASSERT_TRUE(store_.write(batch));
+  }
+  expect_contents(store_, expected);
+}
+
+TEST_P(Batches, SurviveUncleanReopeningsWhole) {
+  Contents expected;
+  for (int round = 0; round < 20; ++round) {
+    WriteBatch batch;
+    for (int i = 0; i < 20; ++i) {
+      const std::string key = "key" + std::to_string((round * 13 + i) % 60);
+      if (i % 5 == 4) {
+        batch.erase(key);
+        expected.erase(key);
+      } else {
+        expected[key] = text_of(round * 100 + i, 50 + i * 10);
+        batch.put(key, expected[key]);
+      }
+    }
+    ASSERT_TRUE(store_.write(batch));
+    ASSERT_TRUE(store_.put("single", std::to_string(round)));
+    expected["single"] = std::to_string(round);
+    const std::string copy = "copy" + std::to_string(round);
+    copy_files(copy);
+    auto reopened = open(tiny(), copy);
+    EXPECT_FALSE(reopened.recovery().clean);
+    expect_contents(reopened, expected);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::kv

@@ -1,0 +1,289 @@
+// Several threads at once: every verb, batches seen whole, snapshots, reclamation. Also run under TSan.
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include <holdfast/base/random.hpp>
+
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+constexpr int kScale = 1;
+#else
+constexpr int kScale = 5;
+#endif
+#else
+constexpr int kScale = 5;
+#endif
+
+StoreOptions busy() {
+  StoreOptions options = tiny();
+  options.background = true;
+  options.sync_interval_ms = 1;
+  return options;
+}
+
+// Reads until `done`; every thread's failures are counted, not printed from within.
+class Concurrent : public OnEveryPlace {};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Concurrent, kEveryPlace, place_name);
+
+TEST_P(Concurrent, ThreadsWithRangesOfTheirOwnAgreeWithTheirModels) {
+  auto store = open(busy());
+  constexpr int kThreads = 4;
+  std::vector<Contents> models(kThreads);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Random random(static_cast<std::uint64_t>(t) + 1);
+      Contents& model = models[t];
+      std::string value;
+      for (int i = 0; i < 1000 * kScale; ++i) {
+        const std::string key = std::to_string(t) + "/" + std::to_string(random.below(150));
+        const bool there = model.contains(key);
+        switch (random.below(6)) {
+          case 0:
+          case 1: {
+            const std::string fresh = text_of(random.next(), random.below(40) == 0 ? random.below(20'000) : random.below(300));
+            wrong += store.put(key, fresh).value() != (there ? PutOutcome::kOverwrote : PutOutcome::kInserted);
+            model[key] = fresh;
+            break;
+          }
+          case 2:
+            wrong += store.erase(key).value() != there;
+            model.erase(key);
+            break;
+          case 3: {
+            const auto got = store.get(key, value);
+            wrong += got.has_value() != there || (there && value != model[key]);
+            break;
+          }
+          case 4: {
+            WriteBatch batch;
+            for (int j = 0; j < 5; ++j) {
+              const std::string other = std::to_string(t) + "/" + std::to_string(random.below(150));
+              batch.put(other, key);
+              model[other] = key;
+            }
+            wrong += !store.write(batch).has_value();
+            break;
+          }
+          default: {
+            const auto pinned = store.get_pinned(key);
+            wrong += pinned.has_value() != there || (there && pinned->value() != model[key]);
+          }
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  Contents all;
+  for (const Contents& model : models) all.insert(model.begin(), model.end());
+  expect_contents(store, all);
+  ASSERT_TRUE(store.close());
+  store = open(busy());
+  expect_contents(store, all);
+}
+
+// Per key: values name their writer and a number that only rises; a reader never sees an older one after a newer.
+TEST_P(Concurrent, HotKeysNeverGoBackInTime) {
+  auto store = open(busy());
+  constexpr int kKeys = 4, kWriters = 3;
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0};
+  const auto key = [](int i) { return "hot" + std::to_string(i); };
+  for (int k = 0; k < kKeys; ++k) ASSERT_TRUE(store.put(key(k), "start"));
+  std::vector<std::thread> writers, readers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&, w] {
+      Random random(static_cast<std::uint64_t>(w) + 100);
+      for (int i = 0; i < 1000 * kScale; ++i) {
+        const std::string k = key(static_cast<int>(random.below(kKeys)));
+        const std::string value = std::to_string(w) + ":" + std::to_string(i);
+        switch (random.below(4)) {
+          case 0: wrong += !store.erase(k).has_value(); break;
+          case 1: {
+            const std::string_view keys[] = {k, key(0)}, values[] = {value, value};
+            wrong += !store.put_many(keys, values).has_value();
+            break;
+          }
+          default: wrong += !store.put(k, value).has_value();
+        }
+      }
+    });
+  }
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&] {
+      std::vector<Version> last(kKeys, 0);
+      std::string value;
+      while (!done) {
+        for (int k = 0; k < kKeys; ++k) {
+          const auto got = store.get(key(k), value);
+          if (!got) {
+            wrong += got.code() != Errc::kNotFound;
+            continue;
+          }
+          wrong += *got < last[k];
+          last[k] = *got;
+        }
+      }
+    });
+  }
+  for (auto& thread : writers) thread.join();
+  done = true;
+  for (auto& thread : readers) thread.join();
+  EXPECT_EQ(wrong, 0);
+  // What the store shows is what recovery finds.
+  Contents now = contents_of(store);
+  EXPECT_EQ(store.count(), now.size());
+  ASSERT_TRUE(store.sync());
+  StoreOptions quiet = tiny();
+  ASSERT_TRUE(store.close());
+  store = open(quiet);
+  expect_contents(store, now);
+}
+
+TEST_P(Concurrent, CompareAndPutAndUpdateLoseNoIncrement) {
+  auto store = open(with_words({0}, busy()));
+  ASSERT_TRUE(store.put("update", "0"));
+  ASSERT_TRUE(store.put("cas", "0"));
+  ASSERT_TRUE(store.put("word", std::string(8, '\0')));
+  constexpr int kThreads = 3;
+  const int each = 100 * kScale;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      const auto next = [](const std::string& number) { return std::to_string(std::stoi(number) + 1); };
+      for (int i = 0; i < each; ++i) {
+        store.update("update", [&](std::string& value) { value = next(value); }).value();
+        store.update_word("word", 0, [](std::uint64_t word) { return word + 1; }).value();
+        std::string value;
+        for (;;) {
+          const Version version = store.get("cas", value).value();
+          if (store.compare_and_put("cas", version, next(value))) break;
+        }
+        store.put("filler" + std::to_string(i % 10), std::string(500, 'f')).value();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(get(store, "update"), std::to_string(kThreads * each));
+  EXPECT_EQ(get(store, "cas"), std::to_string(kThreads * each));
+  std::uint64_t word = 0;
+  std::memcpy(&word, get(store, "word").data(), 8);
+  EXPECT_EQ(word, static_cast<std::uint64_t>(kThreads * each));
+}
+
+TEST_P(Concurrent, OneOfManyPutIfAbsentWins) {
+  auto store = open(busy());
+  std::atomic<int> won{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200 * kScale; ++i) won += store.put_if_absent("key" + std::to_string(i), std::to_string(t)).has_value();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(won, 200 * kScale);
+  EXPECT_EQ(store.count(), static_cast<std::uint64_t>(200 * kScale));
+}
+
+// Two accounts whose sum is constant, changed by batches; snapshots show the sum, pairs of gets the same batch or later.
+TEST_P(Concurrent, SnapshotsSeeBatchesWhole) {
+  auto store = open(busy());
+  constexpr int kAccounts = 8;
+  const auto account = [](int i) { return "account" + std::to_string(i); };
+  {
+    WriteBatch batch;
+    for (int i = 0; i < kAccounts; ++i) batch.put(account(i), "0");
+    ASSERT_TRUE(store.write(batch));
+  }
+  std::atomic<bool> done{false};
+  std::atomic<int> torn{0}, seen{0};
+  std::thread reader([&] {
+    while (!done) {
+      const auto snapshot = store.snapshot();
+      std::string first, value;
+      if (!snapshot.get(account(0), first)) ++torn;
+      for (int i = 1; i < kAccounts; ++i) torn += !snapshot.get(account(i), value).has_value() || value != first;
+      std::uint64_t records = 0;
+      (void)snapshot.for_each([&](std::string_view, std::string_view v, Version) { return torn += v != first, ++records, true; });
+      torn += records != kAccounts;
+      ++seen;
+    }
+  });
+  std::thread getter([&] {
+    // In the order of the keys of a batch: a later key may be newer, never older.
+    std::string value;
+    while (!done) {
+      int last = 0;
+      for (int i = 0; i < kAccounts; ++i) {
+        if (!store.get(account(i), value)) {
+          ++torn;
+          continue;
+        }
+        torn += std::stoi(value) < last;
+        last = std::stoi(value);
+      }
+    }
+  });
+  for (int round = 1; round <= 300 * kScale; ++round) {
+    WriteBatch batch;
+    for (int i = 0; i < kAccounts; ++i) batch.put(account(i), std::to_string(round));
+    ASSERT_TRUE(store.write(batch));
+    if (round % 50 == 0) store.reclaim().value();
+  }
+  while (seen < 3) std::this_thread::yield();
+  done = true;
+  reader.join();
+  getter.join();
+  EXPECT_EQ(torn, 0);
+  EXPECT_EQ(store.count(), static_cast<std::uint64_t>(kAccounts));
+}
+
+TEST_P(Concurrent, SnapshotsPinsAndShortThreadsBesideWriters) {
+  auto store = open(busy());
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(store.put("cold" + std::to_string(i), text_of(i, 200)));
+  std::thread writer([&] {
+    for (int i = 0; i < 2000 * kScale; ++i) {
+      wrong += !store.put("warm" + std::to_string(i % 50), text_of(i, 300)).has_value();
+      if (i % 3 == 0) wrong += !store.erase("warm" + std::to_string((i + 25) % 50)).has_value();
+    }
+    done = true;
+  });
+  std::thread pinner([&] {
+    while (!done) {
+      for (int i = 0; i < 200; i += 17) {
+        const auto pinned = store.get_pinned("cold" + std::to_string(i));
+        wrong += !pinned || pinned->value() != text_of(i, 200);
+      }
+    }
+  });
+  std::thread snapshots([&] {
+    while (!done) {
+      const auto snapshot = store.snapshot();
+      const auto first = snapshot.count();
+      wrong += first < 200 || first > 250 || snapshot.count() != first;
+    }
+  });
+  while (!done) {
+    std::thread([&] { wrong += get(store, "cold7") != text_of(7, 200); }).join();
+    std::thread([&] { wrong += !store.put("short", "v").has_value(); }).join();
+  }
+  writer.join();
+  pinner.join();
+  snapshots.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(store.verify().ok());
+  EXPECT_LE(store.stats().sessions, 2u);
+}
+
+}  // namespace
+}  // namespace holdfast::kv

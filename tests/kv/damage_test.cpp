@@ -1,0 +1,345 @@
+// Damage: made from good stores, found and named by open and verify, and never a crash or an older value.
+#include "damage.hpp"
+
+#include <atomic>
+#include <cerrno>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/memory/system.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+class Damage : public testing::Test {
+ protected:
+  // Several segments, overwritten and erased records, a batch, a large value; closed in order or not.
+  Image good(bool clean) {
+    const std::string directory = scratch_.path("good");
+    std::filesystem::remove_all(directory);
+    auto store = Store<>::open(directory, tiny()).value();
+    expected_.clear();
+    const auto put = [&](const std::string& key, const std::string& value) {
+      store.put(key, value).value();
+      expected_[key] = value;
+    };
+    for (int i = 0; i < 300; ++i) put("key" + std::to_string(i), text_of(i, 200));
+    for (int i = 0; i < 300; i += 3) put("key" + std::to_string(i), text_of(i + 1000, 200));
+    for (int i = 0; i < 300; i += 10) expected_.erase("key" + std::to_string(i)), store.erase("key" + std::to_string(i)).value();
+    put("large", text_of(7, 30000));
+    WriteBatch batch;
+    for (int i = 0; i < 5; ++i) batch.put("batch" + std::to_string(i), text_of(i, 50)), expected_["batch" + std::to_string(i)] = text_of(i, 50);
+    store.write(batch).value();
+    if (clean) {
+      store.close().value();
+      return Image::of(directory);
+    }
+    std::filesystem::copy(directory, scratch_.path("copy"), std::filesystem::copy_options::recursive);
+    Image image = Image::of(scratch_.path("copy"));
+    std::filesystem::remove_all(scratch_.path("copy"));
+    return image;
+  }
+  std::string spoilt() const { return scratch_.path("spoilt"); }
+  Result<Store<>> open(const Image& image, RegionAccess access) {
+    image.write_to(spoilt());
+    return Store<>::open(spoilt(), with_access(access));
+  }
+  // A writing open refuses and says where; a read-only open names the defect, verify too, and whatever
+  // it gives is right. Returns how many records it does not give.
+  std::uint64_t expect_found(const Image& image, std::string_view what) {
+    const auto refused = open(image, RegionAccess::kOpen);
+    EXPECT_EQ(refused.code(), Errc::kCorrupt) << what;
+    if (!refused) {
+      EXPECT_TRUE(mentions(refused.error(), what)) << refused.error().detail;
+      EXPECT_TRUE(mentions(refused.error(), "read-only open")) << refused.error().detail;
+    }
+    EXPECT_TRUE(Image::of(spoilt()).bytes() == image.bytes()) << "a refused open wrote";
+    auto store = open(image, RegionAccess::kOpenReadOnly);
+    EXPECT_TRUE(store) << (store ? "" : store.error().message());
+    if (!store) return ~0ull;
+    EXPECT_FALSE(store->recovery().defects.empty());
+    const auto report = store->verify();
+    EXPECT_FALSE(report.ok());
+    bool named = false;
+    for (const Defect& defect : report.defects) named = named || defect.what.find(what) != std::string::npos;
+    EXPECT_TRUE(named) << what << " is not among: " << (report.ok() ? "nothing" : report.defects.front().what);
+    return missing(*store);
+  }
+  std::uint64_t missing(const Store<>& store) {
+    std::uint64_t missing = 0;
+    std::string value;
+    for (const auto& [key, wanted] : expected_) {
+      const auto got = store.get(key, value);
+      missing += !got;
+      EXPECT_TRUE(!got || value == wanted) << key << " has a value that is not its newest";
+    }
+    return missing;
+  }
+
+  Scratch scratch_ = Scratch::tmpfs();
+  Contents expected_;
+};
+
+TEST_F(Damage, GoodStoresAreFoundGood) {
+  for (const bool clean : {true, false}) {
+    auto store = open(good(clean), RegionAccess::kOpenReadOnly).value();
+    EXPECT_EQ(store.recovery().clean, clean);
+    expect_contents(store, expected_);
+    EXPECT_TRUE(store.recovery().defects.empty());
+  }
+}
+
+TEST_F(Damage, SuperblockWithAnotherMagicIsNotAStore) {
+  Image image = good(true);
+  image.flip(offsetof(Superblock, magic) + 3);
+  const auto refused = open(image, RegionAccess::kOpen);
+  ASSERT_EQ(refused.code(), Errc::kNotHoldfast);
+  EXPECT_TRUE(mentions(refused.error(), "not a Holdfast store")) << refused.error().detail;
+  EXPECT_EQ(open(image, RegionAccess::kOpenOrCreate).code(), Errc::kNotHoldfast);
+}
+
+TEST_F(Damage, SuperblockPageOfZerosIsNoEmptyStore) {
+  Image image = good(true);
+  image.zero(0, kSuperblockPageBytes);
+  const auto refused = open(image, RegionAccess::kOpenOrCreate);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.code(), Errc::kCorrupt);
+  EXPECT_TRUE(mentions(refused.error(), "first page")) << refused.error().detail;
+  EXPECT_TRUE(Image::of(spoilt()).bytes() == image.bytes()) << "a new store was made over records";
+}
+
+TEST_F(Damage, EveryBitOfTheSuperblockCounts) {
+  const Image image = good(true);
+  for (std::uint64_t at = 0; at < sizeof(Superblock); at += at < 64 ? 1 : 17) {
+    Image spoilt_image = image;
+    spoilt_image.flip(at, static_cast<int>(at % 8));
+    for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly}) {
+      const auto refused = open(spoilt_image, access);
+      ASSERT_FALSE(refused) << "byte " << at;
+      EXPECT_TRUE(refused.code() == Errc::kCorrupt || refused.code() == Errc::kNotHoldfast || refused.code() == Errc::kNewerFormat)
+          << at << ": " << refused.error().message();
+    }
+  }
+}
+
+TEST_F(Damage, NewerFormatIsRefusedWithBothVersions) {
+  Image image = good(true);
+  image.write<std::uint32_t>(offsetof(Superblock, format_version), 7);
+  const auto refused = open(image, RegionAccess::kOpenReadOnly);
+  ASSERT_EQ(refused.code(), Errc::kNewerFormat);
+  EXPECT_TRUE(mentions(refused.error(), "version 7")) << refused.error().detail;
+  EXPECT_TRUE(mentions(refused.error(), "newer build")) << refused.error().detail;
+}
+
+TEST_F(Damage, BlockWord) {
+  const Image image = good(false);
+  const auto run = image.runs(BlockState::kSealed).front();
+  for (const int bit : {0, 13, 39, 40, 47, 48, 63}) {
+    Image spoilt_image = image;
+    spoilt_image.flip(image.geometry().table_word_at(run.at / image.geometry().block_bytes) + bit / 8, bit % 8);
+    EXPECT_GT(expect_found(spoilt_image, "table word of block"), 0u) << bit;
+  }
+}
+
+TEST_F(Damage, FooterOfASealedBlock) {
+  const Image image = good(false);
+  const auto runs = image.runs(BlockState::kSealed);
+  ASSERT_GE(runs.size(), 5u);
+  for (const std::uint64_t byte : {0, 8, 16, 24, 32, 40, 48, 52, 63}) {
+    Image spoilt_image = image;
+    spoilt_image.flip(runs[2].at + runs[2].bytes - sizeof(RunFooter) + byte, 5);
+    EXPECT_GT(expect_found(spoilt_image, "footer of sealed block"), 0u) << byte;
+  }
+}
+
+TEST_F(Damage, SummaryOfASealedBlock) {
+  const Image image = good(false);
+  const auto run = image.runs(BlockState::kSealed)[2];
+  for (std::uint64_t entry = 0; entry < run.footer.records; entry += 3) {
+    Image spoilt_image = image;
+    const std::uint64_t at = run.at + run.bytes - run_tail_bytes(run.footer.records) + dead_bits_bytes(run.footer.records);
+    spoilt_image.flip(at + entry * sizeof(SummaryEntry) + entry % 16, static_cast<int>(entry % 8));
+    EXPECT_GT(expect_found(spoilt_image, "footer of sealed block"), 0u) << entry;
+  }
+}
+
+TEST_F(Damage, BlockOfZeros) {
+  Image image = good(false);
+  const auto run = image.runs(BlockState::kSealed)[1];
+  image.zero(run.at, run.bytes);
+  EXPECT_GT(expect_found(image, "footer of sealed block"), 0u);
+}
+
+TEST_F(Damage, EveryByteOfARecordIsCheckedByVerify) {
+  for (const bool clean : {true, false}) {
+    const Image image = good(clean);
+    const auto run = image.runs(BlockState::kSealed)[3];
+    const auto header = image.read<RecordHeader>(run.at);
+    const std::uint64_t bytes = image.geometry().record_bytes(header.key_bytes(), header.value_bytes);
+    for (std::uint64_t byte = 0; byte < bytes; byte += byte < 48 ? 1 : 29) {
+      Image spoilt_image = image;
+      spoilt_image.flip(run.at + byte, static_cast<int>(byte % 8));
+      auto store = open(spoilt_image, RegionAccess::kOpenReadOnly);
+      if (!store) continue;  // Found even earlier.
+      const auto report = store->verify();
+      ASSERT_FALSE(report.ok()) << byte;
+      EXPECT_NE(report.defects.front().what.find("record 0 of block"), std::string::npos) << report.defects.front().what;
+      EXPECT_GE(report.defects.front().offset, run.at);
+    }
+  }
+}
+
+TEST_F(Damage, CleanMark) {
+  const Image image = good(true);
+  for (std::uint64_t byte = 0; byte < sizeof(CleanMark); byte += 7) {
+    Image spoilt_image = image;
+    spoilt_image.flip(kCleanMarkAt + byte, 1);
+    EXPECT_EQ(expect_found(spoilt_image, "clean mark"), 0u) << byte;  // Everything is there all the same.
+  }
+}
+
+TEST_F(Damage, IndexImage) {
+  Image image = good(true);
+  const auto mark = image.read<CleanMark>(kCleanMarkAt);
+  ASSERT_NE(mark.image_block, 0u);
+  image.flip(mark.image_block * image.geometry().block_bytes + mark.image_bytes / 2, 3);
+  EXPECT_EQ(expect_found(image, "index image"), 0u);
+}
+
+TEST_F(Damage, SwappedSegmentFiles) {
+  Image image = good(true);
+  image.write_to(spoilt());
+  std::filesystem::rename(Image::path(spoilt(), 0), spoilt() + "/x");
+  std::filesystem::rename(Image::path(spoilt(), 1), Image::path(spoilt(), 0));
+  std::filesystem::rename(spoilt() + "/x", Image::path(spoilt(), 1));
+  EXPECT_FALSE(Store<>::open(spoilt(), with_access(RegionAccess::kOpen)));
+  // Two that hold records only.
+  image.write_to(spoilt());
+  std::filesystem::rename(Image::path(spoilt(), 2), spoilt() + "/x");
+  std::filesystem::rename(Image::path(spoilt(), 1), Image::path(spoilt(), 2));
+  std::filesystem::rename(spoilt() + "/x", Image::path(spoilt(), 1));
+  expect_found(Image::of(spoilt()), "");
+}
+
+TEST_F(Damage, SegmentOfAnotherStore) {
+  const Image other = good(true);
+  Image image = good(true);  // A second store with another identity.
+  ASSERT_NE(image.geometry().store_id, other.geometry().store_id);
+  const std::uint64_t segment = image.geometry().segment_bytes;
+  image.bytes().replace(segment, segment, other.bytes().substr(segment, segment));
+  expect_found(image, "footer of sealed block");
+}
+
+TEST_F(Damage, MissingAndShortFilesAreNamed) {
+  const Image image = good(true);
+  const std::uint64_t last = image.size() / image.geometry().segment_bytes - 1;
+  ASSERT_GE(last, 2u);
+  for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{1}, last}) {
+    for (const bool cut : {false, true}) {
+      image.write_to(spoilt());
+      const std::string path = Image::path(spoilt(), segment);
+      if (cut) std::filesystem::resize_file(path, 5000);
+      else std::filesystem::remove(path);
+      const auto refused = Store<>::open(spoilt(), with_access(RegionAccess::kOpen));
+      ASSERT_EQ(refused.code(), Errc::kCorrupt) << segment << cut;
+      const bool named = mentions(refused.error(), "segment-") || mentions(refused.error(), "a file is missing");
+      EXPECT_TRUE(named) << refused.error().detail;
+      auto store = Store<>::open(spoilt(), with_access(RegionAccess::kOpenReadOnly));
+      if (segment == 0 && !cut) {
+        EXPECT_FALSE(store);  // Nothing says any more what the rest means.
+      } else if (store) {
+        missing(*store);
+        EXPECT_FALSE(store->verify().ok());
+      } else {
+        EXPECT_EQ(segment, 0u) << store.error().message();
+      }
+    }
+  }
+}
+
+TEST_F(Damage, FilesThatAreNoStoreAreRefused) {
+  std::filesystem::create_directory(spoilt());
+  std::ofstream(spoilt() + "/notes.txt") << "hello";
+  const auto foreign = Store<>::open(spoilt(), tiny());
+  ASSERT_EQ(foreign.code(), Errc::kAlreadyExists);
+  EXPECT_TRUE(mentions(foreign.error(), "notes.txt")) << foreign.error().detail;
+  std::ofstream(scratch_.path("file")) << std::string(100000, 'x');
+  const auto file = Store<>::open(scratch_.path("file"), tiny());
+  ASSERT_FALSE(file);
+  EXPECT_TRUE(file.code() == Errc::kNotHoldfast || file.code() == Errc::kCorrupt) << file.error().message();
+  std::filesystem::remove_all(spoilt());
+  EXPECT_EQ(Store<>::open(spoilt(), with_access(RegionAccess::kOpenReadOnly)).code(), Errc::kNotFound);
+}
+
+TEST_F(Damage, DirectoryThatVanishesIsToldByTheGrowth) {
+  auto store = Store<>::open(spoilt(), tiny()).value();
+  ASSERT_TRUE(store.put("k", "v"));
+  std::filesystem::remove_all(spoilt());
+  Result<PutOutcome> put = PutOutcome::kInserted;
+  for (int i = 0; i < 1000 && put; ++i) put = store.put("key" + std::to_string(i), std::string(1000, 'v'));
+  ASSERT_EQ(put.code(), Errc::kIo);
+  EXPECT_TRUE(mentions(put.error(), "removed while in use")) << put.error().detail;
+  EXPECT_EQ(get(store, "k"), "v");
+}
+
+TEST_F(Damage, RandomDamageCrashesNothingAndGivesNoWrongKey) {
+  for (const bool clean : {true, false}) {
+    const Image image = good(clean);
+    Random random(clean ? 1 : 2);
+    for (int round = 0; round < 150; ++round) {
+      Image spoilt_image = image;
+      for (std::uint64_t i = random.below(8) + 1; i > 0; --i) {
+        const std::uint64_t at = random.below(spoilt_image.size());
+        switch (random.below(4)) {
+          case 0: spoilt_image.flip(at, static_cast<int>(random.below(8))); break;
+          case 1: spoilt_image.zero(at, std::min(random.below(5000), spoilt_image.size() - at)); break;
+          case 2: spoilt_image.write(at / 8 * 8, random.next()); break;
+          default: spoilt_image.bytes().replace(at, 64, spoilt_image.bytes().substr(random.below(spoilt_image.size() - 64), 64));
+                   spoilt_image.bytes().resize(image.size());
+        }
+      }
+      for (const auto access : {RegionAccess::kOpenReadOnly, RegionAccess::kOpen}) {
+        auto store = open(spoilt_image, access);
+        if (!store) continue;
+        std::string value;
+        for (const auto& [key, wanted] : expected_) (void)store->get(key, value);
+        (void)store->snapshot().for_each([&](std::string_view key, std::string_view, Version) { return key.size() < 100; });
+        (void)store->verify();
+        if (access != RegionAccess::kOpen) continue;
+        for (int i = 0; i < 300; i += 5) (void)store->put("key" + std::to_string(i), "new");
+        for (int i = 1; i < 300; i += 5) (void)store->erase("key" + std::to_string(i));
+        (void)store->reclaim();
+        for (int i = 0; i < 300; i += 5) EXPECT_EQ(get(*store, "key" + std::to_string(i)), "new") << "round " << round;
+      }
+    }
+  }
+}
+
+// ---- A failed sync -----------------------------------------------------------------------------
+
+std::atomic<int> failing_syncs{0};
+int fail_sync(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kDataSync && failing_syncs > 0 ? EIO : 0;
+}
+
+TEST_F(Damage, AFailedSyncMakesTheStoreReadOnlyAndSaysWhy) {
+  memory_detail::set_fault_hook(&fail_sync);
+  auto store = Store<>::open(spoilt() + "?granularity=page", tiny()).value();
+  ASSERT_TRUE(store.put("before", "v", {Durability::kPower}));
+  failing_syncs = 1;
+  EXPECT_EQ(store.put("during", "v", {Durability::kPower}).code(), Errc::kIo);
+  failing_syncs = 0;
+  memory_detail::set_fault_hook(nullptr);
+  const auto refused = store.put("after", "v");
+  ASSERT_EQ(refused.code(), Errc::kReadOnly);
+  EXPECT_TRUE(mentions(refused.error(), "EIO")) << refused.error().detail;
+  EXPECT_TRUE(mentions(refused.error(), "stays readable")) << refused.error().detail;
+  EXPECT_FALSE(store.sync());
+  EXPECT_EQ(get(store, "before"), "v");
+  EXPECT_FALSE(store.close());
+  auto reopened = Store<>::open(spoilt() + "?granularity=page", tiny()).value();
+  EXPECT_FALSE(reopened.recovery().clean);
+  EXPECT_EQ(get(reopened, "before"), "v");
+}
+
+}  // namespace
+}  // namespace holdfast::kv

@@ -1,0 +1,57 @@
+// What takes minutes or gigabytes. By hand and in full checks: kv_slow_test.
+#include <cstdlib>
+#include <fstream>
+
+#include "space.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+std::uint64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::uint64_t kib = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:") return file >> kib, kib * KiB;
+  }
+  return 0;
+}
+
+TEST(Slow, ValueOfNearlyFourGiBComesBack) {
+  if (available_memory_bytes() < 18 * GiB) GTEST_SKIP() << "needs 18 GiB of free memory";
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions options;
+  options.block_bytes = 16 * MiB;
+  options.segment_bytes = 1 * GiB;
+  options.initial_bytes = 1 * GiB;
+  auto store = Store<>::open(scratch.path("store"), options).value();
+  // A run is at most 4 GiB; what a run's records need beside the value is less than a MiB.
+  std::string value(4 * GiB - 1 * MiB, 'v');
+  for (std::size_t i = 0; i < value.size(); i += 4096) std::memcpy(value.data() + i, &i, sizeof i);
+  const auto put = store.put("large", value);
+  ASSERT_TRUE(put) << put.error().message();
+  ASSERT_TRUE(store.close());
+  store = Store<>::open(scratch.path("store"), options).value();
+  const auto pinned = store.get_pinned("large");
+  ASSERT_TRUE(pinned) << pinned.error().message();
+  EXPECT_TRUE(pinned->value() == value);
+}
+
+// 100 M keys put and erased over 1 M that never change. HOLDFAST_TEST_KEYS: another number of them.
+TEST(Slow, HundredMillionShortLivedKeysOverAMillionColdOnesStayBounded) {
+  const Scratch scratch = Scratch::tmpfs();
+  const char* given = std::getenv("HOLDFAST_TEST_KEYS");
+  const ColdAndShortLived load{.cold = 1'000'000, .short_lived = given ? std::strtoull(given, nullptr, 10) : 100'000'000};
+  auto store = Store<>::open(scratch.path("store") + "?granularity=line").value();
+  const auto peak = run(store, load);
+  std::printf("peak: %.0f MiB in use for %.0f MiB live\n", static_cast<double>(peak.used_bytes) / MiB, static_cast<double>(peak.live_bytes) / MiB);
+  EXPECT_LT(peak.used_bytes, 2 * GiB);  // 38 GiB are written.
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store.reclaim());
+  const auto stats = store.stats();
+  EXPECT_LT(static_cast<double>(stats.used_bytes), 1.25 * static_cast<double>(stats.live_bytes) + 16.0 * 256 * KiB);
+  EXPECT_LT(stats.medium_bytes, stats.used_bytes + 4 * 64 * MiB);
+  expect_cold(store, load);
+}
+
+}  // namespace
+}  // namespace holdfast::kv

@@ -1,0 +1,189 @@
+// Snapshots: what they show stays, whatever goes on beside them, and ends with them.
+#include <optional>
+
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+class Snapshots : public OnEveryPlace {
+ protected:
+  std::string key(int i) const { return "key" + std::to_string(i); }
+  void fill(int count, const std::string& value) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(store_.put(key(i), value + std::to_string(i)));
+      expected_[key(i)] = value + std::to_string(i);
+    }
+  }
+  Store<> store_ = open();
+  Contents expected_;
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Snapshots, kEveryPlace, place_name);
+
+TEST_P(Snapshots, OfAnEmptyStoreStaysEmpty) {
+  const auto snapshot = store_.snapshot();
+  fill(10, "later");
+  EXPECT_EQ(snapshot.count(), 0u);
+  std::string value;
+  EXPECT_EQ(snapshot.get("key1", value).code(), Errc::kNotFound);
+  expect_contents(store_, expected_);
+}
+
+TEST_P(Snapshots, ShowEveryRecordAsItWas) {
+  fill(300, "old");
+  const auto before = expected_;
+  const auto snapshot = store_.snapshot();
+  for (int i = 0; i < 300; i += 3) ASSERT_TRUE(store_.put(key(i), "new"));
+  for (int i = 1; i < 300; i += 3) ASSERT_TRUE(store_.erase(key(i)).value());
+  WriteBatch batch;
+  for (int i = 2; i < 300; i += 6) batch.put(key(i), "batch");
+  for (int i = 5; i < 300; i += 6) batch.erase(key(i));
+  for (int i = 0; i < 50; ++i) batch.put("extra" + std::to_string(i), "x");
+  ASSERT_TRUE(store_.write(batch));
+  ASSERT_TRUE(store_.reclaim());
+  EXPECT_TRUE(contents_of(snapshot) == before);
+  EXPECT_EQ(snapshot.count(), 300u);
+  std::string value;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(snapshot.get(key(i), value)) << i;
+    EXPECT_EQ(value, before.at(key(i)));
+  }
+  EXPECT_EQ(snapshot.get("extra1", value).code(), Errc::kNotFound);
+  EXPECT_EQ(store_.count(), 100u + 50 + 50);
+  EXPECT_EQ(get(store_, key(1)), "<kNotFound>");
+}
+
+TEST_P(Snapshots, OverlapAndEachKeepsItsOwnTime) {
+  std::vector<std::pair<std::optional<Snapshot>, Contents>> taken;
+  for (int round = 0; round < 8; ++round) {
+    taken.emplace_back(store_.snapshot(), expected_);
+    for (int i = 0; i < 100; ++i) {
+      const std::string k = key((i * 7 + round * 31) % 150);
+      if ((i + round) % 4 == 0) {
+        ASSERT_TRUE(store_.erase(k));
+        expected_.erase(k);
+      } else {
+        expected_[k] = text_of(round * 1000 + i, 40 + i);
+        ASSERT_TRUE(store_.put(k, expected_[k]));
+      }
+    }
+    ASSERT_TRUE(store_.reclaim());
+  }
+  EXPECT_EQ(store_.stats().snapshots_open, 8u);
+  // In an order that is neither that of their making nor the reverse.
+  for (const int next : {3, 0, 7, 1, 6, 2, 5, 4}) {
+    for (const auto& [snapshot, contents] : taken) {
+      if (!snapshot) continue;
+      EXPECT_TRUE(contents_of(*snapshot) == contents) << "before release of " << next;
+    }
+    taken[next].first.reset();
+    EXPECT_EQ(store_.count(), expected_.size());
+  }
+  expect_contents(store_, expected_);
+  EXPECT_EQ(store_.stats().snapshots_open, 0u);
+}
+
+TEST_P(Snapshots, CountIsRightWhenAKeyIsErasedAndPutAgainUnderASnapshot) {
+  fill(3, "v");
+  {
+    const auto snapshot = store_.snapshot();
+    ASSERT_TRUE(store_.erase(key(0)).value());
+    EXPECT_EQ(store_.count(), 2u);
+    EXPECT_EQ(store_.put(key(0), "again").value(), PutOutcome::kInserted);
+    EXPECT_EQ(store_.count(), 3u);
+    ASSERT_TRUE(store_.erase(key(1)).value());
+    ASSERT_TRUE(store_.put_if_absent(key(1), "again"));
+    ASSERT_TRUE(store_.erase(key(2)).value());
+    WriteBatch batch;
+    batch.put(key(2), "again");
+    ASSERT_TRUE(store_.write(batch));
+    EXPECT_EQ(store_.count(), 3u);
+    EXPECT_EQ(snapshot.count(), 3u);
+  }
+  EXPECT_EQ(store_.count(), 3u);
+  expect_contents(store_, {{key(0), "again"}, {key(1), "again"}, {key(2), "again"}});
+}
+
+TEST_P(Snapshots, ErasedKeysLeaveTheIndexWithTheLastSnapshotThatNeedsThem) {
+  fill(200, "v");
+  {
+    const auto snapshot = store_.snapshot();
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(store_.erase(key(i)).value());
+    for (int i = 0; i < 200; ++i) ASSERT_FALSE(store_.erase(key(i)).value());
+    EXPECT_EQ(store_.count(), 0u);
+    EXPECT_EQ(snapshot.count(), 200u);
+  }
+  EXPECT_EQ(store_.count(), 0u);
+  EXPECT_EQ(store_.stats().live_bytes, 0u);
+  ASSERT_TRUE(store_.close());
+  store_ = open();
+  EXPECT_TRUE(store_.recovery().clean);
+  EXPECT_EQ(store_.count(), 0u);
+  EXPECT_EQ(get(store_, key(7)), "<kNotFound>");
+}
+
+TEST_P(Snapshots, WhatTheyHeldBackIsReclaimedAfterThem) {
+  fill(100, "v");
+  {
+    const auto snapshot = store_.snapshot();
+    for (int round = 0; round < 30; ++round) fill(100, text_of(round, 200));
+    ASSERT_TRUE(store_.reclaim());
+  }
+  ASSERT_TRUE(store_.reclaim());
+  const auto stats = store_.stats();
+  EXPECT_LT(stats.used_bytes, stats.live_bytes * 5 / 4 + 10 * 8 * KiB);
+  expect_contents(store_, expected_);
+}
+
+TEST_P(Snapshots, AVisitorMayStopAndMayWrite) {
+  fill(100, "v");
+  const auto snapshot = store_.snapshot();
+  int visited = 0;
+  ASSERT_TRUE(snapshot.for_each([&](std::string_view, std::string_view, Version) { return ++visited < 10; }));
+  EXPECT_EQ(visited, 10);
+  visited = 0;
+  ASSERT_TRUE(snapshot.for_each([&](std::string_view k, std::string_view, Version version) {
+    EXPECT_LT(version, snapshot.version());
+    EXPECT_TRUE(store_.put(std::string(k) + "'", "copy"));
+    EXPECT_TRUE(store_.erase(k).value());
+    ++visited;
+    return true;
+  }));
+  EXPECT_EQ(visited, 100);
+  EXPECT_EQ(store_.count(), 100u);
+}
+
+TEST_P(Snapshots, AreReleasedOnceWhenMoved) {
+  fill(10, "v");
+  auto first = store_.snapshot();
+  auto second = store_.snapshot();
+  EXPECT_EQ(store_.stats().snapshots_open, 2u);
+  first = std::move(second);
+  EXPECT_EQ(store_.stats().snapshots_open, 1u);
+  const Snapshot third = std::move(first);
+  EXPECT_EQ(store_.stats().snapshots_open, 1u);
+  EXPECT_EQ(third.count(), 10u);
+}
+
+TEST_P(Snapshots, ShowLargeValuesAndUpdatedWords) {
+  auto words = open(with_words({0}), "words");
+  ASSERT_TRUE(words.put("large", text_of(1, 100000)));
+  ASSERT_TRUE(words.put("small", text_of(2, 16)));
+  ASSERT_TRUE(words.put("seal", text_of(3, 7000)));
+  ASSERT_TRUE(words.put("seal", text_of(4, 7000)));
+  {
+    const auto snapshot = words.snapshot();
+    ASSERT_TRUE(words.update_word("large", 0, [](std::uint64_t) { return 0; }));
+    ASSERT_TRUE(words.update_word("small", 0, [](std::uint64_t) { return 0; }));
+    std::string value;
+    ASSERT_TRUE(snapshot.get("large", value));
+    EXPECT_TRUE(value == text_of(1, 100000));
+    ASSERT_TRUE(snapshot.get("small", value));
+    EXPECT_EQ(value, text_of(2, 16));
+  }
+  EXPECT_EQ(get(words, "small").substr(0, 8), std::string(8, '\0'));
+  EXPECT_EQ(get(words, "large").substr(0, 9), std::string(8, '\0') + text_of(1, 9)[8]);
+}
+
+}  // namespace
+}  // namespace holdfast::kv

@@ -1,0 +1,233 @@
+// The medium stays bounded: reclamation, tombstones that end, files that shrink, a medium that is full.
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "space.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+using Space = OnEveryPlace;
+INSTANTIATE_TEST_SUITE_P(Everywhere, Space, kEveryPlace, place_name);
+
+StoreOptions with_background(StoreOptions options = tiny()) {
+  options.background = true;
+  options.sync_interval_ms = 1;
+  return options;
+}
+
+// Up to 20 seconds for what the background does in milliseconds.
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return condition();
+}
+
+TEST_P(Space, SteadyOverwritesStayBelowTheGoal) {
+  StoreOptions options = with_background();
+  auto store = open(options);
+  Contents expected;
+  const int rounds = paged() ? 5 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 5000; ++i) {
+      const std::string key = "key" + std::to_string((i * 7919) % 5000);
+      expected[key] = text_of(round * 5000 + i, 200);
+      ASSERT_TRUE(store.put(key, expected[key]));
+    }
+  }
+  const auto within = [&] {
+    const auto stats = store.stats();
+    return static_cast<double>(stats.used_bytes) <= 1.25 * static_cast<double>(stats.live_bytes) + 8 * options.block_bytes;
+  };
+  EXPECT_TRUE(eventually(within)) << store.stats().used_bytes << " bytes in use for " << store.stats().live_bytes << " live ones";
+  expect_contents(store, expected);
+  EXPECT_GT(store.stats().reclaimed_blocks, 0u);
+}
+
+TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
+  StoreOptions options = with_background();
+  auto store = open(options);
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 500)));
+  const auto full = store.stats().medium_bytes;
+  EXPECT_GT(full, 3 * MiB);
+  Contents expected;
+  for (int i = 0; i < 5000; ++i) {
+    if (i % 100 == 0) {
+      expected["key" + std::to_string(i)] = text_of(i, 500);
+    } else {
+      ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
+    }
+  }
+  EXPECT_TRUE(eventually([&] { return store.stats().medium_bytes < full / 5; })) << store.stats().medium_bytes << " of " << full;
+  expect_contents(store, expected);
+  copy_files("copy");
+  auto copy = open(tiny(), "copy");
+  expect_contents(copy, expected);
+}
+
+TEST_P(Space, ReclaimInTheCallerNeedsNoBackground) {
+  auto store = open();
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(round * 1000 + i, 200)));
+  }
+  ASSERT_TRUE(store.reclaim());
+  const auto stats = store.stats();
+  EXPECT_LT(stats.used_bytes, stats.live_bytes * 5 / 4 + 8 * 8 * KiB);
+  EXPECT_EQ(stats.records, 1000u);
+}
+
+TEST_P(Space, TombstonesEnd) {
+  auto store = open();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 500; ++i) {
+      const std::string key = std::to_string(round) + "/" + std::to_string(i);
+      ASSERT_TRUE(store.put(key, text_of(i, 100)));
+      ASSERT_TRUE(store.erase(key).value());
+    }
+    ASSERT_TRUE(store.reclaim());
+  }
+  ASSERT_TRUE(store.reclaim());
+  const auto stats = store.stats();
+  EXPECT_GT(stats.tombstones_dropped, 4000u);
+  EXPECT_LT(stats.used_bytes, 12 * 8 * KiB);
+  EXPECT_EQ(store.count(), 0u);
+}
+
+TEST_P(Space, LargeTombstonesEndToo) {
+  auto store = open();
+  for (int i = 0; i < 60; ++i) {
+    const std::string key = std::string(60000, 'k') + std::to_string(i);
+    ASSERT_TRUE(store.put(key, "v"));
+    ASSERT_TRUE(store.erase(key).value());
+    ASSERT_TRUE(store.put("other", std::to_string(i)));
+  }
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store.reclaim());
+  EXPECT_LT(store.stats().used_bytes, 30 * 8 * KiB);
+  copy_files("copy");
+  auto copy = open(tiny(), "copy");
+  expect_contents(copy, {{"other", "59"}});
+}
+
+// A pin kept the block of a record that had been moved; the copy was erased, the tombstone dropped, and
+// after a death the original was there again.
+TEST_P(Space, ARecordMovedOutOfAPinnedBlockStaysErased) {
+  auto store = open();
+  const auto fill_block = [&](const std::string& key) { ASSERT_TRUE(store.put(key, std::string(7000, 'f'))); };
+  ASSERT_TRUE(store.put("pinned", "p"));
+  ASSERT_TRUE(store.put("victim", "v"));
+  fill_block("filler");
+  fill_block("filler");
+  const auto pinned = store.get_pinned("pinned").value();
+  ASSERT_TRUE(store.reclaim());  // Moves both; their block has to stay.
+  ASSERT_TRUE(store.erase("victim").value());
+  for (int i = 0; i < 10; ++i) {
+    fill_block("filler");
+    ASSERT_TRUE(store.reclaim());
+  }
+  copy_files("died");
+  auto died = open(tiny(), "died");
+  EXPECT_EQ(get(died, "victim"), "<kNotFound>");
+  EXPECT_EQ(died.count(), 2u);
+}
+
+TEST_P(Space, FullMediumRefusesPutsAndStillReadsAndErases) {
+  StoreOptions options = tiny();
+  options.max_bytes = 512 * KiB;
+  auto store = open(options);
+  Contents expected;
+  Errc refused = Errc::kOk;
+  for (int i = 0; i < 10000 && refused == Errc::kOk; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const auto put = store.put(key, text_of(i, 300));
+    if (put) {
+      expected[key] = text_of(i, 300);
+    } else {
+      refused = put.code();
+      EXPECT_TRUE(mentions(put.error(), "max_bytes=524288")) << put.error().detail;
+      EXPECT_TRUE(mentions(put.error(), "erase")) << put.error().detail;
+    }
+  }
+  ASSERT_EQ(refused, Errc::kNoSpace);
+  EXPECT_GT(expected.size(), 900u);
+  WriteBatch batch;
+  for (int i = 0; i < 40; ++i) batch.put("batch" + std::to_string(i), text_of(i, 1000));
+  EXPECT_EQ(store.write(batch).code(), Errc::kNoSpace);
+  EXPECT_EQ(store.put("large", std::string(100000, 'l')).code(), Errc::kNoSpace);
+  expect_contents(store, expected);
+  // Nothing is lost by the refusal, also over a death.
+  copy_files("copy");
+  {
+    auto copy = open(options, "copy");
+    expect_contents(copy, expected);
+  }
+  // Erasing goes on until there is room again.
+  for (int i = 0; i < 900; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const auto erased = store.erase(key);
+    ASSERT_TRUE(erased) << i << ": " << erased.error().message();
+    expected.erase(key);
+  }
+  ASSERT_TRUE(store.reclaim());
+  for (int i = 0; i < 600; ++i) {
+    const std::string key = "after" + std::to_string(i);
+    expected[key] = text_of(i, 300);
+    const auto put = store.put(key, expected[key]);
+    ASSERT_TRUE(put) << i << ": " << put.error().message();
+  }
+  expect_contents(store, expected);
+}
+
+TEST_P(Space, FullMediumReclaimsByItselfWhenRecordsAreErased) {
+  StoreOptions options = with_background();
+  options.max_bytes = 512 * KiB;
+  auto store = open(options);
+  int stored = 0;
+  while (store.put("key" + std::to_string(stored), text_of(stored, 300))) ++stored;
+  for (int i = 0; i < stored; i += 2) ASSERT_TRUE(store.erase("key" + std::to_string(i)));
+  EXPECT_TRUE(eventually([&] { return store.put("again", text_of(1, 300)).has_value(); }));
+  for (int i = 1; i < stored; i += 2) ASSERT_EQ(get(store, "key" + std::to_string(i)), text_of(i, 300));
+}
+
+TEST_P(Space, OverwritesInAFullMediumGoOnWithTheBackgroundsHelp) {
+  StoreOptions options = with_background();
+  options.max_bytes = 1 * MiB;
+  auto store = open(options);
+  Contents expected;
+  std::uint64_t refused = 0;
+  for (int i = 0; i < (paged() ? 5000 : 20000); ++i) {
+    const std::string key = "key" + std::to_string(i % 1000);
+    const std::string value = text_of(i, 300);
+    while (true) {
+      const auto put = store.put(key, value);
+      if (put) break;
+      ASSERT_EQ(put.code(), Errc::kNoSpace);
+      ASSERT_LT(++refused, 100000u);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    expected[key] = value;
+  }
+  expect_contents(store, expected);
+}
+
+TEST_P(Space, PutAndEraseOfDistinctKeysOverColdOnesStaysBounded) {
+  StoreOptions options = with_background();
+  options.block_bytes = 16 * KiB;
+  options.segment_bytes = 1 * MiB;
+  options.initial_bytes = 1 * MiB;
+  auto store = open(options);
+  const ColdAndShortLived load{.cold = 50'000, .short_lived = paged() ? 200'000ull : 2'000'000ull};
+  const auto peak = run(store, load);
+  // Some 770 MB are written (page: 77). The background may lag by what is written while it sleeps.
+  EXPECT_LT(peak.used_bytes, 192 * MiB) << "for " << peak.live_bytes << " live bytes";
+  EXPECT_TRUE(eventually([&] { return store.stats().used_bytes < store.stats().live_bytes * 3 / 2 + 12 * options.block_bytes; }))
+      << store.stats().used_bytes << " of " << store.stats().live_bytes;
+  expect_cold(store, load);
+  EXPECT_TRUE(store.verify().ok());
+}
+
+}  // namespace
+}  // namespace holdfast::kv

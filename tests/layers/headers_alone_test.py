@@ -1,0 +1,64 @@
+"""Every header of the library compiles as the only include of a file, in the normal and the traced build.
+
+    headers_alone_test.py [COMPILER]      default: $CXX, else c++
+
+Twice in a row, so that a missing include guard shows too; warnings are errors.
+It first shows that it catches headers that do not.
+"""
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMPILER = sys.argv[1] if len(sys.argv) > 1 else os.environ.get('CXX', 'c++')
+
+
+def violations(root, header):
+    """What the compiler says to `header`, a path below root/holdfast, alone."""
+    found = []
+    for build, flags in {'normal': [], 'traced': ['-DHOLDFAST_TRACED=1']}.items():
+        if header.parts[0] == 'crash' and build == 'normal':
+            continue  # The checker exists as traced only.
+        result = subprocess.run(
+            [COMPILER, '-std=c++20', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-I', str(root), *flags,
+             '-x', 'c++', '-'],
+            input=f'#include <holdfast/{header}>\n' * 2, text=True, capture_output=True)
+        if result.returncode != 0:
+            errors = [line for line in result.stderr.split('\n') if 'error' in line]
+            found.append(f'holdfast/{header} ({build} build): {(errors or [result.stderr])[0]}')
+    return found
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as directory:
+        (pathlib.Path(directory) / 'holdfast' / 'kv').mkdir(parents=True)
+        header = pathlib.PurePath('kv/x.hpp')
+
+        def found(text):
+            (pathlib.Path(directory) / 'holdfast' / header).write_text(text)
+            return violations(directory, header)
+
+        assert not found('#pragma once\n#include <string>\ninline std::string x() { return {}; }\n')
+        assert found('#pragma once\ninline std::string x() { return {}; }\n'), 'a missing include'
+        assert found('struct X {};\n'), 'a missing guard'
+        traced_only = found('#pragma once\n#ifdef HOLDFAST_TRACED\nint x = y;\n#endif\n')
+        assert len(traced_only) == 1 and 'traced' in traced_only[0]
+
+
+def main():
+    self_test()
+    headers = sorted(path.relative_to(ROOT / 'holdfast') for path in (ROOT / 'holdfast').rglob('*.hpp'))
+    if len(headers) < 5:
+        sys.exit(f'only {len(headers)} headers below {ROOT}/holdfast: this is not the checkout')
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = [line for lines in pool.map(lambda header: violations(ROOT, header), headers) for line in lines]
+    for line in found:
+        print(line)
+    print(f'{len(headers)} headers, {len(found)} violations')
+    sys.exit(1 if found else 0)
+
+
+main()

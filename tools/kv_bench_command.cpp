@@ -1,0 +1,216 @@
+#include "kv_bench_command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/kv/suite.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/bench/table.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast::tools {
+namespace {
+
+namespace kvb = holdfast::bench::kv;
+
+constexpr int kFailed = 1, kBadRequest = 2;
+
+struct Arguments {
+  kvb::KvBenchOptions options;
+  std::string json, against, baseline = "floor";
+  bool quick = false, quiet = false;
+};
+
+// Turns an Error of our parsers into what CLI11 reports as a wrong argument.
+template <class T>
+T parsed(Result<T> result, const std::string& option) {
+  if (!result) throw CLI::ValidationError(option, result.error().detail);
+  return std::move(result).value();
+}
+
+template <class T>
+void add_choice(CLI::App& app, const std::string& option, T& target,
+                std::vector<std::pair<std::string, T>> words, const std::string& help) {
+  std::string allowed;
+  for (const auto& [word, value] : words)
+    allowed += (allowed.empty() ? "" : "|") + word;
+  app.add_option_function<std::string>(
+         option,
+         [&target, words, option, allowed](const std::string& given) {
+           for (const auto& [word, value] : words) {
+             if (word == given) {
+               target = value;
+               return;
+             }
+           }
+           throw CLI::ValidationError(option, "'" + given + "' is none of " + allowed);
+         },
+         help)
+      ->type_name(allowed);
+}
+
+void add_sizes(CLI::App& app, Arguments& arguments) {
+  auto& options = arguments.options;
+  app.add_option_function<std::string>(
+         "--records",
+         [&](const std::string& text) {
+           options.records = parsed(parse_count(text, "--records"), "--records");
+         },
+         "Records to fill in before the phases (10M, 500k)")
+      ->type_name("COUNT")
+      ->default_str("10M");
+  const auto bytes = [&](const char* name, std::uint32_t& target, const char* help) {
+    app.add_option_function<std::string>(
+           name,
+           [name, &target](const std::string& text) {
+             const auto value = parsed(parse_bytes(text, name), name);
+             if (value > 0xffffffff) throw CLI::ValidationError(name, text + " is too large");
+             target = static_cast<std::uint32_t>(value);
+           },
+           help)
+        ->type_name("BYTES")
+        ->default_str(std::to_string(target));
+  };
+  bytes("--key", options.shape.key_bytes, "Bytes of a key");
+  bytes("--value", options.shape.value_bytes, "Bytes of a value");
+  app.add_flag("--variable", options.shape.variable,
+               "Sizes normally distributed around --key and --value");
+  app.add_option("--threads", options.threads, "Thread counts to measure")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "Keys per put_many and get_many")->capture_default_str();
+  app.add_option_function<std::string>(
+         "--phase-operations",
+         [&](const std::string& text) {
+           options.phase_operations =
+               parsed(parse_count(text, "--phase-operations"), "--phase-operations");
+         },
+         "Operations a phase does at most (default: --records for reads and update8, a quarter for "
+         "writes)")
+      ->type_name("COUNT");
+  app.add_option("--seconds", options.seconds, "Seconds a phase takes at most")
+      ->capture_default_str();
+  app.add_option("--repeat", options.repeat, "Repetitions, the order of stores rotated")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the choice of records")->capture_default_str();
+}
+
+// The suite tells paths from "dram" and "node:N" by their first '/'.
+std::string with_absolute_path(const std::string& region) {
+  const auto spec = RegionSpec::parse(region);
+  if (!spec || spec->kind != RegionSpec::Kind::kPath || region.starts_with("/")) return region;
+  const std::size_t query = std::min(region.find('?'), region.size());
+  return std::filesystem::absolute(region.substr(0, query)).string() + region.substr(query);
+}
+
+int run_and_report(Arguments& arguments) {
+  auto& options = arguments.options;
+  if (arguments.quick) options.latency = options.startup = options.longest = false;
+  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.region = with_absolute_path(options.region);
+  bench::interrupt_on_signals();
+  const auto result = kvb::run_kv_bench(options);
+  if (!result) {
+    std::fprintf(stderr, "holdfast kv bench: %s\n", result.error().message().c_str());
+    const auto code = result.code();
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kBadRequest : kFailed;
+  }
+  const auto& document = result->document;
+  if (!arguments.json.empty()) {
+    if (const auto status = bench::write_json(document, arguments.json); !status) {
+      std::fprintf(stderr, "holdfast kv bench: %s\n", status.error().message().c_str());
+      return kFailed;
+    }
+  }
+  if (arguments.json != "-") {
+    const auto& environment = document.environment;
+    std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
+                environment.text("kernel").c_str(), environment.text("compiler").c_str());
+    std::printf(
+        "region %s: %s, granularity %s (%s), %s, pages of %s: durability of an operation is "
+        "\"%s\"%s\n\n",
+        environment.text("region").c_str(), environment.text("region_kind").c_str(),
+        environment.text("region_granularity").c_str(),
+        environment.text("region_granularity_source").c_str(),
+        environment.text("region_mapping").c_str(),
+        format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))).c_str(),
+        environment.text("durability").c_str(),
+        environment.text("durability") == "power" ? "" : " - no power durability");
+    std::fputs(bench::table(document, {arguments.baseline, arguments.against}).c_str(), stdout);
+    if (std::fflush(stdout) != 0) return kFailed;
+  }
+  if (result->interrupted) {
+    std::fprintf(stderr,
+                 "holdfast kv bench: interrupted; rows hold the repetitions that were complete, "
+                 "files are removed\n");
+  } else if (!result->trustworthy) {
+    std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
+  }
+  return bench::exit_code(result->trustworthy, result->interrupted);
+}
+
+}  // namespace
+
+void add_kv_bench_command(CLI::App& kv, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto& options = arguments->options;
+  auto& app = *kv.add_subcommand(
+      "bench", "Compare stores on this machine: same keys, same threads, every answer checked");
+  app.add_option("--stores", options.stores,
+                 "holdfast, holdfast-typed, floor (no store: the bare memory traffic), rocksdb, "
+                 "lmdb, leveldb, tbb, map")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--ops", options.ops,
+                 "put, put_many, overwrite, get, get_many, update8, erase, ycsb-a, ycsb-b, ycsb-c, "
+                 "ycsb-d, ycsb-f; also group64, "
+                 "waiters64 (the default with --durability power), ycsb-w90, update_copy, "
+                 "get_reclaiming, put_reclaiming")
+      ->delimiter(',');
+  app.add_option("--region", options.region,
+                 "Where: a path of its own, dram, node:N or /dev/daxX.Y, with options "
+                 "(/dev/shm/x?granularity=line)")
+      ->required();
+  add_sizes(app, *arguments);
+  add_choice<kvb::Promise>(
+      app, "--durability", options.promise,
+      {{"default", kvb::Promise::kDefault},
+       {"process", kvb::Promise::kProcess},
+       {"power", kvb::Promise::kPower}},
+      "What an operation survives when it returns; power makes the others sync, too");
+  add_choice<kvb::Distribution>(
+      app, "--distribution", options.distribution,
+      {{"uniform", kvb::Distribution::kUniform}, {"zipfian", kvb::Distribution::kZipfian}},
+      "Of reads and overwrites over the records");
+  app.add_option("--suite", options.suite,
+                 "paper: the experiments of the Viper paper, section 5, scaled to --records");
+  app.add_option("--peer-directory", options.peer_directory,
+                 "For stores that need files where --region is no path (default /dev/shm)");
+  app.add_flag("--erase-device", options.erase_device,
+               "With --region /dev/daxX.Y: all the device holds may be lost");
+  app.add_option("--against", arguments->against, "One more column: time as a ratio to this store");
+  app.add_option("--json", arguments->json,
+                 "Write the result document; - for standard output, and no table then");
+  app.add_flag("--quick", arguments->quick,
+               "Throughput only: no latency pass, no start-up times, no longest put");
+  app.add_flag("--quiet", arguments->quiet, "No progress");
+  app.footer(
+      "Exit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a store not "
+      "built).\n"
+      "Example: holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
+      "'/dev/shm/x?granularity=line'\n");
+  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+}
+
+}  // namespace holdfast::tools
