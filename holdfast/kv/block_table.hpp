@@ -119,6 +119,9 @@ class BlockTable {
   // The dead bits of a sealed run, to be put when all that superseded them is durable. From here on
   // the run counts as clean.
   std::vector<std::uint64_t> take_dead_bits(std::uint64_t head);
+  // The run's word says sealed, durably after the next fence: only then are its dead bits believed, since
+  // a run that is being sealed holds other bytes at their place. Before put_dead_bits().
+  Status confirm_sealed(std::uint64_t head) { return put_block_word(head, {meta(head).generation, BlockState::kSealed}); }
   // To the medium; the caller orders.
   Status put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits);
 

@@ -40,12 +40,14 @@ Status StoreCore::close() {
     while (sealing()) HF_RETURN_IF_ERROR(sync_group_.wait());
     HF_RETURN_IF_ERROR(sync_group_.wait());
   }
+  std::vector<std::uint64_t> dirty;
   for (std::uint64_t block = 0; block < table_.blocks(); ++block) {
     const BlockMeta& run = table_.meta(block);
-    if (run.head == block && run.state.load(std::memory_order_acquire) == BlockState::kSealed && run.dead_dirty.load()) {
-      HF_RETURN_IF_ERROR(table_.put_dead_bits(block, table_.take_dead_bits(block)));
-    }
+    if (run.head == block && run.state.load(std::memory_order_acquire) == BlockState::kSealed && run.dead_dirty.load()) dirty.push_back(block);
   }
+  for (const std::uint64_t head : dirty) HF_RETURN_IF_ERROR(table_.confirm_sealed(head));
+  if (!dirty.empty()) HF_RETURN_IF_ERROR(medium_.order());
+  for (const std::uint64_t head : dirty) HF_RETURN_IF_ERROR(table_.put_dead_bits(head, table_.take_dead_bits(head)));
   CleanMark mark{};
   HF_RETURN_IF_ERROR(write_image(mark));
   HF_RETURN_IF_ERROR(medium_.order());

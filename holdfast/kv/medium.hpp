@@ -28,7 +28,7 @@ class Medium {
   std::uint64_t size_bytes() const { return region_.size_bytes(); }
 
   Status put(std::uint64_t offset, const void* bytes, std::uint64_t count, HOLDFAST_SITE) {
-    if (paged_) return region_.write(offset, {static_cast<const std::byte*>(bytes), count});
+    if (paged_) return region_.write(offset, {static_cast<const std::byte*>(bytes), count}, site);
     persist_.copy(at(offset), bytes, count, site);
     persist_.write_back(at(offset), count, site);
     return {};
@@ -45,7 +45,7 @@ class Medium {
   }
   // Everything put before is durable before anything put after it.
   Status order(HOLDFAST_SITE) {
-    if (paged_) return region_.sync();
+    if (paged_) return region_.sync(site);
     persist_.fence(site);
     return {};
   }

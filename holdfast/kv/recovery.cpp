@@ -3,7 +3,7 @@
 //  table word   footer    how this state arises                        what is done
 //  kFree        -         never used, or reclaimed                     free
 //  kOpen        invalid   the crash found it open                      scan; seal what is valid, durably
-//  kOpen        valid     sealed, its word not yet                     as sealed; the word is written
+//  kOpen        valid     sealed, its word not yet                     as sealed, dead bits zeroed; the word is written
 //  kSealed      valid     the usual run                                its summary is indexed, dead records skipped
 //  kSealed      invalid   the medium lied                              kCorrupt (read-only: skipped, reported)
 //  kTail        -         without its head before it: run never opened free
@@ -220,6 +220,8 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
   const std::uint64_t base = core_.table_.run_at(head);
   raise(max_sequence_, footer.max_sequence);
   const bool clean = core_.recovery_.clean;
+  // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier life.
+  const bool bits_count = run.state.load(std::memory_order_relaxed) == BlockState::kSealed;
   constexpr std::uint32_t kAhead = 12;  // Buckets on their way while one is worked on.
   std::uint64_t dead_bytes = 0;
   std::uint64_t tombstones = 0;
@@ -232,7 +234,7 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
       note(base + offset, "summary of block " + std::to_string(head) + ": entry " + std::to_string(i) + " is out of order");
       break;
     }
-    const bool dead = (dead_words[i / 64] >> i % 64 & 1) != 0;
+    const bool dead = bits_count && (dead_words[i / 64] >> i % 64 & 1) != 0;
     if (dead) core_.table_.set_dead_as_found(run, i);
     if (dead || entry.kind() == RecordKind::kErase) dead_bytes += end - offset;
     tombstones += entry.kind() == RecordKind::kErase;
@@ -408,6 +410,11 @@ Status Recovery::make_writable() {
   // appended to. Tails first, then the words that vouch for them.
   std::vector<std::uint64_t> to_free;
   bool ordered = false;
+  for (const std::uint64_t head : word_missing_) {
+    const BlockMeta& run = core_.table_.meta(head);
+    const std::vector<std::byte> none(dead_bits_bytes(run.records));
+    HF_RETURN_IF_ERROR(medium.put(core_.table_.run_at(head) + core_.table_.run_bytes(head) - run_tail_bytes(run.records), none.data(), none.size()));
+  }
   for (const Scanned& scanned : scanned_) {
     if (scanned.entries.empty()) {
       to_free.push_back(scanned.head);
@@ -422,8 +429,8 @@ Status Recovery::make_writable() {
     ordered = true;
   }
   if (ordered || !word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
+  // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : word_missing_) HF_RETURN_IF_ERROR(core_.table_.mark_sealed(head));
-  if (!word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
   return core_.table_.free_runs(to_free);

@@ -1,0 +1,15 @@
+# The store under the crash checker: a quick set for every run, and the same tests with 50 times the
+# crash states and many more schedules, labelled slow.
+add_library(kv_crash_support STATIC kv_crash.cpp)
+target_link_libraries(kv_crash_support PUBLIC holdfast::kv_traced holdfast::crash_traced GTest::gtest PRIVATE holdfast_flags)
+
+add_executable(kv_tests_traced fences_test.cpp life_crash_test.cpp reclaim_crash_test.cpp sessions_crash_test.cpp
+  verbs_crash_test.cpp weakness_crash_test.cpp)
+target_link_libraries(kv_tests_traced PRIVATE kv_crash_support holdfast_flags GTest::gtest_main)
+add_test(NAME kv_crash COMMAND kv_tests_traced)
+add_test(NAME kv_crash_thorough COMMAND kv_tests_traced)
+set_tests_properties(kv_crash_thorough PROPERTIES ENVIRONMENT HOLDFAST_THOROUGH=1 LABELS slow TIMEOUT 7200)
+
+add_executable(kv_weakness_test weakness_test.cpp)
+target_link_libraries(kv_weakness_test PRIVATE holdfast::kv holdfast_flags GTest::gtest_main)
+add_test(NAME kv_weakness COMMAND kv_weakness_test)
