@@ -100,7 +100,8 @@ struct NewRecord {
   Value value;
 
   std::uint64_t bytes(const Geometry& geometry) const {
-    return geometry.record_bytes(key.size(), kind == RecordKind::kPut ? value.size() : 0);
+    return kind == RecordKind::kPut ? geometry.record_bytes(key.size(), value.size())
+                                    : geometry.record_header_bytes + key.size();
   }
 };
 
