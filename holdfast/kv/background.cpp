@@ -103,7 +103,7 @@ void StoreCore::maintain() {
 
 Result<bool> StoreCore::reclaim_some() {
   const std::lock_guard lock(reclaim_mutex_);
-  HF_RETURN_IF_ERROR(sync());
+  while (medium_.paged() && sealing()) HF_RETURN_IF_ERROR(sync());
   constexpr double kLeastGain = 0.02;
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
   return freed != 0;
@@ -114,8 +114,8 @@ Status StoreCore::reclaim() {
   const std::lock_guard lock(reclaim_mutex_);
   constexpr double kLeastGain = 0.05;
   for (;;) {
-    // On page regions a run counts as sealed only when a sync has covered it.
-    HF_RETURN_IF_ERROR(sync());
+    // On page regions a run counts as sealed only when syncs have covered it.
+    while (medium_.paged() && sealing()) HF_RETURN_IF_ERROR(sync());
     const std::uint64_t before = table_.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table_.free_blocks() <= before) break;

@@ -78,7 +78,7 @@ Status Reclaimer::seal_resting_lanes() {
   if (core_.shared_lane_) HF_RETURN_IF_ERROR(seal_lane(*core_.shared_lane_, own.seen_head, own.seen_at, false));
   std::uint64_t unused_head = 0, unused_at = 0;
   HF_RETURN_IF_ERROR(seal_lane(own.lane, unused_head, unused_at, true));
-  // On page regions a sealed run counts as open until a sync has covered its tail.
+  // On page regions a sealed run counts as open until syncs have covered its tail.
   while (core_.medium_.paged() && core_.sealing()) HF_RETURN_IF_ERROR(core_.sync());
   return {};
 }

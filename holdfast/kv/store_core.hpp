@@ -419,12 +419,12 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   RecordHeader header{0, sequence, value.size(),
                       static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
   const std::uint64_t value_at = geometry_.value_at(record.key.size());
-  std::vector<std::byte> front(value_at);
+  std::vector<std::byte> front(bytes - value.size());  // A tombstone ends with its key, a value is aligned.
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
   const std::uint64_t sum = record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
   if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
-  header.checksum = whole_checksum(sum, value, patchable_);
+  header.checksum = record.kind == RecordKind::kPut ? whole_checksum(sum, value, patchable_) : sum;
   std::memcpy(front.data(), &header, sizeof header);
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(at, front.data(), front.size()));
