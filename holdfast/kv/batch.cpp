@@ -131,6 +131,7 @@ void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t mem
   header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
   header->ordinal = ordinal;
   header->checksum = seeded_checksum(to + sizeof header->checksum, geometry_.record_header_bytes - sizeof header->checksum, seed);
+  if (geometry_.record_header_bytes > sizeof(RecordHeader)) std::memcpy(to + sizeof(RecordHeader), &header->checksum, sizeof header->checksum);
 }
 
 void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
