@@ -153,7 +153,7 @@ run_ctest() {
   {
     ctest --test-dir "$dir" -j "$JOBS" --output-on-failure --no-tests=error "$@" 2>&1 || echo "$?" >"$log.failed"
   } | tee "$log" | awk '
-    /^ *Start +[0-9]+: / { next }
+    /^ *Start +[0-9]+: / || /^\[ (RUN     |      OK) \]/ || /^\[-------/ { next }  # What passed is in the log.
     match($0, /^ *[0-9]+\/[0-9]+ Test/) {
       split($1, at, "/")
       tenth = int(10 * at[1] / at[2])
