@@ -55,13 +55,14 @@ Status BlockTable::adopt(std::uint64_t blocks) {
 }
 
 void BlockTable::mark_run(std::uint64_t head, std::uint64_t run_blocks, BlockWord word) {
+  meta(head).run_blocks = run_blocks;
   for (std::uint64_t block = head; block < head + run_blocks; ++block) {
     BlockMeta& own = meta(block);
     own.head = head;
     own.generation = word.generation;
-    own.state.store(block == head ? word.state : BlockState::kTail, std::memory_order_relaxed);
+    // Releases what stands before it to who looks through all blocks beside us.
+    own.state.store(block == head ? word.state : BlockState::kTail, std::memory_order_release);
   }
-  meta(head).run_blocks = run_blocks;
 }
 
 void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
