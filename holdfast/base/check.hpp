@@ -11,10 +11,10 @@ namespace holdfast {
 
 }  // namespace holdfast
 
-#define HF_CHECK(condition)                                                    \
-  do {                                                                         \
-    if (!(condition)) [[unlikely]]                                             \
-      ::holdfast::check_failed(#condition, __FILE__, __LINE__);                \
+#define HF_CHECK(condition)                                     \
+  do {                                                          \
+    if (!(condition)) [[unlikely]]                              \
+      ::holdfast::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)
 
 #ifdef NDEBUG

@@ -29,7 +29,8 @@ std::string_view name(Errc code) {
 const Error& detail::ErrorWord::without_detail(Errc code) {
   static const std::array<Error, 16> errors = [] {
     std::array<Error, 16> all;
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].code = static_cast<Errc>(i);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].code = static_cast<Errc>(i);
     return all;
   }();
   return errors[static_cast<std::size_t>(code)];

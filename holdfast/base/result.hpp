@@ -18,22 +18,22 @@ namespace holdfast {
 // What went wrong, for programs. The detail of an Error says it for people: field, value seen, what
 // is allowed, what to do. Values are stable; new ones are appended.
 enum class Errc : int {
-  kOk = 0,              // Never inside an Error.
-  kInvalidOption = 1,   // An option or argument is out of its documented range.
-  kNotFound = 2,        // The named thing does not exist.
-  kAlreadyExists = 3,   // The named thing exists and must not.
-  kBusy = 4,            // Another process holds the lock; the detail names its pid.
-  kNotHoldfast = 5,     // The medium carries no Holdfast magic number.
-  kNewerFormat = 6,     // Written by a newer format version than this build reads.
-  kWrongType = 7,       // Opened with other key/value types or sizes than it was created with.
-  kCorrupt = 8,         // The medium contradicts itself.
-  kNoSpace = 9,         // The medium is full; reads and erases still work.
-  kReadOnly = 10,       // Opened read-only, or made read-only by a failed sync.
-  kIo = 11,             // A system call failed; the detail names it, its target and errno.
-  kUnsupported = 12,    // This machine, kernel or medium cannot do it.
-  kTooLarge = 13,       // Key or value above the documented limit.
+  kOk = 0,                // Never inside an Error.
+  kInvalidOption = 1,     // An option or argument is out of its documented range.
+  kNotFound = 2,          // The named thing does not exist.
+  kAlreadyExists = 3,     // The named thing exists and must not.
+  kBusy = 4,              // Another process holds the lock; the detail names its pid.
+  kNotHoldfast = 5,       // The medium carries no Holdfast magic number.
+  kNewerFormat = 6,       // Written by a newer format version than this build reads.
+  kWrongType = 7,         // Opened with other key/value types or sizes than it was created with.
+  kCorrupt = 8,           // The medium contradicts itself.
+  kNoSpace = 9,           // The medium is full; reads and erases still work.
+  kReadOnly = 10,         // Opened read-only, or made read-only by a failed sync.
+  kIo = 11,               // A system call failed; the detail names it, its target and errno.
+  kUnsupported = 12,      // This machine, kernel or medium cannot do it.
+  kTooLarge = 13,         // Key or value above the documented limit.
   kVersionMismatch = 14,  // Compare-and-put: the record's version is another; nothing was written.
-  kClosed = 15,         // The object was closed.
+  kClosed = 15,           // The object was closed.
 };
 
 // "kBusy" and so on: the enumerator's name.
@@ -55,16 +55,20 @@ class ErrorWord {
  public:
   ErrorWord() = default;
   explicit ErrorWord(Error error)
-      : word_(error.detail.empty() ? static_cast<std::uintptr_t>(error.code) << 1 | 1
-                                   : reinterpret_cast<std::uintptr_t>(new Error(std::move(error)))) {}
-  ErrorWord(const ErrorWord& other) : word_(other.owns() ? reinterpret_cast<std::uintptr_t>(new Error(*other.owned())) : other.word_) {}
+      : word_(error.detail.empty()
+                  ? static_cast<std::uintptr_t>(error.code) << 1 | 1
+                  : reinterpret_cast<std::uintptr_t>(new Error(std::move(error)))) {}
+  ErrorWord(const ErrorWord& other)
+      : word_(other.owns() ? reinterpret_cast<std::uintptr_t>(new Error(*other.owned()))
+                           : other.word_) {}
   ErrorWord(ErrorWord&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
   ErrorWord& operator=(ErrorWord other) noexcept {
     std::swap(word_, other.word_);
     return *this;
   }
   ~ErrorWord() {
-    if (owns()) [[unlikely]] delete owned();
+    if (owns()) [[unlikely]]
+      delete owned();
   }
 
   bool ok() const { return word_ == 0; }
@@ -85,14 +89,16 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
-  Result(T value) { new (&value_) T(std::move(value)); }        // NOLINT: implicit by design.
-  Result(Error error) : error_(std::move(error)) {}             // NOLINT: implicit by design.
+  Result(T value) { new (&value_) T(std::move(value)); }  // NOLINT: implicit by design.
+  Result(Error error) : error_(std::move(error)) {}       // NOLINT: implicit by design.
   Result(const Result& other) : error_(other.error_) {
     if (other.has_value()) new (&value_) T(other.value_);
   }
   Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
-    if (other.has_value()) new (&value_) T(std::move(other.value_));
-    else error_ = other.error_;  // `other` stays an error.
+    if (other.has_value())
+      new (&value_) T(std::move(other.value_));
+    else
+      error_ = other.error_;  // `other` stays an error.
   }
   Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
     if (has_value()) value_.~T();
@@ -132,7 +138,8 @@ class [[nodiscard]] Result {
 
  private:
   void check() const {
-    if (!has_value()) [[unlikely]] check_failed(error_.get().message().c_str(), "Result::value", 0);
+    if (!has_value()) [[unlikely]]
+      check_failed(error_.get().message().c_str(), "Result::value", 0);
   }
 
   union {
@@ -151,7 +158,8 @@ class [[nodiscard]] Result<void> {
   bool has_value() const { return error_.ok(); }
   explicit operator bool() const { return has_value(); }
   void value() const {
-    if (!has_value()) [[unlikely]] check_failed(error_.get().message().c_str(), "Status::value", 0);
+    if (!has_value()) [[unlikely]]
+      check_failed(error_.get().message().c_str(), "Status::value", 0);
   }
   const Error& error() const& {
     HF_CHECK(!has_value());
@@ -170,17 +178,17 @@ inline Status ok_status() { return {}; }
 }  // namespace holdfast
 
 // Returns the error of `expression` to the caller, or goes on.
-#define HF_RETURN_IF_ERROR(expression)                                         \
-  do {                                                                         \
-    if (auto hf_status = (expression); !hf_status) [[unlikely]]                \
-      return std::move(hf_status).error();                                     \
+#define HF_RETURN_IF_ERROR(expression)                          \
+  do {                                                          \
+    if (auto hf_status = (expression); !hf_status) [[unlikely]] \
+      return std::move(hf_status).error();                      \
   } while (false)
 
 #define HF_CONCAT_INNER(a, b) a##b
 #define HF_CONCAT(a, b) HF_CONCAT_INNER(a, b)
 // HF_ASSIGN_OR_RETURN(auto region, Region::open(spec)): binds the value, or returns the error.
-#define HF_ASSIGN_OR_RETURN(declaration, expression)                           \
-  auto HF_CONCAT(hf_result_, __LINE__) = (expression);                         \
-  if (!HF_CONCAT(hf_result_, __LINE__)) [[unlikely]]                           \
-    return std::move(HF_CONCAT(hf_result_, __LINE__)).error();                 \
+#define HF_ASSIGN_OR_RETURN(declaration, expression)           \
+  auto HF_CONCAT(hf_result_, __LINE__) = (expression);         \
+  if (!HF_CONCAT(hf_result_, __LINE__)) [[unlikely]]           \
+    return std::move(HF_CONCAT(hf_result_, __LINE__)).error(); \
   declaration = std::move(HF_CONCAT(hf_result_, __LINE__)).value()

@@ -375,7 +375,7 @@ class Run {
     };
     auto keys = order_;
     std::sort(keys.begin(), keys.end(),
-                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+              [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     return keys;
   }
 

@@ -12,8 +12,8 @@ namespace {
 constexpr auto kIdleInterval = std::chrono::milliseconds(50);
 constexpr std::size_t kVictimsPerPass = 16;
 
-// The dead share above which a run is worth moving, for a given goal: half the average that the goal
-// allows, so that the goal can be reached whatever the spread.
+// The dead share above which a run is worth moving, for a given goal: half the average that the
+// goal allows, so that the goal can be reached whatever the spread.
 double least_gain(double space_amplification) { return (1 - 1 / space_amplification) / 2; }
 
 }  // namespace
@@ -41,24 +41,30 @@ void StoreCore::background_loop() {
   auto last_sync = std::chrono::steady_clock::now();
   std::unique_lock lock(background_mutex_);
   while (!background_stop_) {
-    background_wake_.wait_for(lock, interval, [&] { return background_stop_ || background_wanted_.load(std::memory_order_relaxed); });
+    background_wake_.wait_for(lock, interval, [&] {
+      return background_stop_ || background_wanted_.load(std::memory_order_relaxed);
+    });
     if (background_stop_) break;
     background_wanted_.store(false, std::memory_order_relaxed);
     lock.unlock();
     maintain();
     const auto now = std::chrono::steady_clock::now();
-    if (medium_.paged() && options_.sync_interval_ms != 0 && now - last_sync >= std::chrono::milliseconds(options_.sync_interval_ms)) {
+    if (medium_.paged() && options_.sync_interval_ms != 0 &&
+        now - last_sync >= std::chrono::milliseconds(options_.sync_interval_ms)) {
       last_sync = now;
-      if (unsynced_.load(std::memory_order_acquire)) (void)sync();  // A failure has made the store read-only.
+      if (unsynced_.load(std::memory_order_acquire))
+        (void)sync();  // A failure has made the store read-only.
     }
     lock.lock();
   }
 }
 
 bool StoreCore::wants_reclaim(const BlockTable::Totals& totals) const {
-  // Open runs, the one under relocation and the reserve are no waste that moving records could mend.
+  // Open runs, the one under relocation and the reserve are no waste that moving records could
+  // mend.
   const double slack = static_cast<double>((totals.open_blocks + 4) * geometry_.block_bytes);
-  return static_cast<double>(totals.used_bytes) > options_.reclaim.space_amplification * static_cast<double>(totals.live_bytes) + slack;
+  return static_cast<double>(totals.used_bytes) >
+         options_.reclaim.space_amplification * static_cast<double>(totals.live_bytes) + slack;
 }
 
 void StoreCore::maintain() {
@@ -69,15 +75,19 @@ void StoreCore::maintain() {
     while (wants_reclaim(table_.totals())) {
       const std::uint64_t free_before = table_.free_blocks();
       const std::uint64_t sequence_before = next_sequence_.load(std::memory_order_relaxed);
-      auto freed = Reclaimer(*this).pass(kVictimsPerPass, least_gain(options_.reclaim.space_amplification),
-                                         options_.reclaim.bytes_per_second);
+      auto freed =
+          Reclaimer(*this).pass(kVictimsPerPass, least_gain(options_.reclaim.space_amplification),
+                                options_.reclaim.bytes_per_second);
       if (!freed) {
         if (freed.code() == Errc::kIo) fail(freed.error());
         break;
       }
       if (*freed == 0) break;
-      // What it moved took as much as it freed, and no writer took any: another pass would do the same.
-      if (table_.free_blocks() <= free_before && next_sequence_.load(std::memory_order_relaxed) == sequence_before) break;
+      // What it moved took as much as it freed, and no writer took any: another pass would do the
+      // same.
+      if (table_.free_blocks() <= free_before &&
+          next_sequence_.load(std::memory_order_relaxed) == sequence_before)
+        break;
       const std::lock_guard stop(background_mutex_);
       if (background_stop_) return;
       if (table_.free_blocks() < ahead / 2) break;  // Growing cannot wait.
@@ -85,7 +95,8 @@ void StoreCore::maintain() {
   }
   // A segment ahead of the writers, so that none of them waits for the file system.
   if (table_.free_blocks() < ahead) {
-    if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo) fail(grown.error());
+    if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo)
+      fail(grown.error());
   }
   if (table_.free_blocks() > 3 * ahead) {
     // verify() reads words of blocks that must stay while it does.
@@ -93,7 +104,8 @@ void StoreCore::maintain() {
     if (auto trimmed = table_.trim(2 * ahead); !trimmed) return fail(trimmed.error());
     // What lies at the end keeps the files from shrinking: it moves to where there is room.
     if (!options_.reclaim.background || table_.free_blocks() <= 3 * ahead) return;
-    if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second); !moved) {
+    if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second);
+        !moved) {
       if (moved.code() == Errc::kIo) fail(moved.error());
     } else if (auto trimmed = table_.trim(2 * ahead); !trimmed) {
       fail(trimmed.error());
@@ -103,9 +115,11 @@ void StoreCore::maintain() {
 
 Result<bool> StoreCore::reclaim_some() {
   const std::lock_guard lock(reclaim_mutex_);
-  while (medium_.paged() && sealing()) HF_RETURN_IF_ERROR(sync());
+  while (medium_.paged() && sealing())
+    HF_RETURN_IF_ERROR(sync());
   constexpr double kLeastGain = 0.02;
-  HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t freed,
+                      Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
   return freed != 0;
 }
 
@@ -115,9 +129,11 @@ Status StoreCore::reclaim() {
   constexpr double kLeastGain = 0.05;
   for (;;) {
     // On page regions a run counts as sealed only when syncs have covered it.
-    while (medium_.paged() && sealing()) HF_RETURN_IF_ERROR(sync());
+    while (medium_.paged() && sealing())
+      HF_RETURN_IF_ERROR(sync());
     const std::uint64_t before = table_.free_blocks();
-    HF_ASSIGN_OR_RETURN(const std::uint64_t freed, Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
+    HF_ASSIGN_OR_RETURN(const std::uint64_t freed,
+                        Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table_.free_blocks() <= before) break;
   }
   // Then from the end down, as long as that shortens the files.
@@ -125,7 +141,8 @@ Status StoreCore::reclaim() {
     blocks = table_.blocks();
     HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));
     if (table_.free_blocks() < geometry_.blocks_per_segment() + 4) break;
-    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t moved, Reclaimer(*this).empty_last_segment(0));
+    HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t moved,
+                        Reclaimer(*this).empty_last_segment(0));
     HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t more, table_.trim(4));
   }
   HF_ASSIGN_OR_RETURN([[maybe_unused]] const std::uint64_t trimmed, table_.trim(4));

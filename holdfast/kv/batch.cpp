@@ -5,10 +5,10 @@
 // lists members like any record, since it was sealed only after the batch was whole. So no member
 // needs to know of the others, and relocation treats them as what they are: records.
 //
-// In DRAM all homes are latched in one order before the batch is appended (a batch that were appended
-// first could be found half superseded by what was acknowledged before it began, since sequences are
-// handed out in chunks); the new lines are published while `pending_batch_`
-// names their predecessors, to which readers go until it is taken back in one store.
+// In DRAM all homes are latched in one order before the batch is appended (a batch that were
+// appended first could be found half superseded by what was acknowledged before it began, since
+// sequences are handed out in chunks); the new lines are published while `pending_batch_` names
+// their predecessors, to which readers go until it is taken back in one store.
 #include <holdfast/kv/store_core.hpp>
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 namespace holdfast::kv {
 
 void WriteBatch::put(std::string_view key, std::string_view value) {
-  operations_.push_back({bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), false});
+  operations_.push_back(
+      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), false});
   bytes_.append(key).append(value);
 }
 
@@ -39,35 +40,43 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
     HF_RETURN_IF_ERROR(check_sizes(operation.key_bytes, operation.value_bytes));
     const Bytes key = bytes_at(operation.key_at, operation.key_bytes);
     const Member member{{operation.erase ? RecordKind::kErase : RecordKind::kPut, hash64(key), key,
-                         bytes_at(operation.value_at, operation.value_bytes)}, {}};
+                         bytes_at(operation.value_at, operation.value_bytes)},
+                        {}};
     const std::string_view text(batch.bytes_.data() + operation.key_at, operation.key_bytes);
     const auto [found, fresh] = by_key.try_emplace(text, members.size());
-    if (fresh) members.push_back(member);
-    else members[found->second] = member;
+    if (fresh)
+      members.push_back(member);
+    else
+      members[found->second] = member;
   }
   if (members.empty()) return next_sequence_.load(std::memory_order_acquire) - 1;
 
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
   std::vector<std::uint64_t> hashes;
-  for (const Member& member : members) hashes.push_back(member.record.hash);
+  for (const Member& member : members)
+    hashes.push_back(member.record.hash);
   for (;;) {
     own.latches.acquire(*index_, hashes);
     std::vector<index::Entry> entries(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) entries[i] = own.latches[i].find(matches(members[i].record.key));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      entries[i] = own.latches[i].find(matches(members[i].record.key));
     // Places for new keys before anything is appended, so that nothing can fail half way.
     std::size_t full = members.size();
     std::vector<bool> claimed(members.size(), false);
     for (std::size_t i = 0; i < members.size() && full == members.size(); ++i) {
       if (entries[i] || members[i].record.kind == RecordKind::kErase) continue;
       entries[i] = own.latches[i].claim();
-      if (entries[i]) claimed[i] = true;
-      else full = i;
+      if (entries[i])
+        claimed[i] = true;
+      else
+        full = i;
     }
     // Gives the claimed places back, except those in the partition of hashes[full].
     const auto give_back = [&] {
       for (std::size_t i = 0; i < members.size(); ++i) {
-        const bool keep = full != members.size() && index_->partition(hashes[i]) == index_->partition(hashes[full]);
+        const bool keep = full != members.size() &&
+                          index_->partition(hashes[i]) == index_->partition(hashes[full]);
         if (claimed[i] && !keep) own.latches[i].remove(entries[i]);
       }
       own.latches.release();
@@ -79,8 +88,8 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
       HF_RETURN_IF_ERROR(index_->grow(hashes[full]));
       continue;
     }
-    // Newer than whatever was handed out, and appended under all latches: a crash finds either every
-    // member the newest of its key, or superseded by what came after the batch.
+    // Newer than whatever was handed out, and appended under all latches: a crash finds either
+    // every member the newest of its key, or superseded by what came after the batch.
     auto sequence = append_batch(own, members, durability);
     if (!sequence) {
       give_back();
@@ -94,10 +103,12 @@ Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) 
 }
 
 // Durable as asked when it returns; every member's `appended` is set.
-Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members, Durability durability) {
+Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& members,
+                                        Durability durability) {
   Lane& lane = lane_of(session);
   std::uint64_t bytes = 0;
-  for (const Member& member : members) bytes += Geometry::padded(member.record.bytes(geometry_));
+  for (const Member& member : members)
+    bytes += Geometry::padded(member.record.bytes(geometry_));
   const std::uint64_t frame_bytes = Geometry::padded(geometry_.record_header_bytes);
   Version sequence = 0;
   {
@@ -107,10 +118,12 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
       HF_RETURN_IF_ERROR(append_batch_run(session, members, sequence, bytes));
     } else {
       // One run holds all of it, so that it is sealed either before the frame or with every member.
-      HF_RETURN_IF_ERROR(make_room(session, lane, frame_bytes + bytes, members.size(), sequence, BlockTable::Purpose::kPut));
+      HF_RETURN_IF_ERROR(make_room(session, lane, frame_bytes + bytes, members.size(), sequence,
+                                   BlockTable::Purpose::kPut));
       append_frame(lane, sequence, bytes);
       for (Member& member : members) {
-        auto appended = append(session, lane, member.record, sequence, false, BlockTable::Purpose::kPut);
+        auto appended =
+            append(session, lane, member.record, sequence, false, BlockTable::Purpose::kPut);
         HF_CHECK(appended.has_value());  // make_room() has seen to it.
         member.appended = *appended;
       }
@@ -121,8 +134,8 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   return sequence;
 }
 
-void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal,
-                              std::uint64_t seed) const {
+void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes,
+                              std::uint32_t ordinal, std::uint64_t seed) const {
   static_assert(sizeof(RecordHeader) + sizeof(std::uint64_t) <= kCacheLineBytes);
   std::memset(to, 0, kCacheLineBytes);
   auto* const header = reinterpret_cast<RecordHeader*>(to);
@@ -130,30 +143,40 @@ void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t mem
   header->value_bytes = members_bytes;
   header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
   header->ordinal = ordinal;
-  header->checksum = seeded_checksum(to + sizeof header->checksum, geometry_.record_header_bytes - sizeof header->checksum, seed);
-  if (geometry_.record_header_bytes > sizeof(RecordHeader)) std::memcpy(to + sizeof(RecordHeader), &header->checksum, sizeof header->checksum);
+  header->checksum = seeded_checksum(to + sizeof header->checksum,
+                                     geometry_.record_header_bytes - sizeof header->checksum, seed);
+  if (geometry_.record_header_bytes > sizeof(RecordHeader))
+    std::memcpy(to + sizeof(RecordHeader), &header->checksum, sizeof header->checksum);
 }
 
 void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes) {
   alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes];
   compose_frame(frame, sequence, members_bytes, lane.next_ordinal, lane.seed);
-  if (medium_.paged()) std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
-  else medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
+  if (medium_.paged())
+    std::memcpy(lane.write_base + lane.at, frame, sizeof frame);
+  else
+    medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
   lane.at += sizeof frame;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
-  lane.meta->dead_bytes.fetch_add(sizeof frame, std::memory_order_relaxed);  // Reclaimed with its run.
+  lane.meta->dead_bytes.fetch_add(sizeof frame,
+                                  std::memory_order_relaxed);  // Reclaimed with its run.
 }
 
-// More than a block holds: a run of its own. A fence for the frame and its members, one for the tail
-// that vouches for them.
-Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes) {
-  if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes || members.size() > kMaxRecordsPerRun) {
-    return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) + " operations and " + std::to_string(bytes) +
-                                      " bytes; at most " + std::to_string(kMaxRunBytes) + " bytes are allowed, split it"};
+// More than a block holds: a run of its own. A fence for the frame and its members, one for the
+// tail that vouches for them.
+Status StoreCore::append_batch_run(Session& session, std::vector<Member>& members, Version sequence,
+                                   std::uint64_t bytes) {
+  if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes ||
+      members.size() > kMaxRecordsPerRun) {
+    return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) +
+                                      " operations and " + std::to_string(bytes) +
+                                      " bytes; at most " + std::to_string(kMaxRunBytes) +
+                                      " bytes are allowed, split it"};
   }
   const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
-  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
-                                                                static_cast<std::uint32_t>(members.size())));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head,
+                      table_.open_run(blocks, BlockTable::Purpose::kPut, BlockState::kOpen,
+                                      static_cast<std::uint32_t>(members.size())));
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
@@ -186,11 +209,13 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
   if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
   auto sealed = seal_run(head, entries, at);
   if (!sealed) fail(sealed.error());
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2,
+                       std::memory_order_relaxed);
   return sealed;
 }
 
-void StoreCore::publish_batch(Session& session, std::vector<Member>& members, const std::vector<index::Entry>& entries,
+void StoreCore::publish_batch(Session& session, std::vector<Member>& members,
+                              const std::vector<index::Entry>& entries,
                               const std::vector<bool>& claimed) {
   const bool snapshots = snapshots_open_.load(std::memory_order_acquire) != 0;
   auto pending = std::make_unique<PendingBatch>();
@@ -204,7 +229,8 @@ void StoreCore::publish_batch(Session& session, std::vector<Member>& members, co
   }
   pending_batch_.store(pending.get(), std::memory_order_seq_cst);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (entries[i]) session.latches[i].replace(entries[i], Line{members[i].appended.offset / kCacheLineBytes});
+    if (entries[i])
+      session.latches[i].replace(entries[i], Line{members[i].appended.offset / kCacheLineBytes});
   }
   pending_batch_.store(nullptr, std::memory_order_seq_cst);  // Here the batch becomes visible.
   epochs_.retire(pending.release(), [](void* batch) { delete static_cast<PendingBatch*>(batch); });
@@ -226,7 +252,8 @@ void StoreCore::publish_batch(Session& session, std::vector<Member>& members, co
     if (erase) session.latches[i].remove(entries[i]);
     if (previous[i] && !was_tombstone) {
       const RecordView superseded = record_at(previous[i]);
-      table_.mark_dead(previous[i].number * kCacheLineBytes, superseded.header().ordinal, superseded.padded_bytes());
+      table_.mark_dead(previous[i].number * kCacheLineBytes, superseded.header().ordinal,
+                       superseded.padded_bytes());
     }
   }
 }

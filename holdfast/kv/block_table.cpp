@@ -5,11 +5,13 @@
 
 namespace holdfast::kv {
 
-BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id, std::uint64_t max_bytes)
+BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id,
+                       std::uint64_t max_bytes)
     : medium_(medium),
       geometry_(geometry),
       store_id_(store_id),
-      max_bytes_(std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
+      max_bytes_(
+          std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
       block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
       max_chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1),
       chunks_(std::make_unique<std::unique_ptr<BlockMeta[]>[]>(max_chunks_)) {}
@@ -22,7 +24,8 @@ void BlockTable::add_entries(std::uint64_t up_to) {
 }
 
 Status BlockTable::put_block_word(std::uint64_t block, BlockWord word) {
-  return medium_.put_word(geometry_.table_word_at(block), encode_block_word(word, store_id_, block));
+  return medium_.put_word(geometry_.table_word_at(block),
+                          encode_block_word(word, store_id_, block));
 }
 
 Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
@@ -34,7 +37,8 @@ Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
     HF_RETURN_IF_ERROR(put_block_word(block, {0, BlockState::kFree}));
   }
   HF_RETURN_IF_ERROR(medium_.order());
-  // Only now does the store count on them: a crash before this leaves segments to be formatted again.
+  // Only now does the store count on them: a crash before this leaves segments to be formatted
+  // again.
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, first + count));
   HF_RETURN_IF_ERROR(medium_.order());
   for (std::uint64_t block = first * per_segment; block < end; ++block) {
@@ -46,8 +50,10 @@ Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
 
 Status BlockTable::adopt(std::uint64_t blocks) {
   if (blocks > max_chunks_ * kChunk) {
-    return Error{Errc::kInvalidOption, "max_bytes=" + std::to_string(max_bytes_) + " is below the store's present size of " +
-                                           std::to_string(blocks * geometry_.block_bytes) + " bytes; raise it"};
+    return Error{Errc::kInvalidOption, "max_bytes=" + std::to_string(max_bytes_) +
+                                           " is below the store's present size of " +
+                                           std::to_string(blocks * geometry_.block_bytes) +
+                                           " bytes; raise it"};
   }
   add_entries(blocks);
   blocks_.store(blocks, std::memory_order_release);
@@ -86,9 +92,11 @@ void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
 Result<std::uint64_t> BlockTable::next_generation_locked() {
   if (next_generation_ >= generation_limit_) {
     if (next_generation_ + generation_step_ > kMaxGeneration) {
-      return Error{Errc::kNoSpace, "the store has used all its 2^40 block generations; export it into a new store"};
+      return Error{Errc::kNoSpace,
+                   "the store has used all its 2^40 block generations; export it into a new store"};
     }
-    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, next_generation_ + generation_step_));
+    HF_RETURN_IF_ERROR(
+        medium_.put_word(kGenerationLimitWordAt, next_generation_ + generation_step_));
     HF_RETURN_IF_ERROR(medium_.order());
     generation_limit_ = next_generation_ + generation_step_;
   }
@@ -96,8 +104,8 @@ Result<std::uint64_t> BlockTable::next_generation_locked() {
 }
 
 std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
-  // Relocation needs a target while its victims are not free yet; a tombstone needs a place so that an
-  // erase can make room in a full store.
+  // Relocation needs a target while its victims are not free yet; a tombstone needs a place so that
+  // an erase can make room in a full store.
   switch (purpose) {
     case Purpose::kPut: return 4;
     case Purpose::kErase: return 2;
@@ -108,13 +116,15 @@ std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
 
 Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
   const std::uint64_t end = blocks();
-  while (first_free_ < end && !free_[first_free_]) ++first_free_;
+  while (first_free_ < end && !free_[first_free_])
+    ++first_free_;
   std::uint64_t length = 0;
   for (std::uint64_t block = first_free_; block < end; ++block) {
     length = free_[block] ? length + 1 : 0;  // Table blocks are never free, so no run crosses one.
     if (length == run_blocks) {
       const std::uint64_t head = block + 1 - run_blocks;
-      for (std::uint64_t taken = head; taken <= block; ++taken) free_[taken] = false;
+      for (std::uint64_t taken = head; taken <= block; ++taken)
+        free_[taken] = false;
       free_count_.fetch_sub(run_blocks, std::memory_order_relaxed);
       return head;
     }
@@ -143,13 +153,14 @@ Status BlockTable::grow_by_segment() {
   return grow_locked();
 }
 
-Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose, BlockState state,
-                                           std::uint32_t expected_records) {
+Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
+                                           BlockState state, std::uint32_t expected_records) {
   if (run_blocks >= geometry_.blocks_per_group()) {
-    return Error{Errc::kTooLarge, "a record or batch of " + std::to_string(run_blocks * geometry_.block_bytes) +
-                                      " bytes; at most " +
-                                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
-                                      " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
+    return Error{Errc::kTooLarge,
+                 "a record or batch of " + std::to_string(run_blocks * geometry_.block_bytes) +
+                     " bytes; at most " +
+                     std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
+                     " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
   }
   const std::lock_guard lock(mutex_);
   // First of all: without one nothing must be taken.
@@ -196,15 +207,18 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
 void BlockTable::reserve_bits(BlockMeta& run, std::uint32_t records) {
   delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
   run.more_capacity = 0;
-  run.bits_capacity = static_cast<std::uint32_t>(round_up(std::max<std::uint32_t>(records, 64), 64));
+  run.bits_capacity =
+      static_cast<std::uint32_t>(round_up(std::max<std::uint32_t>(records, 64), 64));
   run.bits = std::make_unique<std::atomic<std::uint64_t>[]>(run.bits_capacity / 64);
 }
 
 void BlockTable::add_bits(BlockMeta& run) {
   // The most records that fit: each takes a line at least, and 16 bytes of summary.
-  const std::uint64_t most = (run.run_blocks << block_shift_) / (kCacheLineBytes + sizeof(SummaryEntry)) + 64;
+  const std::uint64_t most =
+      (run.run_blocks << block_shift_) / (kCacheLineBytes + sizeof(SummaryEntry)) + 64;
   run.more_capacity = static_cast<std::uint32_t>(round_up(most, 64));
-  run.more_bits.store(new std::atomic<std::uint64_t>[run.more_capacity / 64](), std::memory_order_release);
+  run.more_bits.store(new std::atomic<std::uint64_t>[run.more_capacity / 64](),
+                      std::memory_order_release);
 }
 
 Status BlockTable::mark_sealed(std::uint64_t head) {
@@ -242,7 +256,8 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
     run.bits_capacity = 0;
     delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
     run.more_capacity = 0;
-    for (std::uint64_t block = head; block < end; ++block) mark_free(block, generation);
+    for (std::uint64_t block = head; block < end; ++block)
+      mark_free(block, generation);
   }
   return {};
 }
@@ -256,7 +271,8 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
   while (segments > 1) {
     std::uint64_t free_in_last = 0;
     bool all_free = true;
-    for (std::uint64_t block = (segments - 1) * per_segment; block < segments * per_segment; ++block) {
+    for (std::uint64_t block = (segments - 1) * per_segment; block < segments * per_segment;
+         ++block) {
       if (geometry_.is_table_block(block)) continue;
       all_free = all_free && free_[block];
       free_in_last += free_[block];
@@ -279,7 +295,8 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
 
 std::vector<std::uint64_t> BlockTable::take_dead_bits(std::uint64_t head) {
   BlockMeta& run = meta(head);
-  run.dead_dirty.exchange(false);  // Before the bits are read: one set meanwhile makes it dirty again.
+  run.dead_dirty.exchange(
+      false);  // Before the bits are read: one set meanwhile makes it dirty again.
   const std::uint64_t words = dead_bits_bytes(run.records) / 8;
   std::vector<std::uint64_t> bits(words);
   for (std::uint64_t word = 0; word < words; ++word) {
@@ -290,7 +307,8 @@ std::vector<std::uint64_t> BlockTable::take_dead_bits(std::uint64_t head) {
 }
 
 Status BlockTable::put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits) {
-  return medium_.put(run_at(head) + run_bytes(head) - run_tail_bytes(meta(head).records), bits.data(), bits.size() * 8);
+  return medium_.put(run_at(head) + run_bytes(head) - run_tail_bytes(meta(head).records),
+                     bits.data(), bits.size() * 8);
 }
 
 BlockTable::Totals BlockTable::totals() const {
@@ -300,7 +318,9 @@ BlockTable::Totals BlockTable::totals() const {
   for (std::uint64_t block = 0; block < totals.blocks; ++block) {
     const BlockMeta& own = meta(block);
     const BlockState state = own.state.load(std::memory_order_acquire);
-    if (geometry_.is_table_block(block) || (state != BlockState::kOpen && state != BlockState::kSealed)) continue;
+    if (geometry_.is_table_block(block) ||
+        (state != BlockState::kOpen && state != BlockState::kSealed))
+      continue;
     totals.open_blocks += state == BlockState::kOpen;
     const std::uint64_t used = own.used_bytes.load(std::memory_order_relaxed);
     const std::uint64_t dead = std::min(own.dead_bytes.load(std::memory_order_relaxed), used);

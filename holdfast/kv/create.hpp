@@ -14,6 +14,7 @@ namespace holdfast::kv {
 Status create_store(Medium& medium, const StoreOptions& options, RecordShape shape);
 
 // Reads and checks the superblock. Errors: kNotHoldfast, kNewerFormat, kCorrupt, kWrongType.
-Result<Superblock> read_superblock(const Region& region, const StoreOptions& options, RecordShape shape);
+Result<Superblock> read_superblock(const Region& region, const StoreOptions& options,
+                                   RecordShape shape);
 
 }  // namespace holdfast::kv

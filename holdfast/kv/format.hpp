@@ -1,10 +1,12 @@
-// format.hpp: every byte of a store on its medium. Prose and a worked example: docs/media_format.md.
+// format.hpp: every byte of a store on its medium. Prose and a worked example:
+// docs/media_format.md.
 //
 //   region  = group*                      group = table block, then the blocks it describes
 //   group 0's table block begins with the superblock page; in the others that page is zero
 //   run     = one or more consecutive blocks of one group: records, then dead bits, summary, footer
 //
-// All integers little-endian. Format version 1 is frozen: golden stores in tests/kv/golden must open.
+// All integers little-endian. Format version 1 is frozen: golden stores in tests/kv/golden must
+// open.
 #pragma once
 
 #include <array>
@@ -22,7 +24,8 @@ inline constexpr std::uint64_t kMagic = 0x3154'5341'4644'4c48;  // "HLDFAST1"
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::size_t kMaxPatchableWords = 64;
 
-// ---- Superblock: offset 0 of the region, one page -------------------------------------------------
+// ---- Superblock: offset 0 of the region, one page
+// -------------------------------------------------
 
 struct Superblock {  // Written once, at creation; `magic` last, with its own fence.
   std::uint64_t magic;
@@ -34,7 +37,7 @@ struct Superblock {  // Written once, at creation; `magic` last, with its own fe
   std::uint64_t value_bytes;  // Typed stores; 0 otherwise.
   std::uint32_t key_bytes;
   std::uint32_t patchable_count;
-  std::uint64_t reserved;  // Zero.
+  std::uint64_t reserved;                                         // Zero.
   std::array<std::uint32_t, kMaxPatchableWords> patchable_words;  // Byte offsets into the value.
 };
 static_assert(sizeof(Superblock) == 320 && offsetof(Superblock, patchable_words) == 64);
@@ -42,13 +45,15 @@ static_assert(std::has_unique_object_representations_v<Superblock>);
 
 // Words that change while the store lives, each durable by a single aligned store, each on its own
 // line (offsets into the superblock page).
-inline constexpr std::uint64_t kSegmentsWordAt = 1024;         // Segments whose table words are formatted.
-inline constexpr std::uint64_t kGenerationLimitWordAt = 1088;  // All generations handed out are below.
-inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;    // All sequences handed out are below.
+inline constexpr std::uint64_t kSegmentsWordAt = 1024;  // Segments whose table words are formatted.
+inline constexpr std::uint64_t kGenerationLimitWordAt =
+    1088;  // All generations handed out are below.
+inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;  // All sequences handed out are below.
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
-// The store was closed in order and its index lies in a run of its own. Zero first word: it was not.
+// The store was closed in order and its index lies in a run of its own. Zero first word: it was
+// not.
 struct CleanMark {
   std::uint64_t checksum;  // Over the rest; stored last of the line. 0 is never valid.
   std::uint64_t next_sequence;
@@ -62,13 +67,15 @@ struct CleanMark {
 static_assert(sizeof(CleanMark) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<CleanMark>);
 
-// ---- Block table: one word per block --------------------------------------------------------------
+// ---- Block table: one word per block
+// --------------------------------------------------------------
 
 enum class BlockState : std::uint8_t {  // Never renumber. 0 is what unformatted media contain.
   kUnformatted = 0,
   kFree = 1,    // Durable before the block is opened again.
   kOpen = 2,    // Records are appended; sealed all the same if its footer is valid.
-  kSealed = 3,  // The footer was durable before this word was written: if it is not valid, that is damage.
+  kSealed = 3,  // The footer was durable before this word was written: if it is not valid, that is
+                // damage.
   kTail = 4,    // Belongs to the run that begins before it.
   kImage = 5,   // Head of the run with the index image of a clean close.
 };
@@ -82,20 +89,24 @@ inline constexpr std::uint64_t kMaxGeneration = (std::uint64_t{1} << 40) - 1;
 
 // The check binds the word to its store and its block, so that swapped files show themselves. Every
 // single flipped bit changes it: no window of 16 bits of the multiplier is all zero or all one.
-inline std::uint64_t encode_block_word(BlockWord word, std::uint64_t store_id, std::uint64_t block) {
-  const std::uint64_t low = word.generation | std::uint64_t{static_cast<std::uint8_t>(word.state)} << 40;
+inline std::uint64_t encode_block_word(BlockWord word, std::uint64_t store_id,
+                                       std::uint64_t block) {
+  const std::uint64_t low = word.generation | std::uint64_t{static_cast<std::uint8_t>(word.state)}
+                                                  << 40;
   const std::uint64_t check = ((low ^ mix64(store_id + block)) * 0x9E3779B97F4A7C15) >> 48;
   return low | check << 48;
 }
 // False if the check does not hold. `bits` of 0 decode to kUnformatted.
-inline bool decode_block_word(std::uint64_t bits, std::uint64_t store_id, std::uint64_t block, BlockWord& word) {
+inline bool decode_block_word(std::uint64_t bits, std::uint64_t store_id, std::uint64_t block,
+                              BlockWord& word) {
   word = {bits & kMaxGeneration, static_cast<BlockState>(bits >> 40 & 0xff)};
   if (bits == 0) return true;
   return word.state != BlockState::kUnformatted && word.state <= BlockState::kImage &&
          encode_block_word(word, store_id, block) == bits;
 }
 
-// ---- Records --------------------------------------------------------------------------------------
+// ---- Records
+// --------------------------------------------------------------------------------------
 
 enum class RecordKind : std::uint8_t {  // Never renumber.
   kUnwritten = 0,
@@ -104,8 +115,8 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
   kBatch = 3,  // A frame: the next `value_bytes` bytes are the members of one atomic batch.
 };
 
-// Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the key;
-// then, on the next multiple of 8, the value; then zeros up to the next line.
+// Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the
+// key; then, on the next multiple of 8, the value; then zeros up to the next line.
 struct RecordHeader {
   std::uint64_t checksum;  // Over everything behind it, seeded with store and generation.
   std::uint64_t sequence;
@@ -121,31 +132,39 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
 
 // `seed` is Geometry::seed of the run's generation: equal bytes under another seed never have the
 // checksum of this one, since the seed is a bijection of the generation.
-inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count, std::uint64_t seed) {
+inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count,
+                                     std::uint64_t seed) {
   return hash64({bytes, count}) ^ seed;
 }
 
-// ---- The end of a sealed run ----------------------------------------------------------------------
+// ---- The end of a sealed run
+// ----------------------------------------------------------------------
 //
-//   … records | dead bits: a bit per record, up to the next 8 bytes | SummaryEntry per record | RunFooter
+//   … records | dead bits: a bit per record, up to the next 8 bytes | SummaryEntry per record |
+//   RunFooter
 
 struct SummaryEntry {
-  std::uint64_t hash;    // Of the key.
-  std::uint64_t packed;  // sequence - base_sequence (36 bits), kind (2), offset in the run in lines (26).
+  std::uint64_t hash;  // Of the key.
+  std::uint64_t
+      packed;  // sequence - base_sequence (36 bits), kind (2), offset in the run in lines (26).
 
   std::uint64_t sequence_delta() const { return packed >> 28; }
   RecordKind kind() const { return static_cast<RecordKind>(packed >> 26 & 3); }
   std::uint64_t offset_bytes() const { return (packed & 0x3ffffff) * kCacheLineBytes; }
-  static SummaryEntry of(std::uint64_t hash, std::uint64_t delta, RecordKind kind, std::uint64_t offset_bytes) {
-    return {hash, delta << 28 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 26 | offset_bytes / kCacheLineBytes};
+  static SummaryEntry of(std::uint64_t hash, std::uint64_t delta, RecordKind kind,
+                         std::uint64_t offset_bytes) {
+    return {hash, delta << 28 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 26 |
+                      offset_bytes / kCacheLineBytes};
   }
 };
 static_assert(sizeof(SummaryEntry) == 16 && std::has_unique_object_representations_v<SummaryEntry>);
 inline constexpr std::uint64_t kMaxSequenceSpan = (std::uint64_t{1} << 36) - 1;
-inline constexpr std::uint64_t kMaxRunBytes = std::uint64_t{1} << 32;  // 26 bits of lines. See max_value_bytes().
+inline constexpr std::uint64_t kMaxRunBytes = std::uint64_t{1}
+                                              << 32;  // 26 bits of lines. See max_value_bytes().
 
 struct RunFooter {
-  std::uint64_t checksum;  // Over the summary, then the footer behind this field; seeded with the generation.
+  std::uint64_t
+      checksum;  // Over the summary, then the footer behind this field; seeded with the generation.
   std::uint64_t generation;
   std::uint64_t base_sequence;
   std::uint64_t max_sequence;
@@ -155,16 +174,21 @@ struct RunFooter {
   std::uint32_t tombstones;
   std::uint64_t reserved;
 };
-static_assert(sizeof(RunFooter) == kCacheLineBytes && std::has_unique_object_representations_v<RunFooter>);
+static_assert(sizeof(RunFooter) == kCacheLineBytes &&
+              std::has_unique_object_representations_v<RunFooter>);
 
-inline constexpr std::uint64_t dead_bits_bytes(std::uint64_t records) { return (records + 63) / 64 * 8; }
+inline constexpr std::uint64_t dead_bits_bytes(std::uint64_t records) {
+  return (records + 63) / 64 * 8;
+}
 // What must stay free at the end of a run for `records` records.
 inline constexpr std::uint64_t run_tail_bytes(std::uint64_t records) {
-  return round_up(dead_bits_bytes(records) + records * sizeof(SummaryEntry), kCacheLineBytes) + sizeof(RunFooter);
+  return round_up(dead_bits_bytes(records) + records * sizeof(SummaryEntry), kCacheLineBytes) +
+         sizeof(RunFooter);
 }
 inline constexpr std::uint64_t kMaxRecordsPerRun = std::uint64_t{1} << 26;
 
-// ---- Where things lie -----------------------------------------------------------------------------
+// ---- Where things lie
+// -----------------------------------------------------------------------------
 
 // Arithmetic of one store's geometry. A group's table block describes the `blocks_per_group - 1`
 // blocks behind it (and itself, with a word that is never used).
@@ -174,7 +198,8 @@ struct Geometry {
   std::uint64_t store_id = 0;
   std::uint32_t record_header_bytes = sizeof(RecordHeader);  // 8 more with patchable words.
 
-  // Of the checksums in a run: neither an earlier generation's bytes nor another store's pass for ours.
+  // Of the checksums in a run: neither an earlier generation's bytes nor another store's pass for
+  // ours.
   std::uint64_t seed(std::uint64_t generation) const { return mix64(generation ^ mix64(store_id)); }
 
   std::uint64_t blocks_per_group() const { return (block_bytes - kSuperblockPageBytes) / 8; }
@@ -182,9 +207,12 @@ struct Geometry {
   bool is_table_block(std::uint64_t block) const { return block % blocks_per_group() == 0; }
   std::uint64_t table_word_at(std::uint64_t block) const {
     const std::uint64_t group = block / blocks_per_group();
-    return group * blocks_per_group() * block_bytes + kSuperblockPageBytes + block % blocks_per_group() * 8;
+    return group * blocks_per_group() * block_bytes + kSuperblockPageBytes +
+           block % blocks_per_group() * 8;
   }
-  std::uint64_t value_at(std::uint64_t key_bytes) const { return round_up(record_header_bytes + key_bytes, 8); }
+  std::uint64_t value_at(std::uint64_t key_bytes) const {
+    return round_up(record_header_bytes + key_bytes, 8);
+  }
   std::uint64_t record_bytes(std::uint64_t key_bytes, std::uint64_t value_bytes) const {
     return value_at(key_bytes) + value_bytes;
   }

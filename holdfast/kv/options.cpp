@@ -16,31 +16,44 @@ Error bad(const char* field, const std::string& seen, const char* allowed) {
 
 Status StoreOptions::validate() const {
   if (access > RegionAccess::kOpenOrCreate) {
-    return bad("access", std::to_string(static_cast<unsigned>(access)), "0 (kOpen) to 3 (kOpenOrCreate) is allowed");
+    return bad("access", std::to_string(static_cast<unsigned>(access)),
+               "0 (kOpen) to 3 (kOpenOrCreate) is allowed");
   }
   if (durability > Durability::kPower) {
-    return bad("durability", std::to_string(static_cast<unsigned>(durability)), "0 (kDefault) to 2 (kPower) is allowed");
+    return bad("durability", std::to_string(static_cast<unsigned>(durability)),
+               "0 (kDefault) to 2 (kPower) is allowed");
   }
   if (!std::has_single_bit(block_bytes) || block_bytes < 8 * KiB || block_bytes > 16 * MiB) {
-    return bad("block_bytes", std::to_string(block_bytes), "a power of two from 8 KiB to 16 MiB is allowed");
+    return bad("block_bytes", std::to_string(block_bytes),
+               "a power of two from 8 KiB to 16 MiB is allowed");
   }
-  if (segment_bytes < 8ull * block_bytes || segment_bytes % block_bytes != 0 || segment_bytes > 1 * TiB) {
-    return bad("segment_bytes", std::to_string(segment_bytes), "a multiple of block_bytes, of 8 blocks or more and at most 1 TiB, is allowed");
+  if (segment_bytes < 8ull * block_bytes || segment_bytes % block_bytes != 0 ||
+      segment_bytes > 1 * TiB) {
+    return bad("segment_bytes", std::to_string(segment_bytes),
+               "a multiple of block_bytes, of 8 blocks or more and at most 1 TiB, is allowed");
   }
-  if (initial_bytes > max_bytes) return bad("initial_bytes", std::to_string(initial_bytes), "at most max_bytes is allowed");
-  if (max_bytes < segment_bytes) return bad("max_bytes", std::to_string(max_bytes), "at least segment_bytes is allowed");
-  if (max_bytes > 16 * TiB) return bad("max_bytes", std::to_string(max_bytes), "at most 16 TiB is allowed");
+  if (initial_bytes > max_bytes)
+    return bad("initial_bytes", std::to_string(initial_bytes), "at most max_bytes is allowed");
+  if (max_bytes < segment_bytes)
+    return bad("max_bytes", std::to_string(max_bytes), "at least segment_bytes is allowed");
+  if (max_bytes > 16 * TiB)
+    return bad("max_bytes", std::to_string(max_bytes), "at most 16 TiB is allowed");
   if (patchable_words.size() > kMaxPatchableWords) {
-    return bad("patchable_words", std::to_string(patchable_words.size()) + " words", "at most 64 are allowed");
+    return bad("patchable_words", std::to_string(patchable_words.size()) + " words",
+               "at most 64 are allowed");
   }
   for (std::size_t i = 0; i < patchable_words.size(); ++i) {
     if (patchable_words[i] % 8 != 0 || (i > 0 && patchable_words[i] <= patchable_words[i - 1])) {
-      return bad("patchable_words", std::to_string(patchable_words[i]), "ascending multiples of 8 are allowed");
+      return bad("patchable_words", std::to_string(patchable_words[i]),
+                 "ascending multiples of 8 are allowed");
     }
   }
-  if (recovery_threads > 1024) return bad("recovery_threads", std::to_string(recovery_threads), "0 (one per CPU) to 1024 is allowed");
+  if (recovery_threads > 1024)
+    return bad("recovery_threads", std::to_string(recovery_threads),
+               "0 (one per CPU) to 1024 is allowed");
   if (!(reclaim.space_amplification >= 1.05 && reclaim.space_amplification <= 10)) {
-    return bad("reclaim.space_amplification", std::to_string(reclaim.space_amplification), "1.05 to 10 is allowed");
+    return bad("reclaim.space_amplification", std::to_string(reclaim.space_amplification),
+               "1.05 to 10 is allowed");
   }
   return {};
 }

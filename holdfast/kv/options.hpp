@@ -20,16 +20,19 @@ enum class Durability : std::uint8_t {
 };
 
 struct ReclaimOptions {
-  bool background = true;           // Off: only reclaim() reclaims.
-  double space_amplification = 1.25;  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
-  std::uint64_t bytes_per_second = 0;  // Rate limit on bytes moved in the background; 0 is unlimited.
+  bool background = true;  // Off: only reclaim() reclaims.
+  double space_amplification =
+      1.25;  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
+  std::uint64_t bytes_per_second =
+      0;  // Rate limit on bytes moved in the background; 0 is unlimited.
 };
 
 struct StoreOptions {
   RegionAccess access = RegionAccess::kOpenOrCreate;
 
   // Used when the store is created; later opens read them from the store.
-  std::uint32_t block_bytes = 256 * KiB;   // Power of two, 4 KiB to 16 MiB: what a session writes into at a time.
+  std::uint32_t block_bytes =
+      256 * KiB;  // Power of two, 4 KiB to 16 MiB: what a session writes into at a time.
   std::uint64_t segment_bytes = 64 * MiB;  // Multiple of block_bytes: growth and file size.
   std::uint64_t initial_bytes = 64 * MiB;  // Rounded up to segments.
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
@@ -38,11 +41,12 @@ struct StoreOptions {
 
   // Used at every open.
   Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
-  std::uint64_t max_bytes = 16 * TiB;            // Hard limit on the medium; beyond it puts return kNoSpace.
-  bool prefault = false;                         // Touch the medium at open and growth, so that no put pays a first touch.
-  unsigned recovery_threads = 0;                 // 0: one per CPU.
-  std::uint32_t sync_interval_ms = 100;          // Page regions: bound on the age of unsynced data; 0: only sync() syncs.
-  bool background = true;                        // Off: no thread of the store's own (growth happens in the caller).
+  std::uint64_t max_bytes = 16 * TiB;  // Hard limit on the medium; beyond it puts return kNoSpace.
+  bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
+  unsigned recovery_threads = 0;  // 0: one per CPU.
+  std::uint32_t sync_interval_ms =
+      100;                 // Page regions: bound on the age of unsynced data; 0: only sync() syncs.
+  bool background = true;  // Off: no thread of the store's own (growth happens in the caller).
   ReclaimOptions reclaim;
 
   // kInvalidOption, naming the field, the value seen and what is allowed.

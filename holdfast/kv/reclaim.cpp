@@ -20,8 +20,11 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
   std::vector<Victim> victims;
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     const BlockMeta& run = core_.table_.meta(block);
-    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || !is_whole_run(run, block)) continue;
-    if (run.evacuated.load(std::memory_order_relaxed)) continue;  // Waits for its pins, or is damaged.
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
+        !is_whole_run(run, block))
+      continue;
+    if (run.evacuated.load(std::memory_order_relaxed))
+      continue;  // Waits for its pins, or is damaged.
     const double used = static_cast<double>(run.used_bytes.load(std::memory_order_relaxed));
     const double dead = static_cast<double>(run.dead_bytes.load(std::memory_order_relaxed));
     const auto room = static_cast<double>(core_.table_.run_bytes(block));
@@ -31,10 +34,12 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
     if (gain >= least_gain) victims.push_back({block, gain});
   }
   limit = std::min(limit, victims.size());
-  std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit), victims.end(),
+  std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit),
+                    victims.end(),
                     [](const Victim& a, const Victim& b) { return a.gain > b.gain; });
   std::vector<std::uint64_t> heads;
-  for (std::size_t i = 0; i < limit; ++i) heads.push_back(victims[i].head);
+  for (std::size_t i = 0; i < limit; ++i)
+    heads.push_back(victims[i].head);
   return heads;
 }
 
@@ -42,56 +47,66 @@ Status Reclaimer::put_all_dead_bits() {
   std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     BlockMeta& run = core_.table_.meta(block);
-    if (run.state.load(std::memory_order_acquire) == BlockState::kSealed && is_whole_run(run, block) &&
-        run.dead_dirty.load(std::memory_order_acquire)) {
+    if (run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
+        is_whole_run(run, block) && run.dead_dirty.load(std::memory_order_acquire)) {
       dead.emplace_back(block, core_.table_.take_dead_bits(block));
     }
   }
   // What superseded them is durable before they are durably dead: on page regions after a sync that
   // began when the bits had been taken; elsewhere it was fenced before it was published.
-  for (const auto& [head, bits] : dead) HF_RETURN_IF_ERROR(core_.table_.confirm_sealed(head));
-  if (!dead.empty()) HF_RETURN_IF_ERROR(core_.medium_.paged() ? core_.sync() : core_.medium_.order());
-  for (const auto& [head, bits] : dead) HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(head, bits));
+  for (const auto& [head, bits] : dead)
+    HF_RETURN_IF_ERROR(core_.table_.confirm_sealed(head));
+  if (!dead.empty())
+    HF_RETURN_IF_ERROR(core_.medium_.paged() ? core_.sync() : core_.medium_.order());
+  for (const auto& [head, bits] : dead)
+    HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(head, bits));
   if (dead.empty()) return {};
   return core_.medium_.paged() ? core_.sync() : core_.medium_.order();
 }
 
-// A session that rests keeps its run open for ever, and the relocator's holds the oldest records there
-// are: theirs are sealed.
+// A session that rests keeps its run open for ever, and the relocator's holds the oldest records
+// there are: theirs are sealed.
 Status Reclaimer::seal_resting_lanes() {
-  const auto seal_lane = [&](Lane& lane, std::uint64_t& seen_head, std::uint64_t& seen_at, bool always) -> Status {
+  const auto seal_lane = [&](Lane& lane, std::uint64_t& seen_head, std::uint64_t& seen_at,
+                             bool always) -> Status {
     const std::lock_guard lock(lane.latch);
     const bool rests = lane.head == seen_head && lane.at == seen_at;
     seen_head = lane.head;
     seen_at = lane.at;
-    return lane.open() && !lane.entries.empty() && (rests || always) ? core_.seal(*core_.relocator_, lane) : ok_status();
+    return lane.open() && !lane.entries.empty() && (rests || always)
+               ? core_.seal(*core_.relocator_, lane)
+               : ok_status();
   };
   std::vector<Session*> sessions;
   {
     const std::lock_guard lock(core_.sessions_mutex_);
-    for (const auto& session : core_.sessions_) sessions.push_back(session.get());
+    for (const auto& session : core_.sessions_)
+      sessions.push_back(session.get());
   }
   for (Session* session : sessions) {
     HF_RETURN_IF_ERROR(seal_lane(session->lane, session->seen_head, session->seen_at, false));
   }
   Session& own = *core_.relocator_;
-  if (core_.shared_lane_) HF_RETURN_IF_ERROR(seal_lane(*core_.shared_lane_, own.seen_head, own.seen_at, false));
+  if (core_.shared_lane_)
+    HF_RETURN_IF_ERROR(seal_lane(*core_.shared_lane_, own.seen_head, own.seen_at, false));
   std::uint64_t unused_head = 0, unused_at = 0;
   HF_RETURN_IF_ERROR(seal_lane(own.lane, unused_head, unused_at, true));
   // On page regions a sealed run counts as open until syncs have covered its tail.
-  while (core_.medium_.paged() && core_.sealing()) HF_RETURN_IF_ERROR(core_.sync());
+  while (core_.medium_.paged() && core_.sealing())
+    HF_RETURN_IF_ERROR(core_.sync());
   return {};
 }
 
-// The dead records of an open run cannot be marked on the medium, so what erased them must stay; nor are
-// those marked of which a copy was erased, in a run that is kept by a pin.
+// The dead records of an open run cannot be marked on the medium, so what erased them must stay;
+// nor are those marked of which a copy was erased, in a run that is kept by a pin.
 Result<std::uint64_t> Reclaimer::tombstone_floor() {
   HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::uint64_t oldest = ~std::uint64_t{0};
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     const BlockMeta& run = core_.table_.meta(block);
     const BlockState state = run.state.load(std::memory_order_acquire);
-    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed && run.moved.load(std::memory_order_relaxed));
+    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed &&
+                                                         run.moved.load(std::memory_order_relaxed));
     if (unmarked && is_whole_run(run, block)) {
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
     }
@@ -99,10 +114,12 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
   return oldest;
 }
 
-Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second) {
+Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain,
+                                      std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
   if (core_.versions_held_.load(std::memory_order_acquire) != 0) return freed;
-  HF_ASSIGN_OR_RETURN(const std::uint64_t more, evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t more,
+                      evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
   return freed + more;
 }
 
@@ -115,18 +132,24 @@ Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_seco
     // Also a run that begins before the segment and reaches into it.
     const std::uint64_t head = core_.table_.meta(block).head;
     const BlockMeta& run = core_.table_.meta(head);
-    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || run.evacuated.load(std::memory_order_relaxed)) continue;
-    if (!core_.geometry_.is_table_block(block) && (victims.empty() || victims.back() != head)) victims.push_back(head);
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
+        run.evacuated.load(std::memory_order_relaxed))
+      continue;
+    if (!core_.geometry_.is_table_block(block) && (victims.empty() || victims.back() != head))
+      victims.push_back(head);
   }
   return evacuate_all(std::move(victims), bytes_per_second);
 }
 
-Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims, std::uint64_t bytes_per_second) {
+Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims,
+                                              std::uint64_t bytes_per_second) {
   if (victims.empty()) return 0;
-  for (const std::uint64_t head : victims) core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
+  for (const std::uint64_t head : victims)
+    core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
   core_.epochs_.synchronize();
   std::uint64_t floor = 0;
-  if (std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) { return core_.table_.meta(head).tombstones != 0; })) {
+  if (std::any_of(victims.begin(), victims.end(),
+                  [&](std::uint64_t head) { return core_.table_.meta(head).tombstones != 0; })) {
     HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
     HF_RETURN_IF_ERROR(put_all_dead_bits());
   }
@@ -139,7 +162,8 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     moved += used - std::min(run.dead_bytes.load(std::memory_order_relaxed), used);
     auto evacuated = evacuate(head, floor);
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
-      // Those before it make room for the others. It was copied in part, so it keeps its mark; they do not.
+      // Those before it make room for the others. It was copied in part, so it keeps its mark; they
+      // do not.
       for (std::size_t rest = i + 1; rest < victims.size(); ++rest) {
         core_.table_.meta(victims[rest]).relocating.store(false, std::memory_order_seq_cst);
       }
@@ -156,8 +180,10 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
       core_.evacuated_.push_back(head);
     }
     if (bytes_per_second != 0) {
-      const std::chrono::duration<double> due(static_cast<double>(moved) / static_cast<double>(bytes_per_second));
-      std::this_thread::sleep_until(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
+      const std::chrono::duration<double> due(static_cast<double>(moved) /
+                                              static_cast<double>(bytes_per_second));
+      std::this_thread::sleep_until(
+          start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
     }
   }
   return free_evacuated();
@@ -169,9 +195,11 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
   RunFooter footer;
   const std::byte* tail = nullptr;
   if (!read_footer(core.medium_, core.geometry_, core.table_, head, footer, tail)) {
-    return core.damaged(core.table_.run_at(head), "footer of sealed block " + std::to_string(head) + " is not valid");
+    return core.damaged(core.table_.run_at(head),
+                        "footer of sealed block " + std::to_string(head) + " is not valid");
   }
-  const auto* const entries = reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
+  const auto* const entries =
+      reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
   const std::uint64_t base = core.table_.run_at(head);
   const BlockMeta& run = core.table_.meta(head);
   const std::uint64_t seed = core.geometry_.seed(run.generation);
@@ -204,14 +232,18 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       }
       const RecordView record = core.record_at(from);
       // A damaged record is not copied under a fresh checksum, and its run is not freed.
-      const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) && record.sequence() == sequence &&
-                         record.is_sound(seed, core.patchable_);
-      if (!sound) return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " + std::to_string(head) + " is not valid");
+      const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) &&
+                         record.sequence() == sequence && record.is_sound(seed, core.patchable_);
+      if (!sound)
+        return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " +
+                                        std::to_string(head) + " is not valid");
       const auto key = std::as_bytes(std::span(record.key()));
-      const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
+      const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{
+          record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
       auto to = core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim);
       if (!to) {
-        for (const Move& move : moves) core.abandon(move.to);
+        for (const Move& move : moves)
+          core.abandon(move.to);
         return std::move(to).error();
       }
       moves.push_back({entries[i].hash, from, *to, record.padded_bytes(), erase});
@@ -252,7 +284,8 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     return true;
   });
   std::uint64_t blocks = 0;
-  for (const std::uint64_t head : ready) blocks += core_.table_.meta(head).run_blocks;
+  for (const std::uint64_t head : ready)
+    blocks += core_.table_.meta(head).run_blocks;
   // Page regions: the copies are durable before their originals go.
   if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
   HF_RETURN_IF_ERROR(core_.table_.free_runs(ready));

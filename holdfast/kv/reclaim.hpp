@@ -1,7 +1,7 @@
 // reclaim.hpp: space that dead records hold comes back.
 //
-// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its own,
-// and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its
+// own, and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
 //
 //   1  mark the victims, wait until every operation under way has ended: from here on nothing is
 //      patched in them, and all their records are published or dead
@@ -12,7 +12,8 @@
 //   4  wait until no reader can look at the victims (guards, then pins)
 //   5  mark them free, one fence; only then can they be allocated
 //
-// Threads    One at a time (reclaim_mutex_), beside any others.  Fences  2 + one per victim, for hundreds of records each.
+// Threads    One at a time (reclaim_mutex_), beside any others.  Fences  2 + one per victim, for
+// hundreds of records each.
 #pragma once
 
 #include <holdfast/kv/store_core.hpp>
@@ -23,16 +24,19 @@ class Reclaimer {
  public:
   explicit Reclaimer(StoreCore& core) : core_(core) {}
 
-  // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead. Returns
-  // the blocks it freed. Under reclaim_mutex_; the caller is in no guard.
-  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain, std::uint64_t bytes_per_second);
-  // Moves what lies in the last segment to free blocks before it, however much of it lives, so that the
-  // segment can be given back; seals what sessions that rest have open there. Returns as pass().
+  // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
+  // Returns the blocks it freed. Under reclaim_mutex_; the caller is in no guard.
+  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain,
+                             std::uint64_t bytes_per_second);
+  // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
+  // the segment can be given back; seals what sessions that rest have open there. Returns as
+  // pass().
   Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
 
  private:
   std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
-  Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims, std::uint64_t bytes_per_second);
+  Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
+                                     std::uint64_t bytes_per_second);
   Status put_all_dead_bits();
   Status seal_resting_lanes();
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.

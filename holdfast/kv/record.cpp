@@ -31,13 +31,17 @@ std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::
 }
 
 std::uint64_t RecordView::sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
-  if (patchable.empty()) return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t), seed);
+  if (patchable.empty())
+    return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t),
+                           seed);
   const std::uint64_t front = record_bytes() - value_bytes();
-  return record_sum({at_ + sizeof(std::uint64_t), front - sizeof(std::uint64_t)}, value_span(), patchable, seed);
+  return record_sum({at_ + sizeof(std::uint64_t), front - sizeof(std::uint64_t)}, value_span(),
+                    patchable, seed);
 }
 
-std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries, std::uint64_t generation,
-                                        std::uint64_t run_blocks, std::uint64_t used_bytes, std::uint64_t seed) {
+std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,
+                                        std::uint64_t generation, std::uint64_t run_blocks,
+                                        std::uint64_t used_bytes, std::uint64_t seed) {
   std::vector<std::byte> tail(run_tail_bytes(entries.size()));
   RunFooter footer{};
   footer.generation = generation;
@@ -64,13 +68,14 @@ std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,
   return tail;
 }
 
-std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t tail_bytes, std::uint64_t records,
-                                std::uint64_t seed) {
+std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t tail_bytes,
+                                std::uint64_t records, std::uint64_t seed) {
   // The dead bits are left out: they change after sealing.
   const std::byte* const summary = tail + dead_bits_bytes(records);
   const std::byte* const footer = tail + tail_bytes - sizeof(RunFooter);
   const std::uint64_t over_summary = hash64({summary, records * sizeof(SummaryEntry)});
-  return mix64(over_summary) ^ seeded_checksum(footer + sizeof(std::uint64_t), sizeof(RunFooter) - sizeof(std::uint64_t), seed);
+  return mix64(over_summary) ^ seeded_checksum(footer + sizeof(std::uint64_t),
+                                               sizeof(RunFooter) - sizeof(std::uint64_t), seed);
 }
 
 }  // namespace holdfast::kv

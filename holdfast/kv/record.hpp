@@ -17,18 +17,22 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
     return bits;
   };
   if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
-  std::uint64_t differences = word(a + count - 8) ^ word(b + count - 8);  // Overlaps the last whole word.
-  for (std::size_t at = 0; at + 8 < count; at += 8) differences |= word(a + at) ^ word(b + at);
+  std::uint64_t differences =
+      word(a + count - 8) ^ word(b + count - 8);  // Overlaps the last whole word.
+  for (std::size_t at = 0; at + 8 < count; at += 8)
+    differences |= word(a + at) ^ word(b + at);
   return differences == 0;
 }
 
-// The sum of a record: XXH3 of everything behind its checksum, with the patchable words and the field
-// of the fixed checksum taken as zero, xor the seed. `front` is what lies between checksum and value.
+// The sum of a record: XXH3 of everything behind its checksum, with the patchable words and the
+// field of the fixed checksum taken as zero, xor the seed. `front` is what lies between checksum
+// and value.
 std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::byte> value,
                          std::span<const std::uint32_t> patchable, std::uint64_t seed);
 
 // The checksum of the whole record: its sum, and where words are patchable, they too.
-inline std::uint64_t whole_checksum(std::uint64_t sum, std::span<const std::byte> value, std::span<const std::uint32_t> patchable) {
+inline std::uint64_t whole_checksum(std::uint64_t sum, std::span<const std::byte> value,
+                                    std::span<const std::uint32_t> patchable) {
   if (patchable.empty()) return sum;
   for (const std::uint32_t at : patchable) {
     if (at + sizeof(std::uint64_t) > value.size()) break;
@@ -52,16 +56,19 @@ class RecordView {
   std::uint64_t value_at() const { return round_up(header_bytes_ + header().key_bytes(), 8); }
   // Only puts have a value; a batch frame's members are no part of it.
   std::uint64_t record_bytes() const {
-    return kind() == RecordKind::kPut ? value_at() + value_bytes() : header_bytes_ + header().key_bytes();
+    return kind() == RecordKind::kPut ? value_at() + value_bytes()
+                                      : header_bytes_ + header().key_bytes();
   }
   std::uint64_t padded_bytes() const { return Geometry::padded(record_bytes()); }
-  std::uint64_t value_bytes() const { return kind() == RecordKind::kPut ? header().value_bytes : 0; }
+  std::uint64_t value_bytes() const {
+    return kind() == RecordKind::kPut ? header().value_bytes : 0;
+  }
 
   // Whether its lengths stay within `room` bytes and within what a record may be.
   bool fits(std::uint64_t room) const {
     const RecordHeader& own = header();
-    return own.kind() >= RecordKind::kPut && own.kind() <= RecordKind::kBatch && own.key_bytes() <= 64 * KiB &&
-           own.value_bytes <= room && record_bytes() <= room;
+    return own.kind() >= RecordKind::kPut && own.kind() <= RecordKind::kBatch &&
+           own.key_bytes() <= 64 * KiB && own.value_bytes <= room && record_bytes() <= room;
   }
   // After fits().
   std::string_view key() const {
@@ -74,8 +81,10 @@ class RecordView {
   // As it was appended, patchable words included: asked of records of open runs.
   bool is_whole(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
     const std::uint64_t fixed = sum(seed, patchable);
-    // The field with the fixed checksum is in no sum, so it is compared: a crash may have lost just it.
-    return whole_checksum(fixed, value_span(), patchable) == header().checksum && (patchable.empty() || stored_fixed() == fixed);
+    // The field with the fixed checksum is in no sum, so it is compared: a crash may have lost just
+    // it.
+    return whole_checksum(fixed, value_span(), patchable) == header().checksum &&
+           (patchable.empty() || stored_fixed() == fixed);
   }
   // Whatever in-place updates it has had: asked of records of sealed runs.
   bool is_sound(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
@@ -95,7 +104,8 @@ class RecordView {
   std::uint32_t header_bytes_;
 };
 
-// Key and value are spans, of static extent where the store is typed, so that the copies become moves.
+// Key and value are spans, of static extent where the store is typed, so that the copies become
+// moves.
 template <class Key, class Value>
 struct NewRecord {
   RecordKind kind;
@@ -129,11 +139,12 @@ void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key
   }
   header->sequence = sequence;
   header->value_bytes = value_bytes;
-  header->key_bytes_and_kind =
-      static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24;
+  header->key_bytes_and_kind = static_cast<std::uint32_t>(record.key.size()) |
+                               std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24;
   header->ordinal = ordinal;
   if (patchable.empty()) {
-    header->checksum = seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+    header->checksum =
+        seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
     return;
   }
   // Summed with the words as zero, which then take their places.
@@ -148,12 +159,18 @@ void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key
     }
   };
   each_word([&](std::uint32_t at) { std::memcpy(to + value_at + at, &kZero, sizeof kZero); });
-  const std::uint64_t sum = seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
-  each_word([&](std::uint32_t at) { std::memcpy(to + value_at + at, record.value.data() + at, sizeof kZero); });
+  const std::uint64_t sum =
+      seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+  each_word([&](std::uint32_t at) {
+    std::memcpy(to + value_at + at, record.value.data() + at, sizeof kZero);
+  });
   std::memcpy(to + sizeof(RecordHeader), &sum, sizeof sum);
-  header->checksum = record.kind == RecordKind::kPut
-                         ? whole_checksum(sum, {reinterpret_cast<const std::byte*>(record.value.data()), record.value.size()}, patchable)
-                         : sum;
+  header->checksum =
+      record.kind == RecordKind::kPut
+          ? whole_checksum(
+                sum, {reinterpret_cast<const std::byte*>(record.value.data()), record.value.size()},
+                patchable)
+          : sum;
 }
 
 }  // namespace holdfast::kv

@@ -1,9 +1,11 @@
 // recovery.hpp: how an open rebuilds what DRAM lost. The table of cases is in recovery.cpp.
 //
-// Guarantee  After run() every acknowledged record is indexed, no torn tail can revive, nothing that
+// Guarantee  After run() every acknowledged record is indexed, no torn tail can revive, nothing
+// that
 //            was handed out before (sequences, generations) is handed out again. Running it twice
 //            changes nothing more. A read-only recovery writes nothing.
-// Cost       clean: index image + a footer per run. Otherwise: the summaries; records are read only in
+// Cost       clean: index image + a footer per run. Otherwise: the summaries; records are read only
+// in
 //            runs that were open and where two records claim one key. Parallel over runs.
 #pragma once
 
@@ -19,8 +21,8 @@ namespace holdfast::kv {
 std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id);
 
 // The footer of a sealed run and where its tail begins; false if it is not valid.
-bool read_footer(const Medium& medium, const Geometry& geometry, const BlockTable& table, std::uint64_t head,
-                 RunFooter& footer, const std::byte*& tail);
+bool read_footer(const Medium& medium, const Geometry& geometry, const BlockTable& table,
+                 std::uint64_t head, RunFooter& footer, const std::byte*& tail);
 
 class Recovery {
  public:

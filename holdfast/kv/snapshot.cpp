@@ -24,7 +24,8 @@ Snapshot StoreCore::snapshot() {
 
 void StoreCore::release_snapshot(Version version) {
   const std::lock_guard lock(snapshot_mutex_);
-  snapshot_versions_.erase(std::find(snapshot_versions_.begin(), snapshot_versions_.end(), version));
+  snapshot_versions_.erase(
+      std::find(snapshot_versions_.begin(), snapshot_versions_.end(), version));
   snapshots_open_.fetch_sub(1, std::memory_order_seq_cst);
   if (snapshot_versions_.empty()) epochs_.synchronize();  // Who still notes versions is done.
   prune_versions();
@@ -47,7 +48,8 @@ Line StoreCore::older_version(Line newer) const {
 }
 
 Line StoreCore::visible_at(Line line, Version version) const {
-  while (line && record_at(line).sequence() > version) line = older_version(line);
+  while (line && record_at(line).sequence() > version)
+    line = older_version(line);
   return line && record_at(line).kind() == RecordKind::kPut ? line : kNoLine;
 }
 
@@ -62,7 +64,8 @@ void StoreCore::prune_versions() {
       if (record_at(newer).sequence() > oldest) return false;
       const RecordView dead = record_at(older);
       if (dead.kind() == RecordKind::kPut) {
-        table_.mark_dead(older.number * kCacheLineBytes, dead.header().ordinal, dead.padded_bytes());
+        table_.mark_dead(older.number * kCacheLineBytes, dead.header().ordinal,
+                         dead.padded_bytes());
       }
       return true;
     });
@@ -95,20 +98,23 @@ Result<Version> StoreCore::snapshot_get(Version version, Bytes key, std::string&
   line = visible_at(line, version);
   if (!line) return Error{Errc::kNotFound, {}};
   const RecordView record = record_at(line);
-  if (!fits(record, line.number * kCacheLineBytes)) return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  if (!fits(record, line.number * kCacheLineBytes))
+    return damaged(line.number * kCacheLineBytes, "record longer than its run");
   value.assign(record.value());
   return record.sequence();
 }
 
-Status StoreCore::snapshot_for_each(Version version,
-                                    const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
+Status StoreCore::snapshot_for_each(
+    Version version,
+    const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
   std::vector<Line> lines;
   for (std::uint32_t partition = 0; partition < index_->partitions(); ++partition) {
     lines.clear();
     {
       Session& own = session();
       const auto guard = epochs_.enter(own.participant);
-      // A batch that is being published is newer than every open snapshot, so its chains lead past it.
+      // A batch that is being published is newer than every open snapshot, so its chains lead past
+      // it.
       index_->for_each(partition, [&](Line line) { return lines.push_back(line), true; });
     }
     // Outside the guard: the snapshot itself keeps every line we saw from being freed.
@@ -116,7 +122,8 @@ Status StoreCore::snapshot_for_each(Version version,
       line = visible_at(line, version);
       if (!line) continue;
       const RecordView record = record_at(line);
-      if (!fits(record, line.number * kCacheLineBytes)) return damaged(line.number * kCacheLineBytes, "record longer than its run");
+      if (!fits(record, line.number * kCacheLineBytes))
+        return damaged(line.number * kCacheLineBytes, "record longer than its run");
       if (!visit(record.key(), record.value(), record.sequence())) return {};
     }
   }

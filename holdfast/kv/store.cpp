@@ -20,7 +20,8 @@ RegionOptions region_options(const StoreOptions& options) {
   region.access = options.access;
   region.unit_bytes = options.segment_bytes;
   region.size_bytes = std::max(options.initial_bytes, options.segment_bytes);
-  region.size_bytes = (region.size_bytes + options.segment_bytes - 1) / options.segment_bytes * options.segment_bytes;
+  region.size_bytes = (region.size_bytes + options.segment_bytes - 1) / options.segment_bytes *
+                      options.segment_bytes;
   region.reserve_bytes = options.max_bytes;
   region.prefault = options.prefault;
   region.tolerate_damage = options.access == RegionAccess::kOpenReadOnly;
@@ -33,11 +34,14 @@ void StoreCoreDeleter::operator()(StoreCore* core) const { delete core; }
 
 StoreCore::~StoreCore() { (void)close(); }
 
-// ---- Pinned, Snapshot -----------------------------------------------------------------------------
+// ---- Pinned, Snapshot
+// -----------------------------------------------------------------------------
 
 Pinned::Pinned(Pinned&& other) noexcept
-    : run_(std::exchange(other.run_, nullptr)), copy_(std::move(other.copy_)),
-      value_(std::exchange(other.value_, {})), version_(other.version_) {}
+    : run_(std::exchange(other.run_, nullptr)),
+      copy_(std::move(other.copy_)),
+      value_(std::exchange(other.value_, {})),
+      version_(other.version_) {}
 Pinned& Pinned::operator=(Pinned&& other) noexcept {
   if (this != &other) {
     unpin();
@@ -53,7 +57,8 @@ void Pinned::unpin() {
   if (run_ != nullptr) std::exchange(run_, nullptr)->pins.fetch_sub(1, std::memory_order_release);
 }
 
-Snapshot::Snapshot(Snapshot&& other) noexcept : core_(std::exchange(other.core_, nullptr)), version_(other.version_) {}
+Snapshot::Snapshot(Snapshot&& other) noexcept
+    : core_(std::exchange(other.core_, nullptr)), version_(other.version_) {}
 Snapshot& Snapshot::operator=(Snapshot&& other) noexcept {
   if (this != &other) {
     if (core_ != nullptr) core_->release_snapshot(version_);
@@ -68,24 +73,29 @@ Snapshot::~Snapshot() {
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
   return core_->snapshot_get(version_, bytes(key), value);
 }
-Status Snapshot::for_each(const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
+Status Snapshot::for_each(
+    const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
   return core_->snapshot_for_each(version_, visit);
 }
 std::uint64_t Snapshot::count() const {
   std::uint64_t records = 0;
-  (void)core_->snapshot_for_each(version_, [&](std::string_view, std::string_view, Version) { return ++records, true; });
+  (void)core_->snapshot_for_each(
+      version_, [&](std::string_view, std::string_view, Version) { return ++records, true; });
   return records;
 }
 
-// ---- StoreBase ------------------------------------------------------------------------------------
+// ---- StoreBase
+// ------------------------------------------------------------------------------------
 
 StoreBase::StoreBase(StoreCorePointer core) : core_(std::move(core)) {}
-Result<StoreCorePointer> StoreBase::open_core(std::string_view spec, const StoreOptions& options, RecordShape shape) {
+Result<StoreCorePointer> StoreBase::open_core(std::string_view spec, const StoreOptions& options,
+                                              RecordShape shape) {
   HF_RETURN_IF_ERROR(options.validate());
   HF_ASSIGN_OR_RETURN(Region region, Region::open(spec, region_options(options)));
   return StoreCore::open(std::move(region), options, shape);
 }
-Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions& options, RecordShape shape) {
+Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions& options,
+                                              RecordShape shape) {
   return StoreCore::open(std::move(region), options, shape);
 }
 std::uint64_t StoreBase::count() const { return core_->count(); }
@@ -112,7 +122,8 @@ Status StoreBase::close() {
 bool StoreBase::read_only() const { return core_->read_only(); }
 Durability StoreBase::durability() const { return core_->default_durability(); }
 
-// ---- Store<> --------------------------------------------------------------------------------------
+// ---- Store<>
+// --------------------------------------------------------------------------------------
 
 Result<Store<>> Store<>::open(std::string_view spec, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(spec, options, {}));
@@ -122,24 +133,33 @@ Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(std::move(region), options, {}));
   return Store(std::move(core));
 }
-Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
+                                WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->put(bytes(key), bytes(value), options);
 }
-Result<Version> Store<>::put_if_absent(std::string_view key, std::string_view value, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Result<Version> Store<>::put_if_absent(std::string_view key, std::string_view value,
+                                       WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
 }
-Result<Version> Store<>::compare_and_put(std::string_view key, Version expected, std::string_view value, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Result<Version> Store<>::compare_and_put(std::string_view key, Version expected,
+                                         std::string_view value, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected, options);
 }
 Result<Version> Store<>::get(std::string_view key, std::string& value) const {
-  if (!core_) [[unlikely]] return closed();
-  return core_->get(bytes(key), [&](const RecordView& record) { core_->copy_value(record, value); });
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->get(bytes(key),
+                    [&](const RecordView& record) { core_->copy_value(record, value); });
 }
 Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> buffer) const {
-  if (!core_) [[unlikely]] return closed();
+  if (!core_) [[unlikely]]
+    return closed();
   std::uint64_t length = 0;
   HF_RETURN_IF_ERROR(core_->get(bytes(key), [&](const RecordView& record) {
     length = record.value_bytes();
@@ -148,42 +168,60 @@ Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> bu
   return length;
 }
 Result<Pinned> Store<>::get_pinned(std::string_view key) const {
-  if (!core_) [[unlikely]] return closed();
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->get_pinned(bytes(key));
 }
-Status Store<>::get_many(std::span<const std::string_view> keys, std::span<std::string> values, std::span<Errc> outcomes) const {
-  if (!core_) [[unlikely]] return closed();
+Status Store<>::get_many(std::span<const std::string_view> keys, std::span<std::string> values,
+                         std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]]
+    return closed();
   if (values.size() != keys.size() || outcomes.size() != keys.size()) {
-    return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys.size()) + " keys, " + std::to_string(values.size()) +
-                                           " values, " + std::to_string(outcomes.size()) + " outcomes; equally many are allowed"};
+    return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys.size()) + " keys, " +
+                                           std::to_string(values.size()) + " values, " +
+                                           std::to_string(outcomes.size()) +
+                                           " outcomes; equally many are allowed"};
   }
-  return core_->get_many(keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-                         [&](std::size_t i, const RecordView& record) { core_->copy_value(record, values[i]); }, outcomes);
+  return core_->get_many(
+      keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
+      [&](std::size_t i, const RecordView& record) { core_->copy_value(record, values[i]); },
+      outcomes);
 }
-Status Store<>::put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Status Store<>::put_many(std::span<const std::string_view> keys,
+                         std::span<const std::string_view> values, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   if (values.size() != keys.size()) {
-    return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys.size()) + " keys and " + std::to_string(values.size()) +
+    return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys.size()) + " keys and " +
+                                           std::to_string(values.size()) +
                                            " values; equally many are allowed"};
   }
-  return core_->put_many(keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-                         [&](std::size_t i) { return bytes(values[i]); }, options);
+  return core_->put_many(
+      keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
+      [&](std::size_t i) { return bytes(values[i]); }, options);
 }
-Result<Version> Store<>::update(std::string_view key, const std::function<void(std::string&)>& change, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Result<Version> Store<>::update(std::string_view key,
+                                const std::function<void(std::string&)>& change,
+                                WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->update(bytes(key), change, false, options);
 }
-Result<std::uint64_t> Store<>::update_word(std::string_view key, std::uint32_t offset_bytes,
-                                           const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+Result<std::uint64_t> Store<>::update_word(
+    std::string_view key, std::uint32_t offset_bytes,
+    const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->update_word(bytes(key), offset_bytes, change, options);
 }
 Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->erase(bytes(key), options);
 }
 Result<Version> Store<>::write(const WriteBatch& batch, WriteOptions options) {
-  if (!core_) [[unlikely]] return closed();
+  if (!core_) [[unlikely]]
+    return closed();
   return core_->write(batch, options);
 }
 

@@ -7,12 +7,15 @@
 //
 // Store<Key, Value> with fixed-size types: typed_store.hpp.
 //
-// Guarantee  When a verb that writes returns success, what it did survives what its Durability names;
-//            until then it is there wholly or not at all. Readers see only such values, never block,
-//            and never see another key's value. One fence per put, erase and update_word; none per get.
+// Guarantee  When a verb that writes returns success, what it did survives what its Durability
+// names;
+//            until then it is there wholly or not at all. Readers see only such values, never
+//            block, and never see another key's value. One fence per put, erase and update_word;
+//            none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first write and released at its exit. close() and moving need the store to themselves.
-// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (reads and erases go on), kReadOnly,
+// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (reads and erases go on),
+// kReadOnly,
 //            kCorrupt (names the record), kIo, kClosed. Absence is kNotFound, without a detail.
 // Implements seed 003 sections 3 and 4; deviations: docs/kv.md.
 #pragma once
@@ -32,7 +35,8 @@
 
 namespace holdfast::kv {
 
-// Grows with every write of a record; unchanged by update_word(). 0 is the version of an absent key.
+// Grows with every write of a record; unchanged by update_word(). 0 is the version of an absent
+// key.
 using Version = std::uint64_t;
 
 inline constexpr std::uint64_t kMaxKeyBytes = 64 * KiB;  // Keys of length 0 are allowed.
@@ -41,16 +45,18 @@ inline constexpr std::uint64_t kMaxValueBytes = 4 * GiB;
 enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2 };
 
 struct StoreStats {
-  std::uint64_t records = 0;             // Live keys.
-  std::uint64_t live_bytes = 0;          // Of their records on the medium, with headers and padding.
-  std::uint64_t medium_bytes = 0;        // Size of the region: what the store takes from the system.
-  std::uint64_t used_bytes = 0;          // Blocks that are not free.
+  std::uint64_t records = 0;       // Live keys.
+  std::uint64_t live_bytes = 0;    // Of their records on the medium, with headers and padding.
+  std::uint64_t medium_bytes = 0;  // Size of the region: what the store takes from the system.
+  std::uint64_t used_bytes = 0;    // Blocks that are not free.
   std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0;
   std::uint64_t dram_index_bytes = 0;
-  std::uint64_t dram_other_bytes = 0;    // Block table, dead bits, sessions, versions kept for snapshots.
+  std::uint64_t dram_other_bytes =
+      0;  // Block table, dead bits, sessions, versions kept for snapshots.
   std::uint64_t sessions = 0;
   std::uint64_t snapshots_open = 0;
-  std::uint64_t fences = 0, lines_written_back = 0, syncs = 0;  // Since open, all threads of the store.
+  std::uint64_t fences = 0, lines_written_back = 0,
+                syncs = 0;  // Since open, all threads of the store.
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
   std::uint64_t index_rehashes = 0;
   Version newest_version = 0;
@@ -63,12 +69,13 @@ struct Defect {
 
 struct RecoveryReport {
   bool created = false;
-  bool clean = false;                  // The last close was clean and its index was loaded.
+  bool clean = false;  // The last close was clean and its index was loaded.
   std::uint64_t blocks_sealed_before = 0, blocks_scanned = 0;
   std::uint64_t records = 0, tombstones = 0, superseded = 0;
-  std::uint64_t torn_bytes_dropped = 0;  // Never acknowledged: behind the last valid record of open blocks.
+  std::uint64_t torn_bytes_dropped =
+      0;  // Never acknowledged: behind the last valid record of open blocks.
   double seconds = 0;
-  std::vector<Defect> defects;           // Read-only opens: what was not intact; the first 1,000.
+  std::vector<Defect> defects;  // Read-only opens: what was not intact; the first 1,000.
 };
 
 struct VerifyReport {
@@ -128,7 +135,8 @@ class Snapshot {
   Result<Version> get(std::string_view key, std::string& value) const;
   // Calls `visit(key, value, version)` once per record, in no order, until it returns false.
   // The views are valid during the call. Errors: kCorrupt.
-  Status for_each(const std::function<bool(std::string_view key, std::string_view value, Version)>& visit) const;
+  Status for_each(const std::function<bool(std::string_view key, std::string_view value, Version)>&
+                      visit) const;
   std::uint64_t count() const;  // O(records).
 
  private:
@@ -166,7 +174,8 @@ class StoreBase {
   StoreStats stats() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
-  // Reclaims now, in the caller, until what is in use is near live data; also where background is off.
+  // Reclaims now, in the caller, until what is in use is near live data; also where background is
+  // off.
   Status reclaim();
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
@@ -179,8 +188,10 @@ class StoreBase {
  protected:
   friend struct ForTests;
   StoreBase(StoreCorePointer core);
-  static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options, RecordShape shape);
-  static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options, RecordShape shape);
+  static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options,
+                                            RecordShape shape);
+  static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
+                                            RecordShape shape);
   StoreCorePointer core_;
 };
 
@@ -193,15 +204,19 @@ class Store;
 template <>
 class Store<> : public StoreBase {
  public:
-  // `spec` as in region.hpp; a path that does not exist or is an empty directory becomes a directory of segments.
+  // `spec` as in region.hpp; a path that does not exist or is an empty directory becomes a
+  // directory of segments.
   static Result<Store> open(std::string_view spec, const StoreOptions& options = {});
   static Result<Store> open(Region region, const StoreOptions& options = {});
 
   Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {});
   // kAlreadyExists if there is one; nothing was written.
-  Result<Version> put_if_absent(std::string_view key, std::string_view value, WriteOptions options = {});
-  // Writes if the record's version is `expected` (0: absent), else kVersionMismatch. Returns the new version.
-  Result<Version> compare_and_put(std::string_view key, Version expected, std::string_view value, WriteOptions options = {});
+  Result<Version> put_if_absent(std::string_view key, std::string_view value,
+                                WriteOptions options = {});
+  // Writes if the record's version is `expected` (0: absent), else kVersionMismatch. Returns the
+  // new version.
+  Result<Version> compare_and_put(std::string_view key, Version expected, std::string_view value,
+                                  WriteOptions options = {});
 
   // Copies the value out and returns its version, or kNotFound.
   Result<Version> get(std::string_view key, std::string& value) const;
@@ -209,18 +224,25 @@ class Store<> : public StoreBase {
   Result<std::uint64_t> get(std::string_view key, std::span<std::byte> buffer) const;
   Result<Pinned> get_pinned(std::string_view key) const;
 
-  // `outcomes[i]` is kOk or kNotFound (get_many), and values[i] is assigned where kOk. Interleaves the
-  // misses of the batch (seed 004, section 3.5). Spans of equal length. Errors: kCorrupt.
-  Status get_many(std::span<const std::string_view> keys, std::span<std::string> values, std::span<Errc> outcomes) const;
+  // `outcomes[i]` is kOk or kNotFound (get_many), and values[i] is assigned where kOk. Interleaves
+  // the misses of the batch (seed 004, section 3.5). Spans of equal length. Errors: kCorrupt.
+  Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
+                  std::span<Errc> outcomes) const;
   // Several puts that share one fence; not atomic: after a crash any prefix may be there.
-  Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values, WriteOptions options = {});
+  Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
+                  WriteOptions options = {});
 
-  // Replaces the value by what `change` makes of it, atomically. Returns the new version, or kNotFound.
-  Result<Version> update(std::string_view key, const std::function<void(std::string& value)>& change, WriteOptions options = {});
-  // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in place
-  // where declared in patchable_words and possible, else through a new record. Returns the old word.
+  // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
+  // kNotFound.
+  Result<Version> update(std::string_view key,
+                         const std::function<void(std::string& value)>& change,
+                         WriteOptions options = {});
+  // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in
+  // place where declared in patchable_words and possible, else through a new record. Returns the
+  // old word.
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
-                                    const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options = {});
+                                    const std::function<std::uint64_t(std::uint64_t)>& change,
+                                    WriteOptions options = {});
   // Tells whether there was one.
   Result<bool> erase(std::string_view key, WriteOptions options = {});
 

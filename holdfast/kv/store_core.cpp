@@ -26,7 +26,8 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       medium_(std::move(medium)),
       superblock_(superblock),
       geometry_(geometry_of(superblock)),
-      patchable_(superblock.patchable_words.begin(), superblock.patchable_words.begin() + superblock.patchable_count),
+      patchable_(superblock.patchable_words.begin(),
+                 superblock.patchable_words.begin() + superblock.patchable_count),
       default_durability_(options.durability),
       read_only_(medium_.region().read_only()),
       power_(medium_.region().granularity() != Granularity::kNone),
@@ -37,31 +38,40 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
   const Granularity granularity = medium_.region().granularity();
   if (default_durability_ == Durability::kDefault) {
     default_durability_ = granularity == Granularity::kLine || granularity == Granularity::kByte
-                              ? Durability::kPower : Durability::kProcess;
+                              ? Durability::kPower
+                              : Durability::kProcess;
   }
   if (medium_.paged()) shared_lane_ = std::make_unique<Lane>();
 }
 
 Error StoreCore::damaged(std::uint64_t offset, const std::string& what) const {
-  return Error{Errc::kCorrupt, what + " at byte " + std::to_string(offset) + " (block " +
-                                   std::to_string(table_.block_of(offset)) +
-                                   "); `verify` lists all damage, a read-only open exports what is intact"};
+  return Error{Errc::kCorrupt,
+               what + " at byte " + std::to_string(offset) + " (block " +
+                   std::to_string(table_.block_of(offset)) +
+                   "); `verify` lists all damage, a read-only open exports what is intact"};
 }
 
 Status StoreCore::explain_refusal(Durability durability) const {
-  if (read_only_) return Error{Errc::kReadOnly, "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
+  if (read_only_)
+    return Error{Errc::kReadOnly,
+                 "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
   if (!writable_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(failure_mutex_);
-    return Error{Errc::kReadOnly, "the store refuses writes since " + failure_->message() +
-                                      "; what was acknowledged before stays readable, close it and check the medium"};
+    return Error{
+        Errc::kReadOnly,
+        "the store refuses writes since " + failure_->message() +
+            "; what was acknowledged before stays readable, close it and check the medium"};
   }
   HF_CHECK(durability == Durability::kPower && !power_);
-  return Error{Errc::kUnsupported, "durability=power on a medium that loses everything with the power (" +
-                                       medium_.region().report().kind + "); use a file, persistent memory, or durability=process"};
+  return Error{Errc::kUnsupported,
+               "durability=power on a medium that loses everything with the power (" +
+                   medium_.region().report().kind +
+                   "); use a file, persistent memory, or durability=process"};
 }
 
 void StoreCore::fail(const Error& error) {
-  if (error.code == Errc::kNoSpace || error.code == Errc::kTooLarge) return;  // Nothing is in doubt.
+  if (error.code == Errc::kNoSpace || error.code == Errc::kTooLarge)
+    return;  // Nothing is in doubt.
   const std::lock_guard lock(failure_mutex_);
   if (!failure_) failure_ = error;
   writable_.store(false, std::memory_order_release);
@@ -69,16 +79,20 @@ void StoreCore::fail(const Error& error) {
 
 Error StoreCore::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
   if (key_bytes > kMaxKeyBytes) {
-    return {Errc::kTooLarge, "key of " + std::to_string(key_bytes) + " bytes; at most " + std::to_string(kMaxKeyBytes) + " are allowed"};
+    return {Errc::kTooLarge, "key of " + std::to_string(key_bytes) + " bytes; at most " +
+                                 std::to_string(kMaxKeyBytes) + " are allowed"};
   }
-  return {Errc::kTooLarge, "value of " + std::to_string(value_bytes) + " bytes; at most " + std::to_string(kMaxValueBytes) + " are allowed"};
+  return {Errc::kTooLarge, "value of " + std::to_string(value_bytes) + " bytes; at most " +
+                               std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
-// ---- Sequences ------------------------------------------------------------------------------------
+// ---- Sequences
+// ------------------------------------------------------------------------------------
 
 std::uint64_t StoreCore::draw_sequence(Lane& lane, bool fresh) {
   const std::uint64_t epoch = sequence_epoch_.load(std::memory_order_acquire);
-  if (fresh || lane.next_sequence == lane.end_sequence || lane.sequence_epoch != epoch) [[unlikely]] {
+  if (fresh || lane.next_sequence == lane.end_sequence || lane.sequence_epoch != epoch)
+      [[unlikely]] {
     lane.sequence_epoch = epoch;
     lane.next_sequence = next_sequence_.fetch_add(kSequencesPerLane, std::memory_order_acq_rel);
     lane.end_sequence = lane.next_sequence + kSequencesPerLane;
@@ -100,13 +114,16 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   return {};
 }
 
-// ---- Lanes ----------------------------------------------------------------------------------------
+// ---- Lanes
+// ----------------------------------------------------------------------------------------
 
-Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes, std::uint64_t records,
-                            std::uint64_t sequence, BlockTable::Purpose purpose) {
+Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes,
+                            std::uint64_t records, std::uint64_t sequence,
+                            BlockTable::Purpose purpose) {
   if (lane.fits(bytes, records) && lane.spans(sequence)) return {};
   HF_RETURN_IF_ERROR(seal(session, lane));
-  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(1, purpose, BlockState::kOpen, lane.expected_records));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head,
+                      table_.open_run(1, purpose, BlockState::kOpen, lane.expected_records));
   lane.head = head;
   lane.meta = &table_.meta(head);
   lane.run_offset = table_.run_at(head);
@@ -132,36 +149,45 @@ Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes, s
 Status StoreCore::seal(Session& session, Lane& lane) {
   if (!lane.open()) return {};
   // On page regions records of a group may still be in staging.
-  // Elsewhere they may lack a fence (a group that goes on in the next run): the tail vouches for them.
+  // Elsewhere they may lack a fence (a group that goes on in the next run): the tail vouches for
+  // them.
   HF_RETURN_IF_ERROR(commit(session, lane));
   const std::uint64_t head = std::exchange(lane.head, kNoBlock);
-  lane.expected_records = static_cast<std::uint32_t>(lane.entries.size() + lane.entries.size() / 8 + 16);
+  lane.expected_records =
+      static_cast<std::uint32_t>(lane.entries.size() + lane.entries.size() / 8 + 16);
   const auto entries = std::exchange(lane.entries, {});
   lane.entries.reserve(entries.capacity());
   if (auto sealed = seal_run(head, entries, lane.at); !sealed) {
     fail(sealed.error());
     return sealed;
   }
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
   return {};
 }
 
-// One fence, and every record was fenced before: a valid tail says that all its records are whole. Until
-// the run's word says sealed, one without a valid tail counts as open, whose records are good without.
-Status StoreCore::seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries, std::uint64_t used_bytes) {
+// One fence, and every record was fenced before: a valid tail says that all its records are whole.
+// Until the run's word says sealed, one without a valid tail counts as open, whose records are good
+// without.
+Status StoreCore::seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
+                           std::uint64_t used_bytes) {
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = static_cast<std::uint32_t>(
-      std::count_if(entries.begin(), entries.end(), [](const Lane::Entry& entry) { return entry.kind == RecordKind::kErase; }));
-  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes, geometry_.seed(run.generation));
+      std::count_if(entries.begin(), entries.end(),
+                    [](const Lane::Entry& entry) { return entry.kind == RecordKind::kErase; }));
+  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes,
+                               geometry_.seed(run.generation));
   if (medium_.paged()) {
-    // The tail comes after the sync that covers the records, the word after the one that covers the tail.
+    // The tail comes after the sync that covers the records, the word after the one that covers the
+    // tail.
     const std::lock_guard lock(sealed_mutex_);
     tails_due_.push_back({head, std::move(tail)});
     unsynced_.store(true, std::memory_order_release);
     return {};
   }
-  HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
+  HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(),
+                                 tail.data(), tail.size()));
   HF_RETURN_IF_ERROR(medium_.order());
   return table_.mark_sealed(head);
 }
@@ -174,7 +200,8 @@ bool StoreCore::sealing() const {
 Status StoreCore::commit(Session& session, Lane& lane) {
   if (lane.committed == lane.at) return {};  // A record in a run of its own has seen to itself.
   if (medium_.paged()) {
-    auto put = medium_.put(lane.run_offset + lane.committed, lane.write_base + lane.committed, lane.at - lane.committed);
+    auto put = medium_.put(lane.run_offset + lane.committed, lane.write_base + lane.committed,
+                           lane.at - lane.committed);
     if (!put) {
       fail(put.error());
       return put;
@@ -185,7 +212,8 @@ Status StoreCore::commit(Session& session, Lane& lane) {
   }
   medium_.persist().fence();
   lane.committed = lane.at;
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
   return {};
 }
 
@@ -200,7 +228,8 @@ Status StoreCore::sync_files() {
   unsynced_.store(false, std::memory_order_release);
   std::uint64_t up_to = 0;
   {
-    // Whatever has drawn a sequence of this lane has also handed its record over: both under the latch.
+    // Whatever has drawn a sequence of this lane has also handed its record over: both under the
+    // latch.
     const std::lock_guard lock(shared_lane_->latch);
     up_to = shared_lane_->next_sequence == 0 ? 0 : shared_lane_->next_sequence - 1;
   }
@@ -213,13 +242,16 @@ Status StoreCore::sync_files() {
   }
   HF_RETURN_IF_ERROR(medium_.order());
   for (const auto& [head, tail] : due) {
-    HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(), tail.data(), tail.size()));
+    HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(),
+                                   tail.data(), tail.size()));
     const std::lock_guard lock(sealed_mutex_);
     tails_put_.push_back(head);
     unsynced_.store(true, std::memory_order_release);
   }
-  for (const std::uint64_t head : sealed) HF_RETURN_IF_ERROR(table_.mark_sealed(head));
-  if (up_to > durable_sequence_.load(std::memory_order_relaxed)) durable_sequence_.store(up_to, std::memory_order_release);
+  for (const std::uint64_t head : sealed)
+    HF_RETURN_IF_ERROR(table_.mark_sealed(head));
+  if (up_to > durable_sequence_.load(std::memory_order_relaxed))
+    durable_sequence_.store(up_to, std::memory_order_release);
   return {};
 }
 
@@ -234,13 +266,16 @@ Version StoreCore::durable_up_to() const {
   switch (medium_.region().granularity()) {
     case Granularity::kNone: return 0;
     case Granularity::kPage: return durable_sequence_.load(std::memory_order_acquire);
-    default: return next_sequence_.load(std::memory_order_acquire) - 1;  // Every acknowledged one is.
+    default:
+      return next_sequence_.load(std::memory_order_acquire) - 1;  // Every acknowledged one is.
   }
 }
 
-// ---- Conditional writes ---------------------------------------------------------------------------
+// ---- Conditional writes
+// ---------------------------------------------------------------------------
 
-Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, Version expected, WriteOptions options) {
+Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, Version expected,
+                                  WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
@@ -256,7 +291,8 @@ Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, V
     if (condition == Condition::kVersion) {
       const Version present = exists ? record_at(latched.line(entry)).sequence() : 0;
       if (present != expected) {
-        return Error{Errc::kVersionMismatch, "expected version " + std::to_string(expected) + ", the record has " + std::to_string(present)};
+        return Error{Errc::kVersionMismatch, "expected version " + std::to_string(expected) +
+                                                 ", the record has " + std::to_string(present)};
       }
     }
     index::Entry claimed;
@@ -273,13 +309,16 @@ Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, V
       if (claimed) latched.remove(claimed);
       return std::move(appended).error();
     }
-    if (claimed) latched.replace(claimed, Line{appended->offset / kCacheLineBytes});
-    else publish(latched, entry, *appended);
+    if (claimed)
+      latched.replace(claimed, Line{appended->offset / kCacheLineBytes});
+    else
+      publish(latched, entry, *appended);
     return appended->sequence;
   }
 }
 
-Result<Version> StoreCore::update(Bytes key, const std::function<void(std::string&)>& change, bool fixed_size, WriteOptions options) {
+Result<Version> StoreCore::update(Bytes key, const std::function<void(std::string&)>& change,
+                                  bool fixed_size, WriteOptions options) {
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
@@ -288,23 +327,29 @@ Result<Version> StoreCore::update(Bytes key, const std::function<void(std::strin
   const auto guard = epochs_.enter(own.participant);
   auto latched = index_->latch(hash);
   const auto entry = latched.find(matches(key));
-  if (!entry || record_at(latched.line(entry)).kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
+  if (!entry || record_at(latched.line(entry)).kind() == RecordKind::kErase)
+    return Error{Errc::kNotFound, {}};
   const RecordView old = record_at(latched.line(entry));
   const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
-  if (old.kind() != RecordKind::kPut || !fits(old, offset)) return damaged(offset, "record longer than its run or of unknown kind");
+  if (old.kind() != RecordKind::kPut || !fits(old, offset))
+    return damaged(offset, "record longer than its run or of unknown kind");
   std::string value(old.value());
   change(value);
   if (fixed_size && value.size() != old.value_bytes()) {
-    return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " + std::to_string(old.value_bytes()) + " bytes"};
+    return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " +
+                                           std::to_string(old.value_bytes()) + " bytes"};
   }
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
-  const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
-  HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, true, BlockTable::Purpose::kPut, durability));
+  const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash, key,
+                                       std::as_bytes(std::span(value))};
+  HF_ASSIGN_OR_RETURN(const Appended appended,
+                      write_record(own, record, true, BlockTable::Purpose::kPut, durability));
   publish(latched, entry, appended);
   return appended.sequence;
 }
 
-void StoreCore::publish_erase(OffsetMap::Home& home, index::Entry entry, std::uint64_t hash, const Appended& tombstone) {
+void StoreCore::publish_erase(OffsetMap::Home& home, index::Entry entry, std::uint64_t hash,
+                              const Appended& tombstone) {
   const Line old = home.line(entry);
   index_->raise_erase_horizon(hash, tombstone.sequence);
   if (snapshots_open_.load(std::memory_order_acquire) != 0) [[unlikely]] {
@@ -319,7 +364,8 @@ void StoreCore::publish_erase(OffsetMap::Home& home, index::Entry entry, std::ui
   }
   home.remove(entry);
   const RecordView superseded = record_at(old);
-  table_.mark_dead(old.number * kCacheLineBytes, superseded.header().ordinal, superseded.padded_bytes());
+  table_.mark_dead(old.number * kCacheLineBytes, superseded.header().ordinal,
+                   superseded.padded_bytes());
 }
 
 Result<Pinned> StoreCore::get_pinned(Bytes key) const {
@@ -331,15 +377,16 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   if (!line || record_at(line).kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
   const RecordView record = record_at(line);
   const std::uint64_t offset = line.number * kCacheLineBytes;
-  if (record.kind() != RecordKind::kPut || !fits(record, offset)) return damaged(offset, "record longer than its run or of unknown kind");
+  if (record.kind() != RecordKind::kPut || !fits(record, offset))
+    return damaged(offset, "record longer than its run or of unknown kind");
   Pinned pinned;
   pinned.version_ = record.sequence();
   if (!patchable_.empty()) {
     BlockMeta& run = table_.run_of(offset);
     run.pins.fetch_add(1, std::memory_order_seq_cst);
     if (index_->patching(hash)) {
-      // A word is being updated in place right now, by a writer that may not have seen our pin: a copy
-      // is what stays as it was.
+      // A word is being updated in place right now, by a writer that may not have seen our pin: a
+      // copy is what stays as it was.
       run.pins.fetch_sub(1, std::memory_order_release);
       pinned.copy_ = std::make_unique<std::string>(record.value());
       medium_.persist().persist(record.bytes(), record.record_bytes());
@@ -355,7 +402,8 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   return pinned;
 }
 
-// ---- Numbers --------------------------------------------------------------------------------------
+// ---- Numbers
+// --------------------------------------------------------------------------------------
 
 std::uint64_t StoreCore::count() const {
   return index_->size() - indexed_tombstones_.load(std::memory_order_relaxed);
@@ -379,7 +427,8 @@ StoreStats StoreCore::stats() const {
       stats.sessions += session->taken.load(std::memory_order_relaxed);
       stats.fences += session->fences.load(std::memory_order_relaxed);
       stats.lines_written_back += session->lines.load(std::memory_order_relaxed);
-      stats.dram_other_bytes += sizeof(Session) + session->lane.entries.capacity() * sizeof(Lane::Entry);
+      stats.dram_other_bytes +=
+          sizeof(Session) + session->lane.entries.capacity() * sizeof(Lane::Entry);
     }
   }
   for (const VersionShard& shard : versions_) {

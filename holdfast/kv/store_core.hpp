@@ -5,15 +5,17 @@
 //   put        draw a sequence; append the record and fence; then latch the key in the index, and
 //              publish if the sequence is newer than what is published, else append again under the
 //              latch with a newer one. So the index miss overlaps the fence, and no locked
-//              instruction, which would wait for the write-backs too, lies between append and fence.
+//              instruction, which would wait for the write-backs too, lies between append and
+//              fence.
 //   the rest   conditional writes decide under the latch, then append, fence and publish under it.
 //   erase      looks the key up first, then goes the way of put with a tombstone; the partition's
 //              erase horizon says afterwards that nothing older may be published.
 //
 // Invariants (1) what the index points to is durable as the operation's Durability promises;
 //            (2) per key, sequences rise in the order of publication, tombstones included;
-//            (3) a record that was appended but not published is marked dead before its operation ends;
-//            (4) blocks are freed only when nothing in the index, no guard, no pin, no snapshot
+//            (3) a record that was appended but not published is marked dead before its operation
+//            ends; (4) blocks are freed only when nothing in the index, no guard, no pin, no
+//            snapshot
 //                refers to them, and when what made their records superfluous is durable.
 #pragma once
 
@@ -41,12 +43,12 @@
 
 namespace holdfast::kv {
 
-using index::Line;
 using index::kNoLine;
+using index::Line;
 using index::OffsetMap;
 
-// Copies from a record in which another thread may be updating words in place: each aligned word of it
-// is read whole. `from` is 8-byte aligned.
+// Copies from a record in which another thread may be updating words in place: each aligned word of
+// it is read whole. `from` is 8-byte aligned.
 inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::uint64_t count) {
 #ifdef HOLDFAST_TSAN
   for (; count >= 8; count -= 8, to += 8, from += 8) {
@@ -55,11 +57,14 @@ inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::
   }
 #else
   const auto copy_16 = [&](std::size_t at) {
-    std::memcpy(to + at, from + at, 16);                  // One load and one store, of whole words.
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
+    std::memcpy(to + at, from + at, 16);  // One load and one store, of whole words.
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
   };
-  for (; count >= 64; count -= 64, to += 64, from += 64) copy_16(0), copy_16(16), copy_16(32), copy_16(48);
-  for (; count >= 16; count -= 16, to += 16, from += 16) copy_16(0);
+  for (; count >= 64; count -= 64, to += 64, from += 64)
+    copy_16(0), copy_16(16), copy_16(32), copy_16(48);
+  for (; count >= 16; count -= 16, to += 16, from += 16)
+    copy_16(0);
   if (count >= 8) {
     std::memcpy(to, from, 8);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -85,7 +90,8 @@ struct alignas(kCacheLineBytes) Session {
   Lane lane;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
   std::atomic<std::uint64_t> fences{0}, lines{0};
-  std::uint64_t seen_head = 0, seen_at = 0;  // The reclaimer's: where the lane was when it last looked.
+  std::uint64_t seen_head = 0,
+                seen_at = 0;       // The reclaimer's: where the lane was when it last looked.
   OffsetMap::LatchedMany latches;  // Of atomic batches; keeps its memory.
   static constexpr std::size_t kScratchBytes = 4096;
   alignas(kCacheLineBytes) std::byte scratch[kScratchBytes];
@@ -95,7 +101,8 @@ class StoreCore {
  public:
   using Bytes = std::span<const std::byte>;
 
-  static Result<StoreCorePointer> open(Region region, const StoreOptions& options, RecordShape shape);
+  static Result<StoreCorePointer> open(Region region, const StoreOptions& options,
+                                       RecordShape shape);
   StoreCore(Medium medium, const StoreOptions& options, const Superblock& superblock);
   ~StoreCore();
   StoreCore(const StoreCore&) = delete;
@@ -104,7 +111,8 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> put(Key key, Value value, WriteOptions options);
   enum class Condition { kAbsent, kVersion };
-  Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected, WriteOptions options);
+  Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected,
+                         WriteOptions options);
   // Calls copy(RecordView) on the newest record while it cannot go away. kNotFound, kCorrupt.
   template <class Key, class Copy>
   Result<Version> get(Key key, Copy&& copy) const;
@@ -114,9 +122,11 @@ class StoreCore {
   Status get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::span<Errc> outcomes) const;
   template <class KeyAt, class ValueAt>
   Status put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options);
-  Result<Version> update(Bytes key, const std::function<void(std::string&)>& change, bool fixed_size, WriteOptions options);
+  Result<Version> update(Bytes key, const std::function<void(std::string&)>& change,
+                         bool fixed_size, WriteOptions options);
   template <class Key, class Change>
-  Result<std::uint64_t> update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options);
+  Result<std::uint64_t> update_word(Key key, std::uint32_t offset_bytes, Change&& change,
+                                    WriteOptions options);
   template <class Key>
   Result<bool> erase(Key key, WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
@@ -131,12 +141,16 @@ class StoreCore {
   Snapshot snapshot();
   void release_snapshot(Version version);
   Result<Version> snapshot_get(Version version, Bytes key, std::string& value) const;
-  Status snapshot_for_each(Version version, const std::function<bool(std::string_view, std::string_view, Version)>& visit) const;
+  Status snapshot_for_each(
+      Version version,
+      const std::function<bool(std::string_view, std::string_view, Version)>& visit) const;
 
   // Beside in-place updates words are copied whole; elsewhere a record never changes.
   void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
-    if (patchable_.empty()) std::memcpy(to, record.value_data(), count);
-    else copy_words_beside_writer(to, record.value_data(), count);
+    if (patchable_.empty())
+      std::memcpy(to, record.value_data(), count);
+    else
+      copy_words_beside_writer(to, record.value_data(), count);
   }
   void copy_value(const RecordView& record, std::string& to) const {
     to.resize(record.value_bytes());
@@ -155,15 +169,21 @@ class StoreCore {
   friend struct ForTests;
 
   // ---- Small things ----
-  RecordView record_at(Line line) const { return {medium_.at(line.number * kCacheLineBytes), geometry_}; }
+  RecordView record_at(Line line) const {
+    return {medium_.at(line.number * kCacheLineBytes), geometry_};
+  }
   template <class Key>
   auto matches(Key key) const {
     return [this, key](Line line) {
       const std::byte* const at = medium_.at(line.number * kCacheLineBytes);
       const auto* header = reinterpret_cast<const RecordHeader*>(at);
-      // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the region.
+      // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond
+      // the region.
       if (header->key_bytes() != key.size()) return false;
-      if (key.size() > 64 && line.number * kCacheLineBytes + geometry_.record_header_bytes + key.size() > medium_.size_bytes()) return false;
+      if (key.size() > 64 &&
+          line.number * kCacheLineBytes + geometry_.record_header_bytes + key.size() >
+              medium_.size_bytes())
+        return false;
       return equal_bytes(at + geometry_.record_header_bytes, key.data(), key.size());
     };
   }
@@ -171,26 +191,33 @@ class StoreCore {
   std::uint64_t room_at(std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     const BlockMeta& own = table_.meta(table_.block_of(offset));
-    return in_block + (table_.meta(own.head).run_blocks - 1 - (table_.block_of(offset) - own.head)) * geometry_.block_bytes;
+    return in_block +
+           (table_.meta(own.head).run_blocks - 1 - (table_.block_of(offset) - own.head)) *
+               geometry_.block_bytes;
   }
   bool fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     return record.fits(in_block) || record.fits(room_at(offset));
   }
-  // The same of a record whose key was just found to be the one asked for: only the value is in doubt.
+  // The same of a record whose key was just found to be the one asked for: only the value is in
+  // doubt.
   bool value_fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
-    return record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) || record.fits(room_at(offset));
+    return record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) ||
+           record.fits(room_at(offset));
   }
   Error damaged(std::uint64_t offset, const std::string& what) const;
   // What a write with this durability needs; the ordinary case is one load.
   Status check_write(Durability durability) const {
-    if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_)) [[likely]] return {};
+    if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_))
+        [[likely]]
+      return {};
     return explain_refusal(durability);
   }
   Status explain_refusal(Durability durability) const;
   Status check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) const {
-    if (key_bytes <= kMaxKeyBytes && value_bytes <= kMaxValueBytes) [[likely]] return {};
+    if (key_bytes <= kMaxKeyBytes && value_bytes <= kMaxValueBytes) [[likely]]
+      return {};
     return too_large(key_bytes, value_bytes);
   }
   static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
@@ -201,11 +228,12 @@ class StoreCore {
 
   // ---- Sessions ----
   Session& session() const {  // Of this thread.
-    if (last_session.store_uid == store_uid_) [[likely]] return *last_session.session;
+    if (last_session.store_uid == store_uid_) [[likely]]
+      return *last_session.session;
     return find_session();
   }
   Session& find_session() const;
-  void enroll();             // Threads that end while the store lives give their sessions back.
+  void enroll();  // Threads that end while the store lives give their sessions back.
   void withdraw();
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
 
@@ -214,17 +242,18 @@ class StoreCore {
   Status reserve_sequences(std::uint64_t up_to);
   // Room for `bytes` of `records` records in the lane's run, sealing and opening as needed.
   // The run's sequences stay within what its summary can say.
-  Status make_room(Session& session, Lane& lane, std::uint64_t bytes, std::uint64_t records, std::uint64_t sequence,
-                   BlockTable::Purpose purpose);
+  Status make_room(Session& session, Lane& lane, std::uint64_t bytes, std::uint64_t records,
+                   std::uint64_t sequence, BlockTable::Purpose purpose);
   Status seal(Session& session, Lane& lane);
-  Status seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries, std::uint64_t used_bytes);
+  Status seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
+                  std::uint64_t used_bytes);
   // One record, written back but not yet fenced or handed over. `sequence` 0: draw one.
   template <class Key, class Value>
-  Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record, std::uint64_t sequence,
-                          bool fresh, BlockTable::Purpose purpose);
+  Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
+                          std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose);
   template <class Key, class Value>
-  Result<Appended> append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence, Session& session,
-                                  BlockTable::Purpose purpose);
+  Result<Appended> append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence,
+                                  Session& session, BlockTable::Purpose purpose);
   // What was appended since the last commit survives the process (page: handed over), or power loss
   // where fences give that. Under the lane's latch.
   Status commit(Session& session, Lane& lane);
@@ -234,9 +263,11 @@ class StoreCore {
   template <class Key, class Value>
   Result<Appended> write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
                                 BlockTable::Purpose purpose, Durability durability);
-  void abandon(const Appended& record) { table_.mark_dead(record.offset, record.ordinal, record.padded_bytes); }
-  // The operation fails although its record is durable: nothing that is older may be acknowledged from
-  // here on, since recovery would let the record win over it.
+  void abandon(const Appended& record) {
+    table_.mark_dead(record.offset, record.ordinal, record.padded_bytes);
+  }
+  // The operation fails although its record is durable: nothing that is older may be acknowledged
+  // from here on, since recovery would let the record win over it.
   void disown(std::uint64_t hash, const Appended& record, RecordKind kind) {
     index_->raise_erase_horizon(hash, record.sequence);
     if (kind == RecordKind::kPut) abandon(record);
@@ -246,36 +277,46 @@ class StoreCore {
     NewRecord<Bytes, Bytes> record;
     Appended appended;
   };
-  Result<Version> append_batch(Session& session, std::vector<Member>& members, Durability durability);
-  Status append_batch_run(Session& session, std::vector<Member>& members, Version sequence, std::uint64_t bytes);
+  Result<Version> append_batch(Session& session, std::vector<Member>& members,
+                               Durability durability);
+  Status append_batch_run(Session& session, std::vector<Member>& members, Version sequence,
+                          std::uint64_t bytes);
   void append_frame(Lane& lane, Version sequence, std::uint64_t members_bytes);
-  void compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes, std::uint32_t ordinal, std::uint64_t seed) const;
-  void publish_batch(Session& session, std::vector<Member>& members, const std::vector<index::Entry>& entries,
-                     const std::vector<bool>& claimed);
+  void compose_frame(std::byte* to, Version sequence, std::uint64_t members_bytes,
+                     std::uint32_t ordinal, std::uint64_t seed) const;
+  void publish_batch(Session& session, std::vector<Member>& members,
+                     const std::vector<index::Entry>& entries, const std::vector<bool>& claimed);
 
   // ---- Publishing ----
-  bool newest(const OffsetMap::Home& home, index::Entry entry, std::uint64_t hash, std::uint64_t sequence) const;
+  bool newest(const OffsetMap::Home& home, index::Entry entry, std::uint64_t hash,
+              std::uint64_t sequence) const;
   // Under the latch. False: the index needs to grow first; nothing was published.
   bool publish(OffsetMap::Home& home, index::Entry entry, const Appended& record);
-  void publish_erase(OffsetMap::Home& home, index::Entry entry, std::uint64_t hash, const Appended& tombstone);
+  void publish_erase(OffsetMap::Home& home, index::Entry entry, std::uint64_t hash,
+                     const Appended& tombstone);
   void retire_version(Line newer, Line older);
   template <class Key, class Value>
-  Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended, Durability durability);
+  Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record,
+                                 Appended appended, Durability durability);
   template <class Key>
   Result<bool> try_erase(Key key, WriteOptions options);
   // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
   Result<bool> reclaim_some();
   template <class Key>
-  Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended, Durability durability);
+  Result<bool> publish_tombstone(Session& session, const NewRecord<Key, Key>& record,
+                                 Appended appended, Durability durability);
 
   // ---- Versions kept for snapshots ----
   struct VersionShard {
     mutable std::mutex mutex;
     std::unordered_map<Line, Line, LineHash> older;  // Of a newer record: the one it superseded.
   };
-  VersionShard& version_shard(Line line) const { return versions_[mix64(line.number) % versions_.size()]; }
+  VersionShard& version_shard(Line line) const {
+    return versions_[mix64(line.number) % versions_.size()];
+  }
   Line older_version(Line newer) const;
-  // The newest record of the chain beginning at `line` that is not newer than `version`; kNoLine if none.
+  // The newest record of the chain beginning at `line` that is not newer than `version`; kNoLine if
+  // none.
   Line visible_at(Line line, Version version) const;
   void prune_versions();
 
@@ -285,7 +326,8 @@ class StoreCore {
   };
   Line settled(Line line) const {
     const PendingBatch* pending = pending_batch_.load(std::memory_order_acquire);
-    if (pending == nullptr) [[likely]] return line;
+    if (pending == nullptr) [[likely]]
+      return line;
     const auto found = pending->previous.find(line);
     return found == pending->previous.end() ? line : found->second;
   }
@@ -308,7 +350,7 @@ class StoreCore {
   std::vector<std::uint32_t> patchable_;
   Durability default_durability_;
   bool read_only_;
-  bool power_;  // Whether the medium can give kPower at all.
+  bool power_;                  // Whether the medium can give kPower at all.
   std::atomic<bool> writable_;  // Neither read-only nor failed.
   mutable std::mutex failure_mutex_;
   std::optional<Error> failure_;
@@ -327,9 +369,11 @@ class StoreCore {
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_sequence_{1};
   std::atomic<std::uint64_t> sequence_limit_{0};
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> sequence_epoch_{1};  // Raised by snapshots: reserved sequences lapse.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> sequence_epoch_{
+      1};  // Raised by snapshots: reserved sequences lapse.
   Mutex sequence_mutex_;
-  std::uint64_t sequence_step_ = 1'048'576;  // Made durable as handed out at a time: one fence per so many.
+  std::uint64_t sequence_step_ =
+      1'048'576;  // Made durable as handed out at a time: one fence per so many.
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> snapshots_open_{0};
   // Snapshots that are open or whose versions are being pruned: what reclamation heeds.
@@ -340,15 +384,15 @@ class StoreCore {
   mutable Mutex snapshot_mutex_;
   std::vector<Version> snapshot_versions_;  // Open ones, ascending.
   mutable std::array<VersionShard, 64> versions_;
-  std::vector<Line> tombstones_indexed_;    // To be taken out when no snapshot needs them.
+  std::vector<Line> tombstones_indexed_;  // To be taken out when no snapshot needs them.
   std::mutex tombstones_mutex_;
 
   SyncGroup sync_group_;
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
   mutable Mutex sealed_mutex_;
-  // Page regions: runs that are full, whose tail waits for a sync of the records, then their word for
-  // a sync of the tail.
+  // Page regions: runs that are full, whose tail waits for a sync of the records, then their word
+  // for a sync of the tail.
   struct TailDue {
     std::uint64_t head;
     std::vector<std::byte> tail;
@@ -367,45 +411,56 @@ class StoreCore {
   std::atomic<bool> background_wanted_{false};
 };
 
-// ==== Templates ====================================================================================
+// ==== Templates
+// ====================================================================================
 
 template <class Key, class Value>
-Result<Appended> StoreCore::append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
-                                   std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose) {
+Result<Appended> StoreCore::append(Session& session, Lane& lane,
+                                   const NewRecord<Key, Value>& record, std::uint64_t sequence,
+                                   bool fresh, BlockTable::Purpose purpose) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
   if (sequence == 0) sequence = draw_sequence(lane, fresh);
   if (!lane.fits(padded, 1) || !lane.spans(sequence)) [[unlikely]] {
-    if (padded + run_tail_bytes(1) > geometry_.block_bytes) return append_own_run(record, sequence, session, purpose);
+    if (padded + run_tail_bytes(1) > geometry_.block_bytes)
+      return append_own_run(record, sequence, session, purpose);
     HF_RETURN_IF_ERROR(make_room(session, lane, padded, 1, sequence, purpose));
   }
-  if (sequence < lane.min_sequence) lane.meta->min_sequence.store(lane.min_sequence = sequence, std::memory_order_relaxed);
+  if (sequence < lane.min_sequence)
+    lane.meta->min_sequence.store(lane.min_sequence = sequence, std::memory_order_relaxed);
   lane.max_sequence = std::max(lane.max_sequence, sequence);
   const std::uint32_t ordinal = lane.next_ordinal;
   table_.prepare_ordinal(*lane.meta, ordinal);
   std::byte* const to = lane.write_base + lane.at;
   if (padded <= Session::kScratchBytes) {
     compose_record(session.scratch, geometry_, record, sequence, ordinal, lane.seed, patchable_);
-    if (medium_.paged()) std::memcpy(to, session.scratch, padded);
-    else medium_.persist().stream(to, session.scratch, padded);
+    if (medium_.paged())
+      std::memcpy(to, session.scratch, padded);
+    else
+      medium_.persist().stream(to, session.scratch, padded);
   } else {
     const auto composed = std::make_unique<std::byte[]>(padded);
     compose_record(composed.get(), geometry_, record, sequence, ordinal, lane.seed, patchable_);
-    if (medium_.paged()) std::memcpy(to, composed.get(), padded);
-    else medium_.persist().stream(to, composed.get(), padded);
+    if (medium_.paged())
+      std::memcpy(to, composed.get(), padded);
+    else
+      medium_.persist().stream(to, composed.get(), padded);
   }
   const Appended appended{lane.run_offset + lane.at, padded, sequence, ordinal};
   lane.entries.push_back({record.hash, sequence, lane.at, record.kind});
   lane.at += padded;
   ++lane.next_ordinal;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
-  if (record.kind == RecordKind::kErase) lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
-  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes, std::memory_order_relaxed);
+  if (record.kind == RecordKind::kErase)
+    lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
+  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes,
+                      std::memory_order_relaxed);
   return appended;
 }
 
 template <class Key, class Value>
-Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence, Session& session,
+Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
+                                           std::uint64_t sequence, Session& session,
                                            BlockTable::Purpose purpose) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
@@ -417,12 +472,16 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
   // Header, key and value go straight to the medium: there is no second copy of a large value.
   const Bytes value = record.kind == RecordKind::kPut ? Bytes(record.value) : Bytes();
   RecordHeader header{0, sequence, value.size(),
-                      static_cast<std::uint32_t>(record.key.size()) | std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24, 0};
+                      static_cast<std::uint32_t>(record.key.size()) |
+                          std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24,
+                      0};
   const std::uint64_t value_at = geometry_.value_at(record.key.size());
-  std::vector<std::byte> front(bytes - value.size());  // A tombstone ends with its key, a value is aligned.
+  std::vector<std::byte> front(bytes -
+                               value.size());  // A tombstone ends with its key, a value is aligned.
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
-  const std::uint64_t sum = record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
+  const std::uint64_t sum =
+      record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
   if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
   header.checksum = record.kind == RecordKind::kPut ? whole_checksum(sum, value, patchable_) : sum;
   std::memcpy(front.data(), &header, sizeof header);
@@ -436,8 +495,10 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
     fail(done.error());
     return std::move(done).error();
   }
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
-  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2, std::memory_order_relaxed);
+  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2,
+                       std::memory_order_relaxed);
+  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2,
+                      std::memory_order_relaxed);
   run.used_bytes.store(padded, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase) run.dead_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
@@ -449,8 +510,9 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record, 
 }
 
 template <class Key, class Value>
-Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
-                                         BlockTable::Purpose purpose, Durability durability) {
+Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, Value>& record,
+                                         bool fresh, BlockTable::Purpose purpose,
+                                         Durability durability) {
   Lane& lane = lane_of(session);
   lane.latch.lock();
   auto appended = append(session, lane, record, 0, fresh, purpose);
@@ -460,7 +522,8 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
   }
   auto committed = commit(session, lane);
   lane.latch.unlock();
-  if (!committed) [[unlikely]] return std::move(committed).error();
+  if (!committed) [[unlikely]]
+    return std::move(committed).error();
   if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
   return appended;
 }
@@ -474,23 +537,26 @@ Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
   index_->prefetch_for_write(record.hash);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, false, BlockTable::Purpose::kPut, durability));
+  HF_ASSIGN_OR_RETURN(const Appended appended,
+                      write_record(own, record, false, BlockTable::Purpose::kPut, durability));
   return publish_put(own, record, appended, durability);
 }
 
 template <class Key, class Value>
-Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key, Value>& record, Appended appended,
-                                          Durability durability) {
+Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key, Value>& record,
+                                          Appended appended, Durability durability) {
   for (;;) {
     auto latched = index_->latch(record.hash);
     const auto entry = latched.find(matches(record.key));
     if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       abandon(appended);
-      HF_ASSIGN_OR_RETURN(appended, write_record(session, record, true, BlockTable::Purpose::kPut, durability));
+      HF_ASSIGN_OR_RETURN(
+          appended, write_record(session, record, true, BlockTable::Purpose::kPut, durability));
     }
     const bool existed = entry && record_at(latched.line(entry)).kind() == RecordKind::kPut;
-    if (publish(latched, entry, appended)) [[likely]] return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
+    if (publish(latched, entry, appended)) [[likely]]
+      return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     latched.release();
     if (auto grown = index_->grow(record.hash); !grown) {
       disown(record.hash, appended, record.kind);
@@ -501,8 +567,8 @@ Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key,
 
 inline bool StoreCore::newest(const OffsetMap::Home& home, index::Entry entry, std::uint64_t hash,
                               std::uint64_t sequence) const {
-  // The horizon counts also where there is a record: a tombstone that came too late to erase anything
-  // is durable all the same, so nothing older may be acknowledged after it.
+  // The horizon counts also where there is a record: a tombstone that came too late to erase
+  // anything is durable all the same, so nothing older may be acknowledged after it.
   if (index_->erase_horizon(hash).load(std::memory_order_acquire) >= sequence) return false;
   return !entry || record_at(home.line(entry)).sequence() < sequence;
 }
@@ -514,7 +580,8 @@ inline bool StoreCore::publish(OffsetMap::Home& home, index::Entry entry, const 
   if (snapshots_open_.load(std::memory_order_acquire) != 0) [[unlikely]] {
     retire_version(line, old);
     home.replace(entry, line);
-    if (record_at(old).kind() == RecordKind::kErase) indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
+    if (record_at(old).kind() == RecordKind::kErase)
+      indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   home.replace(entry, line);
@@ -523,7 +590,8 @@ inline bool StoreCore::publish(OffsetMap::Home& home, index::Entry entry, const 
     indexed_tombstones_.fetch_sub(1, std::memory_order_relaxed);
     return true;  // Its bytes count as dead since it was written.
   }
-  table_.mark_dead(old.number * kCacheLineBytes, superseded.header().ordinal, superseded.padded_bytes());
+  table_.mark_dead(old.number * kCacheLineBytes, superseded.header().ordinal,
+                   superseded.padded_bytes());
   return true;
 }
 
@@ -540,19 +608,21 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
     if (record.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
     return damaged(line.number * kCacheLineBytes, "record of unknown kind");
   }
-  if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]] return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]]
+    return damaged(line.number * kCacheLineBytes, "record longer than its run");
   const Version version = record.sequence();
   copy(record);
   if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
-    // A word of this bucket's keys is being updated in place and may not be durable yet: what we read
-    // is made durable before we tell anybody.
+    // A word of this bucket's keys is being updated in place and may not be durable yet: what we
+    // read is made durable before we tell anybody.
     medium_.persist().persist(record.bytes(), record.record_bytes());
   }
   return version;
 }
 
 template <class KeyAt, class Copy>
-Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::span<Errc> outcomes) const {
+Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
+                           std::span<Errc> outcomes) const {
   // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
   // each kind are about what a core can have outstanding.
   constexpr std::size_t kGroup = 16;
@@ -570,7 +640,8 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::
       const Line candidate = index_->find(hashes[i], [](Line) { return true; });
       if (candidate == kNoLine) continue;
       const std::byte* const at = medium_.at(candidate.number * kCacheLineBytes);
-      for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kCacheLineBytes);
+      for (std::size_t line = 0; line < 4; ++line)
+        __builtin_prefetch(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
       Line line = index_->find(hashes[i], matches(key_at(first + i)));
@@ -581,7 +652,8 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::
       }
       const RecordView record = record_at(line);
       if (record.kind() != RecordKind::kPut || !value_fits(record, line.number * kCacheLineBytes)) {
-        return damaged(line.number * kCacheLineBytes, "record longer than its run or of unknown kind");
+        return damaged(line.number * kCacheLineBytes,
+                       "record longer than its run or of unknown kind");
       }
       copy(first + i, record);
       if (!patchable_.empty() && index_->patching(hashes[i])) [[unlikely]] {
@@ -594,13 +666,15 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy, std::
 }
 
 template <class KeyAt, class ValueAt>
-Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options) {
+Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at,
+                           WriteOptions options) {
   using Key = decltype(key_at(0));
   using Value = decltype(value_at(0));
   constexpr std::size_t kGroup = 64;
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
-  for (std::size_t i = 0; i < count; ++i) HF_RETURN_IF_ERROR(check_sizes(key_at(i).size(), value_at(i).size()));
+  for (std::size_t i = 0; i < count; ++i)
+    HF_RETURN_IF_ERROR(check_sizes(key_at(i).size(), value_at(i).size()));
   Session& own = session();
   Lane& lane = lane_of(own);
   std::array<std::uint64_t, kGroup> hashes;
@@ -617,7 +691,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
     {
       const std::lock_guard lock(lane.latch);
       for (; done < size; ++done) {
-        const NewRecord<Key, Value> record{RecordKind::kPut, hashes[done], key_at(first + done), value_at(first + done)};
+        const NewRecord<Key, Value> record{RecordKind::kPut, hashes[done], key_at(first + done),
+                                           value_at(first + done)};
         auto one = append(own, lane, record, 0, false, BlockTable::Purpose::kPut);
         if (!one) {
           failed = std::move(one).error();
@@ -633,7 +708,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
       if (candidate != kNoLine) __builtin_prefetch(medium_.at(candidate.number * kCacheLineBytes));
     }
     for (std::size_t i = 0; i < done; ++i) {
-      const NewRecord<Key, Value> record{RecordKind::kPut, hashes[i], key_at(first + i), value_at(first + i)};
+      const NewRecord<Key, Value> record{RecordKind::kPut, hashes[i], key_at(first + i),
+                                         value_at(first + i)};
       if (auto published = publish_put(own, record, appended[i], durability); !published) {
         for (std::size_t rest = i + 1; rest < done; ++rest) {
           const auto latched = index_->latch(hashes[rest]);
@@ -648,7 +724,8 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
 }
 
 template <class Key, class Change>
-Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes, Change&& change, WriteOptions options) {
+Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes, Change&& change,
+                                             WriteOptions options) {
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
@@ -662,16 +739,22 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
     const RecordView old = record_at(latched.line(entry));
     if (old.kind() == RecordKind::kErase) return Error{Errc::kNotFound, {}};
-    if (old.kind() != RecordKind::kPut || !value_fits(old, offset)) [[unlikely]] return damaged(offset, "record longer than its run or of unknown kind");
-    if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > old.value_bytes()) [[unlikely]] {
-      return Error{Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
-                                             std::to_string(old.value_bytes()) + " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
+    if (old.kind() != RecordKind::kPut || !value_fits(old, offset)) [[unlikely]]
+      return damaged(offset, "record longer than its run or of unknown kind");
+    if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > old.value_bytes())
+        [[unlikely]] {
+      return Error{Errc::kInvalidOption,
+                   "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
+                       std::to_string(old.value_bytes()) +
+                       " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
     }
     auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
     BlockMeta& run = table_.run_of(offset);
-    if (!medium_.paged() && std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
+    if (!medium_.paged() &&
+        std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
-        !run.relocating.load(std::memory_order_acquire) && snapshots_open_.load(std::memory_order_acquire) == 0) {
+        !run.relocating.load(std::memory_order_acquire) &&
+        snapshots_open_.load(std::memory_order_acquire) == 0) {
       // Readers of this bucket from now on persist what they read; pins from now on copy instead.
       latched.set_patching(true);
       if (run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
@@ -691,8 +774,10 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     std::memcpy(&before, value.data() + offset_bytes, sizeof before);
     const std::uint64_t after = change(before);
     std::memcpy(value.data() + offset_bytes, &after, sizeof after);
-    const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
-    HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, true, BlockTable::Purpose::kPut, durability));
+    const NewRecord<Bytes, Bytes> record{RecordKind::kPut, hash, key,
+                                         std::as_bytes(std::span(value))};
+    HF_ASSIGN_OR_RETURN(const Appended appended,
+                        write_record(own, record, true, BlockTable::Purpose::kPut, durability));
     publish(latched, entry, appended);  // Replaces an entry, so the index has room.
     return before;
   }
@@ -702,7 +787,8 @@ template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
   for (;;) {
     auto erased = try_erase(key, options);
-    if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]] return erased;
+    if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]]
+      return erased;
     // A full medium takes no more tombstones until those it has were worth something.
     HF_ASSIGN_OR_RETURN(const bool freed, reclaim_some());
     if (!freed) return erased;
@@ -721,23 +807,25 @@ Result<bool> StoreCore::try_erase(Key key, WriteOptions options) {
   Line line = index_->find(record.hash, matches(key));
   if (line) line = settled(line);
   if (!line || record_at(line).kind() == RecordKind::kErase) return false;
-  HF_ASSIGN_OR_RETURN(const Appended appended, write_record(own, record, false, BlockTable::Purpose::kErase, durability));
+  HF_ASSIGN_OR_RETURN(const Appended appended,
+                      write_record(own, record, false, BlockTable::Purpose::kErase, durability));
   return publish_tombstone(own, record, appended, durability);
 }
 
 template <class Key>
-Result<bool> StoreCore::publish_tombstone(Session& session, const NewRecord<Key, Key>& record, Appended appended,
-                                          Durability durability) {
+Result<bool> StoreCore::publish_tombstone(Session& session, const NewRecord<Key, Key>& record,
+                                          Appended appended, Durability durability) {
   auto latched = index_->latch(record.hash);
   const auto entry = latched.find(matches(record.key));
   if (!entry || record_at(latched.line(entry)).kind() == RecordKind::kErase) {
-    // Somebody else erased it meanwhile. Our tombstone erases nothing, but recovery would let it win
-    // over whatever is older than it: so nothing older may be published from here on.
+    // Somebody else erased it meanwhile. Our tombstone erases nothing, but recovery would let it
+    // win over whatever is older than it: so nothing older may be published from here on.
     index_->raise_erase_horizon(record.hash, appended.sequence);
     return false;
   }
   if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
-    HF_ASSIGN_OR_RETURN(appended, write_record(session, record, true, BlockTable::Purpose::kErase, durability));
+    HF_ASSIGN_OR_RETURN(
+        appended, write_record(session, record, true, BlockTable::Purpose::kErase, durability));
   }
   publish_erase(latched, entry, record.hash, appended);
   return true;

@@ -5,11 +5,12 @@
 //   options.patchable_words = {offsetof(Account, balance)};
 //   auto accounts = kv::Store<std::uint64_t, Account>::open("/mnt/pmem/accounts", options).value();
 //   accounts.put(17, {100, "ada"}).value();
-//   accounts.update_word(17, offsetof(Account, balance), [](std::uint64_t b) { return b + 1; }).value();
+//   accounts.update_word(17, offsetof(Account, balance), [](std::uint64_t b) { return b + 1;
+//   }).value();
 //
-// Key and Value are trivially copyable; a Key has no padding, since keys are compared as bytes. Sizes
-// are known to the compiler, so that copies are moves. A store remembers the sizes: opening it with
-// others is kWrongType. The medium format is that of Store<>.
+// Key and Value are trivially copyable; a Key has no padding, since keys are compared as bytes.
+// Sizes are known to the compiler, so that copies are moves. A store remembers the sizes: opening
+// it with others is kWrongType. The medium format is that of Store<>.
 #pragma once
 
 #include <holdfast/kv/store_core.hpp>
@@ -19,7 +20,8 @@ namespace holdfast::kv {
 template <class Key, class Value>
 class Store : public StoreBase {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>);
-  static_assert(std::has_unique_object_representations_v<Key>, "keys are compared as bytes: no padding, no floating point");
+  static_assert(std::has_unique_object_representations_v<Key>,
+                "keys are compared as bytes: no padding, no floating point");
   static_assert(sizeof(Key) <= kMaxKeyBytes);
 
  public:
@@ -38,29 +40,38 @@ class Store : public StoreBase {
   Result<Version> put_if_absent(const Key& key, const Value& value, WriteOptions options = {}) {
     return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
   }
-  Result<Version> compare_and_put(const Key& key, Version expected, const Value& value, WriteOptions options = {}) {
-    return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected, options);
+  Result<Version> compare_and_put(const Key& key, Version expected, const Value& value,
+                                  WriteOptions options = {}) {
+    return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected,
+                         options);
   }
   Result<Version> get(const Key& key, Value& value) const {
     return core_->get(bytes(key), [&](const RecordView& record) { copy_out(record, value); });
   }
   // The view's bytes are a Value, aligned to 8.
   Result<Pinned> get_pinned(const Key& key) const { return core_->get_pinned(bytes(key)); }
-  Status get_many(std::span<const Key> keys, std::span<Value> values, std::span<Errc> outcomes) const {
+  Status get_many(std::span<const Key> keys, std::span<Value> values,
+                  std::span<Errc> outcomes) const {
     if (values.size() != keys.size() || outcomes.size() != keys.size()) {
-      return Error{Errc::kInvalidOption, "get_many: spans of different lengths; equal ones are allowed"};
+      return Error{Errc::kInvalidOption,
+                   "get_many: spans of different lengths; equal ones are allowed"};
     }
-    return core_->get_many(keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-                           [&](std::size_t i, const RecordView& record) { copy_out(record, values[i]); }, outcomes);
+    return core_->get_many(
+        keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
+        [&](std::size_t i, const RecordView& record) { copy_out(record, values[i]); }, outcomes);
   }
-  Status put_many(std::span<const Key> keys, std::span<const Value> values, WriteOptions options = {}) {
+  Status put_many(std::span<const Key> keys, std::span<const Value> values,
+                  WriteOptions options = {}) {
     if (values.size() != keys.size()) {
-      return Error{Errc::kInvalidOption, "put_many: spans of different lengths; equal ones are allowed"};
+      return Error{Errc::kInvalidOption,
+                   "put_many: spans of different lengths; equal ones are allowed"};
     }
-    return core_->put_many(keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-                           [&](std::size_t i) { return bytes(values[i]); }, options);
+    return core_->put_many(
+        keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
+        [&](std::size_t i) { return bytes(values[i]); }, options);
   }
-  Result<Version> update(const Key& key, const std::function<void(Value& value)>& change, WriteOptions options = {}) {
+  Result<Version> update(const Key& key, const std::function<void(Value& value)>& change,
+                         WriteOptions options = {}) {
     const auto on_bytes = [&](std::string& text) {
       Value value;
       std::memcpy(&value, text.data(), sizeof value);
@@ -70,10 +81,13 @@ class Store : public StoreBase {
     return core_->update(bytes(key), on_bytes, true, options);
   }
   template <class Change>
-  Result<std::uint64_t> update_word(const Key& key, std::uint32_t offset_bytes, Change&& change, WriteOptions options = {}) {
+  Result<std::uint64_t> update_word(const Key& key, std::uint32_t offset_bytes, Change&& change,
+                                    WriteOptions options = {}) {
     return core_->update_word(bytes(key), offset_bytes, change, options);
   }
-  Result<bool> erase(const Key& key, WriteOptions options = {}) { return core_->erase(bytes(key), options); }
+  Result<bool> erase(const Key& key, WriteOptions options = {}) {
+    return core_->erase(bytes(key), options);
+  }
 
   class Batch {
    public:
@@ -90,10 +104,13 @@ class Store : public StoreBase {
     }
     WriteBatch batch_;
   };
-  Result<Version> write(const Batch& batch, WriteOptions options = {}) { return core_->write(batch.batch_, options); }
+  Result<Version> write(const Batch& batch, WriteOptions options = {}) {
+    return core_->write(batch.batch_, options);
+  }
 
   // Every record of the snapshot, as objects, until `visit` returns false.
-  Status for_each(const Snapshot& snapshot, const std::function<bool(const Key&, const Value&, Version)>& visit) const {
+  Status for_each(const Snapshot& snapshot,
+                  const std::function<bool(const Key&, const Value&, Version)>& visit) const {
     return snapshot.for_each([&](std::string_view key, std::string_view value, Version version) {
       Key typed_key;
       Value typed_value;

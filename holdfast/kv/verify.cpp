@@ -13,7 +13,8 @@ VerifyReport StoreCore::verify() const {
     ++report.defects_total;
     if (report.defects.size() < 1000) report.defects.push_back({offset, std::move(what)});
   };
-  for (const Defect& found : recovery_.defects) defect(found.offset, found.what);
+  for (const Defect& found : recovery_.defects)
+    defect(found.offset, found.what);
   // While this runs nothing is freed: a run that we read stays what it was.
   const std::lock_guard no_reclamation(reclaim_mutex_);
   Session& own = session();
@@ -22,8 +23,11 @@ VerifyReport StoreCore::verify() const {
     if (geometry_.is_table_block(head) || run.head != head) continue;
     BlockWord word;
     const std::uint64_t word_at = geometry_.table_word_at(head);
-    if (!decode_block_word(medium_.word(word_at), superblock_.store_id, head, word) || word.state == BlockState::kUnformatted) {
-      if (recovery_.defects.empty()) defect(word_at, "table word of block " + std::to_string(head) + ": its check does not hold");
+    if (!decode_block_word(medium_.word(word_at), superblock_.store_id, head, word) ||
+        word.state == BlockState::kUnformatted) {
+      if (recovery_.defects.empty())
+        defect(word_at,
+               "table word of block " + std::to_string(head) + ": its check does not hold");
       continue;
     }
     if (run.state.load(std::memory_order_acquire) != BlockState::kSealed) continue;
@@ -33,14 +37,19 @@ VerifyReport StoreCore::verify() const {
     RunFooter footer;
     const std::byte* tail = nullptr;
     if (!read_footer(medium_, geometry_, table_, head, footer, tail)) {
-      if (recovery_.defects.empty()) defect(base + table_.run_bytes(head) - sizeof footer, "footer of sealed block " + std::to_string(head) + ": it is not valid");
+      if (recovery_.defects.empty())
+        defect(base + table_.run_bytes(head) - sizeof footer,
+               "footer of sealed block " + std::to_string(head) + ": it is not valid");
       continue;
     }
-    const auto* const entries = reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
+    const auto* const entries =
+        reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
     const std::uint64_t seed = geometry_.seed(run.generation);
     for (std::uint32_t i = 0; i < footer.records; ++i) {
       const std::uint64_t at = entries[i].offset_bytes();
-      const auto name = [&] { return "record " + std::to_string(i) + " of block " + std::to_string(head) + ": "; };
+      const auto name = [&] {
+        return "record " + std::to_string(i) + " of block " + std::to_string(head) + ": ";
+      };
       const RecordView record = record_at(Line{(base + at) / kCacheLineBytes});
       if (at >= footer.used_bytes || !record.fits(footer.used_bytes - at)) {
         defect(base + at, name() + "its length leads beyond its block");
@@ -56,7 +65,8 @@ VerifyReport StoreCore::verify() const {
         continue;
       }
       const auto key = std::as_bytes(std::span(record.key()));
-      if (hash64(key) != entries[i].hash) defect(base + at, name() + "its key's hash is not the summary's");
+      if (hash64(key) != entries[i].hash)
+        defect(base + at, name() + "its key's hash is not the summary's");
       if (record.kind() == RecordKind::kErase) {
         ++report.tombstones;
         continue;
@@ -68,7 +78,8 @@ VerifyReport StoreCore::verify() const {
       const auto guard = epochs_.enter(own.participant);
       auto latched = index_->latch(entries[i].hash);
       const auto entry = latched.find(matches(key));
-      if (!entry && !table_.is_dead(run, i) && run.dead_bytes.load(std::memory_order_relaxed) == 0) {
+      if (!entry && !table_.is_dead(run, i) &&
+          run.dead_bytes.load(std::memory_order_relaxed) == 0) {
         defect(base + at, name() + "it is live, but the index does not have its key");
       } else if (entry && record_at(latched.line(entry)).sequence() < record.sequence()) {
         defect(base + at, name() + "the index has an older version of its key");

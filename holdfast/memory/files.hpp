@@ -1,10 +1,12 @@
 // files.hpp: what a region in one file and one in a directory of files share: the page back end,
 // mapping, and giving files their memory. Internal.
 //
-// Page back end  write() is one gathered pwritev per file, visible at once through the read-only mapping.
-//                sync() is one fdatasync for each file written since its last one. Files are allocated
-//                and filled with zeros beforehand, so that neither needs new metadata.
-// Failed sync    The region is read-only from then on. A file removed behind our back counts as failed:
+// Page back end  write() is one gathered pwritev per file, visible at once through the read-only
+// mapping.
+//                sync() is one fdatasync for each file written since its last one. Files are
+//                allocated and filled with zeros beforehand, so that neither needs new metadata.
+// Failed sync    The region is read-only from then on. A file removed behind our back counts as
+// failed:
 //                what was written to it is gone with its last descriptor.
 #pragma once
 
@@ -21,10 +23,10 @@ namespace holdfast::memory_detail {
 
 struct OpenFile {
   FileDescriptor fd;
-  std::string path;                    // For messages.
+  std::string path;  // For messages.
   // Written since the last fdatasync began; at first also by a process that died before its own.
   std::atomic<bool> unsynced{true};
-  std::atomic<bool> given_up{false};   // By shrink(): losing it is no failure.
+  std::atomic<bool> given_up{false};  // By shrink(): losing it is no failure.
 };
 
 class FilesBacking : public MappedBacking {
@@ -49,13 +51,14 @@ class FilesBacking : public MappedBacking {
   // On failure the addresses are free again; the caller takes the file back.
   Status add_memory(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
                     std::uint64_t bytes);
-  // An existing file may have holes (cp makes them): gives them memory, so that no store fails later.
+  // An existing file may have holes (cp makes them): gives them memory, so that no store fails
+  // later.
   Status fill_holes(const OpenFile& file);
 
   // The file that holds `offset`, with bytes_per_file_ in each.
   std::vector<std::shared_ptr<OpenFile>> files_;  // Empty slots: not needed open.
   std::uint64_t bytes_per_file_ = ~std::uint64_t{0};
-  mutable std::shared_mutex files_mutex_;         // Exclusive to change `files_`.
+  mutable std::shared_mutex files_mutex_;  // Exclusive to change `files_`.
 
  private:
   std::mutex sync_mutex_;  // A sync waits for the one before it, which may cover its writes.
@@ -67,7 +70,8 @@ struct LockedPath {
   FileDescriptor fd;
   bool created = false;
 };
-Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options, bool directory);
+Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options,
+                               bool directory);
 // Makes the name of a new file or directory durable.
 Status sync_parent(const std::string& path);
 

@@ -1,9 +1,10 @@
 // A good store with any bytes changed is opened for reading, verified, read whole; then opened for
-// writing and, if that is allowed, written to. What must hold: nothing crashes, a refused open changes no
-// byte, and whatever a writing open takes over is written and read like any store.
+// writing and, if that is allowed, written to. What must hold: nothing crashes, a refused open
+// changes no byte, and whatever a writing open takes over is written and read like any store.
 //
-// Input: byte 0 chooses the store, byte 1 what is made right again; then changes of 4 bytes of place, one
-// of kind and 8 of content. Where checksums are made right, deeper code meets fields that lie.
+// Input: byte 0 chooses the store, byte 1 what is made right again; then changes of 4 bytes of
+// place, one of kind and 8 of content. Where checksums are made right, deeper code meets fields
+// that lie.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,12 +34,19 @@ constexpr std::uint64_t kRegionBytes = 256 * KiB, kReserveBytes = 1 * MiB;
 // Memory that a region borrows, so that opening costs no system call. Behind it lie unmapped pages.
 class Memory {
  public:
-  Memory() : data_(static_cast<std::byte*>(mmap(nullptr, 2 * kReserveBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) { set_size(kRegionBytes); }
+  Memory()
+      : data_(static_cast<std::byte*>(
+            mmap(nullptr, 2 * kReserveBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    set_size(kRegionBytes);
+  }
   std::byte* data() const { return data_; }
   std::uint64_t size() const { return size_; }
   void set_size(std::uint64_t bytes) {
     require(mprotect(data_, bytes, PROT_READ | PROT_WRITE) == 0, "mprotect");
-    if (bytes < kReserveBytes) require(mmap(data_ + bytes, kReserveBytes - bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED, "mmap");
+    if (bytes < kReserveBytes)
+      require(mmap(data_ + bytes, kReserveBytes - bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
+              "mmap");
     size_ = bytes;
   }
   void load(const std::string& bytes) {
@@ -62,7 +70,9 @@ class Borrowed final : public memory_detail::Backing {
   Granularity granularity() const override { return Granularity::kNone; }
   Persist persist() const override { return Persist::none(); }
   bool read_only() const override { return read_only_; }
-  Status write(std::uint64_t, std::span<const std::byte>) override { return Error{Errc::kUnsupported, "no page tier"}; }
+  Status write(std::uint64_t, std::span<const std::byte>) override {
+    return Error{Errc::kUnsupported, "no page tier"};
+  }
   Status sync() override { return {}; }
   Status grow(std::uint64_t bytes) override { return memory_.set_size(bytes), ok_status(); }
   Status shrink(std::uint64_t bytes) override { return memory_.set_size(bytes), ok_status(); }
@@ -88,7 +98,8 @@ StoreOptions options(RegionAccess access) {
 Result<Store<>> open(Memory& memory, RegionAccess access, std::vector<std::uint32_t> words = {}) {
   StoreOptions chosen = options(access);
   chosen.patchable_words = std::move(words);
-  return Store<>::open(Region(std::make_unique<Borrowed>(memory, access == RegionAccess::kOpenReadOnly)), chosen);
+  return Store<>::open(
+      Region(std::make_unique<Borrowed>(memory, access == RegionAccess::kOpenReadOnly)), chosen);
 }
 
 std::string key(int i) { return "key" + std::to_string(i); }
@@ -97,20 +108,27 @@ std::string key(int i) { return "key" + std::to_string(i); }
 std::string good_store(bool words, bool clean) {
   Memory memory;
   std::memset(memory.data(), 0, memory.size());
-  auto store = open(memory, RegionAccess::kCreate, words ? std::vector<std::uint32_t>{0, 16} : std::vector<std::uint32_t>{}).value();
-  for (int i = 0; i < 100; ++i) store.put(key(i), std::string(static_cast<std::size_t>(i) * 3, 'v')).value();
-  for (int i = 0; i < 100; i += 5) store.put(key(i), std::string(100, 'w')).value();
-  for (int i = 0; i < 100; i += 9) store.erase(key(i)).value();
+  auto store = open(memory, RegionAccess::kCreate,
+                    words ? std::vector<std::uint32_t>{0, 16} : std::vector<std::uint32_t>{})
+                   .value();
+  for (int i = 0; i < 100; ++i)
+    store.put(key(i), std::string(static_cast<std::size_t>(i) * 3, 'v')).value();
+  for (int i = 0; i < 100; i += 5)
+    store.put(key(i), std::string(100, 'w')).value();
+  for (int i = 0; i < 100; i += 9)
+    store.erase(key(i)).value();
   store.put("large", std::string(20'000, 'l')).value();
   WriteBatch batch;
-  for (int i = 0; i < 5; ++i) batch.put("batch" + key(i), "b");
+  for (int i = 0; i < 5; ++i)
+    batch.put("batch" + key(i), "b");
   store.write(batch).value();
   if (clean) store.close().value();
   return memory.bytes();
 }
 
 const std::string& seed_store(unsigned which) {
-  static const std::string stores[] = {good_store(false, true), good_store(false, false), good_store(true, true), good_store(true, false)};
+  static const std::string stores[] = {good_store(false, true), good_store(false, false),
+                                       good_store(true, true), good_store(true, false)};
   return stores[which % 4];
 }
 
@@ -136,27 +154,38 @@ void mend(std::string& bytes, unsigned what) {
   if ((what & 1) != 0) {
     for (std::uint64_t block = 1; block < blocks; ++block) {
       const auto word = read<std::uint64_t>(bytes, geometry.table_word_at(block));
-      const BlockWord fields{word & kMaxGeneration, static_cast<BlockState>((word >> 40 & 0xff) % 6)};
-      if (fields.state != BlockState::kUnformatted) write(bytes, geometry.table_word_at(block), encode_block_word(fields, geometry.store_id, block));
+      const BlockWord fields{word & kMaxGeneration,
+                             static_cast<BlockState>((word >> 40 & 0xff) % 6)};
+      if (fields.state != BlockState::kUnformatted)
+        write(bytes, geometry.table_word_at(block),
+              encode_block_word(fields, geometry.store_id, block));
     }
   }
   if ((what & 2) != 0) {
     for (std::uint64_t block = 1; block < blocks; ++block) {
       BlockWord word;
-      decode_block_word(read<std::uint64_t>(bytes, geometry.table_word_at(block)), geometry.store_id, block, word);
+      decode_block_word(read<std::uint64_t>(bytes, geometry.table_word_at(block)),
+                        geometry.store_id, block, word);
       if (word.state != BlockState::kSealed && word.state != BlockState::kOpen) continue;
       std::uint64_t end = block + 1;
-      for (BlockWord tail; end < blocks && decode_block_word(read<std::uint64_t>(bytes, geometry.table_word_at(end)), geometry.store_id, end, tail) &&
-                           tail.state == BlockState::kTail && tail.generation == word.generation;) {
+      for (BlockWord tail;
+           end < blocks &&
+           decode_block_word(read<std::uint64_t>(bytes, geometry.table_word_at(end)),
+                             geometry.store_id, end, tail) &&
+           tail.state == BlockState::kTail && tail.generation == word.generation;) {
         ++end;
       }
       const std::uint64_t run_bytes = (end - block) * geometry.block_bytes;
       const std::uint64_t at = end * geometry.block_bytes - sizeof(RunFooter);
       auto footer = read<RunFooter>(bytes, at);
-      if (footer.generation == 0 || footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes) continue;
+      if (footer.generation == 0 || footer.records > kMaxRecordsPerRun ||
+          run_tail_bytes(footer.records) > run_bytes)
+        continue;
       const std::uint64_t tail_bytes = run_tail_bytes(footer.records);
-      footer.checksum = run_tail_checksum(reinterpret_cast<const std::byte*>(bytes.data()) + end * geometry.block_bytes - tail_bytes, tail_bytes,
-                                          footer.records, geometry.seed(word.generation));
+      footer.checksum =
+          run_tail_checksum(reinterpret_cast<const std::byte*>(bytes.data()) +
+                                end * geometry.block_bytes - tail_bytes,
+                            tail_bytes, footer.records, geometry.seed(word.generation));
       write(bytes, at, footer);
     }
   }
@@ -167,7 +196,9 @@ void mend(std::string& bytes, unsigned what) {
       if (mark.image_block < blocks && mark.image_bytes <= bytes.size() - at) {
         mark.image_checksum = hash64(std::string_view(bytes).substr(at, mark.image_bytes));
       }
-      const std::uint64_t sum = hash64({reinterpret_cast<const std::byte*>(&mark) + 8, sizeof mark - 8}) ^ mix64(geometry.store_id);
+      const std::uint64_t sum =
+          hash64({reinterpret_cast<const std::byte*>(&mark) + 8, sizeof mark - 8}) ^
+          mix64(geometry.store_id);
       mark.checksum = sum + (sum == 0);
       write(bytes, kCleanMarkAt, mark);
     }
@@ -183,7 +214,9 @@ void read_all(Store<>& store) {
   }
   (void)store.get("large", value);
   std::uint64_t sum = 0;
-  (void)store.snapshot().for_each([&](std::string_view k, std::string_view v, Version) { return sum += hash64(k) + hash64(v), true; });
+  (void)store.snapshot().for_each([&](std::string_view k, std::string_view v, Version) {
+    return sum += hash64(k) + hash64(v), true;
+  });
   (void)store.verify();
   (void)store.stats();
 }
@@ -197,7 +230,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t at = 2; at + 13 <= size; at += 13) {
     std::uint32_t place;
     std::memcpy(&place, data + at, sizeof place);
-    // Half of the places lie where the structures are: the first page, the table, the ends of blocks.
+    // Half of the places lie where the structures are: the first page, the table, the ends of
+    // blocks.
     std::uint64_t target = place % (bytes.size() - 8);
     if ((data[at + 4] & 1) != 0) target = place / 4 % 1600;
     if ((data[at + 4] & 2) != 0) target = kSuperblockPageBytes + place / 4 % 256;
@@ -221,7 +255,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int i = 1; i < 100; i += 3) {
     const auto erased = store->erase(key(i));
     std::string value;
-    require(!erased || store->get(key(i), value).code() == Errc::kNotFound, "an erased key is there");
+    require(!erased || store->get(key(i), value).code() == Errc::kNotFound,
+            "an erased key is there");
   }
   (void)store->reclaim();
   (void)store->verify();

@@ -78,7 +78,8 @@ TEST_P(Batches, LargerThanABlockAndThanASegment) {
 TEST_P(Batches, OneThatNoRunCanHoldIsRefusedWhole) {
   ASSERT_TRUE(store_.put("key1", "before"));
   WriteBatch batch;
-  for (int i = 0; i < 50; ++i) batch.put("key" + std::to_string(i), text_of(i, 100000));
+  for (int i = 0; i < 50; ++i)
+    batch.put("key" + std::to_string(i), text_of(i, 100000));
   EXPECT_EQ(store_.write(batch).code(), Errc::kTooLarge);
   expect_contents(store_, {{"key1", "before"}});
 }

@@ -1,4 +1,5 @@
-// Several threads at once: every verb, batches seen whole, snapshots, reclamation. Also run under TSan.
+// Several threads at once: every verb, batches seen whole, snapshots, reclamation. Also run under
+// TSan.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -48,8 +49,10 @@ TEST_P(Concurrent, ThreadsWithRangesOfTheirOwnAgreeWithTheirModels) {
         switch (random.below(6)) {
           case 0:
           case 1: {
-            const std::string fresh = text_of(random.next(), random.below(40) == 0 ? random.below(20'000) : random.below(300));
-            wrong += store.put(key, fresh).value() != (there ? PutOutcome::kOverwrote : PutOutcome::kInserted);
+            const std::string fresh = text_of(
+                random.next(), random.below(40) == 0 ? random.below(20'000) : random.below(300));
+            wrong += store.put(key, fresh).value() !=
+                     (there ? PutOutcome::kOverwrote : PutOutcome::kInserted);
             model[key] = fresh;
             break;
           }
@@ -80,24 +83,28 @@ TEST_P(Concurrent, ThreadsWithRangesOfTheirOwnAgreeWithTheirModels) {
       }
     });
   }
-  for (auto& thread : threads) thread.join();
+  for (auto& thread : threads)
+    thread.join();
   EXPECT_EQ(wrong, 0);
   Contents all;
-  for (const Contents& model : models) all.insert(model.begin(), model.end());
+  for (const Contents& model : models)
+    all.insert(model.begin(), model.end());
   expect_contents(store, all);
   ASSERT_TRUE(store.close());
   store = open(busy());
   expect_contents(store, all);
 }
 
-// Per key: values name their writer and a number that only rises; a reader never sees an older one after a newer.
+// Per key: values name their writer and a number that only rises; a reader never sees an older one
+// after a newer.
 TEST_P(Concurrent, HotKeysNeverGoBackInTime) {
   auto store = open(busy());
   constexpr int kKeys = 4, kWriters = 3;
   std::atomic<bool> done{false};
   std::atomic<int> wrong{0};
   const auto key = [](int i) { return "hot" + std::to_string(i); };
-  for (int k = 0; k < kKeys; ++k) ASSERT_TRUE(store.put(key(k), "start"));
+  for (int k = 0; k < kKeys; ++k)
+    ASSERT_TRUE(store.put(key(k), "start"));
   std::vector<std::thread> writers, readers;
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
@@ -134,9 +141,11 @@ TEST_P(Concurrent, HotKeysNeverGoBackInTime) {
       }
     });
   }
-  for (auto& thread : writers) thread.join();
+  for (auto& thread : writers)
+    thread.join();
   done = true;
-  for (auto& thread : readers) thread.join();
+  for (auto& thread : readers)
+    thread.join();
   EXPECT_EQ(wrong, 0);
   // What the store shows is what recovery finds.
   Contents now = contents_of(store);
@@ -158,7 +167,9 @@ TEST_P(Concurrent, CompareAndPutAndUpdateLoseNoIncrement) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
-      const auto next = [](const std::string& number) { return std::to_string(std::stoi(number) + 1); };
+      const auto next = [](const std::string& number) {
+        return std::to_string(std::stoi(number) + 1);
+      };
       for (int i = 0; i < each; ++i) {
         store.update("update", [&](std::string& value) { value = next(value); }).value();
         store.update_word("word", 0, [](std::uint64_t word) { return word + 1; }).value();
@@ -171,7 +182,8 @@ TEST_P(Concurrent, CompareAndPutAndUpdateLoseNoIncrement) {
       }
     });
   }
-  for (auto& thread : threads) thread.join();
+  for (auto& thread : threads)
+    thread.join();
   EXPECT_EQ(get(store, "update"), std::to_string(kThreads * each));
   EXPECT_EQ(get(store, "cas"), std::to_string(kThreads * each));
   std::uint64_t word = 0;
@@ -185,22 +197,26 @@ TEST_P(Concurrent, OneOfManyPutIfAbsentWins) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 200 * kScale; ++i) won += store.put_if_absent("key" + std::to_string(i), std::to_string(t)).has_value();
+      for (int i = 0; i < 200 * kScale; ++i)
+        won += store.put_if_absent("key" + std::to_string(i), std::to_string(t)).has_value();
     });
   }
-  for (auto& thread : threads) thread.join();
+  for (auto& thread : threads)
+    thread.join();
   EXPECT_EQ(won, 200 * kScale);
   EXPECT_EQ(store.count(), static_cast<std::uint64_t>(200 * kScale));
 }
 
-// Two accounts whose sum is constant, changed by batches; snapshots show the sum, pairs of gets the same batch or later.
+// Two accounts whose sum is constant, changed by batches; snapshots show the sum, pairs of gets the
+// same batch or later.
 TEST_P(Concurrent, SnapshotsSeeBatchesWhole) {
   auto store = open(busy());
   constexpr int kAccounts = 8;
   const auto account = [](int i) { return "account" + std::to_string(i); };
   {
     WriteBatch batch;
-    for (int i = 0; i < kAccounts; ++i) batch.put(account(i), "0");
+    for (int i = 0; i < kAccounts; ++i)
+      batch.put(account(i), "0");
     ASSERT_TRUE(store.write(batch));
   }
   std::atomic<bool> done{false};
@@ -210,9 +226,12 @@ TEST_P(Concurrent, SnapshotsSeeBatchesWhole) {
       const auto snapshot = store.snapshot();
       std::string first, value;
       if (!snapshot.get(account(0), first)) ++torn;
-      for (int i = 1; i < kAccounts; ++i) torn += !snapshot.get(account(i), value).has_value() || value != first;
+      for (int i = 1; i < kAccounts; ++i)
+        torn += !snapshot.get(account(i), value).has_value() || value != first;
       std::uint64_t records = 0;
-      (void)snapshot.for_each([&](std::string_view, std::string_view v, Version) { return torn += v != first, ++records, true; });
+      (void)snapshot.for_each([&](std::string_view, std::string_view v, Version) {
+        return torn += v != first, ++records, true;
+      });
       torn += records != kAccounts;
       ++seen;
     }
@@ -234,11 +253,13 @@ TEST_P(Concurrent, SnapshotsSeeBatchesWhole) {
   });
   for (int round = 1; round <= 300 * kScale; ++round) {
     WriteBatch batch;
-    for (int i = 0; i < kAccounts; ++i) batch.put(account(i), std::to_string(round));
+    for (int i = 0; i < kAccounts; ++i)
+      batch.put(account(i), std::to_string(round));
     ASSERT_TRUE(store.write(batch));
     if (round % 50 == 0) store.reclaim().value();
   }
-  while (seen < 3) std::this_thread::yield();
+  while (seen < 3)
+    std::this_thread::yield();
   done = true;
   reader.join();
   getter.join();
@@ -250,7 +271,8 @@ TEST_P(Concurrent, SnapshotsPinsAndShortThreadsBesideWriters) {
   auto store = open(busy());
   std::atomic<bool> done{false};
   std::atomic<int> wrong{0};
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(store.put("cold" + std::to_string(i), text_of(i, 200)));
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(store.put("cold" + std::to_string(i), text_of(i, 200)));
   std::thread writer([&] {
     for (int i = 0; i < 2000 * kScale; ++i) {
       wrong += !store.put("warm" + std::to_string(i % 50), text_of(i, 300)).has_value();

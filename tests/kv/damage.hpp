@@ -27,7 +27,8 @@ class Image {
     std::filesystem::remove_all(directory);
     std::filesystem::create_directory(directory);
     for (std::uint64_t i = 0; i * segment_bytes_ < bytes_.size(); ++i) {
-      std::ofstream(path(directory, i), std::ios::binary).write(bytes_.data() + i * segment_bytes_, static_cast<std::streamsize>(segment_bytes_));
+      std::ofstream(path(directory, i), std::ios::binary)
+          .write(bytes_.data() + i * segment_bytes_, static_cast<std::streamsize>(segment_bytes_));
     }
   }
   static std::string path(const std::string& directory, std::uint64_t segment) {
@@ -39,8 +40,12 @@ class Image {
   std::string& bytes() { return bytes_; }
   const std::string& bytes() const { return bytes_; }
   std::uint64_t size() const { return bytes_.size(); }
-  void flip(std::uint64_t at, int bit = 0) { bytes_[at] = static_cast<char>(bytes_[at] ^ (1 << bit)); }
-  void zero(std::uint64_t at, std::uint64_t count) { std::fill_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), count, '\0'); }
+  void flip(std::uint64_t at, int bit = 0) {
+    bytes_[at] = static_cast<char>(bytes_[at] ^ (1 << bit));
+  }
+  void zero(std::uint64_t at, std::uint64_t count) {
+    std::fill_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), count, '\0');
+  }
   template <class T>
   T read(std::uint64_t at) const {
     T value;
@@ -64,7 +69,8 @@ class Image {
   std::uint64_t blocks() const { return size() / geometry().block_bytes; }
   BlockWord word(std::uint64_t block) const {
     BlockWord word;
-    if (!decode_block_word(read<std::uint64_t>(geometry().table_word_at(block)), geometry().store_id, block, word)) {
+    if (!decode_block_word(read<std::uint64_t>(geometry().table_word_at(block)),
+                           geometry().store_id, block, word)) {
       ADD_FAILURE() << "word of block " << block;
     }
     return word;
@@ -79,7 +85,8 @@ class Image {
     for (std::uint64_t block = 0; block < blocks(); ++block) {
       if (geometry().is_table_block(block) || word(block).state != state) continue;
       std::uint64_t end = block + 1;
-      while (end < blocks() && !geometry().is_table_block(end) && word(end).state == BlockState::kTail &&
+      while (end < blocks() && !geometry().is_table_block(end) &&
+             word(end).state == BlockState::kTail &&
              word(end).generation == word(block).generation) {
         ++end;
       }

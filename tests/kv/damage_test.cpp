@@ -1,4 +1,5 @@
-// Damage: made from good stores, found and named by open and verify, and never a crash or an older value.
+// Damage: made from good stores, found and named by open and verify, and never a crash or an older
+// value.
 #include "damage.hpp"
 
 #include <atomic>
@@ -12,7 +13,8 @@ namespace {
 
 class Damage : public testing::Test {
  protected:
-  // Several segments, overwritten and erased records, a batch, a large value; closed in order or not.
+  // Several segments, overwritten and erased records, a batch, a large value; closed in order or
+  // not.
   Image good(bool clean) {
     const std::string directory = scratch_.path("good");
     std::filesystem::remove_all(directory);
@@ -22,18 +24,24 @@ class Damage : public testing::Test {
       store.put(key, value).value();
       expected_[key] = value;
     };
-    for (int i = 0; i < 300; ++i) put("key" + std::to_string(i), text_of(i, 200));
-    for (int i = 0; i < 300; i += 3) put("key" + std::to_string(i), text_of(i + 1000, 200));
-    for (int i = 0; i < 300; i += 10) expected_.erase("key" + std::to_string(i)), store.erase("key" + std::to_string(i)).value();
+    for (int i = 0; i < 300; ++i)
+      put("key" + std::to_string(i), text_of(i, 200));
+    for (int i = 0; i < 300; i += 3)
+      put("key" + std::to_string(i), text_of(i + 1000, 200));
+    for (int i = 0; i < 300; i += 10)
+      expected_.erase("key" + std::to_string(i)), store.erase("key" + std::to_string(i)).value();
     put("large", text_of(7, 30000));
     WriteBatch batch;
-    for (int i = 0; i < 5; ++i) batch.put("batch" + std::to_string(i), text_of(i, 50)), expected_["batch" + std::to_string(i)] = text_of(i, 50);
+    for (int i = 0; i < 5; ++i)
+      batch.put("batch" + std::to_string(i), text_of(i, 50)),
+          expected_["batch" + std::to_string(i)] = text_of(i, 50);
     store.write(batch).value();
     if (clean) {
       store.close().value();
       return Image::of(directory);
     }
-    std::filesystem::copy(directory, scratch_.path("copy"), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(directory, scratch_.path("copy"),
+                          std::filesystem::copy_options::recursive);
     Image image = Image::of(scratch_.path("copy"));
     std::filesystem::remove_all(scratch_.path("copy"));
     return image;
@@ -43,8 +51,8 @@ class Damage : public testing::Test {
     image.write_to(spoilt());
     return Store<>::open(spoilt(), with_access(access));
   }
-  // A writing open refuses and says where; a read-only open names the defect, verify too, and whatever
-  // it gives is right. Returns how many records it does not give.
+  // A writing open refuses and says where; a read-only open names the defect, verify too, and
+  // whatever it gives is right. Returns how many records it does not give.
   std::uint64_t expect_found(const Image& image, std::string_view what) {
     const auto refused = open(image, RegionAccess::kOpen);
     EXPECT_EQ(refused.code(), Errc::kCorrupt) << what;
@@ -60,8 +68,10 @@ class Damage : public testing::Test {
     const auto report = store->verify();
     EXPECT_FALSE(report.ok());
     bool named = false;
-    for (const Defect& defect : report.defects) named = named || defect.what.find(what) != std::string::npos;
-    EXPECT_TRUE(named) << what << " is not among: " << (report.ok() ? "nothing" : report.defects.front().what);
+    for (const Defect& defect : report.defects)
+      named = named || defect.what.find(what) != std::string::npos;
+    EXPECT_TRUE(named) << what << " is not among: "
+                       << (report.ok() ? "nothing" : report.defects.front().what);
     return missing(*store);
   }
   std::uint64_t missing(const Store<>& store) {
@@ -115,7 +125,8 @@ TEST_F(Damage, EveryBitOfTheSuperblockCounts) {
     for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly}) {
       const auto refused = open(spoilt_image, access);
       ASSERT_FALSE(refused) << "byte " << at;
-      EXPECT_TRUE(refused.code() == Errc::kCorrupt || refused.code() == Errc::kNotHoldfast || refused.code() == Errc::kNewerFormat)
+      EXPECT_TRUE(refused.code() == Errc::kCorrupt || refused.code() == Errc::kNotHoldfast ||
+                  refused.code() == Errc::kNewerFormat)
           << at << ": " << refused.error().message();
     }
   }
@@ -135,7 +146,8 @@ TEST_F(Damage, BlockWord) {
   const auto run = image.runs(BlockState::kSealed).front();
   for (const int bit : {0, 13, 39, 40, 47, 48, 63}) {
     Image spoilt_image = image;
-    spoilt_image.flip(image.geometry().table_word_at(run.at / image.geometry().block_bytes) + bit / 8, bit % 8);
+    spoilt_image.flip(
+        image.geometry().table_word_at(run.at / image.geometry().block_bytes) + bit / 8, bit % 8);
     EXPECT_GT(expect_found(spoilt_image, "table word of block"), 0u) << bit;
   }
 }
@@ -156,7 +168,8 @@ TEST_F(Damage, SummaryOfASealedBlock) {
   const auto run = image.runs(BlockState::kSealed)[2];
   for (std::uint64_t entry = 0; entry < run.footer.records; entry += 3) {
     Image spoilt_image = image;
-    const std::uint64_t at = run.at + run.bytes - run_tail_bytes(run.footer.records) + dead_bits_bytes(run.footer.records);
+    const std::uint64_t at = run.at + run.bytes - run_tail_bytes(run.footer.records) +
+                             dead_bits_bytes(run.footer.records);
     spoilt_image.flip(at + entry * sizeof(SummaryEntry) + entry % 16, static_cast<int>(entry % 8));
     EXPECT_GT(expect_found(spoilt_image, "footer of sealed block"), 0u) << entry;
   }
@@ -174,7 +187,8 @@ TEST_F(Damage, EveryByteOfARecordIsCheckedByVerify) {
     const Image image = good(clean);
     const auto run = image.runs(BlockState::kSealed)[3];
     const auto header = image.read<RecordHeader>(run.at);
-    const std::uint64_t bytes = image.geometry().record_bytes(header.key_bytes(), header.value_bytes);
+    const std::uint64_t bytes =
+        image.geometry().record_bytes(header.key_bytes(), header.value_bytes);
     for (std::uint64_t byte = 0; byte < bytes; byte += byte < 48 ? 1 : 29) {
       Image spoilt_image = image;
       spoilt_image.flip(run.at + byte, static_cast<int>(byte % 8));
@@ -182,7 +196,8 @@ TEST_F(Damage, EveryByteOfARecordIsCheckedByVerify) {
       if (!store) continue;  // Found even earlier.
       const auto report = store->verify();
       ASSERT_FALSE(report.ok()) << byte;
-      EXPECT_NE(report.defects.front().what.find("record 0 of block"), std::string::npos) << report.defects.front().what;
+      EXPECT_NE(report.defects.front().what.find("record 0 of block"), std::string::npos)
+          << report.defects.front().what;
       EXPECT_GE(report.defects.front().offset, run.at);
     }
   }
@@ -242,11 +257,14 @@ TEST_F(Damage, MissingAndShortFilesAreNamed) {
     for (const bool cut : {false, true}) {
       image.write_to(spoilt());
       const std::string path = Image::path(spoilt(), segment);
-      if (cut) std::filesystem::resize_file(path, 5000);
-      else std::filesystem::remove(path);
+      if (cut)
+        std::filesystem::resize_file(path, 5000);
+      else
+        std::filesystem::remove(path);
       const auto refused = Store<>::open(spoilt(), with_access(RegionAccess::kOpen));
       ASSERT_EQ(refused.code(), Errc::kCorrupt) << segment << cut;
-      const bool named = mentions(refused.error(), "segment-") || mentions(refused.error(), "a file is missing");
+      const bool named =
+          mentions(refused.error(), "segment-") || mentions(refused.error(), "a file is missing");
       EXPECT_TRUE(named) << refused.error().detail;
       auto store = Store<>::open(spoilt(), with_access(RegionAccess::kOpenReadOnly));
       if (segment == 0 && !cut) {
@@ -270,9 +288,11 @@ TEST_F(Damage, FilesThatAreNoStoreAreRefused) {
   std::ofstream(scratch_.path("file")) << std::string(100000, 'x');
   const auto file = Store<>::open(scratch_.path("file"), tiny());
   ASSERT_FALSE(file);
-  EXPECT_TRUE(file.code() == Errc::kNotHoldfast || file.code() == Errc::kCorrupt) << file.error().message();
+  EXPECT_TRUE(file.code() == Errc::kNotHoldfast || file.code() == Errc::kCorrupt)
+      << file.error().message();
   std::filesystem::remove_all(spoilt());
-  EXPECT_EQ(Store<>::open(spoilt(), with_access(RegionAccess::kOpenReadOnly)).code(), Errc::kNotFound);
+  EXPECT_EQ(Store<>::open(spoilt(), with_access(RegionAccess::kOpenReadOnly)).code(),
+            Errc::kNotFound);
 }
 
 TEST_F(Damage, DirectoryThatVanishesIsToldByTheGrowth) {
@@ -280,7 +300,8 @@ TEST_F(Damage, DirectoryThatVanishesIsToldByTheGrowth) {
   ASSERT_TRUE(store.put("k", "v"));
   std::filesystem::remove_all(spoilt());
   Result<PutOutcome> put = PutOutcome::kInserted;
-  for (int i = 0; i < 1000 && put; ++i) put = store.put("key" + std::to_string(i), std::string(1000, 'v'));
+  for (int i = 0; i < 1000 && put; ++i)
+    put = store.put("key" + std::to_string(i), std::string(1000, 'v'));
   ASSERT_EQ(put.code(), Errc::kIo);
   EXPECT_TRUE(mentions(put.error(), "removed while in use")) << put.error().detail;
   EXPECT_EQ(get(store, "k"), "v");
@@ -296,24 +317,33 @@ TEST_F(Damage, RandomDamageCrashesNothingAndGivesNoWrongKey) {
         const std::uint64_t at = random.below(spoilt_image.size());
         switch (random.below(4)) {
           case 0: spoilt_image.flip(at, static_cast<int>(random.below(8))); break;
-          case 1: spoilt_image.zero(at, std::min(random.below(5000), spoilt_image.size() - at)); break;
+          case 1:
+            spoilt_image.zero(at, std::min(random.below(5000), spoilt_image.size() - at));
+            break;
           case 2: spoilt_image.write(at / 8 * 8, random.next()); break;
-          default: spoilt_image.bytes().replace(at, 64, spoilt_image.bytes().substr(random.below(spoilt_image.size() - 64), 64));
-                   spoilt_image.bytes().resize(image.size());
+          default:
+            spoilt_image.bytes().replace(
+                at, 64, spoilt_image.bytes().substr(random.below(spoilt_image.size() - 64), 64));
+            spoilt_image.bytes().resize(image.size());
         }
       }
       for (const auto access : {RegionAccess::kOpenReadOnly, RegionAccess::kOpen}) {
         auto store = open(spoilt_image, access);
         if (!store) continue;
         std::string value;
-        for (const auto& [key, wanted] : expected_) (void)store->get(key, value);
-        (void)store->snapshot().for_each([&](std::string_view key, std::string_view, Version) { return key.size() < 100; });
+        for (const auto& [key, wanted] : expected_)
+          (void)store->get(key, value);
+        (void)store->snapshot().for_each(
+            [&](std::string_view key, std::string_view, Version) { return key.size() < 100; });
         (void)store->verify();
         if (access != RegionAccess::kOpen) continue;
-        for (int i = 0; i < 300; i += 5) (void)store->put("key" + std::to_string(i), "new");
-        for (int i = 1; i < 300; i += 5) (void)store->erase("key" + std::to_string(i));
+        for (int i = 0; i < 300; i += 5)
+          (void)store->put("key" + std::to_string(i), "new");
+        for (int i = 1; i < 300; i += 5)
+          (void)store->erase("key" + std::to_string(i));
         (void)store->reclaim();
-        for (int i = 0; i < 300; i += 5) EXPECT_EQ(get(*store, "key" + std::to_string(i)), "new") << "round " << round;
+        for (int i = 0; i < 300; i += 5)
+          EXPECT_EQ(get(*store, "key" + std::to_string(i)), "new") << "round " << round;
       }
     }
   }

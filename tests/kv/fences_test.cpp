@@ -1,8 +1,8 @@
 // How many barriers the verbs cost: constants, counted by the crash checker's medium.
 #include "kv_crash.hpp"
 
-#include <filesystem>
 #include <unistd.h>
+#include <filesystem>
 
 #include <holdfast/base/random.hpp>
 
@@ -16,7 +16,8 @@ struct Counted {
     crash.check.images_per_run = 16;  // What is wanted is the count.
     crash.then = false;
     crash.before = [](Tested& store) {
-      for (const char* key : {"a", "b", "c"}) store.put(key, value_of('v', 60));
+      for (const char* key : {"a", "b", "c"})
+        store.put(key, value_of('v', 60));
       store.seal();
       store.put("d", value_of('d', 60));
       store.other([&] { ForTests::grow(store.store()).value(); });
@@ -27,7 +28,8 @@ struct Counted {
 };
 
 class KvFences : public testing::TestWithParam<crash::Model> {};
-INSTANTIATE_TEST_SUITE_P(Medium, KvFences, testing::Values(crash::kLine, crash::kLineStreaming), medium_name);
+INSTANTIATE_TEST_SUITE_P(Medium, KvFences, testing::Values(crash::kLine, crash::kLineStreaming),
+                         medium_name);
 
 TEST_P(KvFences, OnePerPutEraseUpdateAndBatch) {
   Counted counted;
@@ -37,8 +39,8 @@ TEST_P(KvFences, OnePerPutEraseUpdateAndBatch) {
         store.put("new", value_of('n', 200));
         store.put("a", value_of('o', 200));
         store.erase("b");
-        store.update_word("c", 0, 5);   // In place.
-        store.update_word("d", 0, 5);   // In an open run: appended.
+        store.update_word("c", 0, 5);  // In place.
+        store.update_word("d", 0, 5);  // In an open run: appended.
         store.put_if_absent("z", "1");
         store.compare_and_put("z", "2");
         store.update("z", "3");
@@ -63,7 +65,8 @@ TEST_P(KvFences, NonePerGetAndOnePerSealAndPutManyAndTwoPerRunOfItsOwn) {
         store.seal();
         store.put("large", value_of('l', 10'000));
         std::vector<std::pair<std::string, std::string>> sixteen;
-        for (char key = 'A'; key < 'Q'; ++key) sixteen.emplace_back(std::string(1, key), value_of(key, 30));
+        for (char key = 'A'; key < 'Q'; ++key)
+          sixteen.emplace_back(std::string(1, key), value_of(key, 30));
         store.put_many(sixteen);
       },
       GetParam());
@@ -72,7 +75,8 @@ TEST_P(KvFences, NonePerGetAndOnePerSealAndPutManyAndTwoPerRunOfItsOwn) {
   EXPECT_EQ(report.operation(Crash::kFirst + 1).barriers(), 0u);
   EXPECT_EQ(report.operation(Crash::kFirst + 2).barriers(), 1u);
   EXPECT_EQ(report.operation(Crash::kFirst + 3).barriers(), 2u);
-  for (std::uint64_t i = 0; i < 16; ++i) EXPECT_EQ(report.operation(Crash::kFirst + 4 + i).barriers(), 1u);
+  for (std::uint64_t i = 0; i < 16; ++i)
+    EXPECT_EQ(report.operation(Crash::kFirst + 4 + i).barriers(), 1u);
 }
 
 // With the default blocks, sealing, limits, growth and reclamation together cost next to nothing.
@@ -90,19 +94,25 @@ TEST(KvFencesAmortised, AtMostFivePercentMoreThanOnePerOperation) {
     Store<> store = Store<>::open(path + "?granularity=line", options).value();
     Random random(7);
     const auto key = [&] { return "key" + std::to_string(random.below(2'000)); };
-    for (int i = 0; i < 2'000; ++i) store.put("key" + std::to_string(i), value_of('v', 200)).value();
+    for (int i = 0; i < 2'000; ++i)
+      store.put("key" + std::to_string(i), value_of('v', 200)).value();
     const std::uint64_t before = persist_counts().fences;
     std::uint64_t writes = 0;
     for (std::uint64_t i = 0; i < kOperations; ++i) {
       const std::uint64_t which = random.below(10);
-      if (which < 6) store.put(key(), value_of('w', 200)).value(), ++writes;
-      else if (which < 8) writes += store.update_word(key(), 0, [](std::uint64_t word) { return word + 1; }).has_value();
-      else writes += store.erase(key()).value();
+      if (which < 6)
+        store.put(key(), value_of('w', 200)).value(), ++writes;
+      else if (which < 8)
+        writes +=
+            store.update_word(key(), 0, [](std::uint64_t word) { return word + 1; }).has_value();
+      else
+        writes += store.erase(key()).value();
       if (i % 1'000 == 999) ForTests::maintain(store);
     }
     const std::uint64_t fences = persist_counts().fences - before;
     EXPECT_GE(fences, writes);
-    EXPECT_LE(static_cast<double>(fences), 1.05 * static_cast<double>(writes)) << fences << " fences for " << writes;
+    EXPECT_LE(static_cast<double>(fences), 1.05 * static_cast<double>(writes))
+        << fences << " fences for " << writes;
     EXPECT_GT(store.stats().reclaimed_blocks, 0u);
     store.close().value();
   }

@@ -28,8 +28,12 @@ struct ForTests {
     core.table_.generation_step_ = generations;
     core.table_.generation_limit_ = 0;
   }
-  static std::uint64_t next_sequence(StoreBase& store) { return store.core_->next_sequence_.load(); }
-  static std::uint64_t next_generation(StoreBase& store) { return store.core_->table_.next_generation(); }
+  static std::uint64_t next_sequence(StoreBase& store) {
+    return store.core_->next_sequence_.load();
+  }
+  static std::uint64_t next_generation(StoreBase& store) {
+    return store.core_->table_.next_generation();
+  }
 
   // This thread's run (page regions: everybody's) is sealed, as when it is full.
   static Status seal(StoreBase& store) {
@@ -56,13 +60,16 @@ struct ForTests {
     Session& own = core.session();
     Lane& lane = core.lane_of(own);
     const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-    const NewRecord<StoreCore::Bytes, StoreCore::Bytes> record{RecordKind::kPut, hash64(bytes(key)), bytes(key), bytes(value)};
+    const NewRecord<StoreCore::Bytes, StoreCore::Bytes> record{RecordKind::kPut, hash64(bytes(key)),
+                                                               bytes(key), bytes(value)};
     const std::lock_guard lock(lane.latch);
     core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
   }
   static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(); }
-  static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) { return store.core_->table_.trim(keep); }
+  static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
+    return store.core_->table_.trim(keep);
+  }
   static void maintain(StoreBase& store) { store.core_->maintain(); }
 };
 

@@ -1,5 +1,5 @@
-// golden_content.hpp: what the golden stores hold. Both the tool that made them and the test that opens
-// them for ever go by it. Never change what is here; add another store instead.
+// golden_content.hpp: what the golden stores hold. Both the tool that made them and the test that
+// opens them for ever go by it. Never change what is here; add another store instead.
 #pragma once
 
 #include <cstring>
@@ -25,14 +25,17 @@ struct Golden {
 };
 
 inline std::vector<Golden> golden_stores() {
-  const auto add = [](Store<>& store, Contents& contents, const std::string& key, const std::string& value) {
+  const auto add = [](Store<>& store, Contents& contents, const std::string& key,
+                      const std::string& value) {
     store.put(key, value).value();
     contents[key] = value;
   };
   const auto simple = [add](Store<>& store) {
     Contents contents;
-    for (int i = 0; i < 60; ++i) add(store, contents, "key" + std::to_string(i), text_of(i, i * 3));
-    for (int i = 0; i < 60; i += 4) add(store, contents, "key" + std::to_string(i), text_of(i + 100, 20));
+    for (int i = 0; i < 60; ++i)
+      add(store, contents, "key" + std::to_string(i), text_of(i, i * 3));
+    for (int i = 0; i < 60; i += 4)
+      add(store, contents, "key" + std::to_string(i), text_of(i + 100, 20));
     add(store, contents, "", "the empty key");
     add(store, contents, std::string("\0\xff\0", 3), "");
     return contents;
@@ -40,13 +43,15 @@ inline std::vector<Golden> golden_stores() {
   const auto erased = [add, simple](Store<>& store) {
     Contents contents = simple(store);
     // Enough that the first block is sealed, with dead records in it and tombstones behind them.
-    for (int i = 0; i < 60; ++i) add(store, contents, "more" + std::to_string(i), text_of(i + 300, 100));
+    for (int i = 0; i < 60; ++i)
+      add(store, contents, "more" + std::to_string(i), text_of(i + 300, 100));
     for (int i = 0; i < 60; i += 3) {
       store.erase("key" + std::to_string(i)).value();
       contents.erase("key" + std::to_string(i));
     }
     store.reclaim().value();  // Puts dead bits.
-    for (int i = 0; i < 10; ++i) add(store, contents, "last" + std::to_string(i), "x");
+    for (int i = 0; i < 10; ++i)
+      add(store, contents, "last" + std::to_string(i), "x");
     return contents;
   };
   const auto batches = [add](Store<>& store) {
@@ -79,12 +84,16 @@ inline std::vector<Golden> golden_stores() {
   };
   const auto words = [add](Store<>& store) {
     Contents contents;
-    for (int i = 0; i < 10; ++i) add(store, contents, "counter" + std::to_string(i), std::string(40, '\0'));
-    for (int i = 0; i < 2; ++i) add(store, contents, "seal", std::string(5'000, 's'));
+    for (int i = 0; i < 10; ++i)
+      add(store, contents, "counter" + std::to_string(i), std::string(40, '\0'));
+    for (int i = 0; i < 2; ++i)
+      add(store, contents, "seal", std::string(5'000, 's'));
     for (int i = 0; i < 10; ++i) {
       for (const std::uint32_t offset : {0u, 16u}) {
         const std::uint64_t word = 1000u * static_cast<unsigned>(i) + offset;
-        store.update_word("counter" + std::to_string(i), offset, [&](std::uint64_t) { return word; }).value();
+        store
+            .update_word("counter" + std::to_string(i), offset, [&](std::uint64_t) { return word; })
+            .value();
         std::memcpy(contents["counter" + std::to_string(i)].data() + offset, &word, sizeof word);
       }
     }
@@ -92,11 +101,16 @@ inline std::vector<Golden> golden_stores() {
   };
   StoreOptions with_patches = golden_options();
   with_patches.patchable_words = {0, 16};
-  return {{"simple_closed", true, golden_options(), simple},   {"simple_died", false, golden_options(), simple},
-          {"erased_closed", true, golden_options(), erased},   {"erased_died", false, golden_options(), erased},
-          {"batches_closed", true, golden_options(), batches}, {"batches_died", false, golden_options(), batches},
-          {"large_closed", true, golden_options(), large},     {"large_died", false, golden_options(), large},
-          {"words_closed", true, with_patches, words},         {"words_died", false, with_patches, words}};
+  return {{"simple_closed", true, golden_options(), simple},
+          {"simple_died", false, golden_options(), simple},
+          {"erased_closed", true, golden_options(), erased},
+          {"erased_died", false, golden_options(), erased},
+          {"batches_closed", true, golden_options(), batches},
+          {"batches_died", false, golden_options(), batches},
+          {"large_closed", true, golden_options(), large},
+          {"large_died", false, golden_options(), large},
+          {"words_closed", true, with_patches, words},
+          {"words_died", false, with_patches, words}};
 }
 
 }  // namespace holdfast::kv

@@ -52,7 +52,8 @@ inline bool unpack_golden(const std::string& path, const std::string& directory)
   bytes.resize(total);
   std::filesystem::create_directory(directory);
   for (std::uint64_t i = 0; i * segment_bytes < total; ++i) {
-    std::ofstream(Image::path(directory, i), std::ios::binary).write(bytes.data() + i * segment_bytes, static_cast<std::streamsize>(segment_bytes));
+    std::ofstream(Image::path(directory, i), std::ios::binary)
+        .write(bytes.data() + i * segment_bytes, static_cast<std::streamsize>(segment_bytes));
   }
   return true;
 }

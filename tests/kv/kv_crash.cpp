@@ -31,14 +31,17 @@ Result<State> read_all(Store<>& store) {
   std::string text;
   {
     const Snapshot snapshot = store.snapshot();
-    HF_RETURN_IF_ERROR(snapshot.for_each([&](std::string_view key, std::string_view value, Version) {
-      if (!state.emplace(key, value).second) text = "for_each shows " + std::string(key) + " twice";
-      return true;
-    }));
+    HF_RETURN_IF_ERROR(
+        snapshot.for_each([&](std::string_view key, std::string_view value, Version) {
+          if (!state.emplace(key, value).second)
+            text = "for_each shows " + std::string(key) + " twice";
+          return true;
+        }));
   }
   if (!text.empty()) return wrong(text);
   if (store.count() != state.size()) {
-    return wrong("count() is " + std::to_string(store.count()) + ", for_each shows " + std::to_string(state.size()));
+    return wrong("count() is " + std::to_string(store.count()) + ", for_each shows " +
+                 std::to_string(state.size()));
   }
   for (const auto& [key, value] : state) {
     auto found = store.get(key, text);
@@ -50,9 +53,11 @@ Result<State> read_all(Store<>& store) {
   return state;
 }
 
-// ---- One thread -----------------------------------------------------------------------------------
+// ---- One thread
+// -----------------------------------------------------------------------------------
 
-Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run, KeyValueModel& model, std::uint64_t first_id)
+Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run,
+               KeyValueModel& model, std::uint64_t first_id)
     : options_(options), run_(run), model_(model), next_id_(first_id) {
   store_ = std::make_unique<Store<>>(Store<>::open(std::move(region), options_).value());
 }
@@ -63,8 +68,10 @@ Tested::~Tested() {
 
 void Tested::write(const Writes& writes, const std::function<void()>& work) {
   for (const auto& [key, value] : writes) {
-    if (value) dull_[key] = *value;
-    else dull_.erase(key);
+    if (value)
+      dull_[key] = *value;
+    else
+      dull_.erase(key);
   }
   if (!recording_) return work();
   const std::uint64_t id = next_id_++;
@@ -78,7 +85,8 @@ void Tested::put(const std::string& key, const std::string& value) {
 }
 void Tested::put_if_absent(const std::string& key, const std::string& value) {
   const bool absent = !dull_.contains(key);
-  write(absent ? Writes{{key, value}} : Writes{}, [&] { EXPECT_EQ(store_->put_if_absent(key, value).has_value(), absent); });
+  write(absent ? Writes{{key, value}} : Writes{},
+        [&] { EXPECT_EQ(store_->put_if_absent(key, value).has_value(), absent); });
 }
 void Tested::compare_and_put(const std::string& key, const std::string& value) {
   std::string ignored;
@@ -86,12 +94,14 @@ void Tested::compare_and_put(const std::string& key, const std::string& value) {
   write({{key, value}}, [&] { store_->compare_and_put(key, found ? *found : 0, value).value(); });
 }
 void Tested::update(const std::string& key, const std::string& value) {
-  write({{key, value}}, [&] { store_->update(key, [&](std::string& old) { old = value; }).value(); });
+  write({{key, value}},
+        [&] { store_->update(key, [&](std::string& old) { old = value; }).value(); });
 }
 void Tested::update_word(const std::string& key, std::uint32_t at, std::uint64_t word) {
   std::string value = dull_.at(key);
   value.replace(at, sizeof word, word_text(word));
-  write({{key, value}}, [&] { store_->update_word(key, at, [&](std::uint64_t) { return word; }).value(); });
+  write({{key, value}},
+        [&] { store_->update_word(key, at, [&](std::uint64_t) { return word; }).value(); });
 }
 void Tested::erase(const std::string& key) {
   const bool there = dull_.contains(key);
@@ -100,8 +110,10 @@ void Tested::erase(const std::string& key) {
 void Tested::batch(const Writes& writes) {
   WriteBatch batch;
   for (const auto& [key, value] : writes) {
-    if (value) batch.put(key, *value);
-    else batch.erase(key);
+    if (value)
+      batch.put(key, *value);
+    else
+      batch.erase(key);
   }
   write(writes, [&] { store_->write(batch).value(); });
 }
@@ -116,11 +128,13 @@ void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& re
   if (recording_) {
     for (std::size_t i = 0; i < records.size(); ++i) {
       model_.put(next_id_, records[i].first, records[i].second);
-      run_.begin(next_id_++, static_cast<std::uint32_t>(i));  // Any of them may be there without the others.
+      run_.begin(next_id_++,
+                 static_cast<std::uint32_t>(i));  // Any of them may be there without the others.
     }
   }
   store_->put_many(keys, values).value();
-  for (std::uint64_t id = first; id < next_id_; ++id) run_.acknowledge(id);
+  for (std::uint64_t id = first; id < next_id_; ++id)
+    run_.acknowledge(id);
 }
 void Tested::close() {
   other([&] { store_->close().value(); });
@@ -132,10 +146,12 @@ void Tested::abandon() {
 }
 void Tested::reopen() {
   auto& medium = dynamic_cast<crash::Medium&>(trace_sink());
-  other([&] { store_ = std::make_unique<Store<>>(Store<>::open(medium.open(), options_).value()); });
+  other(
+      [&] { store_ = std::make_unique<Store<>>(Store<>::open(medium.open(), options_).value()); });
 }
 
-// ---- Several threads ------------------------------------------------------------------------------
+// ---- Several threads
+// ------------------------------------------------------------------------------
 
 void Actor::put(const std::string& key, const std::string& value) {
   const std::uint64_t id = tested_.take_id();
@@ -145,28 +161,36 @@ void Actor::put(const std::string& key, const std::string& value) {
 void Actor::erase(const std::string& key) {
   const std::uint64_t id = tested_.take_id();
   tested_.model().erase(id, key);
-  tested_.run().perform(id, [&] {
-    if (!tested_.store().erase(key).value()) {
-      tested_.model().batch(id, {});  // It found nothing and did nothing.
-      tested_.model().returned(id, key, std::nullopt);
-    }
-  }, number_);
+  tested_.run().perform(
+      id,
+      [&] {
+        if (!tested_.store().erase(key).value()) {
+          tested_.model().batch(id, {});  // It found nothing and did nothing.
+          tested_.model().returned(id, key, std::nullopt);
+        }
+      },
+      number_);
 }
 void Actor::get(const std::string& key) {
   const std::uint64_t id = tested_.take_id();
   tested_.model().batch(id, {});
-  tested_.run().perform(id, [&] {
-    std::string value;
-    const auto found = tested_.store().get(key, value);
-    tested_.model().returned(id, key, found ? std::optional(value) : std::nullopt);
-  }, number_);
+  tested_.run().perform(
+      id,
+      [&] {
+        std::string value;
+        const auto found = tested_.store().get(key, value);
+        tested_.model().returned(id, key, found ? std::optional(value) : std::nullopt);
+      },
+      number_);
 }
 void Actor::batch(const Writes& writes) {
   const std::uint64_t id = tested_.take_id();
   WriteBatch batch;
   for (const auto& [key, value] : writes) {
-    if (value) batch.put(key, *value);
-    else batch.erase(key);
+    if (value)
+      batch.put(key, *value);
+    else
+      batch.erase(key);
   }
   tested_.model().batch(id, writes);
   tested_.run().perform(id, [&] { tested_.store().write(batch).value(); }, number_);
@@ -174,13 +198,19 @@ void Actor::batch(const Writes& writes) {
 void Actor::add_to_word(const std::string& key, std::uint64_t amount) {
   const std::uint64_t id = tested_.take_id();
   tested_.model().batch(id, {});
-  tested_.run().perform(id, [&] {
-    tested_.store().update_word(key, 0, [&](std::uint64_t word) {
-      tested_.model().batch(id, {{key, word_text(word + amount)}});
-      tested_.model().returned(id, key, word_text(word));
-      return word + amount;
-    }).value();
-  }, number_);
+  tested_.run().perform(
+      id,
+      [&] {
+        tested_.store()
+            .update_word(key, 0,
+                         [&](std::uint64_t word) {
+                           tested_.model().batch(id, {{key, word_text(word + amount)}});
+                           tested_.model().returned(id, key, word_text(word));
+                           return word + amount;
+                         })
+            .value();
+      },
+      number_);
 }
 void Actor::other(const std::function<void()>& work) {
   const std::uint64_t id = tested_.take_id();
@@ -188,7 +218,8 @@ void Actor::other(const std::function<void()>& work) {
   tested_.run().perform(id, work, number_);
 }
 
-// ---- The protocol ---------------------------------------------------------------------------------
+// ---- The protocol
+// ---------------------------------------------------------------------------------
 
 Report Crash::run(const crash::Model& model) {
   static const bool hooked = [] {
@@ -217,7 +248,8 @@ Report Crash::run(const crash::Model& model) {
       if (before) before(*tested);
       tested->recording_ = true;
       Writes writes;
-      for (const auto& [key, value] : tested->dull()) writes.push_back({key, value});
+      for (const auto& [key, value] : tested->dull())
+        writes.push_back({key, value});
       model_.batch(known, std::move(writes));
     }
     // Sealed words only repeat what the runs' tails say.
@@ -230,7 +262,9 @@ Report Crash::run(const crash::Model& model) {
     ForTests::abandon(store);
     return state;
   };
-  protocol.check = [this](const crash::Past<State>& past, const State& observed) { return model_.check(past, observed); };
+  protocol.check = [this](const crash::Past<State>& past, const State& observed) {
+    return model_.check(past, observed);
+  };
   if (then) {
     protocol.then = [this](Region& region, crash::Workload& run, const State& found) {
       Tested tested(std::move(region), options, run, model_, 1'000'000);
@@ -248,7 +282,8 @@ Report Crash::run(const crash::Model& model) {
   crash::Options settings = check;
   settings.model = model;
   if (thorough()) settings.images_per_run *= 50;
-  if (model.granularity == Granularity::kPage) settings.durable_at_acknowledge = false;  // Words that a later sync covers.
+  if (model.granularity == Granularity::kPage)
+    settings.durable_at_acknowledge = false;  // Words that a later sync covers.
   return crash::check(protocol, settings);
 }
 
@@ -259,6 +294,8 @@ testing::AssertionResult holds(const Report& report) {
   return testing::AssertionFailure() << report;
 }
 
-std::string medium_name(const testing::TestParamInfo<crash::Model>& info) { return crash::name(info.param); }
+std::string medium_name(const testing::TestParamInfo<crash::Model>& info) {
+  return crash::name(info.param);
+}
 
 }  // namespace holdfast::kv

@@ -1,13 +1,14 @@
-// kv_crash.hpp: the store as a protocol for the crash checker. docs/crash_checker.md explains checks.
+// kv_crash.hpp: the store as a protocol for the crash checker. docs/crash_checker.md explains
+// checks.
 //
 //   Crash crash;
 //   crash.before = [](Tested& store) { … };   // Not crashed; what it leaves unfenced stays so.
 //   crash.during = [](Tested& store) { store.put("a", "1"); };
 //   EXPECT_TRUE(holds(crash.run(crash::kLine)));
 //
-// After every crash the store must open, verify() must find nothing, for_each, get and count must agree,
-// and what they show must be what some order of the operations gives (crash/key_value.hpp). Then an
-// insert, an overwrite and an erase must work, and survive the next crash.
+// After every crash the store must open, verify() must find nothing, for_each, get and count must
+// agree, and what they show must be what some order of the operations gives (crash/key_value.hpp).
+// Then an insert, an overwrite and an erase must work, and survive the next crash.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +37,9 @@ StoreOptions small_options();
 StoreOptions patchable_options();  // Words 0 and 8 of a value.
 
 inline std::string value_of(char letter, std::size_t bytes) { return std::string(bytes, letter); }
-inline std::string word_text(std::uint64_t word) { return {reinterpret_cast<const char*>(&word), sizeof word}; }
+inline std::string word_text(std::uint64_t word) {
+  return {reinterpret_cast<const char*>(&word), sizeof word};
+}
 
 // Everything a reader sees, every verb agreeing with the others; an error says what does not.
 Result<State> read_all(Store<>& store);
@@ -45,7 +48,8 @@ Result<State> read_all(Store<>& store);
 // acknowledged when it returns. For one thread; see Actor for several.
 class Tested {
  public:
-  Tested(Region region, const StoreOptions& options, crash::Workload& run, KeyValueModel& model, std::uint64_t first_id);
+  Tested(Region region, const StoreOptions& options, crash::Workload& run, KeyValueModel& model,
+         std::uint64_t first_id);
   ~Tested();
   Tested(const Tested&) = delete;
 
@@ -64,10 +68,15 @@ class Tested {
   void update_word(const std::string& key, std::uint32_t at, std::uint64_t word);
   void erase(const std::string& key);
   void batch(const Writes& writes);
-  void put_many(const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
-  void other(const std::function<void()>& work) { write({}, work); }               // Changes no record.
-  void pass() { other([&] { ForTests::pass(*store_).value(); }); }
-  void seal() { other([&] { ForTests::seal(*store_).value(); }); }
+  void put_many(
+      const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
+  void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.
+  void pass() {
+    other([&] { ForTests::pass(*store_).value(); });
+  }
+  void seal() {
+    other([&] { ForTests::seal(*store_).value(); });
+  }
 
   // In order; as a process dies; and again, over the same medium.
   void close();
@@ -106,14 +115,18 @@ class Actor {
 class Crash {
  public:
   StoreOptions options = small_options();
-  // `images_per_run` of the quick set; with HOLDFAST_THOROUGH in the environment 50 times as many, and
-  // more schedules.
-  crash::Options check{.size_bytes = 64 * KiB, .unit_bytes = 64 * KiB, .max_size_bytes = 1 * MiB, .images_per_run = 300};
-  bool created = true;                        // Off: `before` and `during` see a region without a store.
-  std::function<void(Tested&)> before;        // Not crashed.
+  // `images_per_run` of the quick set; with HOLDFAST_THOROUGH in the environment 50 times as many,
+  // and more schedules.
+  crash::Options check{.size_bytes = 64 * KiB,
+                       .unit_bytes = 64 * KiB,
+                       .max_size_bytes = 1 * MiB,
+                       .images_per_run = 300};
+  bool created = true;                  // Off: `before` and `during` see a region without a store.
+  std::function<void(Tested&)> before;  // Not crashed.
   std::function<void(Tested&)> during;
-  std::function<void(Region&, crash::Workload&, KeyValueModel&)> instead;  // Of both, where there is no store yet.
-  bool then = true;                           // A normal operation after each recovery, and crashes in it.
+  std::function<void(Region&, crash::Workload&, KeyValueModel&)>
+      instead;       // Of both, where there is no store yet.
+  bool then = true;  // A normal operation after each recovery, and crashes in it.
 
   Report run(const crash::Model& model);
   // The id of the first recorded operation.
@@ -129,7 +142,9 @@ testing::AssertionResult holds(const Report& report);
 // One test, all media.
 class OnEveryMedium : public testing::TestWithParam<crash::Model> {};
 std::string medium_name(const testing::TestParamInfo<crash::Model>& info);
-#define HOLDFAST_ON_EVERY_MEDIUM(suite) \
-  INSTANTIATE_TEST_SUITE_P(Medium, suite, testing::ValuesIn(crash::all_models().begin(), crash::all_models().end()), medium_name)
+#define HOLDFAST_ON_EVERY_MEDIUM(suite)                                                         \
+  INSTANTIATE_TEST_SUITE_P(                                                                     \
+      Medium, suite, testing::ValuesIn(crash::all_models().begin(), crash::all_models().end()), \
+      medium_name)
 
 }  // namespace holdfast::kv

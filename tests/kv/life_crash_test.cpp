@@ -106,8 +106,9 @@ TEST_P(KvLifeCrash, ReopeningAfterACleanClose) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// Crashes in the recovery itself come with every test here (depth 2). This one has all a recovery can find:
-// sealed runs, one sealed without its word, open ones, an empty one, tombstones, an image.
+// Crashes in the recovery itself come with every test here (depth 2). This one has all a recovery
+// can find: sealed runs, one sealed without its word, open ones, an empty one, tombstones, an
+// image.
 TEST_P(KvLifeCrash, RecoveryAfterTheDeathOfTheProcess) {
   Crash crash;
   crash.before = [](Tested& store) {
@@ -129,7 +130,8 @@ TEST_P(KvLifeCrash, RecoveryAfterTheDeathOfTheProcess) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// What a recovery read may have been in caches only: a power failure right after it must not lose that.
+// What a recovery read may have been in caches only: a power failure right after it must not lose
+// that.
 TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
   Crash crash;
   crash.check.durable_at_acknowledge = false;
@@ -139,7 +141,9 @@ TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
     const std::uint64_t dying = store.take_id();
     store.model().put(dying, "n", value_of('n', 100));
     store.run().begin(dying, 7);
-    std::thread([&] { ForTests::append_without_fence(store.store(), "n", value_of('n', 100)); }).join();
+    std::thread([&] {
+      ForTests::append_without_fence(store.store(), "n", value_of('n', 100));
+    }).join();
     store.abandon();
     store.reopen();
     Actor(store, 8).get("n");
@@ -153,12 +157,14 @@ TEST_P(KvLifeCrash, CrashAppendCrashInBlocksWithStaleBytes) {
   Crash crash;
   crash.before = [](Tested& store) {
     for (int i = 0; i < 5; ++i) {
-      for (char key = 'a'; key < 'e'; ++key) store.put(std::string(1, key), value_of(static_cast<char>(key + i), 2000));
+      for (char key = 'a'; key < 'e'; ++key)
+        store.put(std::string(1, key), value_of(static_cast<char>(key + i), 2000));
       store.other([&] { ForTests::pass(store.store()).value(); });
     }
   };
   crash.during = [](Tested& store) {
-    for (char key = 'a'; key < 'e'; ++key) store.put(std::string(1, key), value_of('z', 2000));
+    for (char key = 'a'; key < 'e'; ++key)
+      store.put(std::string(1, key), value_of('z', 2000));
     store.abandon();
     store.reopen();
     store.put("a", value_of('y', 2000));

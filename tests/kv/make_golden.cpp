@@ -1,5 +1,5 @@
-// make_golden DIRECTORY: makes the golden stores of the present format version, where they do not exist
-// yet. Those of a released version are never made again: they must open for ever.
+// make_golden DIRECTORY: makes the golden stores of the present format version, where they do not
+// exist yet. Those of a released version are never made again: they must open for ever.
 #include <cstdio>
 
 #include "golden_content.hpp"
@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const Golden& golden : golden_stores()) {
-    const std::string path = std::string(argv[1]) + "/" + golden.name + ".v" + std::to_string(kFormatVersion) + ".hex";
+    const std::string path =
+        std::string(argv[1]) + "/" + golden.name + ".v" + std::to_string(kFormatVersion) + ".hex";
     if (std::filesystem::exists(path)) {
       std::printf("%s is there already\n", path.c_str());
       continue;

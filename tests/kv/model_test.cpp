@@ -1,5 +1,6 @@
 // A dull model (std::map) judges random operations: all verbs, batches, snapshots, deaths, closes,
-// reclamation beside them; on every granularity and several geometries. HOLDFAST_TEST_SEED repeats one.
+// reclamation beside them; on every granularity and several geometries. HOLDFAST_TEST_SEED repeats
+// one.
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -38,7 +39,9 @@ class Model : public testing::TestWithParam<std::tuple<Place, Shape>> {
   std::string key() { return "key" + std::to_string(random_.below(kKeys)); }
   std::string value() {
     const auto kind = random_.below(1000);
-    const std::size_t bytes = kind < 3 ? random_.below(60'000) : kind < 30 ? random_.below(5'000) : random_.below(300);
+    const std::size_t bytes = kind < 3    ? random_.below(60'000)
+                              : kind < 30 ? random_.below(5'000)
+                                          : random_.below(300);
     return text_of(random_.next(), bytes);
   }
   void open() {
@@ -63,7 +66,8 @@ class Model : public testing::TestWithParam<std::tuple<Place, Shape>> {
     const std::string next = directory_ + "'";
     // Nothing grows or shrinks the files while they are copied only if there is no background.
     if (std::get<1>(GetParam()).background) return reopen_clean();
-    std::filesystem::copy(scratch_.path(directory_), scratch_.path(next), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(scratch_.path(directory_), scratch_.path(next),
+                          std::filesystem::copy_options::recursive);
     store_.reset();
     std::filesystem::remove_all(scratch_.path(directory_));
     directory_ = next;
@@ -115,10 +119,12 @@ void Model::put_many() {
 
 void Model::get_many() {
   std::vector<std::string> keys;
-  for (std::uint64_t i = random_.below(50); i > 0; --i) keys.push_back(key());
+  for (std::uint64_t i = random_.below(50); i > 0; --i)
+    keys.push_back(key());
   std::vector<std::string> values(keys.size());
   std::vector<Errc> outcomes(keys.size(), Errc::kIo);
-  ASSERT_TRUE(store_->get_many(std::vector<std::string_view>(keys.begin(), keys.end()), values, outcomes));
+  ASSERT_TRUE(
+      store_->get_many(std::vector<std::string_view>(keys.begin(), keys.end()), values, outcomes));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = model_.find(keys[i]);
     ASSERT_EQ(outcomes[i], found == model_.end() ? Errc::kNotFound : Errc::kOk);
@@ -178,7 +184,8 @@ void Model::one_operation() {
     const Version version = got ? *got : 0;
     v = value();
     const bool stale = random_.below(4) == 0;
-    ASSERT_EQ(store_->compare_and_put(k, version + stale, v).code(), stale ? Errc::kVersionMismatch : Errc::kOk);
+    ASSERT_EQ(store_->compare_and_put(k, version + stale, v).code(),
+              stale ? Errc::kVersionMismatch : Errc::kOk);
     if (!stale) model_[k] = v;
   } else if (choice < 850) {
     ASSERT_EQ(store_->update(k, [](std::string& v) { v += "+"; }).has_value(), there);
@@ -219,21 +226,26 @@ TEST_P(Model, AgreesWithTheStore) {
       if (random_.below(400) == 0) held.push_back({store_->snapshot(), model_});
       if (!held.empty() && random_.below(200) == 0) {
         const auto which = held.begin() + static_cast<std::ptrdiff_t>(random_.below(held.size()));
-        ASSERT_TRUE(contents_of(which->snapshot) == which->contents) << "a snapshot changed, round " << round;
+        ASSERT_TRUE(contents_of(which->snapshot) == which->contents)
+            << "a snapshot changed, round " << round;
         held.erase(which);
       }
       if (random_.below(100) == 0 && !model_.empty()) {
         const auto found = model_.lower_bound(key());
-        if (found != model_.end()) pins.push_back({store_->get_pinned(found->first).value(), found->second});
+        if (found != model_.end())
+          pins.push_back({store_->get_pinned(found->first).value(), found->second});
       }
       if (pins.size() > 5) {
-        ASSERT_TRUE(pins.front().pin.value() == pins.front().value) << "a pinned value changed, round " << round;
+        ASSERT_TRUE(pins.front().pin.value() == pins.front().value)
+            << "a pinned value changed, round " << round;
         pins.pop_front();
       }
       ASSERT_EQ(store_->count(), model_.size()) << "round " << round << " operation " << i;
     }
-    for (const Held& one : held) ASSERT_TRUE(contents_of(one.snapshot) == one.contents);
-    for (const HeldPin& one : pins) ASSERT_TRUE(one.pin.value() == one.value);
+    for (const Held& one : held)
+      ASSERT_TRUE(contents_of(one.snapshot) == one.contents);
+    for (const HeldPin& one : pins)
+      ASSERT_TRUE(one.pin.value() == one.value);
     held.clear();
     pins.clear();
     ASSERT_NO_FATAL_FAILURE(expect_contents(*store_, model_)) << "round " << round;
@@ -247,8 +259,12 @@ TEST_P(Model, AgreesWithTheStore) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Everywhere, Model, testing::Combine(kEveryPlace, testing::ValuesIn(kShapes)),
-                         [](const auto& test) { return std::string(std::get<0>(test.param).name) + std::get<1>(test.param).name; });
+INSTANTIATE_TEST_SUITE_P(Everywhere, Model,
+                         testing::Combine(kEveryPlace, testing::ValuesIn(kShapes)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) +
+                                  std::get<1>(test.param).name;
+                         });
 
 }  // namespace
 }  // namespace holdfast::kv

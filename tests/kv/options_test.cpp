@@ -1,4 +1,5 @@
-// One test per rule of StoreOptions::validate(): the error names the field, the value seen, what is allowed.
+// One test per rule of StoreOptions::validate(): the error names the field, the value seen, what is
+// allowed.
 #include <limits>
 
 #include "support.hpp"
@@ -6,10 +7,12 @@
 namespace holdfast::kv {
 namespace {
 
-void expect_refused(const StoreOptions& options, std::string_view field, std::string_view seen, std::string_view allowed) {
+void expect_refused(const StoreOptions& options, std::string_view field, std::string_view seen,
+                    std::string_view allowed) {
   const Status status = options.validate();
   ASSERT_EQ(status.code(), Errc::kInvalidOption) << field << "=" << seen;
-  for (const std::string_view part : {field, seen, allowed}) EXPECT_TRUE(mentions(status.error(), part)) << status.error().detail;
+  for (const std::string_view part : {field, seen, allowed})
+    EXPECT_TRUE(mentions(status.error(), part)) << status.error().detail;
   // An open checks first and leaves nothing behind.
   const Scratch scratch = Scratch::tmpfs();
   EXPECT_EQ(Store<>::open(scratch.path("store"), options).code(), Errc::kInvalidOption);
@@ -30,7 +33,8 @@ TEST(Options, BlockBytesIsAPowerOfTwoInItsRange) {
   for (const std::uint32_t bytes : {0u, 4096u, 8191u, 12288u, 8193u, 33554432u}) {
     StoreOptions options;
     options.block_bytes = bytes;
-    expect_refused(options, "block_bytes", std::to_string(bytes), "power of two from 8 KiB to 16 MiB");
+    expect_refused(options, "block_bytes", std::to_string(bytes),
+                   "power of two from 8 KiB to 16 MiB");
   }
 }
 
@@ -59,14 +63,19 @@ TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {
 }
 
 TEST(Options, PatchableWordsAreAscendingMultiplesOfEight) {
-  for (const auto& [words, seen] : {std::pair<std::vector<std::uint32_t>, const char*>{{4}, "4"}, {{8, 8}, "8"}, {{16, 8}, "8"}, {{0, 9}, "9"}}) {
-    expect_refused(with_words(words, StoreOptions{}), "patchable_words", seen, "ascending multiples of 8");
+  for (const auto& [words, seen] : {std::pair<std::vector<std::uint32_t>, const char*>{{4}, "4"},
+                                    {{8, 8}, "8"},
+                                    {{16, 8}, "8"},
+                                    {{0, 9}, "9"}}) {
+    expect_refused(with_words(words, StoreOptions{}), "patchable_words", seen,
+                   "ascending multiples of 8");
   }
 }
 
 TEST(Options, PatchableWordsAreAtMostSixtyFour) {
   StoreOptions options;
-  for (std::uint32_t i = 0; i < 64; ++i) options.patchable_words.push_back(i * 8);
+  for (std::uint32_t i = 0; i < 64; ++i)
+    options.patchable_words.push_back(i * 8);
   EXPECT_TRUE(options.validate());
   options.patchable_words.push_back(64 * 8);
   expect_refused(options, "patchable_words", "65 words", "at most 64");
@@ -79,10 +88,12 @@ TEST(Options, RecoveryThreadsAreBounded) {
 }
 
 TEST(Options, SpaceAmplificationIsInItsRange) {
-  for (const double value : {1.0, 1.04, 10.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double value : {1.0, 1.04, 10.5, -1.0, std::numeric_limits<double>::quiet_NaN(),
+                             std::numeric_limits<double>::infinity()}) {
     StoreOptions options;
     options.reclaim.space_amplification = value;
-    expect_refused(options, "reclaim.space_amplification", std::to_string(value).substr(0, 3), "1.05 to 10");
+    expect_refused(options, "reclaim.space_amplification", std::to_string(value).substr(0, 3),
+                   "1.05 to 10");
   }
 }
 

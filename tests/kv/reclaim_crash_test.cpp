@@ -10,7 +10,8 @@ class KvReclaimCrash : public OnEveryMedium {};
 HOLDFAST_ON_EVERY_MEDIUM(KvReclaimCrash);
 
 void two_runs_half_dead(Tested& store) {
-  for (char key = 'a'; key < 'e'; ++key) store.put(std::string(1, key), value_of(key, 1200));
+  for (char key = 'a'; key < 'e'; ++key)
+    store.put(std::string(1, key), value_of(key, 1200));
   store.seal();
   store.put("a", value_of('A', 40));
   store.put("b", value_of('B', 40));
@@ -29,11 +30,13 @@ TEST_P(KvReclaimCrash, APass) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// The tombstone's own run is emptied; what it erased lies in a run that stays, marked dead on the medium.
+// The tombstone's own run is emptied; what it erased lies in a run that stays, marked dead on the
+// medium.
 TEST_P(KvReclaimCrash, DroppingTombstones) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key) store.put(std::string(1, key), value_of(key, 1000));
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
     store.seal();
     store.erase("a");
     store.put("x", value_of('x', 3000));
@@ -82,7 +85,8 @@ TEST_P(KvReclaimCrash, FreedBlocksAreUsedAgain) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// The words of its blocks may lie in different lines (and sectors, and become durable in any order).
+// The words of its blocks may lie in different lines (and sectors, and become durable in any
+// order).
 TEST_P(KvReclaimCrash, FreeingARunOfManyBlocksIsNoDamageHalfWay) {
   Crash crash;
   crash.options.segment_bytes = 256 * KiB;
@@ -90,7 +94,8 @@ TEST_P(KvReclaimCrash, FreeingARunOfManyBlocksIsNoDamageHalfWay) {
   crash.check.size_bytes = crash.check.unit_bytes = 256 * KiB;
   crash.before = [](Tested& store) {
     store.put("a", value_of('a', 30));
-    store.put("big", value_of('g', 60'000));  // Eight blocks and more: the second line of table words.
+    store.put("big",
+              value_of('g', 60'000));  // Eight blocks and more: the second line of table words.
     store.put("b", value_of('b', 30));
     store.seal();
     store.put("big", "small now");
@@ -103,8 +108,9 @@ TEST_P(KvReclaimCrash, FreeingARunOfManyBlocksIsNoDamageHalfWay) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// Found by W06: a tail's dead bits are in no checksum. A footer that became durable before the zeros made
-// recovery believe the bits of the block's earlier life, and acknowledged records vanished.
+// Found by W06: a tail's dead bits are in no checksum. A footer that became durable before the
+// zeros made recovery believe the bits of the block's earlier life, and acknowledged records
+// vanished.
 TEST_P(KvReclaimCrash, ABlockBeingSealedIsNotJudgedByDeadBitsOfItsEarlierLife) {
   Crash crash;
   crash.check.depth = 1;
@@ -117,7 +123,8 @@ TEST_P(KvReclaimCrash, ABlockBeingSealedIsNotJudgedByDeadBitsOfItsEarlierLife) {
     store.seal();
     store.pass();
     // In the block that holds nothing but ones; five records, so that the dead bits lie among them.
-    for (const char* key : {"m", "n", "o", "p", "q"}) store.put(key, value_of('m', 100));
+    for (const char* key : {"m", "n", "o", "p", "q"})
+      store.put(key, value_of('m', 100));
   };
   crash.during = [](Tested& store) {
     store.seal();
@@ -127,18 +134,20 @@ TEST_P(KvReclaimCrash, ABlockBeingSealedIsNotJudgedByDeadBitsOfItsEarlierLife) {
 }
 
 TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits) {
-  // Found by reading: recovery forgot that it had marked records dead in a run it was still indexing.
-  // The tombstone must lie in a block before that of what it erased, so that recovery meets it first.
+  // Found by reading: recovery forgot that it had marked records dead in a run it was still
+  // indexing. The tombstone must lie in a block before that of what it erased, so that recovery
+  // meets it first.
   Crash crash;
   crash.before = [](Tested& store) {
     store.put("x", value_of('x', 7000));
-    store.seal();                          // Block 1.
-    for (char key = 'a'; key < 'f'; ++key) store.put(std::string(1, key), value_of(key, 1000));
-    store.seal();                          // Block 2: "a" lies here.
+    store.seal();  // Block 1.
+    for (char key = 'a'; key < 'f'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
+    store.seal();  // Block 2: "a" lies here.
     store.put("x", "small");
-    store.seal();                          // Block 3.
-    store.pass();                          // Frees block 1.
-    store.erase("a");                      // Goes to a block before 2.
+    store.seal();      // Block 3.
+    store.pass();      // Frees block 1.
+    store.erase("a");  // Goes to a block before 2.
     store.put("y", value_of('y', 3000));
     store.put("y", value_of('z', 3000));
     store.seal();
@@ -146,15 +155,16 @@ TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits)
     store.reopen();
   };
   crash.during = [](Tested& store) {
-    for (int i = 0; i < 3; ++i) store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
+    for (int i = 0; i < 3; ++i)
+      store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
     EXPECT_GT(store.store().stats().tombstones_dropped, 0u);
     store.put("b", "after");
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// A pass that a snapshot interrupts leaves copies behind. The next pass must not bring back what was
-// patched in place since.
+// A pass that a snapshot interrupts leaves copies behind. The next pass must not bring back what
+// was patched in place since.
 TEST(KvReclaimPatch, ARecordThatWasMovedAlreadyIsNotCopiedAgain) {
   for (const crash::Model& model : {crash::kLine, crash::kLineStreaming, crash::kByte}) {
     Crash crash;

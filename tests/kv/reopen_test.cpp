@@ -1,4 +1,5 @@
-// Closing and opening again: in order, or as the death of the process leaves the files; read-only; busy.
+// Closing and opening again: in order, or as the death of the process leaves the files; read-only;
+// busy.
 #include <thread>
 
 #include "support.hpp"
@@ -8,8 +9,8 @@ namespace {
 
 class Reopening : public OnEveryPlace {
  protected:
-  // Everything that a recovery has to tell apart: overwritten, erased, erased and put again, batches,
-  // large, updated words, empty.
+  // Everything that a recovery has to tell apart: overwritten, erased, erased and put again,
+  // batches, large, updated words, empty.
   Contents fill(Store<>& store) {
     Contents expected;
     const auto put = [&](const std::string& key, const std::string& value) {
@@ -20,10 +21,14 @@ class Reopening : public OnEveryPlace {
       EXPECT_TRUE(store.erase(key).value());
       expected.erase(key);
     };
-    for (int i = 0; i < 400; ++i) put("key" + std::to_string(i), text_of(i, i));
-    for (int i = 0; i < 400; i += 2) put("key" + std::to_string(i), text_of(i + 1000, 80));
-    for (int i = 0; i < 400; i += 5) erase("key" + std::to_string(i));
-    for (int i = 0; i < 400; i += 15) put("key" + std::to_string(i), text_of(i + 2000, 30));
+    for (int i = 0; i < 400; ++i)
+      put("key" + std::to_string(i), text_of(i, i));
+    for (int i = 0; i < 400; i += 2)
+      put("key" + std::to_string(i), text_of(i + 1000, 80));
+    for (int i = 0; i < 400; i += 5)
+      erase("key" + std::to_string(i));
+    for (int i = 0; i < 400; i += 15)
+      put("key" + std::to_string(i), text_of(i + 2000, 30));
     put("", "of the empty key");
     put(std::string("\0", 1), "");
     put("large", text_of(1, 100000));
@@ -54,7 +59,8 @@ TEST_P(Reopening, AfterAnOrderlyCloseLoadsTheIndex) {
   EXPECT_EQ(store.recovery().blocks_scanned, 0u);
   EXPECT_EQ(store.recovery().records, expected.size());
   // The frame of a batch is counted with the record before it.
-  EXPECT_NEAR(static_cast<double>(store.stats().live_bytes), static_cast<double>(before.live_bytes), 64);
+  EXPECT_NEAR(static_cast<double>(store.stats().live_bytes), static_cast<double>(before.live_bytes),
+              64);
   EXPECT_GE(store.stats().newest_version, before.newest_version);
   expect_contents(store, expected);
 }
@@ -78,7 +84,8 @@ TEST_P(Reopening, AfterADeathKeepsEverythingAcknowledged) {
   EXPECT_FALSE(copy.recovery().clean);
   EXPECT_GE(copy.recovery().blocks_scanned, 1u);
   expect_contents(copy, expected);
-  EXPECT_NEAR(static_cast<double>(copy.stats().live_bytes), static_cast<double>(store.stats().live_bytes), 64);
+  EXPECT_NEAR(static_cast<double>(copy.stats().live_bytes),
+              static_cast<double>(store.stats().live_bytes), 64);
 }
 
 TEST_P(Reopening, AfterADeathTombstonesOfKeysOfEveryLengthAreKept) {
@@ -95,12 +102,16 @@ TEST_P(Reopening, AfterADeathTombstonesOfKeysOfEveryLengthAreKept) {
   expect_contents(copy, expected);
 }
 
-// Recovery met the tombstone before the record, noted that the record is dead, and forgot that the medium
-// does not know; so the tombstone was dropped at the next reclamation, and the record came back.
+// Recovery met the tombstone before the record, noted that the record is dead, and forgot that the
+// medium does not know; so the tombstone was dropped at the next reclamation, and the record came
+// back.
 TEST_P(Reopening, ARecordFoundDeadBehindItsTombstoneStaysDeadWhenTheTombstoneIsReclaimed) {
   auto store = open();
-  const auto fill_block = [&](const std::string& key) { ASSERT_TRUE(store.put(key, std::string(7000, 'f'))); };
-  for (int i = 0; i < 20; ++i) fill_block("low");
+  const auto fill_block = [&](const std::string& key) {
+    ASSERT_TRUE(store.put(key, std::string(7000, 'f')));
+  };
+  for (int i = 0; i < 20; ++i)
+    fill_block("low");
   ASSERT_TRUE(store.put("victim", std::string(3000, 'v')));
   fill_block("high");
   fill_block("high");
@@ -113,7 +124,8 @@ TEST_P(Reopening, ARecordFoundDeadBehindItsTombstoneStaysDeadWhenTheTombstoneIsR
   options.recovery_threads = 1;
   auto died = open(options, "died");
   EXPECT_EQ(get(died, "victim"), "<kNotFound>");
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(died.put("low", std::string(7000, 'f')));
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(died.put("low", std::string(7000, 'f')));
   ASSERT_TRUE(died.reclaim());
   copy_files("died again", "died");
   auto again = open(options, "died again");
@@ -161,7 +173,8 @@ TEST_P(Reopening, ManyTimesChangesNothing) {
 TEST_P(Reopening, WithOneThreadOrManyFindsTheSame) {
   auto store = open();
   const Contents expected = fill(store);
-  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(store.put("more", text_of(i, 300)));
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_TRUE(store.put("more", text_of(i, 300)));
   for (const unsigned threads : {1u, 3u, 8u}) {
     const std::string name = "copy" + std::to_string(threads);
     copy_files(name);
@@ -226,7 +239,8 @@ TEST_P(Reopening, ReadOnlyOpensStandBesideEachOtherAndWriteNothing) {
     EXPECT_EQ(code(first.compare_and_put("k", 0, "v")), Errc::kReadOnly);
     EXPECT_EQ(code(first.put_many(keys, values)), Errc::kReadOnly);
     EXPECT_EQ(code(first.update("key2", [](std::string&) {})), Errc::kReadOnly);
-    EXPECT_EQ(code(first.update_word("key2", 0, [](std::uint64_t word) { return word; })), Errc::kReadOnly);
+    EXPECT_EQ(code(first.update_word("key2", 0, [](std::uint64_t word) { return word; })),
+              Errc::kReadOnly);
     EXPECT_EQ(code(first.erase("key2")), Errc::kReadOnly);
     EXPECT_EQ(code(first.write(batch)), Errc::kReadOnly);
     EXPECT_EQ(code(first.reclaim()), Errc::kReadOnly);
@@ -245,7 +259,8 @@ TEST_P(Reopening, ReadOnlyOpensStandBesideEachOtherAndWriteNothing) {
 
 TEST_P(Reopening, WhileAWriterHasItIsBusyForEverybody) {
   auto store = open();
-  for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly, RegionAccess::kOpenOrCreate}) {
+  for (const auto access :
+       {RegionAccess::kOpen, RegionAccess::kOpenReadOnly, RegionAccess::kOpenOrCreate}) {
     const auto busy = Store<>::open(spec(), with_access(access));
     ASSERT_EQ(busy.code(), Errc::kBusy);
     EXPECT_TRUE(mentions(busy.error(), std::to_string(::getpid()))) << busy.error().detail;
@@ -255,7 +270,9 @@ TEST_P(Reopening, WhileAWriterHasItIsBusyForEverybody) {
 }
 
 TEST_P(Reopening, CreateRefusesWhatIsThere) {
-  { open(with_access(RegionAccess::kCreate)).put("k", "v").value(); }
+  {
+    open(with_access(RegionAccess::kCreate)).put("k", "v").value();
+  }
   EXPECT_EQ(Store<>::open(spec(), with_access(RegionAccess::kCreate)).code(), Errc::kAlreadyExists);
   auto store = open();
   EXPECT_EQ(get(store, "k"), "v");

@@ -39,10 +39,12 @@ TEST_P(Sessions, AreAsManyAsThreadsAtATime) {
       threads.emplace_back([&, i] {
         ASSERT_TRUE(store.put("thread" + std::to_string(i), std::to_string(wave)));
         ++ready;
-        while (ready < 8) std::this_thread::yield();
+        while (ready < 8)
+          std::this_thread::yield();
       });
     }
-    for (auto& thread : threads) thread.join();
+    for (auto& thread : threads)
+      thread.join();
     const auto stats = store.stats();
     EXPECT_LE(stats.sessions, 1u);
     EXPECT_LE(stats.open_blocks, 9u);
@@ -57,12 +59,14 @@ TEST_P(Sessions, OfAThreadThatOutlivesItsStoreAreForgotten) {
   std::thread thread([&] {
     ASSERT_TRUE(first.put("k", "1"));
     step = 1;
-    while (step < 2) std::this_thread::yield();
+    while (step < 2)
+      std::this_thread::yield();
     auto second = Store<>::open(second_spec, tiny()).value();
     ASSERT_TRUE(second.put("k", "2"));
     EXPECT_EQ(get(second, "k"), "2");
   });
-  while (step < 1) std::this_thread::yield();
+  while (step < 1)
+    std::this_thread::yield();
   ASSERT_TRUE(first.close());
   step = 2;
   thread.join();
@@ -72,13 +76,16 @@ TEST_P(Sessions, OfAThreadThatOutlivesItsStoreAreForgotten) {
 
 TEST_P(Sessions, OfSeveralStoresInOneThreadDoNotMix) {
   std::vector<Store<>> stores;
-  for (int i = 0; i < 5; ++i) stores.push_back(open(tiny(), "store" + std::to_string(i)));
+  for (int i = 0; i < 5; ++i)
+    stores.push_back(open(tiny(), "store" + std::to_string(i)));
   for (int round = 0; round < 50; ++round) {
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(stores[i].put("key" + std::to_string(round), std::to_string(i)));
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(stores[i].put("key" + std::to_string(round), std::to_string(i)));
   }
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(stores[i].count(), 50u);
-    for (int round = 0; round < 50; ++round) EXPECT_EQ(get(stores[i], "key" + std::to_string(round)), std::to_string(i));
+    for (int round = 0; round < 50; ++round)
+      EXPECT_EQ(get(stores[i], "key" + std::to_string(round)), std::to_string(i));
     EXPECT_TRUE(stores[i].verify().ok());
   }
 }

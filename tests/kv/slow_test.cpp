@@ -27,7 +27,8 @@ TEST(Slow, ValueOfNearlyFourGiBComesBack) {
   auto store = Store<>::open(scratch.path("store"), options).value();
   // A run is at most 4 GiB; what a run's records need beside the value is less than a MiB.
   std::string value(4 * GiB - 1 * MiB, 'v');
-  for (std::size_t i = 0; i < value.size(); i += 4096) std::memcpy(value.data() + i, &i, sizeof i);
+  for (std::size_t i = 0; i < value.size(); i += 4096)
+    std::memcpy(value.data() + i, &i, sizeof i);
   const auto put = store.put("large", value);
   ASSERT_TRUE(put) << put.error().message();
   ASSERT_TRUE(store.close());
@@ -41,14 +42,19 @@ TEST(Slow, ValueOfNearlyFourGiBComesBack) {
 TEST(Slow, HundredMillionShortLivedKeysOverAMillionColdOnesStayBounded) {
   const Scratch scratch = Scratch::tmpfs();
   const char* given = std::getenv("HOLDFAST_TEST_KEYS");
-  const ColdAndShortLived load{.cold = 1'000'000, .short_lived = given ? std::strtoull(given, nullptr, 10) : 100'000'000};
+  const ColdAndShortLived load{
+      .cold = 1'000'000, .short_lived = given ? std::strtoull(given, nullptr, 10) : 100'000'000};
   auto store = Store<>::open(scratch.path("store") + "?granularity=line").value();
   const auto peak = run(store, load);
-  std::printf("peak: %.0f MiB in use for %.0f MiB live\n", static_cast<double>(peak.used_bytes) / MiB, static_cast<double>(peak.live_bytes) / MiB);
+  std::printf("peak: %.0f MiB in use for %.0f MiB live\n",
+              static_cast<double>(peak.used_bytes) / MiB,
+              static_cast<double>(peak.live_bytes) / MiB);
   EXPECT_LT(peak.used_bytes, 2 * GiB);  // 38 GiB are written.
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store.reclaim());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(store.reclaim());
   const auto stats = store.stats();
-  EXPECT_LT(static_cast<double>(stats.used_bytes), 1.25 * static_cast<double>(stats.live_bytes) + 16.0 * 256 * KiB);
+  EXPECT_LT(static_cast<double>(stats.used_bytes),
+            1.25 * static_cast<double>(stats.live_bytes) + 16.0 * 256 * KiB);
   EXPECT_LT(stats.medium_bytes, stats.used_bytes + 4 * 64 * MiB);
   expect_cold(store, load);
 }

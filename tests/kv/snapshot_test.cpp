@@ -33,12 +33,17 @@ TEST_P(Snapshots, ShowEveryRecordAsItWas) {
   fill(300, "old");
   const auto before = expected_;
   const auto snapshot = store_.snapshot();
-  for (int i = 0; i < 300; i += 3) ASSERT_TRUE(store_.put(key(i), "new"));
-  for (int i = 1; i < 300; i += 3) ASSERT_TRUE(store_.erase(key(i)).value());
+  for (int i = 0; i < 300; i += 3)
+    ASSERT_TRUE(store_.put(key(i), "new"));
+  for (int i = 1; i < 300; i += 3)
+    ASSERT_TRUE(store_.erase(key(i)).value());
   WriteBatch batch;
-  for (int i = 2; i < 300; i += 6) batch.put(key(i), "batch");
-  for (int i = 5; i < 300; i += 6) batch.erase(key(i));
-  for (int i = 0; i < 50; ++i) batch.put("extra" + std::to_string(i), "x");
+  for (int i = 2; i < 300; i += 6)
+    batch.put(key(i), "batch");
+  for (int i = 5; i < 300; i += 6)
+    batch.erase(key(i));
+  for (int i = 0; i < 50; ++i)
+    batch.put("extra" + std::to_string(i), "x");
   ASSERT_TRUE(store_.write(batch));
   ASSERT_TRUE(store_.reclaim());
   EXPECT_TRUE(contents_of(snapshot) == before);
@@ -108,8 +113,10 @@ TEST_P(Snapshots, ErasedKeysLeaveTheIndexWithTheLastSnapshotThatNeedsThem) {
   fill(200, "v");
   {
     const auto snapshot = store_.snapshot();
-    for (int i = 0; i < 200; ++i) ASSERT_TRUE(store_.erase(key(i)).value());
-    for (int i = 0; i < 200; ++i) ASSERT_FALSE(store_.erase(key(i)).value());
+    for (int i = 0; i < 200; ++i)
+      ASSERT_TRUE(store_.erase(key(i)).value());
+    for (int i = 0; i < 200; ++i)
+      ASSERT_FALSE(store_.erase(key(i)).value());
     EXPECT_EQ(store_.count(), 0u);
     EXPECT_EQ(snapshot.count(), 200u);
   }
@@ -126,7 +133,8 @@ TEST_P(Snapshots, WhatTheyHeldBackIsReclaimedAfterThem) {
   fill(100, "v");
   {
     const auto snapshot = store_.snapshot();
-    for (int round = 0; round < 30; ++round) fill(100, text_of(round, 200));
+    for (int round = 0; round < 30; ++round)
+      fill(100, text_of(round, 200));
     ASSERT_TRUE(store_.reclaim());
   }
   ASSERT_TRUE(store_.reclaim());
@@ -139,7 +147,8 @@ TEST_P(Snapshots, AVisitorMayStopAndMayWrite) {
   fill(100, "v");
   const auto snapshot = store_.snapshot();
   int visited = 0;
-  ASSERT_TRUE(snapshot.for_each([&](std::string_view, std::string_view, Version) { return ++visited < 10; }));
+  ASSERT_TRUE(snapshot.for_each(
+      [&](std::string_view, std::string_view, Version) { return ++visited < 10; }));
   EXPECT_EQ(visited, 10);
   visited = 0;
   ASSERT_TRUE(snapshot.for_each([&](std::string_view k, std::string_view, Version version) {

@@ -1,5 +1,5 @@
-// space.hpp: keys that live for a moment over keys that never change. Without an end to tombstones, and
-// to the dead records that they erase, the medium would grow for ever.
+// space.hpp: keys that live for a moment over keys that never change. Without an end to tombstones,
+// and to the dead records that they erase, the medium would grow for ever.
 #pragma once
 
 #include <cstring>
@@ -35,13 +35,15 @@ inline StoreStats run(Store<>& store, const ColdAndShortLived& load) {
   constexpr std::uint64_t kAlive = 100;
   for (std::uint64_t i = 0; i < load.short_lived; ++i) {
     store.put(key_of('s', i), value).value();
-    if (i >= kAlive && !store.erase(key_of('s', i - kAlive)).value()) ADD_FAILURE() << "lost " << i - kAlive;
+    if (i >= kAlive && !store.erase(key_of('s', i - kAlive)).value())
+      ADD_FAILURE() << "lost " << i - kAlive;
     if (i % 10'000 == 0) {
       const auto stats = store.stats();
       if (stats.used_bytes > peak.used_bytes) peak = stats;
     }
   }
-  for (std::uint64_t i = load.short_lived - std::min(load.short_lived, kAlive); i < load.short_lived; ++i) {
+  for (std::uint64_t i = load.short_lived - std::min(load.short_lived, kAlive);
+       i < load.short_lived; ++i) {
     if (!store.erase(key_of('s', i)).value()) ADD_FAILURE() << "lost " << i;
   }
   return peak;
@@ -50,7 +52,8 @@ inline StoreStats run(Store<>& store, const ColdAndShortLived& load) {
 inline void expect_cold(Store<>& store, const ColdAndShortLived& load) {
   EXPECT_EQ(store.count(), load.cold);
   const std::string value(100, 'v');
-  for (std::uint64_t i = 0; i < load.cold; ++i) ASSERT_EQ(get(store, key_of('c', i)), value) << i;
+  for (std::uint64_t i = 0; i < load.cold; ++i)
+    ASSERT_EQ(get(store, key_of('c', i)), value) << i;
 }
 
 }  // namespace holdfast::kv

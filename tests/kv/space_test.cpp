@@ -1,4 +1,5 @@
-// The medium stays bounded: reclamation, tombstones that end, files that shrink, a medium that is full.
+// The medium stays bounded: reclamation, tombstones that end, files that shrink, a medium that is
+// full.
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -41,9 +42,11 @@ TEST_P(Space, SteadyOverwritesStayBelowTheGoal) {
   }
   const auto within = [&] {
     const auto stats = store.stats();
-    return static_cast<double>(stats.used_bytes) <= 1.25 * static_cast<double>(stats.live_bytes) + 8 * options.block_bytes;
+    return static_cast<double>(stats.used_bytes) <=
+           1.25 * static_cast<double>(stats.live_bytes) + 8 * options.block_bytes;
   };
-  EXPECT_TRUE(eventually(within)) << store.stats().used_bytes << " bytes in use for " << store.stats().live_bytes << " live ones";
+  EXPECT_TRUE(eventually(within)) << store.stats().used_bytes << " bytes in use for "
+                                  << store.stats().live_bytes << " live ones";
   expect_contents(store, expected);
   EXPECT_GT(store.stats().reclaimed_blocks, 0u);
 }
@@ -51,7 +54,8 @@ TEST_P(Space, SteadyOverwritesStayBelowTheGoal) {
 TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
   StoreOptions options = with_background();
   auto store = open(options);
-  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 500)));
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 500)));
   const auto full = store.stats().medium_bytes;
   EXPECT_GT(full, 3 * MiB);
   Contents expected;
@@ -62,7 +66,8 @@ TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
       ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
     }
   }
-  EXPECT_TRUE(eventually([&] { return store.stats().medium_bytes < full / 5; })) << store.stats().medium_bytes << " of " << full;
+  EXPECT_TRUE(eventually([&] { return store.stats().medium_bytes < full / 5; }))
+      << store.stats().medium_bytes << " of " << full;
   expect_contents(store, expected);
   copy_files("copy");
   auto copy = open(tiny(), "copy");
@@ -72,7 +77,8 @@ TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
 TEST_P(Space, ReclaimInTheCallerNeedsNoBackground) {
   auto store = open();
   for (int round = 0; round < 5; ++round) {
-    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(round * 1000 + i, 200)));
+    for (int i = 0; i < 1000; ++i)
+      ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(round * 1000 + i, 200)));
   }
   ASSERT_TRUE(store.reclaim());
   const auto stats = store.stats();
@@ -105,18 +111,21 @@ TEST_P(Space, LargeTombstonesEndToo) {
     ASSERT_TRUE(store.erase(key).value());
     ASSERT_TRUE(store.put("other", std::to_string(i)));
   }
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store.reclaim());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(store.reclaim());
   EXPECT_LT(store.stats().used_bytes, 30 * 8 * KiB);
   copy_files("copy");
   auto copy = open(tiny(), "copy");
   expect_contents(copy, {{"other", "59"}});
 }
 
-// A pin kept the block of a record that had been moved; the copy was erased, the tombstone dropped, and
-// after a death the original was there again.
+// A pin kept the block of a record that had been moved; the copy was erased, the tombstone dropped,
+// and after a death the original was there again.
 TEST_P(Space, ARecordMovedOutOfAPinnedBlockStaysErased) {
   auto store = open();
-  const auto fill_block = [&](const std::string& key) { ASSERT_TRUE(store.put(key, std::string(7000, 'f'))); };
+  const auto fill_block = [&](const std::string& key) {
+    ASSERT_TRUE(store.put(key, std::string(7000, 'f')));
+  };
   ASSERT_TRUE(store.put("pinned", "p"));
   ASSERT_TRUE(store.put("victim", "v"));
   fill_block("filler");
@@ -154,7 +163,8 @@ TEST_P(Space, FullMediumRefusesPutsAndStillReadsAndErases) {
   ASSERT_EQ(refused, Errc::kNoSpace);
   EXPECT_GT(expected.size(), 900u);
   WriteBatch batch;
-  for (int i = 0; i < 40; ++i) batch.put("batch" + std::to_string(i), text_of(i, 1000));
+  for (int i = 0; i < 40; ++i)
+    batch.put("batch" + std::to_string(i), text_of(i, 1000));
   EXPECT_EQ(store.write(batch).code(), Errc::kNoSpace);
   EXPECT_EQ(store.put("large", std::string(100000, 'l')).code(), Errc::kNoSpace);
   expect_contents(store, expected);
@@ -186,10 +196,13 @@ TEST_P(Space, FullMediumReclaimsByItselfWhenRecordsAreErased) {
   options.max_bytes = 512 * KiB;
   auto store = open(options);
   int stored = 0;
-  while (store.put("key" + std::to_string(stored), text_of(stored, 300))) ++stored;
-  for (int i = 0; i < stored; i += 2) ASSERT_TRUE(store.erase("key" + std::to_string(i)));
+  while (store.put("key" + std::to_string(stored), text_of(stored, 300)))
+    ++stored;
+  for (int i = 0; i < stored; i += 2)
+    ASSERT_TRUE(store.erase("key" + std::to_string(i)));
   EXPECT_TRUE(eventually([&] { return store.put("again", text_of(1, 300)).has_value(); }));
-  for (int i = 1; i < stored; i += 2) ASSERT_EQ(get(store, "key" + std::to_string(i)), text_of(i, 300));
+  for (int i = 1; i < stored; i += 2)
+    ASSERT_EQ(get(store, "key" + std::to_string(i)), text_of(i, 300));
 }
 
 TEST_P(Space, OverwritesInAFullMediumGoOnWithTheBackgroundsHelp) {
@@ -223,8 +236,10 @@ TEST_P(Space, PutAndEraseOfDistinctKeysOverColdOnesStaysBounded) {
   const auto peak = run(store, load);
   // Some 770 MB are written (page: 77). The background may lag by what is written while it sleeps.
   EXPECT_LT(peak.used_bytes, 192 * MiB) << "for " << peak.live_bytes << " live bytes";
-  EXPECT_TRUE(eventually([&] { return store.stats().used_bytes < store.stats().live_bytes * 3 / 2 + 12 * options.block_bytes; }))
-      << store.stats().used_bytes << " of " << store.stats().live_bytes;
+  EXPECT_TRUE(eventually([&] {
+    return store.stats().used_bytes < store.stats().live_bytes * 3 / 2 + 12 * options.block_bytes;
+  })) << store.stats().used_bytes
+      << " of " << store.stats().live_bytes;
   expect_cold(store, load);
   EXPECT_TRUE(store.verify().ok());
 }

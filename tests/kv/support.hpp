@@ -1,4 +1,5 @@
-// support.hpp: what the tests of the store share: small geometries, every granularity, a dull reader.
+// support.hpp: what the tests of the store share: small geometries, every granularity, a dull
+// reader.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +53,9 @@ inline std::string place_name(const testing::TestParamInfo<Place>& info) { retur
 // A directory on tmpfs for each test, and the specs of stores in it.
 class OnEveryPlace : public testing::TestWithParam<Place> {
  protected:
-  std::string spec(const std::string& name = "store") const { return scratch_.path(name) + GetParam().suffix; }
+  std::string spec(const std::string& name = "store") const {
+    return scratch_.path(name) + GetParam().suffix;
+  }
   bool paged() const { return GetParam().name == std::string_view("Page"); }
   bool loses_all_with_the_power() const { return GetParam().name == std::string_view("None"); }
   Store<> open(const StoreOptions& options = tiny(), const std::string& name = "store") const {
@@ -60,7 +63,8 @@ class OnEveryPlace : public testing::TestWithParam<Place> {
   }
   // What the death of the process would leave: the files as they are, beside the open store.
   void copy_files(const std::string& to, const std::string& from = "store") const {
-    std::filesystem::copy(scratch_.path(from), scratch_.path(to), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(scratch_.path(from), scratch_.path(to),
+                          std::filesystem::copy_options::recursive);
   }
 
   Scratch scratch_ = Scratch::tmpfs();
@@ -90,11 +94,13 @@ inline void expect_contents(Store<>& store, const Contents& expected) {
   for (const auto& [key, wanted] : expected) {
     const auto got = store.get(key, value);
     ASSERT_TRUE(got) << key.substr(0, 100) << ": " << got.error().message();
-    ASSERT_TRUE(value == wanted) << key.substr(0, 100) << " has another value of " << value.size() << " bytes";
+    ASSERT_TRUE(value == wanted) << key.substr(0, 100) << " has another value of " << value.size()
+                                 << " bytes";
   }
   EXPECT_TRUE(contents_of(store) == expected);
   const VerifyReport report = store.verify();
-  EXPECT_TRUE(report.ok()) << report.defects_total << " defects, the first: " << report.defects.front().what;
+  EXPECT_TRUE(report.ok()) << report.defects_total
+                           << " defects, the first: " << report.defects.front().what;
 }
 
 // Bytes that tell where they came from: no two (seed, position) pairs share a run of them.
@@ -110,9 +116,12 @@ inline std::string text_of(std::uint64_t seed, std::size_t bytes) {
 
 // Fills blocks until the records written before lie in sealed ones.
 inline void seal_blocks(Store<>& store, const StoreOptions& options = tiny()) {
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(store.put("seal", std::string(options.block_bytes * 3 / 4, 's')));
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(store.put("seal", std::string(options.block_bytes * 3 / 4, 's')));
 }
 
-inline bool mentions(const Error& error, std::string_view what) { return error.detail.find(what) != std::string::npos; }
+inline bool mentions(const Error& error, std::string_view what) {
+  return error.detail.find(what) != std::string::npos;
+}
 
 }  // namespace holdfast::kv

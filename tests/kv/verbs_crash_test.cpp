@@ -38,7 +38,9 @@ TEST_P(KvVerbCrash, PutOverAnOldValue) {
 TEST_P(KvVerbCrash, PutMany) {
   Crash crash;
   crash.before = some_records;
-  crash.during = [](Tested& store) { store.put_many({{"d", value_of('d', 20)}, {"a", value_of('e', 60)}, {"f", value_of('f', 20)}}); };
+  crash.during = [](Tested& store) {
+    store.put_many({{"d", value_of('d', 20)}, {"a", value_of('e', 60)}, {"f", value_of('f', 20)}});
+  };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
@@ -95,14 +97,18 @@ TEST_P(KvVerbCrash, BatchThatNeedsTheNextBlock) {
     some_records(store);
     store.put("big", value_of('g', 7000));
   };
-  crash.during = [](Tested& store) { store.batch({{"a", value_of('1', 900)}, {"b", std::nullopt}, {"n", "2"}}); };
+  crash.during = [](Tested& store) {
+    store.batch({{"a", value_of('1', 900)}, {"b", std::nullopt}, {"n", "2"}});
+  };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
 TEST_P(KvVerbCrash, BatchInARunOfItsOwn) {
   Crash crash;
   crash.before = some_records;
-  crash.during = [](Tested& store) { store.batch({{"a", value_of('1', 5000)}, {"b", std::nullopt}, {"n", value_of('2', 5000)}}); };
+  crash.during = [](Tested& store) {
+    store.batch({{"a", value_of('1', 5000)}, {"b", std::nullopt}, {"n", value_of('2', 5000)}});
+  };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
@@ -120,7 +126,10 @@ TEST_P(KvVerbCrash, PutManyOverTheEndOfABlock) {
   Crash crash;
   crash.before = some_records;
   crash.during = [](Tested& store) {
-    store.put_many({{"d", value_of('d', 3000)}, {"e", value_of('e', 3000)}, {"f", value_of('f', 3000)}, {"g", value_of('g', 100)}});
+    store.put_many({{"d", value_of('d', 3000)},
+                    {"e", value_of('e', 3000)},
+                    {"f", value_of('f', 3000)},
+                    {"g", value_of('g', 100)}});
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
@@ -129,7 +138,8 @@ TEST_P(KvVerbCrash, SealingAndOpeningBlocks) {
   Crash crash;
   crash.before = some_records;
   crash.during = [](Tested& store) {
-    for (char i = 'd'; i < 'h'; ++i) store.put(std::string(1, i), value_of(i, 4000));
+    for (char i = 'd'; i < 'h'; ++i)
+      store.put(std::string(1, i), value_of(i, 4000));
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }

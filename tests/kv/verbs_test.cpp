@@ -28,15 +28,17 @@ TEST_P(Verbs, AbsenceIsNotFoundWithoutDetail) {
   EXPECT_TRUE(got.error().detail.empty());
   EXPECT_EQ(store_.get_pinned("absent").code(), Errc::kNotFound);
   EXPECT_EQ(store_.update("absent", [](std::string&) { FAIL(); }).code(), Errc::kNotFound);
-  EXPECT_EQ(store_.update_word("absent", 0, [](std::uint64_t word) { return word; }).code(), Errc::kNotFound);
+  EXPECT_EQ(store_.update_word("absent", 0, [](std::uint64_t word) { return word; }).code(),
+            Errc::kNotFound);
   EXPECT_FALSE(store_.erase("absent").value());
   EXPECT_EQ(store_.count(), 0u);
 }
 
 TEST_P(Verbs, KeysOfEveryLengthAreKeptApart) {
   Contents expected;
-  for (const std::size_t bytes : {0, 1, 2, 7, 8, 9, 15, 23, 24, 25, 31, 32, 33, 63, 64, 65, 127, 128, 1000, 4031, 4032, 4033,
-                                  4096, 7999, 8000, 8064, 8192, 16384, 65535, 65536}) {
+  for (const std::size_t bytes :
+       {0,  1,   2,   7,    8,    9,    15,   23,   24,   25,   31,   32,   33,    63,    64,
+        65, 127, 128, 1000, 4031, 4032, 4033, 4096, 7999, 8000, 8064, 8192, 16384, 65535, 65536}) {
     for (const char filler : {'a', '\0', '\xff'}) {
       const std::string key(bytes, filler);
       expected[key] = std::to_string(bytes) + filler;
@@ -48,8 +50,10 @@ TEST_P(Verbs, KeysOfEveryLengthAreKeptApart) {
 
 TEST_P(Verbs, ValuesOfEveryLengthComeBack) {
   Contents expected;
-  for (const std::size_t bytes : {0, 1, 7, 8, 9, 23, 24, 25, 31, 32, 33, 63, 64, 65, 1000, 3900, 4000, 4032, 4096, 7900, 7984, 8000,
-                                  8016, 8032, 8048, 8064, 8100, 8192, 10000, 16384, 60000, 65536, 200000, 1048576, 3000000}) {
+  for (const std::size_t bytes :
+       {0,    1,    7,    8,    9,     23,    24,    25,    31,     32,      33,     63,
+        64,   65,   1000, 3900, 4000,  4032,  4096,  7900,  7984,   8000,    8016,   8032,
+        8048, 8064, 8100, 8192, 10000, 16384, 60000, 65536, 200000, 1048576, 3000000}) {
     const std::string key = "value of " + std::to_string(bytes);
     expected[key] = text_of(bytes, bytes);
     ASSERT_TRUE(store_.put(key, expected[key])) << bytes;
@@ -218,7 +222,8 @@ TEST_P(Verbs, PutManyPutsAllAndTheLastOfAKeyWins) {
   std::vector<std::string> texts, contents;
   Contents expected;
   for (int i = 0; i < 300; ++i) {
-    texts.push_back("key" + std::to_string(i % 170));  // Some twice, in the same group of 64 and in others.
+    texts.push_back("key" +
+                    std::to_string(i % 170));  // Some twice, in the same group of 64 and in others.
     contents.push_back(text_of(i, i * 7));
     if (i % 10 == 9) texts.back() = "hot";
     expected[texts.back()] = contents.back();
@@ -226,7 +231,8 @@ TEST_P(Verbs, PutManyPutsAllAndTheLastOfAKeyWins) {
   contents[50] = text_of(50, 50000);  // More than a block, in the middle.
   expected[texts[50]] = contents[50];
   if (texts[50] == texts[220]) expected[texts[50]] = contents[220];
-  const std::vector<std::string_view> keys(texts.begin(), texts.end()), values(contents.begin(), contents.end());
+  const std::vector<std::string_view> keys(texts.begin(), texts.end()),
+      values(contents.begin(), contents.end());
   ASSERT_TRUE(store_.put_many(keys, values));
   expect_contents(store_, expected);
   EXPECT_TRUE(store_.put_many({}, {}));
@@ -254,7 +260,8 @@ TEST_P(Verbs, UpdateWordRefusesOffsetsOutsideOfTheValue) {
   for (const std::uint32_t offset : {4u, 16u, 24u, 0xfffffff8u}) {
     const auto refused = store_.update_word("k", offset, add);
     ASSERT_EQ(refused.code(), Errc::kInvalidOption) << offset;
-    EXPECT_TRUE(mentions(refused.error(), "offset_bytes=" + std::to_string(offset))) << refused.error().detail;
+    EXPECT_TRUE(mentions(refused.error(), "offset_bytes=" + std::to_string(offset)))
+        << refused.error().detail;
     EXPECT_TRUE(mentions(refused.error(), "20 bytes")) << refused.error().detail;
   }
   ASSERT_TRUE(store_.put("short", "1234567"));
@@ -269,9 +276,11 @@ TEST_P(Verbs, PinnedValuesStayWhileTheirRecordsGo) {
   auto b = store_.get_pinned("b").value();
   ASSERT_TRUE(store_.put("a", "second"));
   ASSERT_TRUE(store_.erase("b").value());
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(store_.put("filler" + std::to_string(i % 10), text_of(i, 700)));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(store_.put("filler" + std::to_string(i % 10), text_of(i, 700)));
   ASSERT_TRUE(store_.reclaim());
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(store_.put("filler" + std::to_string(i % 10), text_of(i, 700)));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(store_.put("filler" + std::to_string(i % 10), text_of(i, 700)));
   EXPECT_EQ(a.value(), "first");
   EXPECT_EQ(b.value(), text_of(1, 30000));
   Pinned moved = std::move(b);
@@ -279,7 +288,9 @@ TEST_P(Verbs, PinnedValuesStayWhileTheirRecordsGo) {
   EXPECT_EQ(moved.value(), text_of(1, 30000));
   moved = std::move(a);
   EXPECT_EQ(moved.value(), "first");
-  { const Pinned gone = std::move(moved); }
+  {
+    const Pinned gone = std::move(moved);
+  }
   ASSERT_TRUE(store_.reclaim());
   EXPECT_EQ(get(store_, "a"), "second");
 }
@@ -292,11 +303,16 @@ TEST_P(Verbs, DurabilityThatTheMediumCannotGiveIsRefused) {
   WriteBatch batch;
   batch.put("k", "v");
   verbs.emplace_back("put", [&] { return store_.put("k", "v", power).code(); });
-  verbs.emplace_back("put_if_absent", [&] { return store_.put_if_absent("k2", "v", power).code(); });
-  verbs.emplace_back("compare_and_put", [&] { return store_.compare_and_put("k3", 0, "v", power).code(); });
+  verbs.emplace_back("put_if_absent",
+                     [&] { return store_.put_if_absent("k2", "v", power).code(); });
+  verbs.emplace_back("compare_and_put",
+                     [&] { return store_.compare_and_put("k3", 0, "v", power).code(); });
   verbs.emplace_back("put_many", [&] { return store_.put_many(keys, values, power).code(); });
-  verbs.emplace_back("update", [&] { return store_.update("there", [](std::string&) {}, power).code(); });
-  verbs.emplace_back("update_word", [&] { return store_.update_word("there", 0, [](std::uint64_t w) { return w; }, power).code(); });
+  verbs.emplace_back("update",
+                     [&] { return store_.update("there", [](std::string&) {}, power).code(); });
+  verbs.emplace_back("update_word", [&] {
+    return store_.update_word("there", 0, [](std::uint64_t w) { return w; }, power).code();
+  });
   verbs.emplace_back("write", [&] { return store_.write(batch, power).code(); });
   verbs.emplace_back("erase", [&] { return store_.erase("there", power).code(); });
   for (const auto& [verb, call] : verbs) {
@@ -338,13 +354,17 @@ TEST_P(Verbs, StatsCountWhatIsThere) {
   const auto empty = store_.stats();
   EXPECT_EQ(empty.records, 0u);
   EXPECT_EQ(empty.live_bytes, 0u);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(store_.put("key" + std::to_string(i), std::string(100, 'v')));
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(store_.put("key" + std::to_string(i), std::string(100, 'w')));
-  for (int i = 90; i < 100; ++i) ASSERT_TRUE(store_.erase("key" + std::to_string(i)).value());
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(store_.put("key" + std::to_string(i), std::string(100, 'v')));
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(store_.put("key" + std::to_string(i), std::string(100, 'w')));
+  for (int i = 90; i < 100; ++i)
+    ASSERT_TRUE(store_.erase("key" + std::to_string(i)).value());
   const auto snapshot = store_.snapshot();
   const auto stats = store_.stats();
   EXPECT_EQ(stats.records, 90u);
-  EXPECT_EQ(stats.live_bytes, 90u * 192);  // 32 of header, 4 or 5 of key, 100 of value, in lines of 64.
+  EXPECT_EQ(stats.live_bytes,
+            90u * 192);  // 32 of header, 4 or 5 of key, 100 of value, in lines of 64.
   EXPECT_EQ(stats.medium_bytes % (64 * KiB), 0u);
   EXPECT_GE(stats.used_bytes, stats.live_bytes);
   EXPECT_GE(stats.medium_bytes, stats.used_bytes);
@@ -373,7 +393,8 @@ TEST_P(Verbs, CloseGivesAStatusAndEndsEveryVerbWithClosed) {
   EXPECT_EQ(store_.get_many({}, {}, {}).code(), Errc::kClosed);
   EXPECT_EQ(store_.put_many({}, {}).code(), Errc::kClosed);
   EXPECT_EQ(store_.update("k", [](std::string&) {}).code(), Errc::kClosed);
-  EXPECT_EQ(store_.update_word("k", 0, [](std::uint64_t word) { return word; }).code(), Errc::kClosed);
+  EXPECT_EQ(store_.update_word("k", 0, [](std::uint64_t word) { return word; }).code(),
+            Errc::kClosed);
   EXPECT_EQ(store_.erase("k").code(), Errc::kClosed);
   EXPECT_EQ(store_.write(batch).code(), Errc::kClosed);
   EXPECT_EQ(store_.sync().code(), Errc::kClosed);

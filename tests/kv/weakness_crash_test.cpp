@@ -1,5 +1,5 @@
-// Of the 24 weaknesses of the published implementation (anchors/kv.md, section 3) those that a crash
-// shows. W01 to W09; the others are in weakness_test.cpp.
+// Of the 24 weaknesses of the published implementation (anchors/kv.md, section 3) those that a
+// crash shows. W01 to W09; the others are in weakness_test.cpp.
 #include "kv_crash.hpp"
 
 #include <holdfast/crash/medium.hpp>
@@ -27,7 +27,8 @@ TEST_P(KvWeakness, W02_LastLineOfAStraddlingRecordIsWrittenBack) {
   crash.check.depth = 1;
   crash.then = false;
   crash.during = [](Tested& store) {
-    for (std::size_t bytes = 1; bytes <= 65; ++bytes) store.put("k" + std::to_string(bytes % 3), value_of('v', bytes));
+    for (std::size_t bytes = 1; bytes <= 65; ++bytes)
+      store.put("k" + std::to_string(bytes % 3), value_of('v', bytes));
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
@@ -58,7 +59,8 @@ TEST_P(KvWeakness, W04_ABlockHandedOutIsNeverSkippedByRecovery) {
     const auto body = [&](std::uint32_t number) {
       return [&store, number] {
         Actor actor(store, number);
-        for (int i = 0; i < 2; ++i) actor.put("k" + std::to_string(number) + std::to_string(i), value_of('v', 5'000));
+        for (int i = 0; i < 2; ++i)
+          actor.put("k" + std::to_string(number) + std::to_string(i), value_of('v', 5'000));
       };
     };
     store.run().threads({body(1), body(2)});
@@ -90,20 +92,25 @@ TEST_P(KvWeakness, W05_AStaleVersionDoesNotReappearAfterALaterRestart) {
 TEST_P(KvWeakness, W06_AReusedBlockShowsNothingOfItsEarlierLife) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key) store.put(std::string(1, key), value_of(key, 1'000));
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1'000));
     store.seal();
-    for (char key = 'a'; key < 'g'; ++key) store.erase(std::string(1, key));
+    for (char key = 'a'; key < 'g'; ++key)
+      store.erase(std::string(1, key));
     store.seal();
-    for (int i = 0; i < 3; ++i) store.pass();
+    for (int i = 0; i < 3; ++i)
+      store.pass();
   };
   crash.during = [](Tested& store) {
-    for (char key = 'm'; key < 'q'; ++key) store.put(std::string(1, key), value_of(key, 2'500));
+    for (char key = 'm'; key < 'q'; ++key)
+      store.put(std::string(1, key), value_of(key, 2'500));
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// The lengths of a record are torn as well; its checksum tells. Found here: that of a tombstone covered
-// other bytes when it was written than when it was read, unless its key was a multiple of 8 long.
+// The lengths of a record are torn as well; its checksum tells. Found here: that of a tombstone
+// covered other bytes when it was written than when it was read, unless its key was a multiple of 8
+// long.
 TEST_P(KvWeakness, W07_ATornRecordIsToldFromAGoodOne) {
   Crash crash;
   crash.during = [](Tested& store) {
@@ -123,7 +130,8 @@ TEST_P(KvWeakness, W07_ATornRecordIsToldFromAGoodOne) {
 TEST_P(KvWeakness, W09_GrowthIsOneStep) {
   Crash crash;
   crash.during = [](Tested& store) {
-    for (int i = 0; i < 3; ++i) store.other([&] { ForTests::grow(store.store()).value(); });
+    for (int i = 0; i < 3; ++i)
+      store.other([&] { ForTests::grow(store.store()).value(); });
     store.put("a", value_of('a', 20'000));
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
@@ -141,8 +149,9 @@ TEST_P(KvWeakness, W13_ReclamationDoesNotBringBackAnOlderValue) {
     store.seal();
   };
   crash.during = [](Tested& store) {
-    store.run().threads({[&] { Actor(store, 1).put("k", "2"), Actor(store, 1).get("k"); },
-                         [&] { Actor(store, 2).other([&] { ForTests::pass(store.store()).value(); }); }});
+    store.run().threads(
+        {[&] { Actor(store, 1).put("k", "2"), Actor(store, 1).get("k"); },
+         [&] { Actor(store, 2).other([&] { ForTests::pass(store.store()).value(); }); }});
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
@@ -150,9 +159,11 @@ TEST_P(KvWeakness, W13_ReclamationDoesNotBringBackAnOlderValue) {
 TEST_P(KvWeakness, W14_TwoPassesFreeABlockOnce) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'e'; ++key) store.put(std::string(1, key), value_of(key, 1'500));
+    for (char key = 'a'; key < 'e'; ++key)
+      store.put(std::string(1, key), value_of(key, 1'500));
     store.seal();
-    for (char key = 'a'; key < 'e'; ++key) store.put(std::string(1, key), value_of(key, 10));
+    for (char key = 'a'; key < 'e'; ++key)
+      store.put(std::string(1, key), value_of(key, 10));
     store.seal();
   };
   crash.during = [](Tested& store) {
@@ -169,13 +180,16 @@ TEST_P(KvWeakness, W14_TwoPassesFreeABlockOnce) {
 TEST_P(KvWeakness, W19_RecordsOfAnySizeAreReclaimed) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (int i = 0; i < 40; ++i) store.put("k" + std::to_string(i), "");
+    for (int i = 0; i < 40; ++i)
+      store.put("k" + std::to_string(i), "");
     store.seal();
-    for (int i = 0; i < 40; ++i) store.erase("k" + std::to_string(i));
+    for (int i = 0; i < 40; ++i)
+      store.erase("k" + std::to_string(i));
     store.seal();
   };
   crash.during = [](Tested& store) {
-    for (int i = 0; i < 3; ++i) store.pass();
+    for (int i = 0; i < 3; ++i)
+      store.pass();
     const StoreStats stats = store.store().stats();
     EXPECT_GE(stats.free_blocks + stats.open_blocks + 1, stats.blocks - stats.blocks / 512 - 1);
     store.put("a", "1");

@@ -1,20 +1,22 @@
 // Of the 24 weaknesses of the published implementation (anchors/kv.md, section 3) those that show
-// without a crash; the durable ones are in weakness_crash_test.cpp. Not here, because our layout has
-// nothing of the kind:
-//   W12  remove and update after a slot changed hands: every change of a key is made under its latch
+// without a crash; the durable ones are in weakness_crash_test.cpp. Not here, because our layout
+// has nothing of the kind:
+//   W12  remove and update after a slot changed hands: every change of a key is made under its
+//   latch
 //        and finds the record again under it; W10 and W11 run it.
-//   W15  version counters that wrap: readers have none; epochs are 64 bits. Growth of the index beside
+//   W15  version counters that wrap: readers have none; epochs are 64 bits. Growth of the index
+//   beside
 //        readers: tests/index.
 //   W18  record sizes and page sizes: a record ends on the next line, whatever its size.
 //   W20  the deadlock breaker's list: latches are taken in one order, there is no such list.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <thread>
-#include <unistd.h>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/kv/store.hpp>
@@ -33,7 +35,9 @@ StoreOptions small() {
 
 class Directory {
  public:
-  Directory() : path_("/dev/shm/holdfast_weakness_" + std::to_string(::getpid())) { std::filesystem::remove_all(path_); }
+  Directory() : path_("/dev/shm/holdfast_weakness_" + std::to_string(::getpid())) {
+    std::filesystem::remove_all(path_);
+  }
   ~Directory() { std::filesystem::remove_all(path_); }
   std::string spec() const { return path_ + "?granularity=line"; }
   const std::string& path() const { return path_; }
@@ -49,12 +53,15 @@ TEST(KvWeakness, W08_OtherTypesMissingPathsAndStoresInUseAreRefused) {
   EXPECT_EQ(Store<>::open(directory.spec(), options).code(), Errc::kNotFound);
   options.access = RegionAccess::kOpenOrCreate;
   auto store = Store<std::uint64_t, std::uint64_t>::open(directory.spec(), options).value();
-  EXPECT_EQ((Store<std::uint64_t, std::uint64_t>::open(directory.spec(), options).code()), Errc::kBusy);
+  EXPECT_EQ((Store<std::uint64_t, std::uint64_t>::open(directory.spec(), options).code()),
+            Errc::kBusy);
   store.close().value();
   EXPECT_EQ(Store<>::open(directory.spec(), options).code(), Errc::kWrongType);
-  EXPECT_EQ((Store<std::uint64_t, std::uint32_t>::open(directory.spec(), options).code()), Errc::kWrongType);
+  EXPECT_EQ((Store<std::uint64_t, std::uint32_t>::open(directory.spec(), options).code()),
+            Errc::kWrongType);
   // Never written to, opened again.
-  EXPECT_EQ((Store<std::uint64_t, std::uint64_t>::open(directory.spec(), options).value().count()), 0u);
+  EXPECT_EQ((Store<std::uint64_t, std::uint64_t>::open(directory.spec(), options).value().count()),
+            0u);
 }
 
 TEST(KvWeakness, W10_RandomPutsAndErasesAnswerAsADullModelDoes) {
@@ -67,16 +74,19 @@ TEST(KvWeakness, W10_RandomPutsAndErasesAnswerAsADullModelDoes) {
     const std::string key = std::to_string(random.below(20'000));
     if (random.below(2) == 0) {
       const std::string value = std::to_string(i);
-      ASSERT_EQ(store.put(key, value).value() == PutOutcome::kOverwrote, model.contains(key)) << "seed " << seed << " operation " << i;
+      ASSERT_EQ(store.put(key, value).value() == PutOutcome::kOverwrote, model.contains(key))
+          << "seed " << seed << " operation " << i;
       model[key] = value;
     } else {
-      ASSERT_EQ(store.erase(key).value(), model.erase(key) > 0) << "seed " << seed << " operation " << i;
+      ASSERT_EQ(store.erase(key).value(), model.erase(key) > 0)
+          << "seed " << seed << " operation " << i;
     }
     if (i % 20'000 == 19'999) store.reclaim().value();
   }
   ASSERT_EQ(store.count(), model.size());
   std::string value;
-  for (const auto& [key, expected] : model) ASSERT_TRUE(store.get(key, value) && value == expected) << key;
+  for (const auto& [key, expected] : model)
+    ASSERT_TRUE(store.get(key, value) && value == expected) << key;
   EXPECT_TRUE(store.verify().ok());
 }
 
@@ -86,13 +96,17 @@ TEST(KvWeakness, W11_AReaderBesideAWriterNeverSeesAnotherKeysValueAndMissesNone)
   options.background = true;  // With reclamation.
   Store<> store = Store<>::open(directory.spec(), options).value();
   const auto key = [](std::uint64_t i) { return "key" + std::to_string(i); };
-  for (std::uint64_t i = 0; i < 64; ++i) store.put(key(i), key(i) + ":" + std::string(100, 'v')).value();
+  for (std::uint64_t i = 0; i < 64; ++i)
+    store.put(key(i), key(i) + ":" + std::string(100, 'v')).value();
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     Random random(1);
     for (int round = 0; !stop.load(); ++round) {
       const std::uint64_t i = random.below(64);
-      store.put(key(i), key(i) + ":" + std::string(random.below(200), static_cast<char>('a' + round % 26))).value();
+      store
+          .put(key(i),
+               key(i) + ":" + std::string(random.below(200), static_cast<char>('a' + round % 26)))
+          .value();
     }
   });
   Random random(2);
@@ -106,7 +120,8 @@ TEST(KvWeakness, W11_AReaderBesideAWriterNeverSeesAnotherKeysValueAndMissesNone)
       break;
     }
     const std::string_view rest = std::string_view(value).substr(wanted.size() + 1);
-    ASSERT_TRUE(rest.empty() || rest.find_first_not_of(rest[0]) == std::string_view::npos) << "torn value";
+    ASSERT_TRUE(rest.empty() || rest.find_first_not_of(rest[0]) == std::string_view::npos)
+        << "torn value";
   }
   stop.store(true);
   writer.join();
@@ -130,7 +145,8 @@ TEST(KvWeakness, W16_ShortKeysAndKeysOfAllOnes) {
   }
   const Directory directory;
   auto store = Store<std::uint32_t, std::uint32_t>::open(directory.spec(), small()).value();
-  for (std::uint32_t i = 0; i < 10'000; ++i) store.put(~i, i).value();
+  for (std::uint32_t i = 0; i < 10'000; ++i)
+    store.put(~i, i).value();
   for (std::uint32_t i = 0; i < 10'000; ++i) {
     std::uint32_t value = 0;
     ASSERT_TRUE(store.get(~i, value) && value == i) << i;
@@ -144,13 +160,15 @@ TEST(KvWeakness, W17_LargeAndEmptyValuesComeBackAsTheyWere) {
   std::map<std::string, std::string> model;
   for (const std::size_t bytes : {0, 1, 5'000, 16'000, 16'384, 65'535, 65'536, 70'000, 300'000}) {
     std::string value(bytes, '\0');
-    for (char& c : value) c = static_cast<char>(random.below(256));
+    for (char& c : value)
+      c = static_cast<char>(random.below(256));
     const std::string key = "bytes" + std::to_string(bytes);
     store.put(key, value).value();
     model[key] = value;
   }
   std::string value;
-  for (const auto& [key, expected] : model) EXPECT_TRUE(store.get(key, value) && value == expected) << key;
+  for (const auto& [key, expected] : model)
+    EXPECT_TRUE(store.get(key, value) && value == expected) << key;
 }
 
 TEST(KvWeakness, W21_AnEmptyStoreTakesLessThanAMebibyteOfDram) {
@@ -174,8 +192,10 @@ TEST(KvWeakness, W22_AFullStoreSaysSoAndGoesOn) {
   }
   ASSERT_GT(stored, 50u);
   std::string value;
-  for (std::uint64_t i = 0; i < stored; ++i) ASSERT_TRUE(store.get(std::to_string(i), value));
-  for (std::uint64_t i = 0; i < stored / 2; ++i) ASSERT_TRUE(store.erase(std::to_string(i)).value());
+  for (std::uint64_t i = 0; i < stored; ++i)
+    ASSERT_TRUE(store.get(std::to_string(i), value));
+  for (std::uint64_t i = 0; i < stored / 2; ++i)
+    ASSERT_TRUE(store.erase(std::to_string(i)).value());
   store.reclaim().value();
   EXPECT_TRUE(store.put("again", std::string(10'000, 'v')));
 }
@@ -186,11 +206,13 @@ TEST(KvWeakness, W23_OverwritingKeepsTheMediumBounded) {
   options.background = true;
   Store<> store = Store<>::open(directory.spec(), options).value();
   for (int round = 0; round < 40; ++round) {
-    for (int i = 0; i < 2'000; ++i) store.put("key" + std::to_string(i), std::string(200, 'v')).value();
+    for (int i = 0; i < 2'000; ++i)
+      store.put("key" + std::to_string(i), std::string(200, 'v')).value();
   }
   store.reclaim().value();
   const StoreStats stats = store.stats();
-  EXPECT_LT(static_cast<double>(stats.used_bytes), 1.25 * static_cast<double>(stats.live_bytes) + 8 * 16.0 * KiB);
+  EXPECT_LT(static_cast<double>(stats.used_bytes),
+            1.25 * static_cast<double>(stats.live_bytes) + 8 * 16.0 * KiB);
 }
 
 TEST(KvWeakness, W24_AtMost280BytesOfMediumPerRecordOf216) {

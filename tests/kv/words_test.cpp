@@ -1,4 +1,5 @@
-// update_word: in place where declared and possible, by a new record elsewhere; never seen by pins or snapshots.
+// update_word: in place where declared and possible, by a new record elsewhere; never seen by pins
+// or snapshots.
 #include <cstring>
 
 #include "support.hpp"
@@ -90,13 +91,15 @@ TEST_P(Words, UnderAPinGoByANewRecord) {
 }
 
 TEST_P(Words, SurviveDeathCloseAndReclamation) {
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(store_.update_word("k", i % 2 == 0 ? 0 : 16, add_one));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(store_.update_word("k", i % 2 == 0 ? 0 : 16, add_one));
   copy_files("copy");
   auto copy = open(tiny(), "copy");
   EXPECT_EQ(word_at(get(copy, "k"), 0), 50u);
   EXPECT_EQ(word_at(get(copy, "k"), 16), 50u);
   EXPECT_TRUE(copy.verify().ok());
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(store_.put("filler", std::string(7000, 'g')));
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(store_.put("filler", std::string(7000, 'g')));
   ASSERT_TRUE(store_.reclaim());
   ASSERT_TRUE(store_.update_word("k", 0, add_one));
   EXPECT_EQ(word(0), 51u);
@@ -116,7 +119,8 @@ TEST_P(Words, OfValuesShorterThanADeclaredWordAreKept) {
   ASSERT_TRUE(store_.put("large", text_of(9, 50000)));
   copy_files("copy");
   auto copy = open(tiny(), "copy");
-  for (const std::size_t bytes : {0, 7, 8, 12, 16, 20, 23, 24}) EXPECT_EQ(get(copy, "short" + std::to_string(bytes)), text_of(bytes, bytes));
+  for (const std::size_t bytes : {0, 7, 8, 12, 16, 20, 23, 24})
+    EXPECT_EQ(get(copy, "short" + std::to_string(bytes)), text_of(bytes, bytes));
   const auto changed = [](std::uint64_t word) { return ~word; };
   ASSERT_TRUE(copy.update_word("short24", 16, changed));
   ASSERT_TRUE(copy.update_word("large", 16, changed));

@@ -90,7 +90,8 @@ TEST_P(Faults, FailedWriteIsToldAndTheNextOneWorks) {
 
 TEST_P(Faults, SyncTouchesOnlyFilesWrittenSinceTheLastOne) {
   auto region = open();
-  ASSERT_TRUE(region.sync());  // The first one covers every file: who died before us may not have synced.
+  ASSERT_TRUE(
+      region.sync());  // The first one covers every file: who died before us may not have synced.
   data_syncs = 0;
   ASSERT_TRUE(region.sync());
   EXPECT_EQ(data_syncs, 0);
