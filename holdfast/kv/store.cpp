@@ -10,7 +10,7 @@ namespace {
 
 // Never of address null: what follows copies and compares also where there is nothing.
 std::span<const std::byte> bytes(std::string_view text) {
-  return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("", 0) : text));
+  return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
 }
 
 Error closed() { return {Errc::kClosed, "the store was closed, or moved from; open it again"}; }

@@ -43,7 +43,7 @@ struct HelperProcess::Request {
   char subject[63] = {};  // Zero-terminated.
 };
 
-Result<std::unique_ptr<HelperProcess>> HelperProcess::start(Work work) {
+Result<std::unique_ptr<HelperProcess>> HelperProcess::start(const Work& work) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
     return Error{Errc::kIo, io_error("socketpair")};

@@ -51,7 +51,7 @@ class HelperProcess {
   };
 
   // Forks it. Call before any thread exists. Errors: kIo.
-  static Result<std::unique_ptr<HelperProcess>> start(Work work);
+  static Result<std::unique_ptr<HelperProcess>> start(const Work& work);
   ~HelperProcess();
   HelperProcess(const HelperProcess&) = delete;
   HelperProcess& operator=(const HelperProcess&) = delete;

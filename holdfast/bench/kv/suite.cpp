@@ -324,7 +324,8 @@ Status KvBenchOptions::validate() const {
     return invalid("batch", std::to_string(batch), "allowed are 1 to 4,096");
   if (!(seconds >= 0.001 && seconds <= 3600))
     return invalid("seconds", std::to_string(seconds), "allowed are 0.001 to 3,600");
-  if (suite != "" && suite != "paper") return invalid("suite", suite, "the one suite is 'paper'");
+  if (!suite.empty() && suite != "paper")
+    return invalid("suite", suite, "the one suite is 'paper'");
   return {};
 }
 
