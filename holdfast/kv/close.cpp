@@ -45,6 +45,7 @@ Status StoreCore::close() {
       HF_RETURN_IF_ERROR(sync_group_.wait());
     HF_RETURN_IF_ERROR(sync_group_.wait());
   }
+  mark_moved_dead();
   std::vector<std::uint64_t> dirty;
   for (std::uint64_t block = 0; block < table_.blocks(); ++block) {
     const BlockMeta& run = table_.meta(block);
@@ -73,6 +74,31 @@ Status StoreCore::close() {
     HF_RETURN_IF_ERROR(medium_.order());  // A sector's words may arrive in any order.
   HF_RETURN_IF_ERROR(medium_.put_word(kCleanMarkAt, mark.checksum));
   return medium_.order();
+}
+
+// Of what was moved out of a run that is not free yet (a pin or a snapshot kept it) no dead bit was
+// set, and the next process does not know of it: it could drop a tombstone while the original is
+// there to come back. By now the copies are durable.
+void StoreCore::mark_moved_dead() {
+  const auto guard = epochs_.enter(session().participant);
+  for (std::uint64_t block = 0; block < table_.blocks(); ++block) {
+    BlockMeta& run = table_.meta(block);
+    RunFooter footer;
+    const std::byte* tail = nullptr;
+    if (run.head != block || run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
+        !run.moved.load() || !read_footer(medium_, geometry_, table_, block, footer, tail)) {
+      continue;
+    }
+    const auto* const entries =
+        reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
+    for (std::uint32_t i = 0; i < footer.records; ++i) {
+      const Line own{(table_.run_at(block) + entries[i].offset_bytes()) / kCacheLineBytes};
+      const auto is_own = [&](Line line) { return line == own; };
+      if (entries[i].kind() == RecordKind::kPut && !index_->find(entries[i].hash, is_own)) {
+        table_.set_dead(run, i);
+      }
+    }
+  }
 }
 
 // No space for an image is no error: the next open reads the summaries instead.

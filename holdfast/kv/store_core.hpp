@@ -333,6 +333,7 @@ class StoreCore {
   }
 
   Status write_image(CleanMark& mark);
+  void mark_moved_dead();
 
   // ---- Background ----
   void start_background();

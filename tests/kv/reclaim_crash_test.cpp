@@ -163,6 +163,38 @@ TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits)
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// The run of the original was kept by a pin; the next process knows only what the medium says of it.
+TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
+  Crash crash;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
+    store.seal();
+    store.put("a", "small");
+    store.seal();
+    {
+      const Pinned pinned = store.store().get_pinned("d").value();
+      store.pass();
+    }
+    store.close();
+    store.reopen();
+  };
+  crash.during = [](Tested& store) {
+    store.erase("d");
+    store.put("y", value_of('y', 3000));
+    store.put("y", value_of('z', 3000));
+    store.seal();
+    // Page regions: one sync for the records, one for the run's tail.
+    for (int i = 0; i < 2; ++i)
+      store.other([&] { store.store().sync().value(); });
+    for (int i = 0; i < 3; ++i)
+      store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
+    EXPECT_GT(store.store().stats().tombstones_dropped, 0u);
+    store.put("b", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // A pass that a snapshot interrupts leaves copies behind. The next pass must not bring back what
 // was patched in place since.
 TEST(KvReclaimPatch, ARecordThatWasMovedAlreadyIsNotCopiedAgain) {
