@@ -163,7 +163,8 @@ TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits)
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// The run of the original was kept by a pin; the next process knows only what the medium says of it.
+// The run of the original was kept by a pin; the next process knows only what the medium says of
+// it.
 TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
   Crash crash;
   crash.before = [](Tested& store) {
