@@ -24,8 +24,7 @@ inline constexpr std::uint64_t kMagic = 0x3154'5341'4644'4c48;  // "HLDFAST1"
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::size_t kMaxPatchableWords = 64;
 
-// ---- Superblock: offset 0 of the region, one page
-// -------------------------------------------------
+// ---- Superblock: offset 0 of the region, one page ----
 
 struct Superblock {  // Written once, at creation; `magic` last, with its own fence.
   std::uint64_t magic;
@@ -67,8 +66,7 @@ struct CleanMark {
 static_assert(sizeof(CleanMark) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<CleanMark>);
 
-// ---- Block table: one word per block
-// --------------------------------------------------------------
+// ---- Block table: one word per block ----
 
 enum class BlockState : std::uint8_t {  // Never renumber. 0 is what unformatted media contain.
   kUnformatted = 0,
@@ -105,8 +103,7 @@ inline bool decode_block_word(std::uint64_t bits, std::uint64_t store_id, std::u
          encode_block_word(word, store_id, block) == bits;
 }
 
-// ---- Records
-// --------------------------------------------------------------------------------------
+// ---- Records ----
 
 enum class RecordKind : std::uint8_t {  // Never renumber.
   kUnwritten = 0,
@@ -137,8 +134,7 @@ inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count
   return hash64({bytes, count}) ^ seed;
 }
 
-// ---- The end of a sealed run
-// ----------------------------------------------------------------------
+// ---- The end of a sealed run ----
 //
 //   … records | dead bits: a bit per record, up to the next 8 bytes | SummaryEntry per record |
 //   RunFooter
@@ -187,8 +183,7 @@ inline constexpr std::uint64_t run_tail_bytes(std::uint64_t records) {
 }
 inline constexpr std::uint64_t kMaxRecordsPerRun = std::uint64_t{1} << 26;
 
-// ---- Where things lie
-// -----------------------------------------------------------------------------
+// ---- Where things lie ----
 
 // Arithmetic of one store's geometry. A group's table block describes the `blocks_per_group - 1`
 // blocks behind it (and itself, with a word that is never used).

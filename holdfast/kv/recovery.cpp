@@ -183,8 +183,7 @@ Status Recovery::make_index(std::uint64_t expected_records) {
   return {};
 }
 
-// ---- Runs
-// -----------------------------------------------------------------------------------------
+// ---- Runs ----
 
 Status Recovery::read_runs() {
   unsigned threads = core_.options_.recovery_threads != 0
@@ -429,8 +428,7 @@ void Recovery::scan_open(std::uint64_t head) {
   scanned_.push_back(std::move(scanned));
 }
 
-// ---- What a writing open leaves behind
-// ------------------------------------------------------------
+// ---- What a writing open leaves behind ----
 
 Status Recovery::make_writable() {
   Medium& medium = core_.medium_;

@@ -34,8 +34,7 @@ void StoreCoreDeleter::operator()(StoreCore* core) const { delete core; }
 
 StoreCore::~StoreCore() { (void)close(); }
 
-// ---- Pinned, Snapshot
-// -----------------------------------------------------------------------------
+// ---- Pinned, Snapshot ----
 
 Pinned::Pinned(Pinned&& other) noexcept
     : run_(std::exchange(other.run_, nullptr)),
@@ -84,8 +83,7 @@ std::uint64_t Snapshot::count() const {
   return records;
 }
 
-// ---- StoreBase
-// ------------------------------------------------------------------------------------
+// ---- StoreBase ----
 
 StoreBase::StoreBase(StoreCorePointer core) : core_(std::move(core)) {}
 Result<StoreCorePointer> StoreBase::open_core(std::string_view spec, const StoreOptions& options,
@@ -122,8 +120,7 @@ Status StoreBase::close() {
 bool StoreBase::read_only() const { return core_->read_only(); }
 Durability StoreBase::durability() const { return core_->default_durability(); }
 
-// ---- Store<>
-// --------------------------------------------------------------------------------------
+// ---- Store<> ----
 
 Result<Store<>> Store<>::open(std::string_view spec, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(spec, options, {}));

@@ -86,8 +86,7 @@ Error StoreCore::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
                                std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
-// ---- Sequences
-// ------------------------------------------------------------------------------------
+// ---- Sequences ----
 
 std::uint64_t StoreCore::draw_sequence(Lane& lane, bool fresh) {
   const std::uint64_t epoch = sequence_epoch_.load(std::memory_order_acquire);
@@ -114,8 +113,7 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   return {};
 }
 
-// ---- Lanes
-// ----------------------------------------------------------------------------------------
+// ---- Lanes ----
 
 Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes,
                             std::uint64_t records, std::uint64_t sequence,
@@ -271,8 +269,7 @@ Version StoreCore::durable_up_to() const {
   }
 }
 
-// ---- Conditional writes
-// ---------------------------------------------------------------------------
+// ---- Conditional writes ----
 
 Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, Version expected,
                                   WriteOptions options) {
@@ -402,8 +399,7 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   return pinned;
 }
 
-// ---- Numbers
-// --------------------------------------------------------------------------------------
+// ---- Numbers ----
 
 std::uint64_t StoreCore::count() const {
   return index_->size() - indexed_tombstones_.load(std::memory_order_relaxed);

@@ -412,8 +412,7 @@ class StoreCore {
   std::atomic<bool> background_wanted_{false};
 };
 
-// ==== Templates
-// ====================================================================================
+// ==== Templates ====
 
 template <class Key, class Value>
 Result<Appended> StoreCore::append(Session& session, Lane& lane,

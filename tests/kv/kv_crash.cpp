@@ -53,8 +53,7 @@ Result<State> read_all(Store<>& store) {
   return state;
 }
 
-// ---- One thread
-// -----------------------------------------------------------------------------------
+// ---- One thread ----
 
 Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run,
                KeyValueModel& model, std::uint64_t first_id)
@@ -150,8 +149,7 @@ void Tested::reopen() {
       [&] { store_ = std::make_unique<Store<>>(Store<>::open(medium.open(), options_).value()); });
 }
 
-// ---- Several threads
-// ------------------------------------------------------------------------------
+// ---- Several threads ----
 
 void Actor::put(const std::string& key, const std::string& value) {
   const std::uint64_t id = tested_.take_id();
@@ -218,8 +216,7 @@ void Actor::other(const std::function<void()>& work) {
   tested_.run().perform(id, work, number_);
 }
 
-// ---- The protocol
-// ---------------------------------------------------------------------------------
+// ---- The protocol ----
 
 Report Crash::run(const crash::Model& model) {
   static const bool hooked = [] {

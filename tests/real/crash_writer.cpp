@@ -51,8 +51,7 @@ int fail(const std::string& text) {
   return 1;
 }
 
-// ---- write
-// -----------------------------------------------------------------------------------------
+// ---- write ----
 
 void write_for_ever(kv::Store<>& store, const Workload& workload, unsigned thread) {
   std::atomic<std::uint64_t> previous{0};
@@ -85,8 +84,7 @@ int run_write(const Arguments& arguments) {
   return 1;
 }
 
-// ---- check
-// -----------------------------------------------------------------------------------------
+// ---- check ----
 
 // What one thread's operations leave when they are done one after the other. Operations of other
 // threads do not matter: there are no shared keys. `member` counts the effects of put_many, of
@@ -194,8 +192,7 @@ int run_check(const Arguments& arguments) {
   return 0;
 }
 
-// ---- Arguments
-// -------------------------------------------------------------------------------------
+// ---- Arguments ----
 
 bool parse(std::string_view text, std::uint64_t& number) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);

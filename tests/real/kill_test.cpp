@@ -66,8 +66,7 @@ kv::StoreOptions store_options() {
   return options;
 }
 
-// ---- The child
-// -------------------------------------------------------------------------------------
+// ---- The child ----
 
 [[noreturn]] void fail_child(const SharedLog& log, const std::string& error) {
   std::snprintf(log.header().error, sizeof log.header().error, "%s", error.c_str());
@@ -122,8 +121,7 @@ int run_child(const Arguments& arguments) {
   return 0;
 }
 
-// ---- The parent
-// ------------------------------------------------------------------------------------
+// ---- The parent ----
 
 struct Totals {
   std::uint64_t acknowledged = 0, in_flight = 0, reclaimed_blocks = 0, records = 0;
