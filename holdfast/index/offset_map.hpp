@@ -91,11 +91,27 @@ class OffsetMap {
   // it is set throughout, in a word of its own; and then each word of the bucket there is looked
   // at.
   template <class Match>
-  Line find(std::uint64_t hash, Match&& matches) const;
+  Line find(std::uint64_t hash, Match&& matches) const {
+    Sighting ignored;
+    return find(hash, matches, ignored);
+  }
+
+  // Where a find() looked, for patching().
+  struct Sighting {
+    std::uint64_t word = 0;
+    const Bucket* home = nullptr;
+  };
+  template <class Match>
+  Line find(std::uint64_t hash, Match&& matches, Sighting& seen) const;
 
   // True while set_patching(true) holds for this hash's home. Reads the current table, so call it
   // after reading the patched word: false then means that what was read is durable.
   bool patching(std::uint64_t hash) const;
+  bool patching(std::uint64_t hash, const Sighting& seen) const {
+    if (table_word(hash) != seen.word) [[unlikely]]
+      return patching(hash);
+    return (seen.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
+  }
 
   // Start the miss of the home bucket; need no guard. The second also asks for the right to write.
   void prefetch(std::uint64_t hash) const;
@@ -207,6 +223,10 @@ class OffsetMap {
   // yet or is still readable.
   template <class Match>
   Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
+  // find() where the first candidate is not the one: apart, so that the usual case is a few
+  // instructions and a core has the misses of several calls under way.
+  template <class Match>
+  [[gnu::noinline]] Line find_slowly(std::uint64_t word, Place place, Match&& matches) const;
 
   // The reach that a new table may have, and what a greater one is.
   struct ReachLimit {
@@ -372,18 +392,29 @@ bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit
 }  // namespace detail
 
 template <class Match>
-inline Line OffsetMap::find(std::uint64_t hash, Match&& matches) const {
+inline Line OffsetMap::find(std::uint64_t hash, Match&& matches, Sighting& sighting) const {
   const std::uint64_t word = table_word(hash);
   const Place at = place_in(word, hash);
+  sighting = {word, at.home};
+  const unsigned candidates = probe(*at.home, at.tag).candidates;
+  if (candidates != 0) [[likely]] {
+    const Line line{
+        line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+    if (line && matches(line)) [[likely]]
+      return line;
+  }
+  return find_slowly(word, at, matches);
+}
+
+template <class Match>
+Line OffsetMap::find_slowly(std::uint64_t word, Place at, Match&& matches) const {
   const Probe seen = probe(*at.home, at.tag);
   for (unsigned left = seen.candidates; left != 0; left &= left - 1) {
     const Line line{
         line_of(at.home->words[std::countr_zero(left)].load(std::memory_order_acquire))};
-    if (line && matches(line)) [[likely]]
-      return line;
+    if (line && matches(line)) return line;
   }
-  if (seen.controls >> kFirstDistanceEntry == 0) [[likely]]
-    return kNoLine;
+  if (seen.controls >> kFirstDistanceEntry == 0) return kNoLine;
   return find_behind(word, at, seen.controls, matches);
 }
 

@@ -16,6 +16,7 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
     std::memcpy(&bits, at, sizeof bits);
     return bits;
   };
+  if (count == 16) return ((word(a) ^ word(b)) | (word(a + 8) ^ word(b + 8))) == 0;
   if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
   std::uint64_t differences =
       word(a + count - 8) ^ word(b + count - 8);  // Overlaps the last whole word.

@@ -154,7 +154,8 @@ Result<Version> Store<>::get(std::string_view key, std::string& value) const {
   return core_->get(bytes(key),
                     [&](const RecordView& record) { core_->copy_value(record, value); });
 }
-Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> buffer) const {
+[[gnu::flatten]] Result<std::uint64_t> Store<>::get(std::string_view key,
+                                                    std::span<std::byte> buffer) const {
   if (!core_) [[unlikely]]
     return closed();
   std::uint64_t length = 0;

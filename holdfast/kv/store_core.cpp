@@ -44,9 +44,9 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
   if (medium_.paged()) shared_lane_ = std::make_unique<Lane>();
 }
 
-Error StoreCore::damaged(std::uint64_t offset, const std::string& what) const {
+Error StoreCore::damaged(std::uint64_t offset, std::string_view what) const {
   return Error{Errc::kCorrupt,
-               what + " at byte " + std::to_string(offset) + " (block " +
+               std::string(what) + " at byte " + std::to_string(offset) + " (block " +
                    std::to_string(table_.block_of(offset)) +
                    "); `verify` lists all damage, a read-only open exports what is intact"};
 }

@@ -47,33 +47,6 @@ using index::kNoLine;
 using index::Line;
 using index::OffsetMap;
 
-// Copies from a record in which another thread may be updating words in place: each aligned word of
-// it is read whole. `from` is 8-byte aligned.
-inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::uint64_t count) {
-#ifdef HOLDFAST_TSAN
-  for (; count >= 8; count -= 8, to += 8, from += 8) {
-    const std::uint64_t word = Persist::load(reinterpret_cast<const std::uint64_t*>(from));
-    std::memcpy(to, &word, sizeof word);
-  }
-#else
-  const auto copy_16 = [&](std::size_t at) {
-    std::memcpy(to + at, from + at, 16);  // One load and one store, of whole words.
-    std::atomic_signal_fence(
-        std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
-  };
-  for (; count >= 64; count -= 64, to += 64, from += 64)
-    copy_16(0), copy_16(16), copy_16(32), copy_16(48);
-  for (; count >= 16; count -= 16, to += 16, from += 16)
-    copy_16(0);
-  if (count >= 8) {
-    std::memcpy(to, from, 8);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    to += 8, from += 8, count -= 8;
-  }
-#endif
-  std::memcpy(to, from, count);
-}
-
 // The session that this thread used last, of whichever store: nearly always the one it uses next.
 struct LastSession {
   std::uint64_t store_uid = 0;
@@ -145,12 +118,9 @@ class StoreCore {
       Version version,
       const std::function<bool(std::string_view, std::string_view, Version)>& visit) const;
 
-  // Beside in-place updates words are copied whole; elsewhere a record never changes.
+  // Words may be updated in place meanwhile; each is seen as it was or as it is.
   void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
-    if (patchable_.empty())
-      std::memcpy(to, record.value_data(), count);
-    else
-      copy_words_beside_writer(to, record.value_data(), count);
+    read_words(to, record.value_data(), count);
   }
   void copy_value(const RecordView& record, std::string& to) const {
     to.resize(record.value_bytes());
@@ -203,10 +173,13 @@ class StoreCore {
   // doubt.
   bool value_fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
-    return record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) ||
-           record.fits(room_at(offset));
+    // Two comparisons, since the sum could wrap.
+    if (record.header().value_bytes < in_block &&
+        record.value_at() + record.header().value_bytes <= in_block) [[likely]]
+      return true;
+    return record.fits(room_at(offset));
   }
-  Error damaged(std::uint64_t offset, const std::string& what) const;
+  Error damaged(std::uint64_t offset, std::string_view what) const;
   // What a write with this durability needs; the ordinary case is one load.
   Status check_write(Durability durability) const {
     if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_))
@@ -600,7 +573,8 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
   const std::uint64_t hash = hash64(key);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  Line line = index_->find(hash, matches(key));
+  OffsetMap::Sighting seen;
+  Line line = index_->find(hash, matches(key), seen);
   if (line != kNoLine) line = settled(line);
   if (line == kNoLine) return Error{Errc::kNotFound, {}};
   const RecordView record = record_at(line);
@@ -612,7 +586,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
     return damaged(line.number * kCacheLineBytes, "record longer than its run");
   const Version version = record.sequence();
   copy(record);
-  if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
+  if (!patchable_.empty() && index_->patching(hash, seen)) [[unlikely]] {
     // A word of this bucket's keys is being updated in place and may not be durable yet: what we
     // read is made durable before we tell anybody.
     medium_.persist().persist(record.bytes(), record.record_bytes());
