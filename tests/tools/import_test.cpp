@@ -156,6 +156,30 @@ TEST(ControlStanzas, CarriageReturnsEndLinesAndALastNewlineMayBeMissing) {
   expect_record(parse(control(), "Package: a\nX: y"), "a", "Package: a\nX: y\n");
 }
 
+TEST(ControlStanzas, EveryCarriageReturnBeforeANewlineBelongsToIt) {
+  const std::string text = "Package: a\r\r\nX: y\rz\r\r\r\n\r\r\nPackage: b\r\r";
+  for (std::size_t chunk = 1; chunk <= text.size(); ++chunk) {
+    const auto pieces = parse(control(), text, chunk);
+    ASSERT_EQ(pieces.size(), 2u);
+    EXPECT_EQ(pieces[0].value, "Package: a\nX: y\rz\n");
+    EXPECT_EQ(pieces[1].value, "Package: b\n");
+    EXPECT_EQ(pieces[1].key, "b");
+    for (const Piece& piece : pieces) {
+      std::string written;
+      ASSERT_TRUE(append_record(written, control(), piece.key, piece.value));
+      expect_record(parse(control(), written), piece.key, piece.value);
+    }
+  }
+}
+
+TEST(ControlStanzas, ByteOrderMarksBeforeAStanzaAreNoPartOfIt) {
+  const auto pieces = parse(
+      control(), "\xEF\xBB\xBF\xEF\xBB\xBFX: y\nPackage: a\n\n\xEF\xBB\xBFX: z\nPackage: b\n");
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].value, "X: y\nPackage: a\n");
+  EXPECT_EQ(pieces[1].value, "X: z\nPackage: b\n");
+}
+
 TEST(ControlStanzas, NulAndBrokenUtf8AreBytesLikeOthers) {
   expect_record(parse(control(), "Package: a\nX: \xFF\0z\n"sv), "a", "Package: a\nX: \xFF\0z\n"sv);
 }
@@ -197,6 +221,8 @@ TEST(Parsers, LineOfExactlyTheLimitIsRead) {
   const std::string line = R"({"key":"a","value":"b"})";
   options.limits.record_bytes = line.size();
   EXPECT_EQ(parse(options, line + "\r\n").at(0).reason, "");
+  for (std::size_t chunk = 1; chunk <= line.size() + 10; ++chunk)
+    EXPECT_EQ(parse(options, line + "\r\r\r\r\r\r\r\r\r\n", chunk).at(0).reason, "");
   options.limits.record_bytes = line.size() - 1;
   EXPECT_NE(parse(options, line + "\r\n").at(0).reason, "");
 }
