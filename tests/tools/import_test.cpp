@@ -134,6 +134,18 @@ TEST(JsonLines, WholeObjectIsTheValueUnderItsMember) {
   expect_skipped(parse(json("id"), R"({"id":1,"id":2})"), "\"id\" twice");
 }
 
+TEST(JsonLines, ByteOrderMarksBeforeAnObjectAreNoPartOfIt) {
+  const auto pieces = parse(json("id"),
+                            "{\"id\":1}\n\xEF\xBB\xBF{\"id\":2}\n \xEF\xBB\xBF "
+                            "\xEF\xBB\xBF\t{\"id\":3} \n\xEF\xBB\xBF\n{\"id\":4}");
+  ASSERT_EQ(pieces.size(), 4u);
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i + 1);
+    EXPECT_EQ(pieces[i].key, number) << pieces[i].reason;
+    EXPECT_EQ(pieces[i].value, "{\"id\":" + number + "}");
+  }
+}
+
 TEST(ControlStanzas, StanzaIsTheValueAndItsFieldsTheKey) {
   const auto text =
       "Package: bash\nVersion: 5.2-2\nDescription: shell\n more\n .\n\n\nPackage: dash\nVersion: "
