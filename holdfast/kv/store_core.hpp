@@ -247,7 +247,7 @@ class StoreCore {
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
 
   // ---- Appending ----
-  std::uint64_t draw_sequence(Lane& lane, bool fresh);
+  std::uint64_t draw_sequence(Lane& lane, bool fresh);  // 0: see lane.sequence_failure.
   Status reserve_sequences(std::uint64_t up_to);
   // Room for `bytes` of `records` records in the lane's run, sealing and opening as needed.
   // The run's sequences stay within what its summary can say.
@@ -437,7 +437,11 @@ Result<Appended> StoreCore::append(Session& session, Lane& lane,
                                    bool fresh, BlockTable::Purpose purpose) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
-  if (sequence == 0) sequence = draw_sequence(lane, fresh);
+  if (sequence == 0) {
+    sequence = draw_sequence(lane, fresh);
+    if (sequence == 0) [[unlikely]]
+      return lane.sequence_failure.error();
+  }
   if (!lane.fits(padded, 1) || !lane.spans(sequence)) [[unlikely]] {
     if (padded + run_tail_bytes(1) > geometry_.block_bytes)
       return append_own_run(record, sequence, session, purpose);

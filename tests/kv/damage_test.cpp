@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/memory/system.hpp>
+
+#include "for_tests.hpp"
 
 namespace holdfast::kv {
 namespace {
@@ -462,6 +465,60 @@ TEST_F(Damage, AFailedSyncMakesTheStoreReadOnlyAndSaysWhy) {
   auto reopened = Store<>::open(spoilt() + "?granularity=page", tiny()).value();
   EXPECT_FALSE(reopened.recovery().clean);
   EXPECT_EQ(get(reopened, "before"), "v");
+}
+
+// All sequences in use lie below a durable limit: an operation that gets one beyond it because the
+// limit could not be raised must fail, or a crash could hand its sequence out again.
+std::atomic<int> writes_until_failure{0};
+std::atomic<int> error_of_write{EIO};
+int fail_write(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kWrite && --writes_until_failure == 0 ? error_of_write.load()
+                                                                            : 0;
+}
+
+TEST_F(Damage, AnOperationWithoutADurableSequenceIsNotAcknowledged) {
+  const std::string spec = spoilt() + "?granularity=page";
+  WriteBatch batch;
+  batch.put("k", "new");
+  const std::pair<const char*, std::function<Errc(Store<>&)>> verbs[] = {
+      {"put", [](Store<>& store) { return store.put("k", "new").code(); }},
+      {"put_if_absent", [](Store<>& store) { return store.put_if_absent("n", "new").code(); }},
+      {"update",
+       [](Store<>& store) { return store.update("k", [](auto& v) { v = "new"; }).code(); }},
+      {"update_word",
+       [](Store<>& store) {
+         return store.update_word("word", 0, [](auto w) { return w + 1; }).code();
+       }},
+      {"erase", [](Store<>& store) { return store.erase("k").code(); }},
+      {"batch", [&](Store<>& store) { return store.write(batch).code(); }},
+      {"put_many",
+       [](Store<>& store) {
+         const std::string_view keys[] = {"k", "n"}, values[] = {"new", "new"};
+         return store.put_many(keys, values).code();
+       }},
+  };
+  for (const int error : {EIO, ENOSPC}) {
+    for (const auto& [name, verb] : verbs) {
+      std::filesystem::remove_all(spoilt());
+      auto store = Store<>::open(spec, tiny()).value();
+      ASSERT_TRUE(store.put("k", "old"));
+      ASSERT_TRUE(store.put("word", std::string(8, '\0')));
+      ForTests::small_steps(store, 1, 1000);  // The limit is to be raised with each chunk.
+      ForTests::lapse_sequences(store);       // And this thread has none left.
+      writes_until_failure = 1;
+      error_of_write = error;
+      memory_detail::set_fault_hook(&fail_write);
+      EXPECT_EQ(verb(store), error == EIO ? Errc::kIo : Errc::kNoSpace) << name;
+      memory_detail::set_fault_hook(nullptr);
+      EXPECT_EQ(get(store, "k"), "old") << name;
+      EXPECT_EQ(store.count(), 2u) << name;
+      // For lack of space nothing is in doubt: the store goes on.
+      EXPECT_EQ(store.put("k", "next").code(), error == EIO ? Errc::kReadOnly : Errc::kOk) << name;
+      EXPECT_EQ(store.close().has_value(), error != EIO) << name;
+      auto reopened = Store<>::open(spec, tiny()).value();
+      EXPECT_EQ(get(reopened, "k"), error == EIO ? "old" : "next") << name;
+    }
+  }
 }
 
 }  // namespace
