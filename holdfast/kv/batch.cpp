@@ -114,6 +114,8 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
   {
     const std::lock_guard lock(lane.latch);
     sequence = draw_sequence(lane, true);
+    if (sequence == 0) [[unlikely]]
+      return lane.sequence_failure.error();
     if (frame_bytes + bytes + run_tail_bytes(members.size()) > geometry_.block_bytes) {
       HF_RETURN_IF_ERROR(append_batch_run(session, members, sequence, bytes));
     } else {

@@ -130,8 +130,14 @@ class BlockTable {
   }
   void reserve_bits(BlockMeta& run, std::uint32_t records);
   // The dead bits of a sealed run, to be put when all that superseded them is durable. From here on
-  // the run counts as clean.
+  // the run counts as clean. StoreCore::take_dead_bits() looks whether they are true.
   std::vector<std::uint64_t> take_dead_bits(std::uint64_t head);
+  // `ordinal` was marked in error: whoever was superseded had a damaged header.
+  void unset_dead(BlockMeta& run, std::uint32_t ordinal) {
+    if (auto* const word = dead_word(run, ordinal))
+      word->fetch_and(~(std::uint64_t{1} << ordinal % 64), std::memory_order_relaxed);
+    run.moved.store(true, std::memory_order_relaxed);  // The bits do not say all that is dead.
+  }
   // The run's word says sealed, durably after the next fence: only then are its dead bits believed,
   // since a run that is being sealed holds other bytes at their place. Before put_dead_bits().
   Status confirm_sealed(std::uint64_t head) {

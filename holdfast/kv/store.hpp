@@ -125,8 +125,11 @@ class Pinned {
 };
 
 // Every record as it was when the snapshot was taken, while writes go on. Holds back reclamation.
+// It goes before its store does: close() waits for no snapshot, it refuses. One that was moved
+// from, or taken of a closed store, is empty: kClosed.
 class Snapshot {
  public:
+  Snapshot() = default;  // Empty.
   Snapshot(Snapshot&& other) noexcept;
   Snapshot& operator=(Snapshot&& other) noexcept;
   ~Snapshot();
@@ -159,7 +162,9 @@ struct RecordShape {
   std::uint64_t value_bytes = 0;  // 0 with key_bytes 0: any length.
 };
 
-// The verbs that do not depend on the types.
+// The verbs that do not depend on the types. After close(), and of a store that was moved from,
+// what returns a Status or a Result is kClosed, and the others are as of an empty store: count(),
+// durable_up_to() and stats() are zero, verify() has one defect that says so.
 class StoreBase {
  public:
   StoreBase(StoreBase&&) noexcept = default;
@@ -179,13 +184,15 @@ class StoreBase {
   Status reclaim();
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
-  // Ends sessions and background work, writes the index and the clean mark, unlocks. The destructor
-  // does the same and drops the status.
+  // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
+  // snapshots are open: nothing has changed then. The destructor does the same and drops the
+  // status; no snapshot may be left then.
   Status close();
-  bool read_only() const;
+  bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
  protected:
+  static Error closed();  // What a verb of a closed store returns.
   friend struct ForTests;
   StoreBase(StoreCorePointer core);
   static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options,

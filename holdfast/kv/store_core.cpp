@@ -96,7 +96,13 @@ std::uint64_t StoreCore::draw_sequence(Lane& lane, bool fresh) {
     lane.next_sequence = next_sequence_.fetch_add(kSequencesPerLane, std::memory_order_acq_rel);
     lane.end_sequence = lane.next_sequence + kSequencesPerLane;
     if (lane.end_sequence > sequence_limit_.load(std::memory_order_acquire)) {
-      if (auto reserved = reserve_sequences(lane.end_sequence); !reserved) fail(reserved.error());
+      if (auto reserved = reserve_sequences(lane.end_sequence); !reserved) [[unlikely]] {
+        // After a crash they could be handed out again: none of them may be used.
+        lane.next_sequence = lane.end_sequence;
+        fail(reserved.error());
+        lane.sequence_failure = std::move(reserved);
+        return 0;
+      }
     }
   }
   return lane.next_sequence++;

@@ -130,6 +130,7 @@ class StoreCore {
   const RecoveryReport& recovery() const { return recovery_; }
   RegionReport region_report() const { return medium_.region().report(); }
   bool read_only() const { return read_only_; }
+  std::uint64_t snapshots_open() const { return snapshots_open_.load(std::memory_order_acquire); }
   Durability default_durability() const { return default_durability_; }
   const Geometry& geometry() const { return geometry_; }
 
@@ -167,12 +168,21 @@ class StoreCore {
   }
   bool fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
-    return record.fits(in_block) || record.fits(room_at(offset));
+    return has_shape(record) && (record.fits(in_block) || record.fits(room_at(offset)));
+  }
+  // A typed store's callers copy as many bytes as its types have.
+  bool has_shape(const RecordView& record) const {
+    return superblock_.value_bytes == 0 ||
+           (record.header().key_bytes() == superblock_.key_bytes &&
+            (record.kind() != RecordKind::kPut ||
+             record.header().value_bytes == superblock_.value_bytes));
   }
   // The same of a record whose key was just found to be the one asked for: only the value is in
   // doubt.
   bool value_fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
+    if (!has_shape(record)) [[unlikely]]
+      return false;
     // Two comparisons, since the sum could wrap.
     if (record.header().value_bytes < in_block &&
         record.value_at() + record.header().value_bytes <= in_block) [[likely]]
@@ -211,7 +221,7 @@ class StoreCore {
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
 
   // ---- Appending ----
-  std::uint64_t draw_sequence(Lane& lane, bool fresh);
+  std::uint64_t draw_sequence(Lane& lane, bool fresh);  // 0: see lane.sequence_failure.
   Status reserve_sequences(std::uint64_t up_to);
   // Room for `bytes` of `records` records in the lane's run, sealing and opening as needed.
   // The run's sequences stay within what its summary can say.
@@ -305,6 +315,14 @@ class StoreCore {
     return found == pending->previous.end() ? line : found->second;
   }
 
+  // Dead bits of a run to be put on the medium. Who supersedes a record believes its header's
+  // ordinal, which may be damaged; before that could cost a neighbour its life, the index is asked.
+  std::vector<std::uint64_t> take_dead_bits(std::uint64_t head);  // Under reclaim_mutex_.
+  // Whether the index leads to record `i` of a run. In a guard.
+  bool is_indexed(std::uint64_t run_offset, const SummaryEntry& entry) const {
+    const Line own{(run_offset + entry.offset_bytes()) / kCacheLineBytes};
+    return static_cast<bool>(index_->find(entry.hash, [&](Line line) { return line == own; }));
+  }
   Status write_image(CleanMark& mark);
   void mark_moved_dead();
 
@@ -393,7 +411,11 @@ Result<Appended> StoreCore::append(Session& session, Lane& lane,
                                    bool fresh, BlockTable::Purpose purpose) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
-  if (sequence == 0) sequence = draw_sequence(lane, fresh);
+  if (sequence == 0) {
+    sequence = draw_sequence(lane, fresh);
+    if (sequence == 0) [[unlikely]]
+      return lane.sequence_failure.error();
+  }
   if (!lane.fits(padded, 1) || !lane.spans(sequence)) [[unlikely]] {
     if (padded + run_tail_bytes(1) > geometry_.block_bytes)
       return append_own_run(record, sequence, session, purpose);
