@@ -32,6 +32,7 @@
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/spin.hpp>
 #include <holdfast/base/units.hpp>
@@ -113,9 +114,19 @@ class OffsetMap {
     return (seen.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
   }
 
-  // Start the miss of the home bucket; need no guard. The second also asks for the right to write.
+  // True also while anybody holds the latch of this hash's home: with the latch before it, a
+  // writer that looks at a counter after latching, and whoever raises that counter before asking
+  // here, cannot both miss each other. Sequentially consistent.
+  bool latched_or_patching(std::uint64_t hash) const;
+
+  // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
+  // and for the line that insertion counts in.
   void prefetch(std::uint64_t hash) const;
   void prefetch_for_write(std::uint64_t hash) const;
+
+  // The line that find() would try first, or kNoLine if it has none at home: for prefetching what
+  // it names, and no answer. Waits for the home bucket. Inside a guard.
+  Line candidate(std::uint64_t hash) const;
 
   // Calls `visit(line)` for each entry of the partition's current table until it returns false.
   // Sees each key that is present throughout exactly once, others at most once per insertion.
@@ -299,8 +310,13 @@ class OffsetMap::Home {
 
   void remove(Entry entry);
 
-  // Set before the first store of a patch, cleared after its fence; sequentially consistent.
-  void set_patching(bool patching);
+  // Set before the first store of a patch, cleared after its fence. No locked instruction: who
+  // reads the patched word first sees the mark, since stores become visible in order.
+  void set_patching(bool patching) {
+    auto& word = bucket_->words[kPatchEntry];
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
+  }
 
  private:
   friend class OffsetMap;
@@ -440,17 +456,25 @@ inline bool OffsetMap::patching(std::uint64_t hash) const {
   return (place(hash).home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
 }
 
-inline void OffsetMap::prefetch(std::uint64_t hash) const {
-  __builtin_prefetch(place(hash).home, 0, 3);
+inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
+  const Bucket& home = *place(hash).home;
+  return ((home.words[kLatchEntry].load(std::memory_order_seq_cst) |
+           home.words[kPatchEntry].load(std::memory_order_seq_cst)) &
+          kControl) != 0;
 }
 
+inline Line OffsetMap::candidate(std::uint64_t hash) const {
+  const Place at = place(hash);
+  const unsigned candidates = probe(*at.home, at.tag).candidates;
+  if (candidates == 0) return kNoLine;
+  return Line{line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+}
+
+inline void OffsetMap::prefetch(std::uint64_t hash) const { prefetch_for_read(place(hash).home); }
+
 inline void OffsetMap::prefetch_for_write(std::uint64_t hash) const {
-#if defined(__x86_64__)
-  // The compiler's builtin needs a flag for this; a CPU without it does nothing.
-  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(place(hash).home)));
-#else
-  __builtin_prefetch(place(hash).home, 1, 3);
-#endif
+  holdfast::prefetch_for_write(place(hash).home);
+  holdfast::prefetch_for_write(&partition_of(hash));
 }
 
 template <class Visit>
@@ -486,7 +510,7 @@ inline OffsetMap::Latched OffsetMap::latch_now(std::uint64_t hash) {
     auto& latch = at.home->words[kLatchEntry];
     std::uint64_t seen = latch.load(std::memory_order_relaxed);
     if ((seen & kControl) == 0 &&
-        latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_acquire,
+        latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
                                       std::memory_order_relaxed)) {
       return Latched(Home(this, &partition_of(hash), word, at));
     }

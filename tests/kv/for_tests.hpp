@@ -68,7 +68,7 @@ struct ForTests {
     core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
   }
-  static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(); }
+  static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(store.core_->table_.blocks()); }
   static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
     return store.core_->table_.trim(keep);
   }
