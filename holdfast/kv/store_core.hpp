@@ -213,6 +213,12 @@ class StoreCore {
   Durability effective(WriteOptions options) const {
     return options.durability == Durability::kDefault ? default_durability_ : options.durability;
   }
+  bool patchable(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : patchable_) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
+  }
   void fail(const Error& error);  // The medium refused: read-only from here on.
 
   // ---- Sessions ----
@@ -252,7 +258,7 @@ class StoreCore {
   // `word_at` bytes behind it, and what is known of its run. Waits for the index, for nothing else.
   void fetch_superseded(std::uint64_t hash, std::uint64_t word_at) const {
     const Line line = index_->candidate(hash);
-    if (line == kNoLine || line.number * kCacheLineBytes >= medium_.size_bytes()) return;
+    if (line == kNoLine) return;
     const std::byte* const at = medium_.at(line.number * kCacheLineBytes);
     prefetch_for_write(at);
     if (word_at >= kCacheLineBytes) prefetch_for_write(at + word_at);
@@ -738,7 +744,6 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
-  index_->prefetch_for_write(hash);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
   // Both misses before the latch: it is a locked instruction, and all loads behind it wait for the
@@ -763,7 +768,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
     BlockMeta& run = table_.run_of(offset);
     if (!medium_.paged() &&
-        std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
+        patchable(offset_bytes) &&
         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
         !run.relocating.load(std::memory_order_acquire) &&
         snapshots_open_.load(std::memory_order_acquire) == 0) {
