@@ -89,6 +89,7 @@ struct alignas(kCacheLineBytes) Session {
   EpochDomain::Participant participant;
   Lane lane;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
+  bool undone = false;            // An operation failed after it had appended; see take_back().
   std::atomic<std::uint64_t> fences{0}, lines{0};
   std::uint64_t seen_head = 0,
                 seen_at = 0;       // The reclaimer's: where the lane was when it last looked.
@@ -276,10 +277,23 @@ class StoreCore {
     table_.mark_dead(record.offset, record.ordinal, record.padded_bytes);
   }
   // The operation fails although its record is durable: nothing that is older may be acknowledged
-  // from here on, since recovery would let the record win over it.
-  void disown(std::uint64_t hash, const Appended& record, RecordKind kind) {
+  // from here on, since recovery would let the record win over it. In the operation's guard.
+  void disown(Session& session, std::uint64_t hash, const Appended& record, RecordKind kind) {
     index_->raise_erase_horizon(hash, record.sequence);
-    if (kind == RecordKind::kPut) abandon(record);
+    if (kind == RecordKind::kPut)
+      abandon(record);
+    else  // Its bytes count as dead already.
+      table_.set_dead(table_.run_of(record.offset), record.ordinal);
+    session.undone = true;
+  }
+  // After a failed verb, outside of its guard: what it appended is marked dead on the medium, so
+  // that it does not appear after a crash. Returns why the verb failed, or that this failed, too.
+  Error take_back(Session& session, Error why);
+  template <class Outcome>
+  Outcome unless_undone(Outcome outcome) {
+    if (!outcome.has_value() && session().undone) [[unlikely]]
+      return take_back(session(), std::move(outcome).error());
+    return outcome;
   }
 
   struct Member {  // Of an atomic batch.
@@ -307,6 +321,10 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record,
                                  Appended appended, Durability durability);
+  template <class Key, class Value>
+  Result<PutOutcome> try_put(Key key, Value value, WriteOptions options);
+  template <class KeyAt, class ValueAt>
+  Status try_put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options);
   template <class Key>
   Result<bool> try_erase(Key key, WriteOptions options);
   // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
@@ -551,6 +569,11 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
 
 template <class Key, class Value>
 Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
+  return unless_undone(try_put(key, value, options));
+}
+
+template <class Key, class Value>
+Result<PutOutcome> StoreCore::try_put(Key key, Value value, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
@@ -571,16 +594,20 @@ Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key,
     const auto entry = latched.find(matches(record.key));
     if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
+      auto again = write_record(session, record, true, BlockTable::Purpose::kPut, durability);
+      if (!again) {
+        disown(session, record.hash, appended, record.kind);
+        return std::move(again).error();
+      }
       abandon(appended);
-      HF_ASSIGN_OR_RETURN(
-          appended, write_record(session, record, true, BlockTable::Purpose::kPut, durability));
+      appended = *again;
     }
     const bool existed = entry && record_at(latched.line(entry)).kind() == RecordKind::kPut;
     if (publish(latched, entry, appended)) [[likely]]
       return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     latched.release();
     if (auto grown = index_->grow(record.hash); !grown) {
-      disown(record.hash, appended, record.kind);
+      disown(session, record.hash, appended, record.kind);
       return std::move(grown).error();
     }
   }
@@ -689,6 +716,12 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
 template <class KeyAt, class ValueAt>
 Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at,
                            WriteOptions options) {
+  return unless_undone(try_put_many(count, key_at, value_at, options));
+}
+
+template <class KeyAt, class ValueAt>
+Status StoreCore::try_put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at,
+                               WriteOptions options) {
   using Key = decltype(key_at(0));
   using Value = decltype(value_at(0));
   constexpr std::size_t kGroup = 64;
@@ -734,7 +767,7 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
       if (auto published = publish_put(own, record, appended[i], durability); !published) {
         for (std::size_t rest = i + 1; rest < done; ++rest) {
           const auto latched = index_->latch(hashes[rest]);
-          disown(hashes[rest], appended[rest], RecordKind::kPut);
+          disown(own, hashes[rest], appended[rest], RecordKind::kPut);
         }
         return std::move(published).error();
       }
@@ -807,7 +840,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
   for (;;) {
-    auto erased = try_erase(key, options);
+    auto erased = unless_undone(try_erase(key, options));
     if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]]
       return erased;
     // A full medium takes no more tombstones until those it has were worth something.
@@ -845,8 +878,12 @@ Result<bool> StoreCore::publish_tombstone(Session& session, const NewRecord<Key,
     return false;
   }
   if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
-    HF_ASSIGN_OR_RETURN(
-        appended, write_record(session, record, true, BlockTable::Purpose::kErase, durability));
+    auto again = write_record(session, record, true, BlockTable::Purpose::kErase, durability);
+    if (!again) {
+      disown(session, record.hash, appended, record.kind);
+      return std::move(again).error();
+    }
+    appended = *again;
   }
   publish_erase(latched, entry, record.hash, appended);
   return true;
