@@ -193,9 +193,10 @@ class StoreCore {
   std::uint64_t room_at(std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     const BlockMeta& own = table_.meta(table_.block_of(offset));
-    return in_block +
-           (table_.meta(own.head).run_blocks - 1 - (table_.block_of(offset) - own.head)) *
-               geometry_.block_bytes;
+    const std::uint64_t up_to_own = table_.block_of(offset) - own.head + 1;
+    const std::uint64_t in_run = table_.meta(own.head).run_blocks;
+    if (up_to_own > in_run) return in_block;  // The word of its block is damaged.
+    return in_block + (in_run - up_to_own) * geometry_.block_bytes;
   }
   bool fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));

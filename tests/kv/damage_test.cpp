@@ -267,6 +267,22 @@ TEST_F(Damage, OfASupersededRecordHarmsNobody) {
   }
 }
 
+// The index image leads to records of a block whose word is damaged, so that it belongs to no run.
+TEST_F(Damage, OfALengthInABlockThatIsInNoRunLeadsNowhere) {
+  Image image = good(true);
+  const std::uint64_t at = image.bytes().find(text_of(1, 200)) - 40;
+  auto header = image.read<RecordHeader>(at);
+  ASSERT_EQ(header.value_bytes, 200u);
+  header.value_bytes = std::uint64_t{1} << 33;
+  image.write(at, header);
+  image.flip(image.geometry().table_word_at(at / image.geometry().block_bytes));
+  auto store = open(image, RegionAccess::kOpenReadOnly).value();
+  EXPECT_TRUE(store.recovery().clean);
+  EXPECT_EQ(get(store, "key1"), "<kCorrupt>");
+  EXPECT_EQ(store.get_pinned("key1").code(), Errc::kCorrupt);
+  EXPECT_FALSE(store.snapshot().for_each([](auto...) { return true; }));
+}
+
 // The same while the store runs: an overwrite believes the ordinal of what it supersedes.
 TEST_F(Damage, OfAnOrdinalDoesNotCostTheNeighbourItsLife) {
   auto store = Store<>::open(spoilt(), tiny()).value();
