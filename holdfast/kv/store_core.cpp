@@ -336,6 +336,7 @@ Result<Version> StoreCore::update(Bytes key, const std::function<void(std::strin
   const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
   if (old.kind() != RecordKind::kPut || !fits(old, offset))
     return damaged(offset, "record longer than its run or of unknown kind");
+  HF_RETURN_IF_ERROR(check_read(old, offset));
   std::string value(old.value());
   change(value);
   if (fixed_size && value.size() != old.value_bytes()) {
@@ -382,6 +383,7 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   const std::uint64_t offset = line.number * kCacheLineBytes;
   if (record.kind() != RecordKind::kPut || !fits(record, offset))
     return damaged(offset, "record longer than its run or of unknown kind");
+  HF_RETURN_IF_ERROR(check_read(record, offset));
   Pinned pinned;
   pinned.version_ = record.sequence();
   if (!patchable_.empty()) {
@@ -439,6 +441,9 @@ StoreStats StoreCore::stats() const {
   }
   if (shared_lane_) stats.dram_other_bytes += geometry_.block_bytes;
   if (relocator_) stats.fences += relocator_->fences.load(std::memory_order_relaxed);
+  // Counted as asked for; what was executed depends on the medium.
+  if (!medium_.persist().fences()) stats.fences = 0;
+  if (medium_.persist().instruction() == WriteBackInstruction::kNone) stats.lines_written_back = 0;
   stats.syncs = sync_group_.syncs();
   stats.snapshots_open = snapshots_open_.load(std::memory_order_relaxed);
   stats.reclaimed_blocks = reclaimed_blocks_.load(std::memory_order_relaxed);

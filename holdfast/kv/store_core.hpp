@@ -218,6 +218,14 @@ class StoreCore {
             record.fits(room_at(offset)));
   }
   Error damaged(std::uint64_t offset, const std::string& what) const;
+  // Option verify_reads, of a record that fits. What is updated in place is in no sum that is
+  // asked.
+  Status check_read(const RecordView& record, std::uint64_t offset) const {
+    if (!options_.verify_reads) [[likely]]
+      return {};
+    if (record.is_sound(geometry_.seed(table_.run_of(offset).generation), patchable_)) return {};
+    return damaged(offset, "record whose checksum does not hold");
+  }
   // What a write with this durability needs; the ordinary case is one load.
   Status check_write(Durability durability) const {
     if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_))
@@ -659,6 +667,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
   }
   if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]]
     return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
   const Version version = record.sequence();
   copy(record);
   if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
@@ -704,6 +713,7 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
         return damaged(line.number * kCacheLineBytes,
                        "record longer than its run or of unknown kind");
       }
+      HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
       copy(first + i, record);
       if (!patchable_.empty() && index_->patching(hashes[i])) [[unlikely]] {
         medium_.persist().persist(record.bytes(), record.record_bytes());
@@ -824,6 +834,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
       }
       latched.set_patching(false);
     }
+    HF_RETURN_IF_ERROR(check_read(old, offset));
     std::string value(old.value());
     std::uint64_t before;
     std::memcpy(&before, value.data() + offset_bytes, sizeof before);
