@@ -161,7 +161,7 @@ Status StoreCore::seal(Session& session, Lane& lane) {
       static_cast<std::uint32_t>(lane.entries.size() + lane.entries.size() / 8 + 16);
   const auto entries = std::exchange(lane.entries, {});
   lane.entries.reserve(entries.capacity());
-  if (auto sealed = seal_run(head, entries, lane.at); !sealed) {
+  if (auto sealed = seal_run(head, entries, lane.at, std::exchange(lane.frame_bytes, 0)); !sealed) {
     fail(sealed.error());
     return sealed;
   }
@@ -174,13 +174,13 @@ Status StoreCore::seal(Session& session, Lane& lane) {
 // Until the run's word says sealed, one without a valid tail counts as open, whose records are good
 // without.
 Status StoreCore::seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
-                           std::uint64_t used_bytes) {
+                           std::uint64_t used_bytes, std::uint64_t frame_bytes) {
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = static_cast<std::uint32_t>(
       std::count_if(entries.begin(), entries.end(),
                     [](const Lane::Entry& entry) { return entry.kind == RecordKind::kErase; }));
-  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes,
+  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes, frame_bytes,
                                geometry_.seed(run.generation));
   if (medium_.paged()) {
     // The tail comes after the sync that covers the records, the word after the one that covers the

@@ -265,7 +265,7 @@ class StoreCore {
                    std::uint64_t sequence, BlockTable::Purpose purpose);
   Status seal(Session& session, Lane& lane);
   Status seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
-                  std::uint64_t used_bytes);
+                  std::uint64_t used_bytes, std::uint64_t frame_bytes = 0);
   // One record, written back but not yet fenced or handed over. `sequence` 0: draw one.
   template <class Key, class Value>
   Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
