@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/blocks/log/log.hpp>
 
 namespace holdfast::blocks {

@@ -66,7 +66,10 @@ class ChecksumFrames final : public Frames {
     const auto* record = segment.data + at + kHeadBytes;
     if (seal(segment, head[0], head[1], record) != head[2]) return false;
     const auto end = at + frame_bytes(segment, head[1]);
-    frame = {lsn, {record, head[1]}, head[0] & kLastOfGroup ? segment.after_group(end) : end};
+    frame = {lsn,
+             {record, head[1]},
+             head[0] & kLastOfGroup ? segment.after_group(end) : end,
+             (head[0] & kAfterCut) != 0};
     return true;
   }
 
@@ -77,7 +80,7 @@ class ChecksumFrames final : public Frames {
     const auto step = segment.after_group(1);
     Frame frame;
     std::vector<std::byte> none;
-    for (auto at = tail + step; at + kHeadBytes <= segment.bytes; at += step) {
+    for (auto at = segment.after_group(tail + 1); at + kHeadBytes <= segment.bytes; at += step) {
       const auto tag = *segment.word(at);
       if ((tag & kStartsDurable) == 0 || lsn_of(tag) <= last) continue;
       if (read(segment, at, last, limit, frame, none)) return frame.lsn;

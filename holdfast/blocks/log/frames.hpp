@@ -85,8 +85,8 @@ struct Segment {
   std::uint64_t after_group(std::uint64_t end) const {
     return round_up(end, padded ? kCacheLineBytes : 8);
   }
-  // Stores `count` bytes (a multiple of 8) from staged lines and starts writing them back. With padding
-  // `at` is a line and the rest of the last one is taken from `from` too.
+  // Stores `count` bytes (a multiple of 8) from staged lines and starts writing them back. With
+  // padding `at` is a line and the rest of the last one is taken from `from` too.
   Status put(std::uint64_t at, std::byte* from, std::uint64_t count, HOLDFAST_SITE) const;
 };
 
@@ -95,12 +95,15 @@ struct Group {
   std::uint64_t first_lsn = 0;  // Of records[0]; the others follow one by one.
   // Everything that this lane appended before is durable.
   bool starts_durable = true;
+  // A crash left only a part of the group before, and this one begins on the next line.
+  bool after_cut = false;
 };
 
 struct Frame {
   std::uint64_t lsn = 0;
   Record record;           // In the segment, or in the buffer given to read().
   std::uint64_t next = 0;  // Where the following frame would begin.
+  bool after_cut = false;  // Group::after_cut.
 };
 
 class Frames {
@@ -124,6 +127,14 @@ class Frames {
   // The frame at `at` if there is a whole one with an LSN above `after` and below `limit`.
   virtual bool read(const Segment& segment, std::uint64_t at, std::uint64_t after,
                     std::uint64_t limit, Frame& frame, std::vector<std::byte>& buffer) const = 0;
+  // The frame that follows a frame which ended at `at`: there, or else where the next group begins,
+  // if that says that a crash cut the one before short.
+  bool follow(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,
+              Frame& frame, std::vector<std::byte>& buffer) const {
+    if (read(segment, at, after, limit, frame, buffer)) return true;
+    const auto group = segment.after_group(at);
+    return group != at && read(segment, group, after, limit, frame, buffer) && frame.after_cut;
+  }
   // Frames lie below this.
   virtual std::uint64_t end(const Segment& segment) const { return segment.bytes; }
 
@@ -146,12 +157,14 @@ class Frames {
 const Frames* frames_of(LogFormat format);
 
 // The first word of most frames: LSN above, flags below.
-inline constexpr std::uint64_t kLastOfGroup = 1;   // The next frame begins at after_group().
+inline constexpr std::uint64_t kLastOfGroup = 1;    // The next frame begins at after_group().
 inline constexpr std::uint64_t kStartsDurable = 2;  // Group::starts_durable, on its first frame.
+inline constexpr std::uint64_t kAfterCut = 4;       // Group::after_cut, on its first frame.
 inline std::uint64_t tagged(std::uint64_t lsn, std::uint64_t flags) { return lsn << 8 | flags; }
 inline std::uint64_t lsn_of(std::uint64_t tag) { return tag >> 8; }
 inline std::uint64_t flags_of(const Group& group, std::size_t i) {
   return (i + 1 == group.records.size() ? kLastOfGroup : 0) |
+         (i == 0 && group.after_cut ? kAfterCut : 0) |
          (i == 0 && group.starts_durable ? kStartsDurable : 0);
 }
 

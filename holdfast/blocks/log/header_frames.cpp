@@ -65,7 +65,8 @@ class HeaderFrames final : public Frames {
     const auto end = at + frame_bytes(segment, length);
     frame = {lsn,
              {segment.data + at + kHeadBytes, length},
-             tag & kLastOfGroup ? segment.after_group(end) : end};
+             tag & kLastOfGroup ? segment.after_group(end) : end,
+             (tag & kAfterCut) != 0};
     return true;
   }
 

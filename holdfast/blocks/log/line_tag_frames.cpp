@@ -16,9 +16,11 @@ namespace holdfast::blocks::log_detail {
 namespace {
 
 constexpr std::uint64_t kPayloadBytes = kCacheLineBytes - 8;
-constexpr std::uint64_t kFirstLine = 4, kLastLine = 8;  // Flags, besides those of all frames.
+constexpr std::uint64_t kFirstLine = 8, kLastLine = 16;  // Flags, besides those of all frames.
 
-std::uint64_t lines_of(std::uint64_t length) { return (8 + length + kPayloadBytes - 1) / kPayloadBytes; }
+std::uint64_t lines_of(std::uint64_t length) {
+  return (8 + length + kPayloadBytes - 1) / kPayloadBytes;
+}
 
 class LineTagFrames final : public Frames {
  public:

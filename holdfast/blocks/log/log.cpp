@@ -66,9 +66,7 @@ Result<Log> Log::open(Region& region, const Extent& where) {
   return Log(std::move(space));
 }
 
-Result<Lsn> Log::append(Record record) {
-  return space_->append(*space_->lanes()[0], {&record, 1});
-}
+Result<Lsn> Log::append(Record record) { return space_->append(*space_->lanes()[0], {&record, 1}); }
 Result<Lsn> Log::append_many(std::span<const Record> records) {
   return space_->append(*space_->lanes()[0], records);
 }

@@ -122,11 +122,12 @@ class Log {
   ~Log();
 
   // Returns the record's LSN when it is durable (page media: when it survives the process).
-  // Errors: kTooLarge (beyond max_record_bytes()), kNoSpace (no segment is free: truncate), kReadOnly,
-  // kIo. After an error of append nothing was appended.
+  // Errors: kTooLarge (beyond max_record_bytes()), kNoSpace (no segment is free: truncate),
+  // kReadOnly, kIo. After an error of append nothing was appended.
   Result<Lsn> append(Record record);
   // Several records, sharing their fences; not atomic. Returns the last one's LSN; `records` is not
-  // empty. Errors as above; after kNoSpace and kIo some of the first records may have been appended.
+  // empty. Errors as above; after kNoSpace and kIo some of the first records may have been
+  // appended.
   Result<Lsn> append_many(std::span<const Record> records);
 
   // Errors: kBusy (all lanes are taken), kReadOnly.

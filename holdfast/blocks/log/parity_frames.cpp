@@ -97,8 +97,10 @@ class ParityFrames final : public Frames {
       if (shift > 1) buffer[byte + 8] = static_cast<std::byte>(chunk >> (64 - shift));
     }
     const auto end = at + frame_bytes(segment, length);
-    frame = {lsn, {buffer.data(), length},
-             (head >> 1 & kLastOfGroup) != 0 ? segment.after_group(end) : end};
+    frame = {lsn,
+             {buffer.data(), length},
+             (head >> 1 & kLastOfGroup) != 0 ? segment.after_group(end) : end,
+             (head >> 1 & kAfterCut) != 0};
     return true;
   }
 

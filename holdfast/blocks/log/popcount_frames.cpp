@@ -5,8 +5,8 @@
 //   8   LSN << 8 | flags
 //   16  the record, zeros up to a multiple of 8
 //
-// One fence. Sound only on space that is durably zero, where bits go from 0 to 1 and never back; the
-// order in which words become durable does not matter, so streaming stores are fine.
+// One fence. Sound only on space that is durably zero, where bits go from 0 to 1 and never back;
+// the order in which words become durable does not matter, so streaming stores are fine.
 // Deviations, each of which closes a hole: the tail that a crash left is zeroed durably before the
 // next append (1, 6); a segment is zeroed, with a fence of its own, when it is taken (2), not while
 // it holds the log (3); the LSN, from 1, is counted, so that no entry has count 0 (4); count and
@@ -79,7 +79,10 @@ class PopcountFrames final : public Frames {
     const auto* record = segment.data + at + kHeadBytes;
     if (count_word(length, tag, record) != count) return false;
     const auto end = at + frame_bytes(segment, length);
-    frame = {lsn, {record, length}, tag & kLastOfGroup ? segment.after_group(end) : end};
+    frame = {lsn,
+             {record, length},
+             tag & kLastOfGroup ? segment.after_group(end) : end,
+             (tag & kAfterCut) != 0};
     return true;
   }
 

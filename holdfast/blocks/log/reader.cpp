@@ -31,7 +31,7 @@ struct Cursor {
         last = std::max(last, uses[number].base_lsn - 1);
         continue;
       }
-      if (!frames.read(segments[number], at, last, kLsnMax + 1, frame, buffer))
+      if (!frames.follow(segments[number], at, last, kLsnMax + 1, frame, buffer))
         return Error{Errc::kCorrupt, "log: segment " + std::to_string(uses[number].index) +
                                          ", offset " + std::to_string(at) +
                                          ": the record after LSN " + std::to_string(last) +

@@ -10,11 +10,11 @@
 namespace holdfast::blocks::log_detail {
 
 Error Space::damaged(std::uint32_t segment, std::uint64_t at, const std::string& what) const {
-  return {Errc::kCorrupt, "log: segment " + std::to_string(segment) + ", offset " +
-                              std::to_string(at) + " (" +
-                              std::to_string(where_.offset_bytes + kPageBytes +
-                                             segment * header_.segment_bytes + at) +
-                              " in the region): " + what};
+  return {
+      Errc::kCorrupt,
+      "log: segment " + std::to_string(segment) + ", offset " + std::to_string(at) + " (" +
+          std::to_string(where_.offset_bytes + kPageBytes + segment * header_.segment_bytes + at) +
+          " in the region): " + what};
 }
 
 Status Space::read_header() {
@@ -56,9 +56,9 @@ Result<std::uint64_t> Space::read_state(StateWord which) const {
 
 bool Space::read_segment_header(std::uint32_t index, SegmentHeader& header) const {
   std::memcpy(&header, base() + kPageBytes + index * header_.segment_bytes, sizeof header);
-  const auto sum = checksum64(
-      {reinterpret_cast<const std::byte*>(&header), offsetof(SegmentHeader, checksum)},
-      segment_seed(index));
+  const auto sum =
+      checksum64({reinterpret_cast<const std::byte*>(&header), offsetof(SegmentHeader, checksum)},
+                 segment_seed(index));
   return sum == header.checksum && header.lane < options_.lanes && header.base_lsn != 0 &&
          header.base_lsn < limit_;
 }
@@ -70,8 +70,8 @@ Status Space::check_lost(std::uint32_t index) const {
   segment.bytes = std::min(segment.bytes, 64 * KiB);  // Enough to meet the second group.
   const auto lsn = frames_->proof_of_loss(segment, frames_->first(), head() - 1, limit_);
   if (lsn == 0) return {};
-  return damaged(index, 0, "the header is lost, and with it records around LSN " +
-                               std::to_string(lsn));
+  return damaged(index, 0,
+                 "the header is lost, and with it records around LSN " + std::to_string(lsn));
 }
 
 Status Space::find_segments() {
@@ -100,8 +100,9 @@ Status Space::find_segments() {
         continue;
       }
       if (lane->uses.empty() && header.previous_lsn >= head())
-        return damaged(index, 0, "its lane continues LSN " + std::to_string(header.previous_lsn) +
-                                     ", whose segment is lost");
+        return damaged(index, 0,
+                       "its lane continues LSN " + std::to_string(header.previous_lsn) +
+                           ", whose segment is lost");
       lane->uses.push_back({index, header.base_lsn, end});
       lane->last_lsn = header.previous_lsn;  // Until recover_lane() knows better.
     }
@@ -118,14 +119,16 @@ Status Space::recover_lane(Lane& lane) {
   auto last = use.base_lsn - 1;
   Frame frame;
   std::vector<std::byte> buffer;
-  while (at < end && frames_->read(segment, at, last, limit_, frame, buffer)) {
+  while (at < end && frames_->follow(segment, at, last, limit_, frame, buffer)) {
     at = frame.next;
     last = lane.last_lsn = frame.lsn;
   }
   if (const auto lsn = frames_->proof_of_loss(segment, at, last, limit_); lsn != 0)
-    return damaged(use.index, at, "the record after LSN " + std::to_string(last) +
-                                      " is damaged; a later one, LSN " + std::to_string(lsn) +
-                                      ", is whole");
+    return damaged(use.index, at,
+                   "the record after LSN " + std::to_string(last) +
+                       " is damaged; a later one, LSN " + std::to_string(lsn) + ", is whole");
+  // The next group begins on a line of its own (Lane::position), also after a part of one.
+  lane.cut = segment.after_group(at) != at;
   lane.tail.store(at, std::memory_order_release);
   if (region_.read_only()) return {};
   // A process that was killed left lines in the cache that nobody has written back. From now on

@@ -77,8 +77,8 @@ Status Space::create() {
   limit_ = 1 + 4 * lsns_per_round();
   const std::uint64_t state[] = {checked(limit_, header_.log_id, kLimit),
                                  checked(1, header_.log_id, kHead)};
-  HF_RETURN_IF_ERROR(put(sizeof header_.magic, &header_.version,
-                         sizeof header_ - sizeof header_.magic));
+  HF_RETURN_IF_ERROR(
+      put(sizeof header_.magic, &header_.version, sizeof header_ - sizeof header_.magic));
   HF_RETURN_IF_ERROR(put(kStateOffset, state, sizeof state));
   HF_RETURN_IF_ERROR(barrier());
   HF_RETURN_IF_ERROR(put(0, &header_.magic, sizeof header_.magic));
@@ -118,7 +118,7 @@ std::uint64_t Space::max_record_bytes() const {
 std::uint64_t Space::group_room(const Lane& lane, std::span<const Record> records,
                                 std::size_t& count) const {
   const auto& segment = lane.segment;
-  auto end = lane.tail.load(std::memory_order_relaxed);
+  auto end = lane.position();
   for (count = 0; count < records.size(); ++count) {
     const auto next = end + frames_->frame_bytes(segment, records[count].size());
     if (segment.after_group(next) > segment.bytes) break;
@@ -154,15 +154,15 @@ Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
     const auto first = next_.fetch_add(count, std::memory_order_acq_rel);
     lane.in_flight.store(first, std::memory_order_release);
     const Group group{records.first(count), first,
-                      !lane.segment.paged() || syncs_done_.load() > lane.sync_mark};
-    const auto status = frames_->append(lane.segment, lane.tail.load(std::memory_order_relaxed),
-                                        group, lane.staging);
+                      !lane.segment.paged() || syncs_done_.load() > lane.sync_mark, lane.cut};
+    const auto status = frames_->append(lane.segment, lane.position(), group, lane.staging);
     if (!status) {
       lane.in_flight.store(Lane::kIdle, std::memory_order_release);
       return status.error();
     }
     last = first + count - 1;
     lane.last_lsn = last;
+    lane.cut = false;
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
     lane.in_flight.store(Lane::kIdle, std::memory_order_release);
@@ -193,9 +193,10 @@ Status Space::take_segment(Lane& lane) {
   if (!lane.uses.empty()) lane.uses.back().last_lsn = lane.last_lsn;
   reclaim();
   if (free_.empty())
-    return Error{Errc::kNoSpace, "log: all " + std::to_string(header_.segments) +
-                                     " segments hold records from LSN " + std::to_string(head()) +
-                                     " on; truncate what is not needed any more, and let readers go"};
+    return Error{Errc::kNoSpace,
+                 "log: all " + std::to_string(header_.segments) +
+                     " segments hold records from LSN " + std::to_string(head()) +
+                     " on; truncate what is not needed any more, and let readers go"};
   const auto next = next_.load(std::memory_order_acquire);
   if (next + 6 * lsns_per_round() > kLsnMax)
     return Error{Errc::kNoSpace, "log: its LSNs are used up; make a new one"};
@@ -214,15 +215,17 @@ Status Space::take_segment(Lane& lane) {
   header.previous_lsn = lane.last_lsn;
   header.lane = lane.number;
   header.lap = segment.lap;
-  header.checksum = checksum64(
-      {reinterpret_cast<const std::byte*>(&header), offsetof(SegmentHeader, checksum)},
-      segment_seed(index));
+  header.checksum =
+      checksum64({reinterpret_cast<const std::byte*>(&header), offsetof(SegmentHeader, checksum)},
+                 segment_seed(index));
   // Durable with the first group in it, which is worth nothing without it and the other way round.
-  HF_RETURN_IF_ERROR(put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
+  HF_RETURN_IF_ERROR(
+      put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
   free_.pop_front();
   laps_[index] = segment.lap;
   lane.uses.push_back({index, next, 0});
   lane.segment = segment;
+  lane.cut = false;
   lane.tail.store(frames_->first(), std::memory_order_release);
   return {};
 }

@@ -38,7 +38,7 @@ struct LogHeader {  // On media, at the start of the extent; written once.
 static_assert(sizeof(LogHeader) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<LogHeader>);
 
-struct SegmentHeader {  // On media, at the start of a segment; written when it is taken.
+struct SegmentHeader {         // On media, at the start of a segment; written when it is taken.
   std::uint64_t base_lsn;      // All LSNs in the segment are at least this.
   std::uint64_t previous_lsn;  // The last one in the lane's segment before; 0: there was none.
   std::uint32_t lane;
@@ -73,7 +73,12 @@ struct alignas(kCacheLineBytes) Lane {
   std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
   std::uint64_t last_lsn = 0;          // Acknowledged.
   Segment segment;                     // The last one of `uses`; no data: none yet.
+  bool cut = false;                    // Group::after_cut of the next one.
   std::uint64_t sync_mark = 0;         // Syncs begun when the last append had returned.
+  // Where the next group begins. The appender's.
+  std::uint64_t position() const {
+    return segment.after_group(tail.load(std::memory_order_relaxed));
+  }
   std::uint32_t number = 0;
   bool taken = false;
   Staging staging;
@@ -146,8 +151,8 @@ class Space {
 
   Mutex mutex_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::deque<std::uint32_t> free_;       // Taken from the front: a ring.
-  std::vector<std::uint32_t> laps_;      // By segment; 0: unknown.
+  std::deque<std::uint32_t> free_;   // Taken from the front: a ring.
+  std::vector<std::uint32_t> laps_;  // By segment; 0: unknown.
   std::multiset<std::uint64_t> pins_;
   std::uint64_t limit_ = 0;
   std::atomic<std::uint64_t> head_{0};
