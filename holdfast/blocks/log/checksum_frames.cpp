@@ -2,8 +2,8 @@
 //
 //   0   LSN << 8 | flags
 //   8   length of the record in bytes
-//   16  checksum64(record), seeded with the log's id and the two words above
-//   24  the record, zeros up to a multiple of 8
+//   16  a 64-bit checksum of the log's id, the record, its length and the LSN
+//   24  the record, up to a multiple of 8
 //
 // One fence: it does not matter in which order words become durable, nor what lay there before, so
 // nothing is zeroed, streaming stores are fine, and torn sectors are as good as torn lines. A mix
@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::uint64_t kHeadBytes = 24;
 
-std::uint64_t seal(const Segment& segment, std::uint64_t tag, std::uint64_t length,
-                   const std::byte* record) {
-  const auto seed = mix64(segment.log_id ^ tag) + length * 0x9e3779b97f4a7c15u;
-  return checksum64({record, length}, seed);
+// The part that does not know the LSN, so that it need not wait for it.
+std::uint64_t hash_of(const Segment& segment, const std::byte* record, std::uint64_t length) {
+  return checksum64({record, length}, segment.log_id + length);
 }
+std::uint64_t seal(std::uint64_t hash, std::uint64_t tag) { return mix64(hash + mix64(tag)); }
 
 class ChecksumFrames final : public Frames {
  public:
@@ -33,27 +33,29 @@ class ChecksumFrames final : public Frames {
     return kHeadBytes + round_up(length, 8);
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
-    std::uint64_t bytes = 0;
-    for (const auto& record : group.records)
-      bytes += frame_bytes(segment, record.size());
-    auto* const begin = staging.lines(bytes + kCacheLineBytes);
-    auto* to = begin;
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto& persist = segment.persist();
+    if (segment.paged() || (persist.nt_evicts() && segment.padded))
+      return append_staged(segment, at, group, staging);
+    // Straight to the medium: a copy that is staged is read back before it has left the store
+    // buffer, which waits for the fence before.
+    const bool one = group.records.size() == 1;
+    const auto only = one ? hash_of(segment, group.records[0].data(), group.records[0].size()) : 0;
+    const auto first = group.draw();
+    auto to = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      const std::uint64_t head[] = {tagged(group.first_lsn + i, flags_of(group, i)), record.size()};
-      std::memcpy(to, head, sizeof head);
-      auto* const payload = to + kHeadBytes;
-      if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
-      if (!record.empty()) std::memcpy(payload, record.data(), record.size());
-      const auto sum = seal(segment, head[0], head[1], payload);
-      std::memcpy(to + 16, &sum, sizeof sum);
+      const auto hash = one ? only : hash_of(segment, record.data(), record.size());
+      const auto tag = tagged(first + i, flags_of(group, i));
+      const std::uint64_t head[] = {tag, record.size(), seal(hash, tag)};
+      persist.copy(segment.data + to, head, sizeof head);
+      persist.copy(segment.data + to + kHeadBytes, record.data(), record.size());
       to += frame_bytes(segment, record.size());
     }
-    HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
-    segment.persist().fence();
-    return {};
+    persist.write_back(segment.data + at, to - at);
+    persist.fence();
+    return first;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,
@@ -64,7 +66,7 @@ class ChecksumFrames final : public Frames {
     const auto lsn = lsn_of(head[0]);
     if (lsn <= after || lsn >= limit || head[1] > segment.bytes - at - kHeadBytes) return false;
     const auto* record = segment.data + at + kHeadBytes;
-    if (seal(segment, head[0], head[1], record) != head[2]) return false;
+    if (seal(hash_of(segment, record, head[1]), head[0]) != head[2]) return false;
     const auto end = at + frame_bytes(segment, head[1]);
     frame = {lsn,
              {record, head[1]},
@@ -86,6 +88,32 @@ class ChecksumFrames final : public Frames {
       if (read(segment, at, last, limit, frame, none)) return frame.lsn;
     }
     return 0;
+  }
+
+ private:
+  // Whole lines at once: for streaming stores and for system calls.
+  Result<std::uint64_t> append_staged(const Segment& segment, std::uint64_t at, const Group& group,
+                                      Staging& staging) const {
+    std::uint64_t bytes = 0;
+    for (const auto& record : group.records)
+      bytes += frame_bytes(segment, record.size());
+    auto* const begin = staging.lines(bytes + kCacheLineBytes);
+    const auto first = group.draw();
+    auto* to = begin;
+    for (std::size_t i = 0; i < group.records.size(); ++i) {
+      const auto& record = group.records[i];
+      const auto tag = tagged(first + i, flags_of(group, i));
+      const std::uint64_t head[] = {tag, record.size(),
+                                    seal(hash_of(segment, record.data(), record.size()), tag)};
+      std::memcpy(to, head, sizeof head);
+      auto* const payload = to + kHeadBytes;
+      if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
+      if (!record.empty()) std::memcpy(payload, record.data(), record.size());
+      to += frame_bytes(segment, record.size());
+    }
+    HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
+    segment.persist().fence();
+    return first;
   }
 };
 

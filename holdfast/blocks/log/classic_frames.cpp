@@ -30,15 +30,16 @@ class ClassicFrames final : public Frames {
     return segment.after_group(footer_at(segment, length) + 8);
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto first_lsn = group.draw();
     const auto& persist = segment.persist();
     auto to = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
       const auto bytes = kHeadBytes + round_up(record.size(), 8);
       auto* const frame = staging.lines(bytes + kCacheLineBytes);
-      const std::uint64_t head[] = {tagged(group.first_lsn + i, flags_of(group, i)), record.size()};
+      const std::uint64_t head[] = {tagged(first_lsn + i, flags_of(group, i)), record.size()};
       std::memcpy(frame, head, sizeof head);
       std::memset(frame + bytes - 8, 0, record.empty() ? 0 : 8);
       if (!record.empty()) std::memcpy(frame + kHeadBytes, record.data(), record.size());
@@ -49,12 +50,12 @@ class ClassicFrames final : public Frames {
     to = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       auto* const footer = segment.word(to + footer_at(segment, group.records[i].size()));
-      persist.store(footer, footer_of(segment, group.first_lsn + i));
+      persist.store(footer, footer_of(segment, first_lsn + i));
       persist.write_back(footer, 8);
       to += frame_bytes(segment, group.records[i].size());
     }
     persist.fence();
-    return {};
+    return first_lsn;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,

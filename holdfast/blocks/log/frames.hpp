@@ -16,6 +16,7 @@
 // Threads    One writer per segment; readers of what is published run beside it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -92,12 +93,33 @@ struct Segment {
 
 struct Group {
   std::span<const Record> records;
-  std::uint64_t first_lsn = 0;  // Of records[0]; the others follow one by one.
+  std::atomic<std::uint64_t>& next_lsn;   // Of the log.
+  std::atomic<std::uint64_t>& in_flight;  // Of the lane: see Lane.
   // Everything that this lane appended before is durable.
   bool starts_durable = true;
   // A crash left only a part of the group before, and this one begins on the next line.
   bool after_cut = false;
+
+  bool alone = false;  // The log has one lane: nobody else draws.
+
+  // Takes LSNs for the records and returns the first one's. Once, and as late as the format can: it
+  // is a locked instruction, which nothing behind it overtakes, while all before it runs beside the
+  // fence of the append before.
+  std::uint64_t draw() const;
 };
+inline constexpr std::uint64_t kIdle = ~std::uint64_t{0}, kDrawing = 0;  // Values of in_flight.
+inline std::uint64_t Group::draw() const {
+  in_flight.store(kDrawing, std::memory_order_relaxed);
+  std::uint64_t first;
+  if (alone) {
+    first = next_lsn.load(std::memory_order_relaxed);
+    next_lsn.store(first + records.size(), std::memory_order_release);
+  } else {
+    first = next_lsn.fetch_add(records.size(), std::memory_order_acq_rel);
+  }
+  in_flight.store(first, std::memory_order_release);
+  return first;
+}
 
 struct Frame {
   std::uint64_t lsn = 0;
@@ -120,10 +142,10 @@ class Frames {
 
   // Of a frame with a record of `length` bytes: multiple of 8; of 64 where a frame is whole lines.
   virtual std::uint64_t frame_bytes(const Segment& segment, std::uint64_t length) const = 0;
-  // Writes a group's frames at `at`, where they fit, and returns when they are durable (on page
-  // media: when they are written).
-  virtual Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                        Staging& staging) const = 0;
+  // Draws LSNs, writes a group's frames at `at`, where they fit, and returns the first LSN when
+  // they are durable (on page media: when they are written).
+  virtual Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                                       Staging& staging) const = 0;
   // The frame at `at` if there is a whole one with an LSN above `after` and below `limit`.
   virtual bool read(const Segment& segment, std::uint64_t at, std::uint64_t after,
                     std::uint64_t limit, Frame& frame, std::vector<std::byte>& buffer) const = 0;

@@ -30,8 +30,9 @@ class HeaderFrames final : public Frames {
     return kHeadBytes + round_up(length, 8);
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto first_lsn = group.draw();
     std::uint64_t bytes = 0;
     for (const auto& record : group.records)
       bytes += frame_bytes(segment, record.size());
@@ -39,7 +40,7 @@ class HeaderFrames final : public Frames {
     auto* to = begin;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      const std::uint64_t head[] = {tagged(group.first_lsn + i, flags_of(group, i)), record.size()};
+      const std::uint64_t head[] = {tagged(first_lsn + i, flags_of(group, i)), record.size()};
       std::memcpy(to, head, sizeof head);
       auto* const payload = to + kHeadBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
@@ -49,11 +50,11 @@ class HeaderFrames final : public Frames {
     const auto& persist = segment.persist();
     HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
     persist.fence();
-    auto* const size = size_word(segment, group.first_lsn % kWords);
+    auto* const size = size_word(segment, first_lsn % kWords);
     persist.store(size, segment.after_group(at + bytes));
     persist.write_back(size, 8);
     persist.fence();
-    return {};
+    return first_lsn;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,

@@ -30,8 +30,9 @@ class LineTagFrames final : public Frames {
     return lines_of(length) * kCacheLineBytes;
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto first_lsn = group.draw();
     const auto& persist = segment.persist();
     auto* const line = staging.lines(kCacheLineBytes);
     auto to = at;
@@ -53,13 +54,13 @@ class LineTagFrames final : public Frames {
         done += part;
         persist.copy(segment.data + to, line, kPayloadBytes);
         persist.store(segment.word(to + kPayloadBytes),
-                      tagged(group.first_lsn + i, flags_of(group, i) | (n == 0 ? kFirstLine : 0) |
-                                                      (n + 1 == lines ? kLastLine : 0)));
+                      tagged(first_lsn + i, flags_of(group, i) | (n == 0 ? kFirstLine : 0) |
+                                                (n + 1 == lines ? kLastLine : 0)));
       }
     }
     persist.write_back(segment.data + at, to - at);
     persist.fence();
-    return {};
+    return first_lsn;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,

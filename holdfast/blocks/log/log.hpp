@@ -122,12 +122,12 @@ class Log {
   ~Log();
 
   // Returns the record's LSN when it is durable (page media: when it survives the process).
-  // Errors: kTooLarge (beyond max_record_bytes()), kNoSpace (no segment is free: truncate),
+  // Errors: kTooLarge (more than a segment holds), kNoSpace (no segment is free: truncate),
   // kReadOnly, kIo. After an error of append nothing was appended.
   Result<Lsn> append(Record record);
-  // Several records, sharing their fences; not atomic. Returns the last one's LSN; `records` is not
-  // empty. Errors as above; after kNoSpace and kIo some of the first records may have been
-  // appended.
+  // Several records that share their fences. Returns the first one's LSN; the others follow one by
+  // one. Not atomic: of a call that a crash interrupts, the first records may be there. `records`
+  // is not empty and fits into one segment. Errors as above.
   Result<Lsn> append_many(std::span<const Record> records);
 
   // Errors: kBusy (all lanes are taken), kReadOnly.

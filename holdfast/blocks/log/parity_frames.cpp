@@ -48,8 +48,9 @@ class ParityFrames final : public Frames {
     return (2 + data_words(length)) * 8;
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto first_lsn = group.draw();
     const std::uint64_t parity = segment.lap & 1;
     std::uint64_t bytes = 0;
     for (const auto& record : group.records)
@@ -59,7 +60,7 @@ class ParityFrames final : public Frames {
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
       to[0] = (record.size() << 8 | flags_of(group, i)) << 1 | parity;
-      to[1] = (group.first_lsn + i) << 1 | parity;
+      to[1] = (first_lsn + i) << 1 | parity;
       pack(record.data(), record.size(), parity, to + 2);
       to += frame_bytes(segment, record.size()) / 8;
     }
@@ -69,7 +70,7 @@ class ParityFrames final : public Frames {
       *to++ = parity;
     HF_RETURN_IF_ERROR(segment.put(at, begin, end - at));
     segment.persist().fence();
-    return {};
+    return first_lsn;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,

@@ -46,8 +46,9 @@ class PopcountFrames final : public Frames {
     return kHeadBytes + round_up(length, 8);
   }
 
-  Status append(const Segment& segment, std::uint64_t at, const Group& group,
-                Staging& staging) const override {
+  Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
+                               Staging& staging) const override {
+    const auto first_lsn = group.draw();
     std::uint64_t bytes = 0;
     for (const auto& record : group.records)
       bytes += frame_bytes(segment, record.size());
@@ -58,14 +59,14 @@ class PopcountFrames final : public Frames {
       auto* const payload = to + kHeadBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
       if (!record.empty()) std::memcpy(payload, record.data(), record.size());
-      const auto tag = tagged(group.first_lsn + i, flags_of(group, i));
+      const auto tag = tagged(first_lsn + i, flags_of(group, i));
       const std::uint64_t head[] = {count_word(record.size(), tag, payload), tag};
       std::memcpy(to, head, sizeof head);
       to += frame_bytes(segment, record.size());
     }
     HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
     segment.persist().fence();
-    return {};
+    return first_lsn;
   }
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,

@@ -114,61 +114,34 @@ std::uint64_t Space::max_record_bytes() const {
   return length;
 }
 
-// How many of the first records fit into the lane's segment as one group, and where it would end.
-std::uint64_t Space::group_room(const Lane& lane, std::span<const Record> records,
-                                std::size_t& count) const {
-  const auto& segment = lane.segment;
+// Where the group would end in the lane's segment; beyond its end if it does not fit.
+std::uint64_t Space::group_end(const Lane& lane, std::span<const Record> records) const {
   auto end = lane.position();
-  for (count = 0; count < records.size(); ++count) {
-    const auto next = end + frames_->frame_bytes(segment, records[count].size());
-    if (segment.after_group(next) > segment.bytes) break;
-    end = next;
-  }
-  return segment.after_group(end);
+  for (const auto& record : records)
+    end += frames_->frame_bytes(lane.segment, record.size());
+  return lane.segment.after_group(end);
 }
 
 Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
   HF_CHECK(!records.empty());
-  std::uint64_t last = 0;
-  while (!records.empty()) {
-    std::size_t count = 0;
-    std::uint64_t end = 0;
-    if (lane.segment.data != nullptr) end = group_room(lane, records, count);
-    if (count == 0) {
-      if (region_.read_only())
-        return Error{Errc::kReadOnly, "log: the region was opened read-only"};
-      const auto most = max_record_bytes();
-      for (const auto& record : records) {
-        if (record.size() > most)
-          return Error{Errc::kTooLarge, "log: a record of " + std::to_string(record.size()) +
-                                            " bytes; segments of " +
-                                            std::to_string(header_.segment_bytes) + " hold up to " +
-                                            std::to_string(most)};
-      }
-      HF_RETURN_IF_ERROR(take_segment(lane));
-      end = group_room(lane, records, count);
-      HF_CHECK(count > 0);
-    }
-    // stable() finds out from in_flight which LSNs are not there yet.
-    lane.in_flight.store(Lane::kDrawing, std::memory_order_relaxed);
-    const auto first = next_.fetch_add(count, std::memory_order_acq_rel);
-    lane.in_flight.store(first, std::memory_order_release);
-    const Group group{records.first(count), first,
-                      !lane.segment.paged() || syncs_done_.load() > lane.sync_mark, lane.cut};
-    const auto status = frames_->append(lane.segment, lane.position(), group, lane.staging);
-    if (!status) {
-      lane.in_flight.store(Lane::kIdle, std::memory_order_release);
-      return status.error();
-    }
-    last = first + count - 1;
-    lane.last_lsn = last;
+  auto end = group_end(lane, records);
+  if (end > lane.segment.bytes) [[unlikely]] {
+    HF_RETURN_IF_ERROR(take_segment(lane, records));
+    end = group_end(lane, records);
+  }
+  const Group group{records,        next_,
+                    lane.in_flight, !lane.segment.paged() || syncs_done_.load() > lane.sync_mark,
+                    lane.cut,       options_.lanes == 1};
+  const auto first = frames_->append(lane.segment, lane.position(), group, lane.staging);
+  if (first) [[likely]] {
+    lane.last_lsn = *first + records.size() - 1;
     lane.cut = false;
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
-    lane.in_flight.store(Lane::kIdle, std::memory_order_release);
-    records = records.subspan(count);
   }
-  return Lsn{last};
+  lane.in_flight.store(kIdle, std::memory_order_release);
+  if (!first) return first.error();
+  return Lsn{*first};
 }
 
 void Space::reclaim() {
@@ -188,7 +161,20 @@ std::uint64_t Space::free_segments() {
   return free_.size();
 }
 
-Status Space::take_segment(Lane& lane) {
+Status Space::take_segment(Lane& lane, std::span<const Record> records) {
+  if (region_.read_only()) return Error{Errc::kReadOnly, "log: the region was opened read-only"};
+  const auto empty = view(0, 0);
+  auto end = frames_->first();
+  for (const auto& record : records) {
+    if (record.size() > empty.bytes) end = empty.bytes;  // Its frame's size might wrap around.
+    end += frames_->frame_bytes(empty, std::min<std::uint64_t>(record.size(), empty.bytes));
+  }
+  if (empty.after_group(end) > empty.bytes)
+    return Error{Errc::kTooLarge, "log: " + std::to_string(records.size()) +
+                                      " records with their frames take " +
+                                      std::to_string(empty.after_group(end) - frames_->first()) +
+                                      " bytes or more; a segment holds " +
+                                      std::to_string(empty.bytes - frames_->first())};
   const std::lock_guard hold(mutex_);
   if (!lane.uses.empty()) lane.uses.back().last_lsn = lane.last_lsn;
   reclaim();
@@ -281,9 +267,9 @@ std::uint64_t Space::stable() const {
   auto stable = next_.load(std::memory_order_acquire) - 1;
   for (const auto& lane : lanes_) {
     auto in_flight = lane->in_flight.load(std::memory_order_acquire);
-    for (SpinWait wait; in_flight == Lane::kDrawing; wait())
+    for (SpinWait wait; in_flight == kDrawing; wait())
       in_flight = lane->in_flight.load(std::memory_order_acquire);
-    if (in_flight != Lane::kIdle) stable = std::min(stable, in_flight - 1);
+    if (in_flight != kIdle) stable = std::min(stable, in_flight - 1);
   }
   return stable;
 }

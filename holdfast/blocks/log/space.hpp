@@ -67,7 +67,6 @@ struct Use {  // A segment of a lane.
 };
 
 struct alignas(kCacheLineBytes) Lane {
-  static constexpr std::uint64_t kIdle = ~std::uint64_t{0}, kDrawing = 0;
   // The first LSN of the append in progress; kDrawing while it is being drawn.
   std::atomic<std::uint64_t> in_flight{kIdle};
   std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
@@ -125,10 +124,9 @@ class Space {
   Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HOLDFAST_SITE);
   Status set_state(StateWord which, std::uint64_t value, HOLDFAST_SITE);
   Status barrier(HOLDFAST_SITE);
-  Status take_segment(Lane& lane);
+  Status take_segment(Lane& lane, std::span<const Record> records);
   void reclaim();
-  std::uint64_t group_room(const Lane& lane, std::span<const Record> records,
-                           std::size_t& count) const;
+  std::uint64_t group_end(const Lane& lane, std::span<const Record> records) const;
   void make_lanes();
 
   // recovery.cpp
