@@ -277,6 +277,21 @@ TEST_P(PageCrash, ThreadsFlushTheSameAndDifferentPages) {
   EXPECT_TRUE(report.ok()) << report;
 }
 
+TEST_P(PageCrash, WhatOpeningWritesIsDurableWhenItReturns) {
+  PageRun run;
+  run.before = {{1, 0, 3}, {2, 0, 1}};
+  run.operations = {{10, 0, 1}};
+  auto protocol = run.protocol();
+  protocol.workload = [run](Region& region, crash::Workload& workload) {
+    workload.perform(1, [&] { open_store(region, run.options); });
+    auto store = open_store(region, run.options);
+    workload.perform(10, [&] { do_operation(*store, run.operations[0]); });
+  };
+  const auto report = crash::check(protocol, small_medium(GetParam()));
+  EXPECT_TRUE(report.ok()) << report;
+  EXPECT_EQ(report.operation(1).barriers(), 2u);  // What was found; the epoch. No log to replay.
+}
+
 // A process is killed in the middle of a flush, without a power loss: what it stored is in caches.
 // The next process sees it, goes on, and then the power fails.
 TEST_P(PageCrash, WhatAKilledProcessLeftInCachesIsDurableBeforeItIsBuiltOn) {

@@ -10,6 +10,10 @@
 
 namespace holdfast::blocks::page_detail {
 
+// Makes [begin, begin + bytes) zeros, whole lines: other media than new files hold leftovers.
+// Returns whether anything had to be written.
+bool zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes);
+
 // All of a page to a slot.
 void write_page(const Persist& persist, std::byte* slot, const std::byte* content,
                 std::uint32_t page_bytes);

@@ -84,19 +84,6 @@ Result<Geometry> place(const PageStoreOptions& options, const Extent& extent) {
   return geometry_of(options, low);
 }
 
-// Other media than new files hold leftovers. Returns whether anything had to be written.
-bool zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes) {
-  static constexpr std::byte kZeros[kCacheLineBytes] = {};
-  bool written = false;
-  for (auto* line = begin; line < begin + bytes; line += kCacheLineBytes) {
-    if (std::memcmp(line, kZeros, kCacheLineBytes) == 0) continue;
-    persist.copy(line, kZeros, kCacheLineBytes);
-    persist.write_back(line, kCacheLineBytes);
-    written = true;
-  }
-  return written;
-}
-
 Error damaged(const std::string& what) {
   return {Errc::kCorrupt,
           "page store: " + what + ": its check does not hold; restore the store from a copy"};
