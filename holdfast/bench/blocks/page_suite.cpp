@@ -184,9 +184,9 @@ std::vector<Experiment> page_experiments(const Context& context) {
       const bool whole_page = in_dram == InDram::kWholePage;
       if (!whole_page && dirty_lines == 256) continue;  // No clean lines: the same as above.
       Experiment experiment;
-      experiment.name = "page 16 KiB, " + std::to_string(dirty_lines) +
+      experiment.name = "page 16 KiB " + std::to_string(dirty_lines) +
                         (dirty_lines == 1 ? " dirty line" : " dirty lines") +
-                        (whole_page ? "" : ", only these in DRAM");
+                        (whole_page ? "" : " only in DRAM");
       experiment.what = "Section 3.2.4, figure 7: page flush by dirty lines and by threads";
       auto& subjects = experiment.plan.subjects;
       if (whole_page) subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
