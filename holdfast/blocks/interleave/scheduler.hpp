@@ -160,21 +160,21 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
     for (unsigned i = 0; i < ready_count; ++i) {
       const auto number = ready[i];
       auto& place = places[number];
-      switch (place.machine->step(*place.member)) {
-        case Step::kAgain: ready[kept++] = number; break;
-        case Step::kFence:
-        case Step::kBlocked: parked[parked_count++] = number; break;
-        case Step::kDone:
-          if (place.member->pending_ && !how.shared_fences) place.member->fence();
-          if (place.member->pending_) {
-            place.finished = true;
-            parked[parked_count++] = number;
-          } else {
-            acknowledge(place);
-            if (begin(place)) ready[kept++] = number;
-          }
-          break;
+      // Whoever is done makes room for the next operation, which asks for its first line at once:
+      // the lines of a group are asked for spread over a round, not in one burst.
+      auto step = place.machine->step(*place.member);
+      while (step == Step::kDone) {
+        if (place.member->pending_ && !how.shared_fences) place.member->fence();
+        place.finished = place.member->pending_;
+        if (place.finished) break;
+        acknowledge(place);
+        if (!begin(place)) break;
+        step = place.machine->step(*place.member);
       }
+      if (step == Step::kAgain)
+        ready[kept++] = number;
+      else if (step != Step::kDone || place.finished)
+        parked[parked_count++] = number;
     }
     ready_count = kept;
     if (ready_count != 0) continue;
