@@ -13,11 +13,17 @@ namespace holdfast::bench::blocks {
 
 // Each in its <name>_suite.cpp.
 std::vector<Experiment> log_experiments(const Context& context);
+std::vector<Experiment> interleave_experiments(const Context& context);
+std::vector<Experiment> page_experiments(const Context& context);
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = {
       {"log", "appending records: one fence or two, dense or padded, one thread or several",
        &log_experiments},
+      {"page", "writing pages back whole: copy-on-write, micro log and their hybrid",
+       &page_experiments},
+      {"interleave", "lookups and inserts one by one and interleaved, by group size",
+       &interleave_experiments},
   };
   return all;
 }
