@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench_compare_command.hpp"
+#include "bench_convert_command.hpp"
 #include "bench_show_command.hpp"
 
 namespace holdfast::tools {
@@ -13,6 +14,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   bench.require_subcommand(1);
   add_bench_show_command(bench, exit_code);
   add_bench_compare_command(bench, exit_code);
+  add_bench_convert_command(bench, exit_code);
   bench.footer(
       "Every benchmark of holdfast writes the same result document with --json FILE (also\n"
       "`holdfast kv bench`); the verbs here read it.");
