@@ -20,6 +20,8 @@
 namespace holdfast::bench {
 
 std::string to_csv(const Document& document);
+// The cells of RFC 4180 text, line by line; a quote that does not end takes the rest.
+std::vector<std::vector<std::string>> parse_csv(std::string_view text);
 
 inline constexpr std::string_view kPermaBenchSubject = "perma-bench";
 

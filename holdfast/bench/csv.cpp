@@ -72,4 +72,34 @@ std::string to_csv(const Document& document) {
   return text;
 }
 
+std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<std::string> line(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto letter = text[i];
+    if (quoted) {
+      if (letter != '"') {
+        line.back() += letter;
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        line.back() += '"';
+        ++i;
+      } else {
+        quoted = false;
+      }
+    } else if (letter == '"') {
+      quoted = true;
+    } else if (letter == ',') {
+      line.emplace_back();
+    } else if (letter == '\n') {
+      lines.push_back(std::move(line));
+      line.assign(1, {});
+    } else if (letter != '\r') {
+      line.back() += letter;
+    }
+  }
+  if (line.size() > 1 || !line.back().empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
 }  // namespace holdfast::bench
