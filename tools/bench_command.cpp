@@ -5,6 +5,7 @@
 #include "bench_compare_command.hpp"
 #include "bench_convert_command.hpp"
 #include "bench_price_command.hpp"
+#include "bench_report_command.hpp"
 #include "bench_show_command.hpp"
 
 namespace holdfast::tools {
@@ -15,6 +16,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   bench.require_subcommand(1);
   add_bench_show_command(bench, exit_code);
   add_bench_compare_command(bench, exit_code);
+  add_bench_report_command(bench, exit_code);
   add_bench_convert_command(bench, exit_code);
   add_bench_price_command(bench, exit_code);
   bench.footer(

@@ -121,6 +121,33 @@ std::string value_text(const std::string& field, double value) {
   return print("%.4g", value);
 }
 
+// What all rows have in common, which is said once, and the names of the parameters that vary.
+struct Parameters {
+  std::string common;
+  std::vector<std::string> varying;
+};
+
+Parameters parameters_of(const Comparison& comparison) {
+  Parameters result;
+  auto& [common, varying] = result;
+  for (const auto& parameter : comparison.parameters) {
+    const auto value_of = [&](const ComparedRow& row) { return row.before.find(parameter); };
+    const auto* first = comparison.rows.empty() ? nullptr : value_of(comparison.rows.front());
+    const bool same =
+        std::all_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparedRow& row) {
+          const auto* value = value_of(row);
+          return value == nullptr ? first == nullptr : first != nullptr && *value == *first;
+        });
+    if (!same)
+      varying.push_back(parameter);
+    else if (first != nullptr)
+      common += (common.empty() ? "" : ", ") + parameter + " " + to_text(*first);
+  }
+  // A list that names nothing: not the empty one, which stands for version 1.
+  if (varying.empty() && !comparison.parameters.empty()) varying = {""};
+  return result;
+}
+
 }  // namespace
 
 Status CompareOptions::validate() const {
@@ -166,24 +193,7 @@ Comparison compare(const Document& before, const Document& after, const CompareO
 }
 
 std::string table(const Comparison& comparison, const CompareOptions& options) {
-  // What all rows have in common is said once.
-  std::vector<std::string> varying;
-  std::string common;
-  for (const auto& parameter : comparison.parameters) {
-    const auto value_of = [&](const ComparedRow& row) { return row.before.find(parameter); };
-    const auto* first = comparison.rows.empty() ? nullptr : value_of(comparison.rows.front());
-    const bool same =
-        std::all_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparedRow& row) {
-          const auto* value = value_of(row);
-          return value == nullptr ? first == nullptr : first != nullptr && *value == *first;
-        });
-    if (!same)
-      varying.push_back(parameter);
-    else if (first != nullptr)
-      common += (common.empty() ? "" : ", ") + parameter + " " + to_text(*first);
-  }
-  // A list that names nothing: not the empty one, which stands for version 1.
-  if (varying.empty() && !comparison.parameters.empty()) varying = {""};
+  const auto [common, varying] = parameters_of(comparison);
   std::vector<std::vector<std::string>> lines = {
       {"measurement", "before", "after", "after / before", "p", "verdict"}};
   for (const auto& row : comparison.rows) {
@@ -229,10 +239,13 @@ std::string table(const Comparison& comparison, const CompareOptions& options) {
 std::string to_json(const Comparison& comparison, const CompareOptions& options) {
   const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
   Json json;
+  const auto [common, varying] = parameters_of(comparison);
   json["threshold_ratio"] = options.threshold;
+  json["common"] = common;
   json["rows"] = Json::array();
   for (const auto& row : comparison.rows) {
     json["rows"].push_back({{"measurement", row.identity},
+                            {"short", identity(row.before, varying)},
                             {"field", row.field},
                             {"before", number(median(samples_of(row.before, row.field)))},
                             {"after", number(median(samples_of(row.after, row.field)))},
