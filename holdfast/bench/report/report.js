@@ -207,7 +207,9 @@ function lineChart(width, {series, x, value, claims, hidden, powers}) {
     .concat(claims.flatMap((claim) => [claim.value, claim.low, claim.high])).filter(isNumber);
   const most = Math.max(...numbers, 0) || 1;
   const least = Math.min(...numbers.filter((number) => number > 0), most) * 0.8;
-  const limit = most * (powers ? 1.3 : 1.06);
+  // Room for what is INVALID and beyond the scale, which it does not set.
+  const room = shown.some((line) => line.rows.some((row) => !valid(row) && middle(row, value) > most)) ? 1.15 : 1.06;
+  const limit = most * (powers ? room ** 4 : room);
   const labels = x ? x.values : [''];
   const place = (row) => left + (width - left - right) * ((x ? labels.indexOf(row[x.name]) : 0) + 0.5) / labels.length;
   const share = (number) => powers ? Math.log(Math.max(number, least) / least) / Math.log(limit / least) : number / limit;
@@ -318,7 +320,7 @@ function heatMaps(some, axes, value) {
     if (row && !valid(row)) return el('td', {class: 'invalid', title: row.valid}, 'INVALID');
     if (!isNumber(number)) return el('td', {class: 'none'}, '–');
     const share = number / most;
-    return el('td', {style: `--v:${share.toFixed(3)}`, class: share > 0.55 && 'strong'}, value.format(number));
+    return el('td', {style: `--v:${share.toFixed(3)}`, class: share > 0.75 && 'strong'}, value.format(number));
   };
   const map = ([name, rowsHere]) => el('div', {}, el('table', {class: 'heat'}, el('caption', {}, name),
     el('thead', {}, el('tr', {}, el('th', {class: 'text'}, `${nameOf(down.name)} \\ ${nameOf(across.name)}`), ...across.values.map((v) => el('th', {}, readable(across.name, v))))),
