@@ -10,6 +10,7 @@ mkdir -p "$LOGS"
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
   libxxhash-dev libyaml-cpp-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"
+BROWSER_PACKAGES="chromium fonts-dejavu-core"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
 
 say() { printf '== %s\n' "$*" >&2; }

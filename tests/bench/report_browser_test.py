@@ -2,7 +2,7 @@
 
     report_browser_test.py HOLDFAST [--keep DIRECTORY]      --keep: the pictures are kept there, to be looked at
 
-Exit code 77 (skipped) where there is no Chromium; `./run test` installs it.
+Exit code 77 (skipped) where there is no Chromium; `./run check report` installs it.
 """
 import json
 import pathlib
@@ -79,7 +79,7 @@ class ReportTest(unittest.TestCase):
     def test_points_stand_where_the_numbers_say_and_error_bars_span_their_intervals(self):
         chart = self.section('sequential_reads') + ' .chart svg'
         # The scale, from two labels of the axis.
-        axis = self.page.evaluate(f'''[...document.querySelectorAll('{chart} text')].filter((t) => /GiB\\/s$/.test(t.textContent) && t.getAttribute('text-anchor') === 'end')
+        axis = self.page.evaluate(f'''[...document.querySelectorAll('{chart} text.level')]
             .map((t) => [parseFloat(t.textContent), parseFloat(t.getAttribute('y')) - 4])''')
         (v0, y0), (v1, y1) = axis[0], axis[-1]
         value_at = lambda y: v0 + (y - y0) * (v1 - v0) / (y1 - y0)
@@ -101,7 +101,7 @@ class ReportTest(unittest.TestCase):
     def test_each_line_is_seen_in_its_colour_and_is_gone_when_it_is_switched_off(self):
         section = self.section('sequential_reads')
         picture = lambda: browser.Picture(self.page.screenshot(self.page.box(section + ' .chart')))
-        colours = [rgb(c) for c in self.page.evaluate(f'[...document.querySelectorAll("{section} .chart circle")].map((c) => getComputedStyle(c).fill)')]
+        colours = [rgb(c) for c in self.page.evaluate(f'[...document.querySelectorAll("{section} .chart circle")].map((c) => getComputedStyle(c).stroke)')]
         lines = list(dict.fromkeys(colours))
         self.assertEqual(len(lines), 4)
         before = picture()
@@ -117,6 +117,11 @@ class ReportTest(unittest.TestCase):
         self.page.evaluate(click)
         self.page.settle()
         self.assertAlmostEqual(picture().count(lines[1]), counts[1], delta=counts[1] * 0.1)
+
+    def test_a_point_with_a_warning_is_hollow(self):
+        fills = self.page.evaluate(f'''[...document.querySelectorAll('{self.section("sequential_reads")} .chart circle')]
+            .map((c) => getComputedStyle(c).fill === getComputedStyle(c).stroke)''')
+        self.assertEqual(fills.count(False), 1)
 
     def test_what_is_invalid_is_seen_to_be(self):
         bad = rgb(self.page.evaluate('getComputedStyle(document.querySelector("#invalid h2")).color'))
@@ -214,7 +219,7 @@ class ReportTest(unittest.TestCase):
         card = rgb(page.evaluate('getComputedStyle(document.querySelector(".card:not(.invalid):not(.warnings)")).backgroundColor'))
         # WCAG: 4.5 for text, 3 for graphics.
         for selector, property_, wanted in ((self.section('sequential_reads') + ' h2', 'color', 4.5), (self.section('sequential_reads') + ' .dim', 'color', 4.5),
-                                            (self.section('sequential_reads') + ' .chart text', 'fill', 4.5), (self.section('sequential_reads') + ' .chart circle', 'fill', 3)):
+                                            (self.section('sequential_reads') + ' .chart text', 'fill', 4.5), (self.section('sequential_reads') + ' .chart circle', 'stroke', 3)):
             colour = rgb(page.evaluate(f'getComputedStyle(document.querySelector({json.dumps(selector)})).{property_}'))
             light, dark = sorted((luminance(colour), luminance(card)), reverse=True)
             self.assertGreaterEqual((light + 0.05) / (dark + 0.05), wanted, selector)
@@ -255,6 +260,6 @@ class ReportTest(unittest.TestCase):
 
 if __name__ == '__main__':
     if browser.find() is None:
-        print('skipped: no Chromium here (Debian package chromium; `./run test` installs it)')
+        print('skipped: no Chromium here (Debian package chromium; `./run check report` installs it)')
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -150,8 +150,12 @@ Result<std::string> to_html(const std::vector<NamedDocument>& results,
   text.pop_back();
   const auto data = inside_a_script(text + ",\"results\":[" + documents + "]}");
   const auto title = escaped(options.title);
-  return filled(kPage,
-                {{"@TITLE@", title}, {"@STYLE@", kStyle}, {"@DATA@", data}, {"@SCRIPT@", kScript}});
+  return filled(kPage, {{"@TITLE@", title},
+                        {"@STYLE@", kStyle},
+                        {"@DATA@", data},
+                        {"@BASE@", kBase},
+                        {"@CHARTS@", kCharts},
+                        {"@PAGE@", kSections}});
 }
 
 }  // namespace holdfast::bench::report
