@@ -57,7 +57,7 @@ Status StoreCore::close() {
     HF_RETURN_IF_ERROR(table_.confirm_sealed(head));
   if (!dirty.empty()) HF_RETURN_IF_ERROR(medium_.order());
   for (const std::uint64_t head : dirty)
-    HF_RETURN_IF_ERROR(table_.put_dead_bits(head, table_.take_dead_bits(head)));
+    HF_RETURN_IF_ERROR(table_.put_dead_bits(head, take_dead_bits(head)));
   CleanMark mark{};
   HF_RETURN_IF_ERROR(write_image(mark));
   HF_RETURN_IF_ERROR(medium_.order());
@@ -92,11 +92,8 @@ void StoreCore::mark_moved_dead() {
     const auto* const entries =
         reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
     for (std::uint32_t i = 0; i < footer.records; ++i) {
-      const Line own{(table_.run_at(block) + entries[i].offset_bytes()) / kCacheLineBytes};
-      const auto is_own = [&](Line line) { return line == own; };
-      if (entries[i].kind() == RecordKind::kPut && !index_->find(entries[i].hash, is_own)) {
+      if (entries[i].kind() == RecordKind::kPut && !is_indexed(table_.run_at(block), entries[i]))
         table_.set_dead(run, i);
-      }
     }
   }
 }

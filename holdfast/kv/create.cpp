@@ -69,6 +69,13 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
                  "first page was "
                  "overwritten; restore it, or erase the region if its data is not needed"};
   }
+  if (shape.value_bytes != 0 && !options.patchable_words.empty() &&
+      options.patchable_words.back() + sizeof(std::uint64_t) > shape.value_bytes) {
+    return Error{Errc::kInvalidOption,
+                 "patchable_words=" + std::to_string(options.patchable_words.back()) +
+                     "; words within the values of " + std::to_string(shape.value_bytes) +
+                     " bytes are allowed"};
+  }
   Superblock superblock{};
   superblock.format_version = kFormatVersion;
   superblock.block_bytes = options.block_bytes;

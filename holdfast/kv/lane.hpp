@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include <holdfast/base/result.hpp>
 #include <holdfast/base/spin.hpp>
 #include <holdfast/kv/block_table.hpp>
 
@@ -50,6 +51,7 @@ struct Lane {
 
   // Sequences reserved for this lane.
   std::uint64_t next_sequence = 0, end_sequence = 0, sequence_epoch = 0;
+  Status sequence_failure;  // Why the last draw gave none.
 
   std::unique_ptr<std::byte[]> staging;
 

@@ -1,6 +1,7 @@
 #include <holdfast/kv/reclaim.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include <holdfast/kv/recovery.hpp>
@@ -43,13 +44,38 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
   return heads;
 }
 
+std::vector<std::uint64_t> StoreCore::take_dead_bits(std::uint64_t head) {
+  std::vector<std::uint64_t> bits = table_.take_dead_bits(head);
+  BlockMeta& run = table_.meta(head);
+  RunFooter footer;
+  const std::byte* tail = nullptr;
+  if (!read_footer(medium_, geometry_, table_, head, footer, tail)) return bits;
+  const auto* const on_medium = reinterpret_cast<const std::uint64_t*>(tail);
+  const auto* const entries =
+      reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
+  const auto guard = epochs_.enter(relocator_->participant);
+  for (std::size_t word = 0; word < bits.size(); ++word) {
+    // Each bit once: those that the medium has are no news.
+    for (std::uint64_t fresh = bits[word] & ~on_medium[word]; fresh != 0; fresh &= fresh - 1) {
+      const auto i = static_cast<std::uint32_t>(word * 64) +
+                     static_cast<std::uint32_t>(std::countr_zero(fresh));
+      if (i >= footer.records || entries[i].kind() != RecordKind::kPut ||
+          !is_indexed(table_.run_at(head), entries[i]))
+        continue;
+      table_.unset_dead(run, i);
+      bits[word] &= ~(std::uint64_t{1} << i % 64);
+    }
+  }
+  return bits;
+}
+
 Status Reclaimer::put_all_dead_bits() {
   std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
   for (std::uint64_t block = 0; block < core_.table_.blocks(); ++block) {
     BlockMeta& run = core_.table_.meta(block);
     if (run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
         is_whole_run(run, block) && run.dead_dirty.load(std::memory_order_acquire)) {
-      dead.emplace_back(block, core_.table_.take_dead_bits(block));
+      dead.emplace_back(block, core_.take_dead_bits(block));
     }
   }
   // What superseded them is durable before they are durably dead: on page regions after a sync that
@@ -221,14 +247,16 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
         core.tombstones_dropped_.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
-      if (core.table_.is_dead(run, i)) continue;
       const std::uint64_t offset = base + entries[i].offset_bytes();
       const Line from{offset / kCacheLineBytes};
-      if (!erase) {
-        // Moved by an earlier pass that could not finish: the copy may have been patched since, and
-        // another one, of a higher generation, would win over it after a crash.
+      if (erase) {
+        if (core.table_.is_dead(run, i)) continue;
+      } else {
+        // The index decides, not the dead bit: what was moved by an earlier pass that could not
+        // finish has none (the copy may have been patched since, and another one, of a higher
+        // generation, would win over it after a crash); and a record may have one in error.
         const auto guard = core.epochs_.enter(own.participant);
-        if (!core.index_->find(entries[i].hash, [&](Line line) { return line == from; })) continue;
+        if (!core.is_indexed(base, entries[i])) continue;
       }
       const RecordView record = core.record_at(from);
       // A damaged record is not copied under a fresh checksum, and its run is not freed.

@@ -291,17 +291,56 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
   core_.recovery_.tombstones += tombstones;
 }
 
+// What is known of a record that an earlier admit() has put into the index: where its run was read
+// from its summary, what the summary says.
+Recovery::Found Recovery::indexed(std::uint64_t offset) const {
+  const BlockMeta& run = core_.table_.run_of(offset);
+  const std::uint64_t base = core_.table_.run_at(run.head);
+  const RecordView record = core_.record_at(Line{offset / kCacheLineBytes});
+  Found found{0,
+              record.sequence(),
+              offset,
+              run.generation,
+              record.header().ordinal,
+              record.kind(),
+              record.padded_bytes()};
+  if (run.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
+  const auto* const first = reinterpret_cast<const SummaryEntry*>(
+      core_.medium_.at(base + core_.table_.run_bytes(run.head) - run_tail_bytes(run.records) +
+                       dead_bits_bytes(run.records)));
+  const auto* entry = first + found.ordinal;
+  if (found.ordinal >= run.records || base + entry->offset_bytes() != offset) {
+    entry = std::partition_point(first, first + run.records, [&](const SummaryEntry& other) {
+      return base + other.offset_bytes() < offset;
+    });
+    if (entry == first + run.records || base + entry->offset_bytes() != offset) return found;
+    found.ordinal = static_cast<std::uint32_t>(entry - first);
+  }
+  const std::uint64_t end = found.ordinal + 1 < run.records
+                                ? (entry + 1)->offset_bytes()
+                                : run.used_bytes.load(std::memory_order_relaxed);
+  found.sequence = run.min_sequence.load(std::memory_order_relaxed) + entry->sequence_delta();
+  found.kind = entry->kind();
+  found.padded_bytes = std::min(found.padded_bytes, base + end - offset);
+  return found;
+}
+
 // The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
 // its original) the higher generation; a copy that was abandoned and made again may lie in the same
 // run as the one before. A tombstone holds its key's place until all runs were read.
 void Recovery::admit(const Found& found) {
   const Line line{found.offset / kCacheLineBytes};
   const RecordView record = core_.record_at(line);
+  // Of the headers only the keys are asked: records of sealed runs were not read, so the rest of
+  // theirs may be damaged. A superseded one may not win for that, nor stand beside its successor.
+  const auto key_fits = [&](const RecordView& view, std::uint64_t offset) {
+    return core_.geometry_.record_header_bytes + view.header().key_bytes() <= core_.room_at(offset);
+  };
   const auto same_key = [&](Line other) {
     const RecordView present = core_.record_at(other);
     if (present.header().key_bytes() != record.header().key_bytes()) return false;
-    return core_.fits(record, found.offset) &&
-           core_.fits(present, other.number * kCacheLineBytes) && present.key() == record.key();
+    return key_fits(record, found.offset) && key_fits(present, other.number * kCacheLineBytes) &&
+           present.key() == record.key();
   };
   for (;;) {
     auto latched = core_.index_->latch(found.hash);
@@ -318,16 +357,14 @@ void Recovery::admit(const Found& found) {
       }
     } else {
       const Line other = latched.line(entry);
-      const RecordView present = core_.record_at(other);
-      const std::uint64_t other_offset = other.number * kCacheLineBytes;
-      const std::uint64_t other_generation = core_.table_.run_of(other_offset).generation;
+      const Found present = indexed(other.number * kCacheLineBytes);
       const bool newer = std::tuple(found.sequence, found.generation, found.offset) >
-                         std::tuple(present.sequence(), other_generation, other_offset);
+                         std::tuple(present.sequence, present.generation, present.offset);
       if (newer) latched.replace(entry, line);
       // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
       // erase may lie on the medium still.
-      if (newer && present.kind() == RecordKind::kPut) {
-        core_.table_.mark_dead(other_offset, present.header().ordinal, present.padded_bytes());
+      if (newer && present.kind == RecordKind::kPut) {
+        core_.table_.mark_dead(present.offset, present.ordinal, present.padded_bytes);
       } else if (!newer && found.kind == RecordKind::kPut) {
         core_.table_.mark_dead(found.offset, found.ordinal, found.padded_bytes);
       }

@@ -54,6 +54,7 @@ class Recovery {
   void index_sealed(std::uint64_t head, const RunFooter& footer, const std::byte* tail);
   void scan_open(std::uint64_t head);
   void admit(const Found& found);
+  Found indexed(std::uint64_t offset) const;
   void drop_tombstones();
   Status make_writable();
   void note(std::uint64_t offset, std::string what);

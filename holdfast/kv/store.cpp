@@ -13,7 +13,9 @@ std::span<const std::byte> bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
 }
 
-Error closed() { return {Errc::kClosed, "the store was closed, or moved from; open it again"}; }
+Error empty_snapshot() {
+  return {Errc::kClosed, "the snapshot was moved from, or its store closed; take another"};
+}
 
 RegionOptions region_options(const StoreOptions& options) {
   RegionOptions region;
@@ -70,14 +72,17 @@ Snapshot::~Snapshot() {
   if (core_ != nullptr) core_->release_snapshot(version_);
 }
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
+  if (core_ == nullptr) return empty_snapshot();
   return core_->snapshot_get(version_, bytes(key), value);
 }
 Status Snapshot::for_each(
     const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
+  if (core_ == nullptr) return empty_snapshot();
   return core_->snapshot_for_each(version_, visit);
 }
 std::uint64_t Snapshot::count() const {
   std::uint64_t records = 0;
+  if (core_ == nullptr) return records;
   (void)core_->snapshot_for_each(
       version_, [&](std::string_view, std::string_view, Version) { return ++records, true; });
   return records;
@@ -96,29 +101,49 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
                                               RecordShape shape) {
   return StoreCore::open(std::move(region), options, shape);
 }
-std::uint64_t StoreBase::count() const { return core_->count(); }
+Error StoreBase::closed() {
+  return {Errc::kClosed, "the store was closed, or moved from; open it again"};
+}
+std::uint64_t StoreBase::count() const { return core_ ? core_->count() : 0; }
 Status StoreBase::sync() {
   if (!core_) return closed();
   return core_->sync();
 }
-Version StoreBase::durable_up_to() const { return core_->durable_up_to(); }
-Snapshot StoreBase::snapshot() { return core_->snapshot(); }
-StoreStats StoreBase::stats() const { return core_->stats(); }
-const RecoveryReport& StoreBase::recovery() const { return core_->recovery(); }
-RegionReport StoreBase::region_report() const { return core_->region_report(); }
+Version StoreBase::durable_up_to() const { return core_ ? core_->durable_up_to() : 0; }
+Snapshot StoreBase::snapshot() { return core_ ? core_->snapshot() : Snapshot(); }
+StoreStats StoreBase::stats() const { return core_ ? core_->stats() : StoreStats{}; }
+const RecoveryReport& StoreBase::recovery() const {
+  static const RecoveryReport nothing;
+  return core_ ? core_->recovery() : nothing;
+}
+RegionReport StoreBase::region_report() const {
+  return core_ ? core_->region_report() : RegionReport{};
+}
 Status StoreBase::reclaim() {
   if (!core_) return closed();
   return core_->reclaim();
 }
-VerifyReport StoreBase::verify() const { return core_->verify(); }
+VerifyReport StoreBase::verify() const {
+  if (core_) return core_->verify();
+  VerifyReport nothing_read;
+  nothing_read.defects = {{0, closed().message()}};
+  nothing_read.defects_total = 1;
+  return nothing_read;
+}
 Status StoreBase::close() {
   if (!core_) return {};
+  if (const std::uint64_t open = core_->snapshots_open(); open != 0) {
+    return Error{Errc::kBusy, std::to_string(open) + " snapshots of the store are open; let " +
+                                  "them go, then close it"};
+  }
   Status status = core_->close();
   core_.reset();
   return status;
 }
-bool StoreBase::read_only() const { return core_->read_only(); }
-Durability StoreBase::durability() const { return core_->default_durability(); }
+bool StoreBase::read_only() const { return !core_ || core_->read_only(); }
+Durability StoreBase::durability() const {
+  return core_ ? core_->default_durability() : Durability::kProcess;
+}
 
 // ---- Store<> ----
 
@@ -130,7 +155,7 @@ Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(std::move(region), options, {}));
   return Store(std::move(core));
 }
-Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
+[[gnu::flatten]] Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
                                 WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
@@ -154,13 +179,15 @@ Result<Version> Store<>::get(std::string_view key, std::string& value) const {
   return core_->get(bytes(key),
                     [&](const RecordView& record) { core_->copy_value(record, value); });
 }
-Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> buffer) const {
+[[gnu::flatten]] Result<std::uint64_t> Store<>::get(std::string_view key,
+                                                    std::span<std::byte> buffer) const {
   if (!core_) [[unlikely]]
     return closed();
   std::uint64_t length = 0;
   HF_RETURN_IF_ERROR(core_->get(bytes(key), [&](const RecordView& record) {
     length = record.value_bytes();
-    core_->copy_value(record, buffer.data(), std::min<std::uint64_t>(length, buffer.size()));
+    if (!buffer.empty())  // An empty span may have no address.
+      core_->copy_value(record, buffer.data(), std::min<std::uint64_t>(length, buffer.size()));
   }));
   return length;
 }
@@ -204,14 +231,14 @@ Result<Version> Store<>::update(std::string_view key,
     return closed();
   return core_->update(bytes(key), change, false, options);
 }
-Result<std::uint64_t> Store<>::update_word(
+[[gnu::flatten]] Result<std::uint64_t> Store<>::update_word(
     std::string_view key, std::uint32_t offset_bytes,
-    const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options) {
+    FunctionRef<std::uint64_t(std::uint64_t)> change, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->update_word(bytes(key), offset_bytes, change, options);
 }
-Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
+[[gnu::flatten]] Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->erase(bytes(key), options);

@@ -29,6 +29,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/memory/region.hpp>
@@ -125,8 +126,11 @@ class Pinned {
 };
 
 // Every record as it was when the snapshot was taken, while writes go on. Holds back reclamation.
+// It goes before its store does: close() waits for no snapshot, it refuses. One that was moved
+// from, or taken of a closed store, is empty: kClosed.
 class Snapshot {
  public:
+  Snapshot() = default;  // Empty.
   Snapshot(Snapshot&& other) noexcept;
   Snapshot& operator=(Snapshot&& other) noexcept;
   ~Snapshot();
@@ -159,7 +163,9 @@ struct RecordShape {
   std::uint64_t value_bytes = 0;  // 0 with key_bytes 0: any length.
 };
 
-// The verbs that do not depend on the types.
+// The verbs that do not depend on the types. After close(), and of a store that was moved from,
+// what returns a Status or a Result is kClosed, and the others are as of an empty store: count(),
+// durable_up_to() and stats() are zero, verify() has one defect that says so.
 class StoreBase {
  public:
   StoreBase(StoreBase&&) noexcept = default;
@@ -179,13 +185,15 @@ class StoreBase {
   Status reclaim();
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
-  // Ends sessions and background work, writes the index and the clean mark, unlocks. The destructor
-  // does the same and drops the status.
+  // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
+  // snapshots are open: nothing has changed then. The destructor does the same and drops the
+  // status; no snapshot may be left then.
   Status close();
-  bool read_only() const;
+  bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
  protected:
+  static Error closed();  // What a verb of a closed store returns.
   friend struct ForTests;
   StoreBase(StoreCorePointer core);
   static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options,
@@ -241,7 +249,7 @@ class Store<> : public StoreBase {
   // place where declared in patchable_words and possible, else through a new record. Returns the
   // old word.
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
-                                    const std::function<std::uint64_t(std::uint64_t)>& change,
+                                    FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options = {});
   // Tells whether there was one.
   Result<bool> erase(std::string_view key, WriteOptions options = {});

@@ -35,23 +35,37 @@ class Store : public StoreBase {
   }
 
   Result<PutOutcome> put(const Key& key, const Value& value, WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->put(bytes(key), bytes(value), options);
   }
   Result<Version> put_if_absent(const Key& key, const Value& value, WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
   }
   Result<Version> compare_and_put(const Key& key, Version expected, const Value& value,
                                   WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected,
                          options);
   }
   Result<Version> get(const Key& key, Value& value) const {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->get(bytes(key), [&](const RecordView& record) { copy_out(record, value); });
   }
   // The view's bytes are a Value, aligned to 8.
-  Result<Pinned> get_pinned(const Key& key) const { return core_->get_pinned(bytes(key)); }
+  Result<Pinned> get_pinned(const Key& key) const {
+    if (!core_) [[unlikely]]
+      return closed();
+    return core_->get_pinned(bytes(key));
+  }
   Status get_many(std::span<const Key> keys, std::span<Value> values,
                   std::span<Errc> outcomes) const {
+    if (!core_) [[unlikely]]
+      return closed();
     if (values.size() != keys.size() || outcomes.size() != keys.size()) {
       return Error{Errc::kInvalidOption,
                    "get_many: spans of different lengths; equal ones are allowed"};
@@ -62,6 +76,8 @@ class Store : public StoreBase {
   }
   Status put_many(std::span<const Key> keys, std::span<const Value> values,
                   WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     if (values.size() != keys.size()) {
       return Error{Errc::kInvalidOption,
                    "put_many: spans of different lengths; equal ones are allowed"};
@@ -72,6 +88,8 @@ class Store : public StoreBase {
   }
   Result<Version> update(const Key& key, const std::function<void(Value& value)>& change,
                          WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     const auto on_bytes = [&](std::string& text) {
       Value value;
       std::memcpy(&value, text.data(), sizeof value);
@@ -83,9 +101,13 @@ class Store : public StoreBase {
   template <class Change>
   Result<std::uint64_t> update_word(const Key& key, std::uint32_t offset_bytes, Change&& change,
                                     WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->update_word(bytes(key), offset_bytes, change, options);
   }
   Result<bool> erase(const Key& key, WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->erase(bytes(key), options);
   }
 
@@ -105,19 +127,27 @@ class Store : public StoreBase {
     WriteBatch batch_;
   };
   Result<Version> write(const Batch& batch, WriteOptions options = {}) {
+    if (!core_) [[unlikely]]
+      return closed();
     return core_->write(batch.batch_, options);
   }
 
   // Every record of the snapshot, as objects, until `visit` returns false.
   Status for_each(const Snapshot& snapshot,
                   const std::function<bool(const Key&, const Value&, Version)>& visit) const {
-    return snapshot.for_each([&](std::string_view key, std::string_view value, Version version) {
-      Key typed_key;
-      Value typed_value;
-      std::memcpy(&typed_key, key.data(), sizeof typed_key);
-      std::memcpy(&typed_value, value.data(), sizeof typed_value);
-      return visit(typed_key, typed_value, version);
-    });
+    bool ours = true;
+    auto walked =
+        snapshot.for_each([&](std::string_view key, std::string_view value, Version version) {
+          ours = key.size() == sizeof(Key) && value.size() == sizeof(Value);
+          if (!ours) return false;
+          Key typed_key;
+          Value typed_value;
+          std::memcpy(&typed_key, key.data(), sizeof typed_key);
+          std::memcpy(&typed_value, value.data(), sizeof typed_value);
+          return visit(typed_key, typed_value, version);
+        });
+    if (ours) return walked;
+    return Error{Errc::kWrongType, "for_each: the snapshot is of a store with other types"};
   }
 
  private:

@@ -115,7 +115,8 @@ TEST_P(Concurrent, HotKeysNeverGoBackInTime) {
         switch (random.below(4)) {
           case 0: wrong += !store.erase(k).has_value(); break;
           case 1: {
-            const std::string_view keys[] = {k, key(0)}, values[] = {value, value};
+            const std::string first = key(0);
+            const std::string_view keys[] = {k, first}, values[] = {value, value};
             wrong += !store.put_many(keys, values).has_value();
             break;
           }

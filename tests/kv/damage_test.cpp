@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/memory/system.hpp>
+
+#include "for_tests.hpp"
 
 namespace holdfast::kv {
 namespace {
@@ -204,6 +207,94 @@ TEST_F(Damage, EveryByteOfARecordIsCheckedByVerify) {
 }
 
 // A crash while closing may tear it, so it is no defect: the index is rebuilt.
+// Nobody needs a superseded record any more. Whatever became of its header, the newer one counts,
+// the key can be erased, and no other record pays for it: its length had left two entries of the
+// key in the index, its sequence had let it win, its ordinal had marked a neighbour dead.
+TEST_F(Damage, OfASupersededRecordHarmsNobody) {
+  const std::string directory = scratch_.path("good"), died = scratch_.path("died");
+  Contents expected;
+  {
+    auto store = Store<>::open(directory, tiny()).value();
+    for (int i = 0; i < 60; ++i) {
+      ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 200)));
+      expected["key" + std::to_string(i)] = text_of(i, 200);
+    }
+    for (int i = 0; i < 60; i += 3)
+      ASSERT_TRUE(store.put("key" + std::to_string(i),
+                            expected["key" + std::to_string(i)] = text_of(i + 1000, 200)));
+    seal_blocks(store);
+    expected["seal"] = std::string(6 * KiB, 's');
+    std::filesystem::copy(directory, died, std::filesystem::copy_options::recursive);
+  }
+  const Image image = Image::of(died);
+  // The header of the first "key9" of the medium.
+  const std::uint64_t at = image.bytes().find("key9" + std::string(4, '\0')) - sizeof(RecordHeader);
+  ASSERT_EQ(at % kCacheLineBytes, 0u);
+  ASSERT_EQ(image.read<RecordHeader>(at).value_bytes, 200u);
+  const auto with = [&](const auto& change) {
+    Image spoilt_image = image;
+    auto header = spoilt_image.read<RecordHeader>(at);
+    change(header);
+    spoilt_image.write(at, header);
+    return spoilt_image;
+  };
+  const std::pair<const char*, Image> cases[] = {
+      {"longer", with([](RecordHeader& header) { header.value_bytes = 1 << 20; })},
+      {"newer", with([](RecordHeader& header) { header.sequence += 1 << 20; })},
+      {"older", with([](RecordHeader& header) { header.sequence = 0; })},
+      {"neighbour", with([](RecordHeader& header) { header.ordinal += 1; })},
+      {"far", with([](RecordHeader& header) { header.ordinal = ~0u; })},
+      {"kind", with([](RecordHeader& header) { header.key_bytes_and_kind ^= 3u << 24; })},
+  };
+  for (const auto& [name, spoilt_image] : cases) {
+    auto store = open(spoilt_image, RegionAccess::kOpen).value();
+    std::string value;
+    for (const auto& [key, wanted] : expected)
+      EXPECT_EQ(get(store, key), wanted) << name << ": " << key;
+    EXPECT_EQ(store.count(), expected.size()) << name;
+    EXPECT_TRUE(store.erase("key9").value());
+    EXPECT_EQ(get(store, "key9"), "<kNotFound>") << name;
+    for (int i = 0; i < 3; ++i)
+      (void)store.reclaim();  // May refuse to move the damaged one.
+    for (const auto& [key, wanted] : expected) {
+      EXPECT_EQ(get(store, key), key == "key9" ? "<kNotFound>" : wanted) << name << ": " << key;
+    }
+    EXPECT_TRUE(store.close());
+    auto again = Store<>::open(spoilt(), tiny()).value();
+    for (const auto& [key, wanted] : expected) {
+      EXPECT_EQ(get(again, key), key == "key9" ? "<kNotFound>" : wanted) << name << ": " << key;
+    }
+  }
+}
+
+// The same while the store runs: an overwrite believes the ordinal of what it supersedes.
+TEST_F(Damage, OfAnOrdinalDoesNotCostTheNeighbourItsLife) {
+  auto store = Store<>::open(spoilt(), tiny()).value();
+  Contents expected;
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 200)));
+    expected["key" + std::to_string(i)] = text_of(i, 200);
+  }
+  {
+    const auto pinned = store.get_pinned("key9").value();
+    auto* const header = reinterpret_cast<RecordHeader*>(const_cast<char*>(pinned.value().data()) -
+                                                         40);  // 4 bytes of key, 4 of padding.
+    ASSERT_EQ(header->value_bytes, 200u);
+    header->ordinal += 1;
+  }
+  for (int i = 0; i < 60; ++i) {
+    if (i == 10) continue;
+    expected["key" + std::to_string(i)] = text_of(i + 99, 200);
+    ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i + 99, 200)));
+  }
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(store.reclaim());
+  for (int i = 0; i < 60; ++i)
+    ASSERT_TRUE(store.put("other" + std::to_string(i), text_of(i, 200)));
+  for (const auto& [key, wanted] : expected)
+    EXPECT_EQ(get(store, key), wanted) << key;
+}
+
 TEST_F(Damage, CleanMarkThatDoesNotHoldCostsNothingButTheIndex) {
   const Image image = good(true);
   for (std::uint64_t byte = 0; byte < sizeof(CleanMark); byte += 7) {
@@ -374,6 +465,60 @@ TEST_F(Damage, AFailedSyncMakesTheStoreReadOnlyAndSaysWhy) {
   auto reopened = Store<>::open(spoilt() + "?granularity=page", tiny()).value();
   EXPECT_FALSE(reopened.recovery().clean);
   EXPECT_EQ(get(reopened, "before"), "v");
+}
+
+// All sequences in use lie below a durable limit: an operation that gets one beyond it because the
+// limit could not be raised must fail, or a crash could hand its sequence out again.
+std::atomic<int> writes_until_failure{0};
+std::atomic<int> error_of_write{EIO};
+int fail_write(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kWrite && --writes_until_failure == 0 ? error_of_write.load()
+                                                                            : 0;
+}
+
+TEST_F(Damage, AnOperationWithoutADurableSequenceIsNotAcknowledged) {
+  const std::string spec = spoilt() + "?granularity=page";
+  WriteBatch batch;
+  batch.put("k", "new");
+  const std::pair<const char*, std::function<Errc(Store<>&)>> verbs[] = {
+      {"put", [](Store<>& store) { return store.put("k", "new").code(); }},
+      {"put_if_absent", [](Store<>& store) { return store.put_if_absent("n", "new").code(); }},
+      {"update",
+       [](Store<>& store) { return store.update("k", [](auto& v) { v = "new"; }).code(); }},
+      {"update_word",
+       [](Store<>& store) {
+         return store.update_word("word", 0, [](auto w) { return w + 1; }).code();
+       }},
+      {"erase", [](Store<>& store) { return store.erase("k").code(); }},
+      {"batch", [&](Store<>& store) { return store.write(batch).code(); }},
+      {"put_many",
+       [](Store<>& store) {
+         const std::string_view keys[] = {"k", "n"}, values[] = {"new", "new"};
+         return store.put_many(keys, values).code();
+       }},
+  };
+  for (const int error : {EIO, ENOSPC}) {
+    for (const auto& [name, verb] : verbs) {
+      std::filesystem::remove_all(spoilt());
+      auto store = Store<>::open(spec, tiny()).value();
+      ASSERT_TRUE(store.put("k", "old"));
+      ASSERT_TRUE(store.put("word", std::string(8, '\0')));
+      ForTests::small_steps(store, 1, 1000);  // The limit is to be raised with each chunk.
+      ForTests::lapse_sequences(store);       // And this thread has none left.
+      writes_until_failure = 1;
+      error_of_write = error;
+      memory_detail::set_fault_hook(&fail_write);
+      EXPECT_EQ(verb(store), error == EIO ? Errc::kIo : Errc::kNoSpace) << name;
+      memory_detail::set_fault_hook(nullptr);
+      EXPECT_EQ(get(store, "k"), "old") << name;
+      EXPECT_EQ(store.count(), 2u) << name;
+      // For lack of space nothing is in doubt: the store goes on.
+      EXPECT_EQ(store.put("k", "next").code(), error == EIO ? Errc::kReadOnly : Errc::kOk) << name;
+      EXPECT_EQ(store.close().has_value(), error != EIO) << name;
+      auto reopened = Store<>::open(spec, tiny()).value();
+      EXPECT_EQ(get(reopened, "k"), error == EIO ? "old" : "next") << name;
+    }
+  }
 }
 
 }  // namespace

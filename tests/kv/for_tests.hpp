@@ -28,6 +28,8 @@ struct ForTests {
     core.table_.generation_step_ = generations;
     core.table_.generation_limit_ = 0;
   }
+  // What lanes have in reserve is not used any more, as after a snapshot.
+  static void lapse_sequences(StoreBase& store) { store.core_->sequence_epoch_.fetch_add(1); }
   static std::uint64_t next_sequence(StoreBase& store) {
     return store.core_->next_sequence_.load();
   }
@@ -66,7 +68,7 @@ struct ForTests {
     core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
   }
-  static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(); }
+  static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(store.core_->table_.blocks()); }
   static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
     return store.core_->table_.trim(keep);
   }

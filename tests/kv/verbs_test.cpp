@@ -401,5 +401,47 @@ TEST_P(Verbs, CloseGivesAStatusAndEndsEveryVerbWithClosed) {
   EXPECT_EQ(store_.reclaim().code(), Errc::kClosed);
 }
 
+// They return no Status: what they return is that of an empty store, and verify() says why.
+TEST_P(Verbs, ClosedAndMovedFromStoresAnswerQuestionsAsEmptyOnes) {
+  ASSERT_TRUE(store_.put("k", "v"));
+  Store<> other = std::move(store_);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(store_.count(), 0u);
+    EXPECT_EQ(store_.durable_up_to(), 0u);
+    EXPECT_EQ(store_.stats().medium_bytes, 0u);
+    EXPECT_EQ(store_.stats().records, 0u);
+    EXPECT_EQ(store_.recovery().records, 0u);
+    EXPECT_TRUE(store_.region_report().kind.empty());
+    EXPECT_TRUE(store_.read_only());
+    EXPECT_EQ(store_.durability(), Durability::kProcess);
+    const VerifyReport report = store_.verify();
+    EXPECT_FALSE(report.ok());
+    ASSERT_EQ(report.defects.size(), 1u);
+    EXPECT_NE(report.defects[0].what.find("kClosed"), std::string::npos) << report.defects[0].what;
+    const Snapshot snapshot = store_.snapshot();
+    std::string value;
+    EXPECT_EQ(snapshot.get("k", value).code(), Errc::kClosed);
+    EXPECT_EQ(snapshot.count(), 0u);
+    EXPECT_EQ(snapshot.for_each([](auto...) { return true; }).code(), Errc::kClosed);
+    // The first time it is one that was moved from, then one that was closed.
+    std::swap(store_, other);
+    ASSERT_TRUE(store_.close());
+  }
+}
+
+TEST_P(Verbs, CloseIsRefusedWhileSnapshotsAreOpen) {
+  ASSERT_TRUE(store_.put("k", "v"));
+  {
+    const Snapshot snapshot = store_.snapshot();
+    const Status refused = store_.close();
+    ASSERT_EQ(refused.code(), Errc::kBusy);
+    EXPECT_TRUE(mentions(refused.error(), "1 snapshots")) << refused.error().detail;
+    std::string value;
+    EXPECT_TRUE(snapshot.get("k", value));
+    EXPECT_TRUE(store_.put("k", "w"));
+  }
+  EXPECT_TRUE(store_.close());
+}
+
 }  // namespace
 }  // namespace holdfast::kv

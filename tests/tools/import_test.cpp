@@ -134,6 +134,18 @@ TEST(JsonLines, WholeObjectIsTheValueUnderItsMember) {
   expect_skipped(parse(json("id"), R"({"id":1,"id":2})"), "\"id\" twice");
 }
 
+TEST(JsonLines, ByteOrderMarksBeforeAnObjectAreNoPartOfIt) {
+  const auto pieces = parse(json("id"),
+                            "{\"id\":1}\n\xEF\xBB\xBF{\"id\":2}\n \xEF\xBB\xBF "
+                            "\xEF\xBB\xBF\t{\"id\":3} \n\xEF\xBB\xBF\n{\"id\":4}");
+  ASSERT_EQ(pieces.size(), 4u);
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i + 1);
+    EXPECT_EQ(pieces[i].key, number) << pieces[i].reason;
+    EXPECT_EQ(pieces[i].value, "{\"id\":" + number + "}");
+  }
+}
+
 TEST(ControlStanzas, StanzaIsTheValueAndItsFieldsTheKey) {
   const auto text =
       "Package: bash\nVersion: 5.2-2\nDescription: shell\n more\n .\n\n\nPackage: dash\nVersion: "
@@ -154,6 +166,30 @@ TEST(ControlStanzas, NamesOfFieldsAreCaseInsensitiveAndCommentsAreKept) {
 TEST(ControlStanzas, CarriageReturnsEndLinesAndALastNewlineMayBeMissing) {
   expect_record(parse(control(), "Package: a\r\nX: y\r\n\r\n"), "a", "Package: a\nX: y\n");
   expect_record(parse(control(), "Package: a\nX: y"), "a", "Package: a\nX: y\n");
+}
+
+TEST(ControlStanzas, EveryCarriageReturnBeforeANewlineBelongsToIt) {
+  const std::string text = "Package: a\r\r\nX: y\rz\r\r\r\n\r\r\nPackage: b\r\r";
+  for (std::size_t chunk = 1; chunk <= text.size(); ++chunk) {
+    const auto pieces = parse(control(), text, chunk);
+    ASSERT_EQ(pieces.size(), 2u);
+    EXPECT_EQ(pieces[0].value, "Package: a\nX: y\rz\n");
+    EXPECT_EQ(pieces[1].value, "Package: b\n");
+    EXPECT_EQ(pieces[1].key, "b");
+    for (const Piece& piece : pieces) {
+      std::string written;
+      ASSERT_TRUE(append_record(written, control(), piece.key, piece.value));
+      expect_record(parse(control(), written), piece.key, piece.value);
+    }
+  }
+}
+
+TEST(ControlStanzas, ByteOrderMarksBeforeAStanzaAreNoPartOfIt) {
+  const auto pieces = parse(
+      control(), "\xEF\xBB\xBF\xEF\xBB\xBFX: y\nPackage: a\n\n\xEF\xBB\xBFX: z\nPackage: b\n");
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].value, "X: y\nPackage: a\n");
+  EXPECT_EQ(pieces[1].value, "X: z\nPackage: b\n");
 }
 
 TEST(ControlStanzas, NulAndBrokenUtf8AreBytesLikeOthers) {
@@ -197,6 +233,8 @@ TEST(Parsers, LineOfExactlyTheLimitIsRead) {
   const std::string line = R"({"key":"a","value":"b"})";
   options.limits.record_bytes = line.size();
   EXPECT_EQ(parse(options, line + "\r\n").at(0).reason, "");
+  for (std::size_t chunk = 1; chunk <= line.size() + 10; ++chunk)
+    EXPECT_EQ(parse(options, line + "\r\r\r\r\r\r\r\r\r\n", chunk).at(0).reason, "");
   options.limits.record_bytes = line.size() - 1;
   EXPECT_NE(parse(options, line + "\r\n").at(0).reason, "");
 }

@@ -1,6 +1,6 @@
 // Debian control stanzas: "Field: value" lines, continued by lines that begin with a blank, ended
 // by an empty line. A record's value is the stanza's text as it stands, each line ended by one
-// '\n'.
+// '\n', without byte order marks at its beginning and '\r's at the ends of its lines.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -49,7 +49,9 @@ class ControlParser final : public RecordParser {
   };
 
   bool on_line(std::string_view line, std::uint64_t number, bool too_long, RecordSink& sink) {
-    if (number == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
+    // Files put one behind the other have byte order marks in the middle, too.
+    while (first_line_ == 0 && line.substr(0, 3) == "\xEF\xBB\xBF")
+      line.remove_prefix(3);
     if (!too_long && trimmed(line).empty()) return end_stanza(sink);
     if (first_line_ == 0) first_line_ = number;
     if (!reason_.empty()) return true;  // The rest of a stanza that is skipped.

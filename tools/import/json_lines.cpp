@@ -1,4 +1,4 @@
-// JSON lines: one object per line, blank lines and a byte order mark ignored.
+// JSON lines: one object per line; blank lines, and byte order marks before an object, are ignored.
 //
 //   {"key": "ada", "value": "lovelace"}      text
 //   {"key64": "AP8=", "value64": "…"}        bytes in base64, where they are not UTF-8
@@ -6,6 +6,7 @@
 //   object
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -136,16 +137,25 @@ class JsonLinesParser final : public RecordParser {
   }
 
  private:
+  // Without the blanks around it and the byte order marks before it: files put one behind the other
+  // have them in the middle, too, and an object with them would be another one when read back.
+  static std::string_view object_of(std::string_view line) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    for (;;) {
+      line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+      if (line.substr(0, kMark.size()) != kMark) break;
+      line.remove_prefix(kMark.size());
+    }
+    return line.substr(0, line.find_last_not_of(" \t\r") + 1);
+  }
+
   bool on_line(std::string_view line, std::uint64_t number, bool too_long, RecordSink& sink) {
     if (too_long) {
       return sink.skip(number,
                        fmt::format("a line of more than {} bytes; raise --max-record", max_bytes_));
     }
-    if (number == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) return true;
-    line = line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
-
+    line = object_of(line);
+    if (line.empty()) return true;
     LineHandler found{whole_objects_ ? &key_member_ : nullptr};
     const bool parsed = nlohmann::json::sax_parse(line.begin(), line.end(), &found);
     if (!parsed) return sink.skip(number, found.reason);
