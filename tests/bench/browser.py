@@ -6,6 +6,7 @@
 
 Speaks the DevTools protocol on file descriptors 3 and 4 (--remote-debugging-pipe): messages are JSON, ended by a NUL.
 """
+
 import base64
 import json
 import os
@@ -43,10 +44,27 @@ class Browser:
             os.dup2(ends[1], 4)
 
         self.process = subprocess.Popen(
-            [find(), '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
-             '--disable-component-update', '--no-first-run', '--hide-scrollbars', '--force-color-profile=srgb',
-             '--remote-debugging-pipe', f'--user-data-dir={self.profile}', 'about:blank'],
-            preexec_fn=place, pass_fds=(3, 4, *ends), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                find(),
+                '--headless',
+                '--no-sandbox',
+                '--disable-gpu',
+                '--disable-dev-shm-usage',
+                '--disable-background-networking',
+                '--disable-component-update',
+                '--no-first-run',
+                '--hide-scrollbars',
+                '--force-color-profile=srgb',
+                '--remote-debugging-pipe',
+                f'--user-data-dir={self.profile}',
+                'about:blank',
+            ],
+            preexec_fn=place,
+            pass_fds=(3, 4, *ends),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         for end in (to_browser, from_browser, *ends):
             os.close(end)
         os.set_blocking(self.read, False)
@@ -69,7 +87,9 @@ class Browser:
     def _message(self, deadline):
         while b'\0' not in self.buffer:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise Failure(f'no answer; the browser {"has ended" if self.process.poll() is not None else "is silent"}')
+                raise Failure(
+                    f'no answer; the browser {"has ended" if self.process.poll() is not None else "is silent"}'
+                )
             try:
                 self.buffer += os.read(self.read, 1 << 20)
             except BlockingIOError:
@@ -98,7 +118,13 @@ class Browser:
         page = Page(self, session)
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             page.call(domain + '.enable')
-        page.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=2 if phone else 1, mobile=phone)
+        page.call(
+            'Emulation.setDeviceMetricsOverride',
+            width=width,
+            height=height,
+            deviceScaleFactor=2 if phone else 1,
+            mobile=phone,
+        )
         page.media(dark=dark)
         page.call('Page.navigate', url='file://' + os.path.abspath(path))
         page.wait_for("document.documentElement?.dataset.ready === 'true'")
@@ -115,14 +141,19 @@ class Page:
         return self.browser.call(method, session=self.session, **parameters)
 
     def media(self, dark=False, printed=False):
-        self.call('Emulation.setEmulatedMedia', media='print' if printed else 'screen',
-                  features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
+        self.call(
+            'Emulation.setEmulatedMedia',
+            media='print' if printed else 'screen',
+            features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}],
+        )
 
     def evaluate(self, expression):
         """The value of a JavaScript expression, which may be a promise."""
         answer = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in answer:
-            raise Failure(answer['exceptionDetails'].get('exception', {}).get('description', 'exception') + f'\nin {expression}')
+            raise Failure(
+                answer['exceptionDetails'].get('exception', {}).get('description', 'exception') + f'\nin {expression}'
+            )
         return answer['result'].get('value')
 
     def wait_for(self, expression):
@@ -139,8 +170,10 @@ class Page:
 
     def box(self, selector):
         """The place of an element on the page, in CSS pixels: x, y, width, height."""
-        return self.evaluate(f'''(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null;
-            const b = e.getBoundingClientRect(); return [b.x + scrollX, b.y + scrollY, b.width, b.height]; }})()''')
+        return self.evaluate(
+            f'''(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null;
+            const b = e.getBoundingClientRect(); return [b.x + scrollX, b.y + scrollY, b.width, b.height]; }})()'''
+        )
 
     def screenshot(self, box=None, scale=1):
         self.settle()
@@ -183,8 +216,8 @@ class Picture:
         assert png[:8] == b'\x89PNG\r\n\x1a\n'
         at, data = 8, b''
         while at < len(png):
-            size, kind = struct.unpack('>I4s', png[at:at + 8])
-            body = png[at + 8:at + 8 + size]
+            size, kind = struct.unpack('>I4s', png[at : at + 8])
+            body = png[at + 8 : at + 8 + size]
             if kind == b'IHDR':
                 self.width, self.height, depth, colour = struct.unpack('>IIBB', body[:10])
                 assert depth == 8 and colour in (2, 6)
@@ -199,7 +232,7 @@ class Picture:
         rows, before = [], bytearray(stride)
         for y in range(self.height):
             kind = raw[y * (stride + 1)]
-            row = bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+            row = bytearray(raw[y * (stride + 1) + 1 : (y + 1) * (stride + 1)])
             if kind == 1:
                 for i in range(step, stride):
                     row[i] = (row[i] + row[i - step]) & 255
@@ -210,7 +243,11 @@ class Picture:
                     row[i] = (row[i] + ((row[i - step] if i >= step else 0) + before[i]) // 2) & 255
             elif kind == 4:
                 for i in range(stride):
-                    left, up, corner = row[i - step] if i >= step else 0, before[i], before[i - step] if i >= step else 0
+                    left, up, corner = (
+                        row[i - step] if i >= step else 0,
+                        before[i],
+                        before[i - step] if i >= step else 0,
+                    )
                     guess = left + up - corner
                     a, b, c = abs(guess - left), abs(guess - up), abs(guess - corner)
                     row[i] = (row[i] + (left if a <= b and a <= c else up if b <= c else corner)) & 255
@@ -220,7 +257,7 @@ class Picture:
 
     def at(self, x, y):
         start = int(x) * self.channels
-        return tuple(self.rows[int(y)][start:start + 3])
+        return tuple(self.rows[int(y)][start : start + 3])
 
     def count(self, colour, tolerance=12):
         """How many pixels are of this colour, (red, green, blue)."""

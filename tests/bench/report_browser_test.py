@@ -4,6 +4,7 @@
 
 Exit code 77 (skipped) where there is no Chromium; `./run check report` installs it.
 """
+
 import json
 import pathlib
 import re
@@ -43,7 +44,9 @@ class ReportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory(prefix='holdfast-report-')
-        cls.path = report(pathlib.Path(cls.directory.name), 1.0, arguments=('--prices', str(ROOT / 'data/prices/table-3.2.yaml')))
+        cls.path = report(
+            pathlib.Path(cls.directory.name), 1.0, arguments=('--prices', str(ROOT / 'data/prices/table-3.2.yaml'))
+        )
         cls.browser = browser.Browser()
         cls.page = cls.browser.open(cls.path)
 
@@ -83,15 +86,28 @@ class ReportTest(unittest.TestCase):
             .map((t) => [parseFloat(t.textContent), parseFloat(t.getAttribute('y')) - 4])''')
         (v0, y0), (v1, y1) = axis[0], axis[-1]
         value_at = lambda y: v0 + (y - y0) * (v1 - v0) / (y1 - y0)
-        points = sorted(value_at(y) for y in self.page.evaluate(f'[...document.querySelectorAll("{chart} circle")].map((c) => +c.getAttribute("cy"))'))
-        rows = [row for row in report_example.document()['rows'] if row['operation'] == 'sequential_reads' and row['valid'] is True]
+        points = sorted(
+            value_at(y)
+            for y in self.page.evaluate(
+                f'[...document.querySelectorAll("{chart} circle")].map((c) => +c.getAttribute("cy"))'
+            )
+        )
+        rows = [
+            row
+            for row in report_example.document()['rows']
+            if row['operation'] == 'sequential_reads' and row['valid'] is True
+        ]
         expected = sorted(row['bytes_per_s_median'] / 2**30 for row in rows)
         self.assertEqual(len(points), len(expected))
         for got, wanted in zip(points, expected):
             self.assertAlmostEqual(got, wanted, delta=0.02 * expected[-1])
-        bars = self.page.evaluate(f'[...document.querySelectorAll("{chart} .error-bar")].map((p) => p.getAttribute("d"))')
-        spans = sorted((value_at(float(low)), value_at(float(high))) for high, low in
-                       (re.fullmatch(r'M[\d.]+,([\d.]+)h8m-4,0V([\d.]+)m-4,0h8', bar).groups() for bar in bars))
+        bars = self.page.evaluate(
+            f'[...document.querySelectorAll("{chart} .error-bar")].map((p) => p.getAttribute("d"))'
+        )
+        spans = sorted(
+            (value_at(float(low)), value_at(float(high)))
+            for high, low in (re.fullmatch(r'M[\d.]+,([\d.]+)h8m-4,0V([\d.]+)m-4,0h8', bar).groups() for bar in bars)
+        )
         wanted = sorted((row['bytes_per_s_low'] / 2**30, row['bytes_per_s_high'] / 2**30) for row in rows)
         self.assertEqual(len(spans), len(wanted))
         for got, want in zip(spans, wanted):
@@ -101,7 +117,12 @@ class ReportTest(unittest.TestCase):
     def test_each_line_is_seen_in_its_colour_and_is_gone_when_it_is_switched_off(self):
         section = self.section('sequential_reads')
         picture = lambda: browser.Picture(self.page.screenshot(self.page.box(section + ' .chart')))
-        colours = [rgb(c) for c in self.page.evaluate(f'[...document.querySelectorAll("{section} .chart circle")].map((c) => getComputedStyle(c).stroke)')]
+        colours = [
+            rgb(c)
+            for c in self.page.evaluate(
+                f'[...document.querySelectorAll("{section} .chart circle")].map((c) => getComputedStyle(c).stroke)'
+            )
+        ]
         lines = list(dict.fromkeys(colours))
         self.assertEqual(len(lines), 4)
         before = picture()
@@ -119,8 +140,10 @@ class ReportTest(unittest.TestCase):
         self.assertAlmostEqual(picture().count(lines[1]), counts[1], delta=counts[1] * 0.1)
 
     def test_a_point_with_a_warning_is_hollow(self):
-        fills = self.page.evaluate(f'''[...document.querySelectorAll('{self.section("sequential_reads")} .chart circle')]
-            .map((c) => getComputedStyle(c).fill === getComputedStyle(c).stroke)''')
+        fills = self.page.evaluate(
+            f'''[...document.querySelectorAll('{self.section("sequential_reads")} .chart circle')]
+            .map((c) => getComputedStyle(c).fill === getComputedStyle(c).stroke)'''
+        )
         self.assertEqual(fills.count(False), 1)
 
     def test_what_is_invalid_is_seen_to_be(self):
@@ -134,8 +157,10 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.page.evaluate(f'document.querySelectorAll("{section} table.heat td.invalid").length'), 1)
 
     def test_a_heat_map_is_darker_where_the_number_is_larger(self):
-        cells = self.page.evaluate(f'''[...document.querySelectorAll('{self.section("sequential_reads")} table.heat td')].filter((t) => t.style.getPropertyValue('--v'))
-            .map((t) => {{ const b = t.getBoundingClientRect(); return [parseFloat(t.textContent), b.x + scrollX + 3, b.y + scrollY + 3]; }})''')
+        cells = self.page.evaluate(
+            f'''[...document.querySelectorAll('{self.section("sequential_reads")} table.heat td')].filter((t) => t.style.getPropertyValue('--v'))
+            .map((t) => {{ const b = t.getBoundingClientRect(); return [parseFloat(t.textContent), b.x + scrollX + 3, b.y + scrollY + 3]; }})'''
+        )
         self.assertEqual(len(cells), 15)
         box = self.page.box(self.section('sequential_reads') + ' table.heat')
         picture = browser.Picture(self.page.screenshot(box))
@@ -146,18 +171,30 @@ class ReportTest(unittest.TestCase):
 
     def test_published_numbers_are_drawn_with_the_name_of_their_hardware(self):
         section = self.section('sequential_reads')
-        ids = self.page.evaluate(f'[...document.querySelectorAll("{section} .chart line.published")].map((l) => l.dataset.id)')
+        ids = self.page.evaluate(
+            f'[...document.querySelectorAll("{section} .chart line.published")].map((l) => l.dataset.id)'
+        )
         self.assertIn('seqread-b256', ids)
-        text = self.page.evaluate(f'[...document.querySelectorAll("{section} .chart text.published")].map((t) => t.textContent).join("\\n")')
-        self.assertIn('PMem on B-256: 58 GB/s', text)
-        self.assertIn('8 x 256 GB Optane 200 series', self.page.evaluate(f'document.querySelector("{section}").textContent'))
-        box = self.page.evaluate(f'''document.querySelector('{section} .chart line[data-id="seqread-b256"]').getAttribute('y1')''')
+        text = self.page.evaluate(
+            f'[...document.querySelectorAll("{section} .chart text.published")].map((t) => t.textContent).join("\\n")'
+        )
+        self.assertIn('PMem on B-256, 4 KiB: 58 GB/s', text)
+        self.assertIn(
+            '8 x 256 GB Optane 200 series', self.page.evaluate(f'document.querySelector("{section}").textContent')
+        )
+        box = self.page.evaluate(
+            f'''document.querySelector('{section} .chart line[data-id="seqread-b256"]').getAttribute('y1')'''
+        )
         self.assertGreater(float(box), 0)
         # And not beside what they do not speak of.
-        self.assertEqual(self.page.evaluate(f'document.querySelectorAll("{self.section("hash_index_update")} .published").length'), 0)
+        self.assertEqual(
+            self.page.evaluate(f'document.querySelectorAll("{self.section("hash_index_update")} .published").length'), 0
+        )
 
     def test_a_latency_curve_rises_from_the_median_to_the_tail(self):
-        curves = self.page.evaluate(f'[...document.querySelectorAll("{self.section("operation_latency")} polyline.latency")].map((p) => p.getAttribute("points"))')
+        curves = self.page.evaluate(
+            f'[...document.querySelectorAll("{self.section("operation_latency")} polyline.latency")].map((p) => p.getAttribute("points"))'
+        )
         self.assertEqual(len(curves), 2)
         for curve in curves:
             heights = [float(point.split(',')[1]) for point in curve.split()]
@@ -166,12 +203,18 @@ class ReportTest(unittest.TestCase):
             self.assertGreater(heights[0] - heights[-1], 50)
 
     def test_the_pointer_is_told_what_it_points_at(self):
-        self.page.evaluate(f'document.querySelector(\'{self.section("sequential_writes")} .chart\').scrollIntoView({{block: "center"}})')
+        self.page.evaluate(
+            f'document.querySelector(\'{self.section("sequential_writes")} .chart\').scrollIntoView({{block: "center"}})'
+        )
         self.page.settle()
-        x, y = self.page.evaluate(f'''(() => {{ const b = document.querySelector('{self.section("sequential_writes")} .chart circle').getBoundingClientRect();
-            return [b.x + b.width / 2, b.y + b.height / 2]; }})()''')
+        x, y = self.page.evaluate(
+            f'''(() => {{ const b = document.querySelector('{self.section("sequential_writes")} .chart circle').getBoundingClientRect();
+            return [b.x + b.width / 2, b.y + b.height / 2]; }})()'''
+        )
         self.page.move_to(x + 2, y + 2)
-        tip = self.page.evaluate('document.getElementById("tip").hidden ? "" : document.getElementById("tip").textContent')
+        tip = self.page.evaluate(
+            'document.getElementById("tip").hidden ? "" : document.getElementById("tip").textContent'
+        )
         self.assertIn('bandwidth: ', tip)
         self.assertIn('5 repetitions', tip)
         self.page.move_to(2, 2)
@@ -179,8 +222,10 @@ class ReportTest(unittest.TestCase):
 
     def test_another_value_over_another_parameter(self):
         section = self.section('sequential_reads')
-        choose = lambda n, label: self.page.evaluate(f'''(() => {{ const s = document.querySelectorAll('{section} select')[{n}];
-            s.value = [...s.options].find((o) => o.textContent === {json.dumps(label)}).value; s.dispatchEvent(new Event('change')); }})()''')
+        choose = lambda n, label: self.page.evaluate(
+            f'''(() => {{ const s = document.querySelectorAll('{section} select')[{n}];
+            s.value = [...s.options].find((o) => o.textContent === {json.dumps(label)}).value; s.dispatchEvent(new Event('change')); }})()'''
+        )
         choose(0, 'time per operation')
         choose(1, 'access size')
         self.page.settle()
@@ -203,8 +248,10 @@ class ReportTest(unittest.TestCase):
         self.assertLessEqual(page.evaluate('document.documentElement.scrollWidth'), 390)
         chart = page.box(self.section('sequential_reads') + ' .chart svg')
         self.assertGreater(chart[2], 320)
-        size = page.evaluate(f'''(() => {{ const t = document.querySelector('{self.section("sequential_reads")} .chart text');
-            return t.getBoundingClientRect().height; }})()''')
+        size = page.evaluate(
+            f'''(() => {{ const t = document.querySelector('{self.section("sequential_reads")} .chart text');
+            return t.getBoundingClientRect().height; }})()'''
+        )
         self.assertGreaterEqual(size, 10)
         self.keep('phone', page.screenshot([0, 0, 390, 2200]))
         self.assertEqual(page.complaints(), [])
@@ -215,11 +262,22 @@ class ReportTest(unittest.TestCase):
         self.keep('dark', picture)
         ground = browser.Picture(page.screenshot([2, 2, 20, 20])).at(5, 5)
         self.assertLess(sum(ground), 150)
-        luminance = lambda c: sum(w * ((v / 255) / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4) for w, v in zip((0.2126, 0.7152, 0.0722), c))
-        card = rgb(page.evaluate('getComputedStyle(document.querySelector(".card:not(.invalid):not(.warnings)")).backgroundColor'))
+        luminance = lambda c: sum(
+            w * ((v / 255) / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4)
+            for w, v in zip((0.2126, 0.7152, 0.0722), c)
+        )
+        card = rgb(
+            page.evaluate(
+                'getComputedStyle(document.querySelector(".card:not(.invalid):not(.warnings)")).backgroundColor'
+            )
+        )
         # WCAG: 4.5 for text, 3 for graphics.
-        for selector, property_, wanted in ((self.section('sequential_reads') + ' h2', 'color', 4.5), (self.section('sequential_reads') + ' .dim', 'color', 4.5),
-                                            (self.section('sequential_reads') + ' .chart text', 'fill', 4.5), (self.section('sequential_reads') + ' .chart circle', 'stroke', 3)):
+        for selector, property_, wanted in (
+            (self.section('sequential_reads') + ' h2', 'color', 4.5),
+            (self.section('sequential_reads') + ' .dim', 'color', 4.5),
+            (self.section('sequential_reads') + ' .chart text', 'fill', 4.5),
+            (self.section('sequential_reads') + ' .chart circle', 'stroke', 3),
+        ):
             colour = rgb(page.evaluate(f'getComputedStyle(document.querySelector({json.dumps(selector)})).{property_}'))
             light, dark = sorted((luminance(colour), luminance(card)), reverse=True)
             self.assertGreaterEqual((light + 0.05) / (dark + 0.05), wanted, selector)
@@ -240,7 +298,9 @@ class ReportTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix='holdfast-report-') as directory:
             page = self.another_page(report(pathlib.Path(directory), 1.0, 0.8))
             self.assertEqual(page.complaints(), [])
-            verdicts = page.evaluate('[...document.querySelectorAll("#comparison tbody tr")].map((r) => r.cells[1].textContent)')
+            verdicts = page.evaluate(
+                '[...document.querySelectorAll("#comparison tbody tr")].map((r) => r.cells[1].textContent)'
+            )
             self.assertEqual(len(verdicts), 28)
             self.assertEqual(verdicts.count('worse'), 27)
             self.assertEqual(sum(v.startswith('INVALID') for v in verdicts), 1)

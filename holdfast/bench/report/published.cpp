@@ -133,6 +133,7 @@ Result<std::vector<Claim>> parse_claims(const ClaimFiles& files) {
     claim.workload = published.at("workload");
     claim.note = published.at("note");
     claim.threads = published.at("threads");
+    claim.access_bytes = published.at("access_bytes");
     claim.place = source_of(published.at("seed")) + (published.at("figure_or_table").empty()
                                                          ? std::string()
                                                          : ", " + published.at("figure_or_table"));

@@ -27,8 +27,8 @@ struct Claim {
          high = 0;   // In the unit of `field`; low and high are NaN where not given.
   std::string text;  // As published: "58 GB/s", "about 40 GB/s".
   std::string system, hardware_name, hardware, workload, note;
-  std::string threads;  // As published, often empty.
-  std::string place;    // "PerMA-Bench (Benson, dissertation), Fig 3.2a"
+  std::string threads, access_bytes;  // As published, often empty.
+  std::string place;                  // "PerMA-Bench (Benson, dissertation), Fig 3.2a"
 };
 
 struct ClaimFiles {

@@ -1,10 +1,12 @@
 #include <holdfast/bench/report/report.hpp>
 
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/bench/report/assets.hpp>
 #include <holdfast/bench/report/published.hpp>
 
@@ -54,7 +56,10 @@ Json claim_json(const Claim& claim) {
   for (const auto& [name, value] : claim.where)
     where[name] = value;
   const auto threads = claim.threads.empty() ? "" : ", " + claim.threads + " threads";
-  const auto label = claim.system + " on " + claim.hardware_name + threads + ": " + claim.text;
+  const auto bytes = std::strtoull(claim.access_bytes.c_str(), nullptr, 10);
+  const auto size = bytes == 0 ? "" : ", " + format_bytes(bytes);
+  const auto label =
+      claim.system + " on " + claim.hardware_name + size + threads + ": " + claim.text;
   return {{"id", claim.id},
           {"operation", claim.operation},
           {"field", claim.field},
