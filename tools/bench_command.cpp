@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench_run_command.hpp"
 #include "bench_show_command.hpp"
 
 namespace holdfast::tools {
@@ -10,6 +11,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   CLI::App& bench = *root.add_subcommand(
       "bench", "What memory delivers: measure, compare, report (docs/results.md)");
   bench.require_subcommand(1);
+  add_bench_run_command(bench, exit_code);
   add_bench_show_command(bench, exit_code);
   bench.footer(
       "Every benchmark of holdfast writes the same result document with --json FILE (also\n"
