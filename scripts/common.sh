@@ -7,8 +7,8 @@ JOBS=${HOLDFAST_JOBS:-$(nproc)}
 mkdir -p "$LOGS"
 
 # The other stores (rocksdb, lmdb, leveldb, tbb) are what benchmarks compare with.
-BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
-  libxxhash-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
+BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
+  libxxhash-dev libyaml-cpp-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
 

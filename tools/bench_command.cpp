@@ -2,6 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench_compare_command.hpp"
+#include "bench_convert_command.hpp"
+#include "bench_price_command.hpp"
+#include "bench_report_command.hpp"
 #include "bench_run_command.hpp"
 #include "bench_show_command.hpp"
 
@@ -13,6 +17,10 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   bench.require_subcommand(1);
   add_bench_run_command(bench, exit_code);
   add_bench_show_command(bench, exit_code);
+  add_bench_compare_command(bench, exit_code);
+  add_bench_report_command(bench, exit_code);
+  add_bench_convert_command(bench, exit_code);
+  add_bench_price_command(bench, exit_code);
   bench.footer(
       "Every benchmark of holdfast writes the same result document with --json FILE (also\n"
       "`holdfast kv bench`); the verbs here read it.");

@@ -60,7 +60,7 @@ std::string ink(std::FILE* stream, Ink colour, std::string_view text) {
 std::string with_separators(std::uint64_t value) {
   std::string text = std::to_string(value);
   for (std::size_t at = text.size(); at > 3;)
-    text.insert(at -= 3, ",");
+    text.insert(at -= 3, 1, ',');
   return text;
 }
 

@@ -1,10 +1,13 @@
-// Any bytes as a result document: an error that names a place, or a document that everything which
-// reads results can take, and that comes back the same when it is written and read.
+// Any bytes as a result document, or as one of PerMA-Bench: an error that names a place, or a
+// document that everything which reads results can take, and that comes back the same when it is
+// written and read.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include <holdfast/bench/compare.hpp>
+#include <holdfast/bench/convert.hpp>
 #include <holdfast/bench/result.hpp>
 #include <holdfast/bench/table.hpp>
 
@@ -21,7 +24,8 @@ void require(bool held, const char* what) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto document = from_json({reinterpret_cast<const char*>(data), size});
+  const std::string_view bytes{reinterpret_cast<const char*>(data), size};
+  const auto document = looks_like_perma_bench(bytes) ? from_perma_bench(bytes) : from_json(bytes);
   if (!document) {
     require(!document.error().detail.empty(), "an error says what is wrong");
     return 0;
@@ -36,5 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)row.latency().percentile(99.9);
   }
   (void)table(*document, {"floor", "holdfast"});
+  (void)table(compare(*document, *again, {}), {});
+  (void)to_csv(*document);
+  require(from_perma_bench(to_perma_bench(*document, "").text).has_value() ||
+              !looks_like_perma_bench(bytes),
+          "what came from PerMA-Bench goes back");
   return 0;
 }
