@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-STAGES="layers format tidy release asan tsan fuzz mutation kill"
+STAGES="layers format tidy release report asan tsan fuzz mutation kill"
 FULL_STAGES="$STAGES slow qemu"
 
 skip() {
@@ -78,6 +78,12 @@ stage_tidy() {
 stage_release() { # Tests that cost too much for ./run test: installation, linearizability and whatever is labelled so.
   build_release all
   run_ctest build/release ctest-release-check -L check -E '^kill_test$'
+}
+
+stage_report() { # The report of a result in a headless Chromium: what is drawn, on a screen, a phone, in the dark, on paper.
+  need $BROWSER_PACKAGES
+  build_release holdfast
+  run_ctest build/release ctest-report -L browser
 }
 
 stage_asan() { sanitizer_tests asan all -LE 'slow|no_sanitizer'; }

@@ -26,15 +26,8 @@
 #include <vector>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
-
-#if defined(__SANITIZE_THREAD__)
-#define HOLDFAST_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HOLDFAST_TSAN 1
-#endif
-#endif
 
 namespace holdfast {
 

@@ -14,11 +14,22 @@
 
 namespace holdfast {
 
-// XXH3 64-bit of any number of bytes; a seed gives another, independent function.
-inline std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0) {
-  // The usual keys: with the length known the function is a dozen instructions.
-  if (bytes.size() == 16) return XXH3_64bits_withSeed(bytes.data(), 16, seed);
-  if (bytes.size() == 8) return XXH3_64bits_withSeed(bytes.data(), 8, seed);
+namespace detail {
+// Inlined whole: with the length known the function is a dozen instructions.
+template <std::size_t kBytes>
+[[gnu::flatten]] inline std::uint64_t hash64_of(const std::byte* bytes) {
+  return XXH3_64bits(bytes, kBytes);
+}
+}  // namespace detail
+
+// XXH3 64-bit of any number of bytes.
+inline std::uint64_t hash64(std::span<const std::byte> bytes) {
+  if (bytes.size() == 16) return detail::hash64_of<16>(bytes.data());  // The usual keys.
+  if (bytes.size() == 8) return detail::hash64_of<8>(bytes.data());
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+// A seed gives another, independent function.
+inline std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 inline std::uint64_t hash64(std::string_view bytes, std::uint64_t seed = 0) {

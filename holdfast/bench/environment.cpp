@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -93,6 +94,20 @@ std::vector<Cache> caches_of_first_cpu() {
   return caches;
 }
 
+// As it could be typed again in a shell.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line;
+  for (std::string word; std::getline(file, word, '\0');) {
+    const bool plain =
+        !word.empty() && word.find_first_not_of(
+                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "-_=+,./:@%") == std::string::npos;
+    line += (line.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return line.empty() ? kUnknown : line;
+}
+
 std::string utc_now() {
   const auto now = std::time(nullptr);
   std::tm parts{};
@@ -122,6 +137,9 @@ std::uint64_t last_level_cache_bytes() {
 Fields environment() {
   Fields fields;
   fields.set("utc_time", Value(utc_now()));
+  fields.set("command_line", Value(command_line()));
+  char host[256] = "";
+  fields.set("host", ::gethostname(host, sizeof host - 1) == 0 ? host : kUnknown);
   fields.set("cpu_model", Value(proc_value("/proc/cpuinfo", "model name")));
   fields.set("cpu_family_model_stepping", Value(proc_value("/proc/cpuinfo", "cpu family") + "/" +
                                                 proc_value("/proc/cpuinfo", "model") + "/" +
@@ -150,6 +168,8 @@ Fields environment() {
     fields.set("kernel", Value(std::string(system.sysname) + " " + system.release));
     fields.set("machine", Value(std::string(system.machine)));
   }
+  fields.set("clock_source",
+             Value(first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource")));
   double load[1] = {0};
   if (getloadavg(load, 1) == 1) fields.set("load_average_1min", load[0]);
 #if defined(__clang__)

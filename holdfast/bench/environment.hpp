@@ -5,9 +5,10 @@
 
 namespace holdfast::bench {
 
-// cpu_model, cpus_usable, cpu_flags (those that matter here), cpu_governor, caches, memory_bytes,
-// memory_available_bytes, huge_page_*, numa_nodes, kernel, hypervisor, load_average_1min, compiler,
-// build_type, holdfast_version, git_revision, utc_time. What cannot be found out is "unknown".
+// utc_time, command_line, host, cpu_model, cpus_usable, cpu_flags (those that matter here),
+// cpu_governor, caches, memory_bytes, memory_available_bytes, huge_page_*, numa_nodes, kernel,
+// hypervisor, load_average_1min, compiler, build_type, holdfast_version, git_revision,
+// clock_source. What cannot be found out is "unknown".
 Fields environment();
 
 // Bytes of the largest cache, as sysfs tells; 32 MiB where it does not.

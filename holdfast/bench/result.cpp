@@ -1,12 +1,14 @@
 #include <holdfast/bench/result.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json number_to_json(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
+
+// The parameters of `kv bench` when documents did not name theirs.
+const std::vector<std::string> kParametersOfVersion1 = {"experiment",   "batch",   "key_bytes",
+                                                        "value_bytes",  "records", "durability",
+                                                        "distribution", "region"};
 
 Json to_json_value(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
@@ -27,14 +34,52 @@ Json to_json_value(const Value& value) {
       array.push_back(number_to_json(number));
     return array;
   }
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
   return std::get<std::string>(value);
 }
 
-Json to_json_object(const Fields& fields) {
-  auto object = Json::object();
-  for (const auto& field : fields.all())
-    object[field.name] = to_json_value(field.value);
-  return object;
+// Paths and error texts may hold any bytes; a result is written all the same.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// One field per line; lists stay on theirs, since a histogram has hundreds of entries.
+std::string dump(const Fields& fields, const std::string& indent) {
+  if (fields.empty()) return "{}";
+  std::string text = "{\n";
+  for (const auto& field : fields.all()) {
+    text += indent + "  " + dump(Json(field.name)) + ": " + dump(to_json_value(field.value)) +
+            (&field == &fields.all().back() ? "\n" : ",\n");
+  }
+  return text + indent + "}";
+}
+
+template <class Entry>
+std::string dump_list(const std::vector<Entry>& entries) {
+  if (entries.empty()) return "[]";
+  std::string text = "[\n";
+  for (const auto& entry : entries) {
+    text += "    ";
+    if constexpr (std::is_base_of_v<Fields, Entry>)
+      text += dump(entry, "    ");
+    else
+      text += dump(Json(entry));
+    text += &entry == &entries.back() ? "\n" : ",\n";
+  }
+  return text + "  ]";
+}
+
+Result<std::vector<std::string>> texts_from_json(const Json& json, const std::string& place) {
+  std::vector<std::string> texts;
+  if (!json.is_array()) return Error{Errc::kCorrupt, place + ": must be a list of texts"};
+  for (const auto& element : json) {
+    if (!element.is_string()) {
+      return Error{Errc::kCorrupt,
+                   place + ": must be a list of texts, this one holds a " + element.type_name()};
+    }
+    texts.push_back(element.get<std::string>());
+  }
+  return texts;
 }
 
 Result<Value> value_from_json(const Json& json, const std::string& place) {
@@ -44,26 +89,35 @@ Result<Value> value_from_json(const Json& json, const std::string& place) {
   if (json.is_number()) return Value(json.get<double>());
   if (json.is_null()) return Value(kNotANumber);
   if (json.is_string()) return Value(json.get<std::string>());
+  if (json.is_array() && !json.empty() && json.front().is_string()) {
+    HF_ASSIGN_OR_RETURN(auto texts, texts_from_json(json, place));
+    return Value(std::move(texts));
+  }
   if (json.is_array()) {
     std::vector<double> numbers;
     for (const auto& element : json) {
       if (!element.is_number() && !element.is_null()) {
-        return Error{Errc::kCorrupt, place + ": a list may hold numbers only, this one holds a " +
-                                         element.type_name()};
+        return Error{Errc::kCorrupt, place + ": a list holds numbers or texts, this one holds a " +
+                                         element.type_name() + ", too"};
       }
       numbers.push_back(element.is_null() ? kNotANumber : element.get<double>());
     }
     return Value(std::move(numbers));
   }
-  return Error{Errc::kCorrupt,
-               place + ": is a " + std::string(json.type_name()) +
-                   "; allowed are true, false, a number, null, a text, a list of numbers"};
+  return Error{Errc::kCorrupt, place + ": is a " + std::string(json.type_name()) +
+                                   "; allowed are true, false, a number, null, a text, and lists "
+                                   "of numbers or of texts"};
 }
 
 Status fields_from_json(const Json& json, const std::string& place, Fields& fields) {
   if (!json.is_object()) {
     return Error{Errc::kCorrupt,
                  place + ": is a " + std::string(json.type_name()) + ", must be an object"};
+  }
+  if (json.size() > kFieldsMax) {
+    return Error{Errc::kCorrupt, place + ": has " + std::to_string(json.size()) +
+                                     " fields, at most " + std::to_string(kFieldsMax) +
+                                     " are allowed"};
   }
   for (const auto& [name, element] : json.items()) {
     HF_ASSIGN_OR_RETURN(auto value, value_from_json(element, place + "." + name));
@@ -78,8 +132,9 @@ Status row_from_json(const Json& json, const std::string& place, Row& row) {
     if (row.text(name).empty())
       return Error{Errc::kCorrupt, place + "." + name + ": is missing or not a text"};
   }
-  if (std::isnan(row.number("threads")))
-    return Error{Errc::kCorrupt, place + ".threads: is missing or not a number"};
+  const auto threads = row.number("threads");
+  if (!(threads >= 0 && threads <= 1e6))
+    return Error{Errc::kCorrupt, place + ".threads: must be a number from 0 to a million"};
   const auto* valid = row.find("valid");
   const auto* flag = valid == nullptr ? nullptr : std::get_if<bool>(valid);
   const bool is_reason = valid != nullptr && std::holds_alternative<std::string>(*valid);
@@ -92,6 +147,9 @@ Status row_from_json(const Json& json, const std::string& place, Row& row) {
 }  // namespace
 
 void Fields::set(std::string_view name, Value value) {
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value);
+      texts != nullptr && texts->empty())
+    value = std::vector<double>{};
   for (auto& field : fields_) {
     if (field.name == name) {
       field.value = std::move(value);
@@ -133,6 +191,12 @@ std::vector<double> Fields::numbers(std::string_view name) const {
   return list == nullptr ? std::vector<double>() : *list;
 }
 
+std::vector<std::string> Fields::texts(std::string_view name) const {
+  const auto* value = find(name);
+  const auto* list = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
+  return list == nullptr ? std::vector<std::string>() : *list;
+}
+
 Row::Row(std::string_view subject, std::string_view operation, unsigned threads) {
   set("subject", Value(std::string(subject)));
   set("operation", Value(std::string(operation)));
@@ -150,6 +214,41 @@ void Row::invalidate(std::string_view reason) {
   if (valid()) set("valid", Value(std::string(reason)));
 }
 
+void Row::warn(std::string_view warning) {
+  auto warnings = texts("warnings");
+  warnings.emplace_back(warning);
+  set("warnings", Value(std::move(warnings)));
+}
+
+void Row::set_latency(const Histogram& histogram) {
+  if (histogram.count() == 0) return;
+  constexpr std::pair<const char*, double> kPercentiles[] = {
+      {"p50_ns", 50}, {"p90_ns", 90}, {"p99_ns", 99}, {"p999_ns", 99.9}, {"p9999_ns", 99.99}};
+  for (const auto& [name, percent] : kPercentiles)
+    set(name, histogram.percentile(percent));
+  set("max_ns", histogram.max());
+  set("mean_ns", histogram.mean());
+  std::vector<double> uppers, counts;
+  histogram.for_each([&](std::uint64_t upper, std::uint64_t count) {
+    uppers.push_back(static_cast<double>(std::min(upper, histogram.max())));
+    counts.push_back(static_cast<double>(count));
+  });
+  set("latency_upper_ns", Value(std::move(uppers)));
+  set("latency_count", Value(std::move(counts)));
+}
+
+Histogram Row::latency() const {
+  Histogram histogram;
+  const auto uppers = numbers("latency_upper_ns"), counts = numbers("latency_count");
+  const auto whole = [](double number) { return number >= 0 && number < 0x1p63; };
+  for (std::size_t i = 0; i < std::min(uppers.size(), counts.size()); ++i) {
+    if (whole(uppers[i]) && whole(counts[i]))
+      histogram.record(static_cast<std::uint64_t>(uppers[i]),
+                       static_cast<std::uint64_t>(counts[i]));
+  }
+  return histogram;
+}
+
 const Row* Document::find(std::string_view subject, std::string_view operation,
                           std::uint64_t threads, std::string_view experiment) const {
   for (const auto& row : rows) {
@@ -160,17 +259,45 @@ const Row* Document::find(std::string_view subject, std::string_view operation,
   return nullptr;
 }
 
+std::string to_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
+  if (const auto* number = std::get_if<double>(&value)) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", *number);
+    return text;
+  }
+  std::string text;
+  const auto join = [&text](const auto& list, const auto& to_element) {
+    for (const auto& element : list)
+      text += (text.empty() ? "" : ", ") + to_element(element);
+  };
+  if (const auto* list = std::get_if<std::vector<double>>(&value))
+    join(*list, [](double number) { return to_text(Value(number)); });
+  else
+    join(std::get<std::vector<std::string>>(value), [](const std::string& one) { return one; });
+  return text;
+}
+
+std::string identity(const Row& row, const std::vector<std::string>& parameters) {
+  auto text = row.subject() + " " + row.operation() + ", " + std::to_string(row.threads()) +
+              (row.threads() == 1 ? " thread" : " threads");
+  for (const auto& name : parameters.empty() ? kParametersOfVersion1 : parameters) {
+    if (const auto* value = row.find(name)) text += ", " + name + " " + to_text(*value);
+  }
+  return text;
+}
+
 std::string to_json(const Document& document) {
-  Json json;
-  json["schema"] = {{"name", kSchemaName}, {"version", kSchemaVersion}};
-  json["environment"] = to_json_object(document.environment);
-  json["calibration"] = to_json_object(document.calibration);
-  json["command"] = to_json_object(document.command);
-  json["rows"] = Json::array();
-  for (const auto& row : document.rows)
-    json["rows"].push_back(to_json_object(row));
-  // Paths and error texts may hold any bytes; a result is written all the same.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return "{\n  \"schema\": " + dump(Json{{"name", kSchemaName}, {"version", kSchemaVersion}}) +
+         ",\n  \"environment\": " + dump(document.environment, "  ") +
+         ",\n  \"calibration\": " + dump(document.calibration, "  ") +
+         ",\n  \"command\": " + dump(document.command, "  ") +
+         ",\n  \"regions\": " + dump_list(document.regions) +
+         ",\n  \"parameters\": " + dump(Json(document.parameters)) +
+         ",\n  \"warnings\": " + dump_list(document.warnings) +
+         ",\n  \"rows\": " + dump_list(document.rows) + "\n}\n";
 }
 
 Result<Document> from_json(std::string_view text) {
@@ -196,6 +323,18 @@ Result<Document> from_json(std::string_view text) {
   HF_RETURN_IF_ERROR(
       fields_from_json(json.value("calibration", Json()), "calibration", document.calibration));
   HF_RETURN_IF_ERROR(fields_from_json(json.value("command", Json()), "command", document.command));
+  if (version.get<std::uint64_t>() >= 2) {
+    const auto regions = json.value("regions", Json());
+    if (!regions.is_array()) return Error{Errc::kCorrupt, "regions: must be a list"};
+    for (const auto& element : regions) {
+      const auto place = "regions[" + std::to_string(document.regions.size()) + "]";
+      HF_RETURN_IF_ERROR(fields_from_json(element, place, document.regions.emplace_back()));
+    }
+    HF_ASSIGN_OR_RETURN(document.parameters,
+                        texts_from_json(json.value("parameters", Json()), "parameters"));
+    HF_ASSIGN_OR_RETURN(document.warnings,
+                        texts_from_json(json.value("warnings", Json()), "warnings"));
+  }
   const auto rows = json.value("rows", Json());
   if (!rows.is_array()) return Error{Errc::kCorrupt, "rows: must be a list"};
   for (const auto& element : rows) {
@@ -208,7 +347,10 @@ Result<Document> from_json(std::string_view text) {
 }
 
 Status write_json(const Document& document, const std::string& path) {
-  const auto text = to_json(document);
+  return write_file(to_json(document), path);
+}
+
+Status write_file(std::string_view text, const std::string& path) {
   if (path == "-") {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
       return {};
@@ -223,8 +365,7 @@ Status write_json(const Document& document, const std::string& path) {
     if (!file) {
       const auto why = std::string(std::strerror(errno));
       std::remove(temporary.c_str());
-      return Error{Errc::kIo,
-                   temporary + ": write: " + why + "; give --json a path that can be written"};
+      return Error{Errc::kIo, temporary + ": write: " + why + "; give a path that can be written"};
     }
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -235,10 +376,23 @@ Status write_json(const Document& document, const std::string& path) {
   return {};
 }
 
-Result<Document> read_json(const std::string& path) {
+Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max) {
   std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) return Error{Errc::kIo, path + ": read: " + std::strerror(errno)};
+  std::string text;
+  // In pieces: a device or a pipe tells no size, and a directory opens but does not read.
+  for (char piece[1 << 16]; file.read(piece, sizeof piece), file.gcount() > 0;) {
+    text.append(piece, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > bytes_max) {
+      return Error{Errc::kTooLarge, path + ": is larger than " + std::to_string(bytes_max) +
+                                        " bytes; is it the right file?"};
+    }
+  }
+  if (!file.eof()) return Error{Errc::kIo, path + ": read: " + std::strerror(errno)};
+  return text;
+}
+
+Result<Document> read_json(const std::string& path) {
+  HF_ASSIGN_OR_RETURN(const auto text, read_file(path, kResultBytesMax));
   auto document = from_json(text);
   if (!document) return Error{document.code(), path + ": " + document.error().detail};
   return document;

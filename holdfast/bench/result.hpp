@@ -1,26 +1,20 @@
 // result.hpp: the one result document that every benchmark of the project writes.
 //
-//   { "schema": {"name": "holdfast.bench", "version": 1},
-//     "environment": {…}, "calibration": {…}, "command": {…}, "rows": [{…}, …] }
+//   { "schema": {"name": "holdfast.bench", "version": 2},
+//     "environment": {…}, "calibration": {…}, "command": {…},
+//     "regions": [{…}, …], "parameters": ["…", …], "warnings": ["…", …], "rows": [{…}, …] }
 //
-// `environment`, `calibration`, `command` and each row are flat lists of named values, in order.
-// Names end in their unit. A row has at least
+// `environment`, `calibration`, `command`, each region and each row are flat lists of named values,
+// in order. Names end in their unit. docs/results.md lists the names that are in use, and what
+// changed between versions.
 //
-//   subject operation threads            what was measured
-//   ops_per_s_median _low _high          of all threads together; interval as in statistics.hpp
-//   ns_per_op_median                     per thread: what one caller waits on average
-//   cpu_ns_per_op_median                 the CPU time of its thread; far below: the machine was
-//   busy, or it waited repetitions                          that count valid true, or the reason
-//   why this row must not be believed
-//
-// then the parameters by name (key_bytes, value_bytes, records, batch, durability, …), and where
-// they apply fences_per_op, bytes_per_s_median, p50_ns p90_ns p99_ns p999_ns p9999_ns,
-// dram_bytes_per_record, medium_bytes_per_record, `experiment` within a suite, and for the paired
-// comparison time_x_floor_median _low _high.
+// `parameters` names the fields of rows that say what was measured, as opposed to how it came out:
+// two rows are of the same measurement if subject, operation, threads and these agree.
 //
 // Guarantee  read(write(document)) gives the same document (numbers bit by bit; not-a-number is
-// null). Errors     reading: kNotHoldfast (no such schema), kNewerFormat, kCorrupt (names the
-// place).
+//            null). Versions 1 and 2 are read, 2 is written.
+// Errors     reading: kNotHoldfast (no such schema), kNewerFormat, kCorrupt (names the place).
+//            No file, however damaged, does more (tests/fuzz/result_fuzz.cpp).
 #pragma once
 
 #include <cstdint>
@@ -30,14 +24,19 @@
 #include <variant>
 #include <vector>
 
+#include <holdfast/base/histogram.hpp>
 #include <holdfast/base/result.hpp>
 
 namespace holdfast::bench {
 
 inline constexpr std::string_view kSchemaName = "holdfast.bench";
-inline constexpr std::uint64_t kSchemaVersion = 1;
+inline constexpr std::uint64_t kSchemaVersion = 2;
+// Bounds on what is read: a result of a thousand measurements stays far below them.
+inline constexpr std::uint64_t kResultBytesMax = std::uint64_t{1} << 30;
+inline constexpr std::size_t kFieldsMax = 4096;  // Of one row, region or section.
 
-using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<double>>;
+using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<double>,
+                           std::vector<std::string>>;
 
 struct Field {
   std::string name;
@@ -48,7 +47,8 @@ struct Field {
 // Named values in order; names are unique.
 class Fields {
  public:
-  // Replaces the value of a name that is there already, else appends.
+  // Replaces the value of a name that is there already, else appends. An empty list is one of
+  // numbers.
   void set(std::string_view name, Value value);
   void set(std::string_view name, const char* text) { set(name, Value(std::string(text))); }
   template <class Number>
@@ -66,9 +66,10 @@ class Fields {
   const Value* find(std::string_view name) const;
   // NaN where absent or not a number.
   double number(std::string_view name) const;
-  // Empty where absent or not a text.
+  // Empty where absent or not of the type.
   std::string text(std::string_view name) const;
   std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
 
   const std::vector<Field>& all() const { return fields_; }
   bool empty() const { return fields_.empty(); }
@@ -92,12 +93,24 @@ class Row : public Fields {
   std::string invalid_reason() const { return text("valid"); }
   // The first reason stays.
   void invalidate(std::string_view reason);
+  // What a reader should know of a row that may be believed all the same.
+  void warn(std::string_view warning);
+
+  // <prefix>p50_ns … p9999_ns, max_ns, mean_ns, and the whole histogram as the two lists
+  // latency_upper_ns and latency_count: `count` values lay at or below `upper` and above the one
+  // before. Nothing for an empty histogram.
+  void set_latency(const Histogram& histogram);
+  // What set_latency() stored, or an empty one. Values come back as their bucket's upper end.
+  Histogram latency() const;
 };
 
 struct Document {
   Fields environment;
   Fields calibration;
   Fields command;
+  std::vector<Fields> regions;          // What memory was really used, one entry per region.
+  std::vector<std::string> parameters;  // Names of row fields, see above.
+  std::vector<std::string> warnings;
   std::vector<Row> rows;
 
   // Rows of a suite carry the name of their experiment; a row without one is of experiment "".
@@ -106,11 +119,22 @@ struct Document {
   bool operator==(const Document&) const = default;
 };
 
+// "holdfast seq_read 2 threads, access_bytes 4096": what a row measured, the same text for the same
+// measurement. Without a list of parameters (version 1), those that `kv bench` had.
+std::string identity(const Row& row, const std::vector<std::string>& parameters);
+// A value as people read it: "true", "4096", "0.5", "text", "1, 2, 3".
+std::string to_text(const Value& value);
+
 std::string to_json(const Document& document);
 Result<Document> from_json(std::string_view text);
 
 // Replaces `path` as a whole; "-" is standard output. Errors: kIo.
 Status write_json(const Document& document, const std::string& path);
 Result<Document> read_json(const std::string& path);
+
+// What write_json() and read_json() do with their text. read_file() refuses directories and what is
+// larger than `bytes_max`. Errors: kIo, kTooLarge.
+Status write_file(std::string_view text, const std::string& path);
+Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max);
 
 }  // namespace holdfast::bench

@@ -396,8 +396,12 @@ class Run {
     row.set("ops_per_s_samples", series.ops_per_s);
     if (const auto cpu = median(series.cpu_ns_per_op); !std::isnan(cpu))
       row.set("cpu_ns_per_op_median", cpu);
-    if (const auto bytes = median(series.bytes_per_s); bytes > 0)
-      row.set("bytes_per_s_median", bytes);
+    if (const auto bytes = estimate(series.bytes_per_s); bytes.median > 0) {
+      row.set("bytes_per_s_median", bytes.median);
+      row.set("bytes_per_s_low", bytes.low);
+      row.set("bytes_per_s_high", bytes.high);
+      row.set("bytes_per_s_samples", series.bytes_per_s);
+    }
     if (series.operations > 0) {
       const auto per_op = [&](std::uint64_t n) {
         return static_cast<double>(n) / static_cast<double>(series.operations);
@@ -411,15 +415,7 @@ class Run {
         row.set("lines_per_op_with_background", per_op(series.lines_total));
       }
     }
-    if (series.latency && series.latency->count() > 0) {
-      const auto& histogram = *series.latency;
-      row.set("p50_ns", Value(histogram.percentile(50)));
-      row.set("p90_ns", Value(histogram.percentile(90)));
-      row.set("p99_ns", Value(histogram.percentile(99)));
-      row.set("p999_ns", Value(histogram.percentile(99.9)));
-      row.set("p9999_ns", Value(histogram.percentile(99.99)));
-      row.set("max_ns", Value(histogram.max()));
-    }
+    if (series.latency) row.set_latency(*series.latency);
     compare_with_baseline(row, key, series);
     return row;
   }

@@ -22,7 +22,7 @@
 #include <bit>
 #include <cstdint>
 
-#include <holdfast/base/epoch.hpp>
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
 
 #if defined(__SSE2__) && !defined(HOLDFAST_TSAN)

@@ -483,12 +483,6 @@ void OffsetMap::Home::forget_distance(std::uint32_t distance) {
   }
 }
 
-void OffsetMap::Home::set_patching(bool patching) {
-  auto& word = bucket_->words[kPatchEntry];
-  const std::uint64_t seen = word.load(std::memory_order_relaxed);
-  word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_seq_cst);
-}
-
 // Hashes in ascending order are homes in ascending order: the partition is the top of the hash, and
 // within it homes rise with the tag. Once one home of a partition is latched its table stays, so a
 // home that equals the last latched one is always found to be so.

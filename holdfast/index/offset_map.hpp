@@ -32,6 +32,7 @@
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/spin.hpp>
 #include <holdfast/base/units.hpp>
@@ -91,15 +92,41 @@ class OffsetMap {
   // it is set throughout, in a word of its own; and then each word of the bucket there is looked
   // at.
   template <class Match>
-  Line find(std::uint64_t hash, Match&& matches) const;
+  Line find(std::uint64_t hash, Match&& matches) const {
+    Sighting ignored;
+    return find(hash, matches, ignored);
+  }
+
+  // Where a find() looked, for patching().
+  struct Sighting {
+    std::uint64_t word = 0;
+    const Bucket* home = nullptr;
+  };
+  template <class Match>
+  Line find(std::uint64_t hash, Match&& matches, Sighting& seen) const;
 
   // True while set_patching(true) holds for this hash's home. Reads the current table, so call it
   // after reading the patched word: false then means that what was read is durable.
   bool patching(std::uint64_t hash) const;
+  bool patching(std::uint64_t hash, const Sighting& seen) const {
+    if (table_word(hash) != seen.word) [[unlikely]]
+      return patching(hash);
+    return (seen.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
+  }
 
-  // Start the miss of the home bucket; need no guard. The second also asks for the right to write.
+  // True also while anybody holds the latch of this hash's home: with the latch before it, a
+  // writer that looks at a counter after latching, and whoever raises that counter before asking
+  // here, cannot both miss each other. Sequentially consistent.
+  bool latched_or_patching(std::uint64_t hash) const;
+
+  // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
+  // and for the line that insertion counts in.
   void prefetch(std::uint64_t hash) const;
   void prefetch_for_write(std::uint64_t hash) const;
+
+  // The line that find() would try first, or kNoLine if it has none at home: for prefetching what
+  // it names, and no answer. Waits for the home bucket. Inside a guard.
+  Line candidate(std::uint64_t hash) const;
 
   // Calls `visit(line)` for each entry of the partition's current table until it returns false.
   // Sees each key that is present throughout exactly once, others at most once per insertion.
@@ -207,6 +234,10 @@ class OffsetMap {
   // yet or is still readable.
   template <class Match>
   Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
+  // find() where the first candidate is not the one: apart, so that the usual case is a few
+  // instructions and a core has the misses of several calls under way.
+  template <class Match>
+  [[gnu::noinline]] Line find_slowly(std::uint64_t word, Place place, Match&& matches) const;
 
   // The reach that a new table may have, and what a greater one is.
   struct ReachLimit {
@@ -279,8 +310,13 @@ class OffsetMap::Home {
 
   void remove(Entry entry);
 
-  // Set before the first store of a patch, cleared after its fence; sequentially consistent.
-  void set_patching(bool patching);
+  // Set before the first store of a patch, cleared after its fence. No locked instruction: who
+  // reads the patched word first sees the mark, since stores become visible in order.
+  void set_patching(bool patching) {
+    auto& word = bucket_->words[kPatchEntry];
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
+  }
 
  private:
   friend class OffsetMap;
@@ -372,18 +408,29 @@ bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit
 }  // namespace detail
 
 template <class Match>
-inline Line OffsetMap::find(std::uint64_t hash, Match&& matches) const {
+inline Line OffsetMap::find(std::uint64_t hash, Match&& matches, Sighting& sighting) const {
   const std::uint64_t word = table_word(hash);
   const Place at = place_in(word, hash);
+  sighting = {word, at.home};
+  const unsigned candidates = probe(*at.home, at.tag).candidates;
+  if (candidates != 0) [[likely]] {
+    const Line line{
+        line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+    if (line && matches(line)) [[likely]]
+      return line;
+  }
+  return find_slowly(word, at, matches);
+}
+
+template <class Match>
+Line OffsetMap::find_slowly(std::uint64_t word, Place at, Match&& matches) const {
   const Probe seen = probe(*at.home, at.tag);
   for (unsigned left = seen.candidates; left != 0; left &= left - 1) {
     const Line line{
         line_of(at.home->words[std::countr_zero(left)].load(std::memory_order_acquire))};
-    if (line && matches(line)) [[likely]]
-      return line;
+    if (line && matches(line)) return line;
   }
-  if (seen.controls >> kFirstDistanceEntry == 0) [[likely]]
-    return kNoLine;
+  if (seen.controls >> kFirstDistanceEntry == 0) return kNoLine;
   return find_behind(word, at, seen.controls, matches);
 }
 
@@ -409,17 +456,25 @@ inline bool OffsetMap::patching(std::uint64_t hash) const {
   return (place(hash).home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
 }
 
-inline void OffsetMap::prefetch(std::uint64_t hash) const {
-  __builtin_prefetch(place(hash).home, 0, 3);
+inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
+  const Bucket& home = *place(hash).home;
+  return ((home.words[kLatchEntry].load(std::memory_order_seq_cst) |
+           home.words[kPatchEntry].load(std::memory_order_seq_cst)) &
+          kControl) != 0;
 }
 
+inline Line OffsetMap::candidate(std::uint64_t hash) const {
+  const Place at = place(hash);
+  const unsigned candidates = probe(*at.home, at.tag).candidates;
+  if (candidates == 0) return kNoLine;
+  return Line{line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+}
+
+inline void OffsetMap::prefetch(std::uint64_t hash) const { prefetch_for_read(place(hash).home); }
+
 inline void OffsetMap::prefetch_for_write(std::uint64_t hash) const {
-#if defined(__x86_64__)
-  // The compiler's builtin needs a flag for this; a CPU without it does nothing.
-  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(place(hash).home)));
-#else
-  __builtin_prefetch(place(hash).home, 1, 3);
-#endif
+  holdfast::prefetch_for_write(place(hash).home);
+  holdfast::prefetch_for_write(&partition_of(hash));
 }
 
 template <class Visit>
@@ -455,7 +510,7 @@ inline OffsetMap::Latched OffsetMap::latch_now(std::uint64_t hash) {
     auto& latch = at.home->words[kLatchEntry];
     std::uint64_t seen = latch.load(std::memory_order_relaxed);
     if ((seen & kControl) == 0 &&
-        latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_acquire,
+        latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
                                       std::memory_order_relaxed)) {
       return Latched(Home(this, &partition_of(hash), word, at));
     }

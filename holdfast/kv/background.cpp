@@ -95,19 +95,22 @@ void StoreCore::maintain() {
   }
   // A segment ahead of the writers, so that none of them waits for the file system.
   if (table_.free_blocks() < ahead) {
-    if (auto grown = table_.grow_by_segment(); !grown && grown.code() == Errc::kIo)
+    if (auto grown = table_.grow_by_segment(table_.blocks()); !grown && grown.code() == Errc::kIo)
       fail(grown.error());
   }
-  if (table_.free_blocks() > 3 * ahead) {
+  // What the user asked for at open stays.
+  const std::uint64_t keep = (options_.initial_bytes + geometry_.segment_bytes - 1) /
+                             geometry_.segment_bytes;
+  if (table_.free_blocks() > 3 * ahead && table_.blocks() > keep * ahead) {
     // verify() reads words of blocks that must stay while it does.
     const std::lock_guard lock(reclaim_mutex_);
-    if (auto trimmed = table_.trim(2 * ahead); !trimmed) return fail(trimmed.error());
+    if (auto trimmed = table_.trim(2 * ahead, std::max<std::uint64_t>(keep, 1)); !trimmed) return fail(trimmed.error());
     // What lies at the end keeps the files from shrinking: it moves to where there is room.
     if (!options_.reclaim.background || table_.free_blocks() <= 3 * ahead) return;
     if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second);
         !moved) {
       if (moved.code() == Errc::kIo) fail(moved.error());
-    } else if (auto trimmed = table_.trim(2 * ahead); !trimmed) {
+    } else if (auto trimmed = table_.trim(2 * ahead, std::max<std::uint64_t>(keep, 1)); !trimmed) {
       fail(trimmed.error());
     }
   }

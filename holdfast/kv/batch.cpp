@@ -145,8 +145,7 @@ void StoreCore::compose_frame(std::byte* to, Version sequence, std::uint64_t mem
   header->value_bytes = members_bytes;
   header->key_bytes_and_kind = std::uint32_t{static_cast<std::uint8_t>(RecordKind::kBatch)} << 24;
   header->ordinal = ordinal;
-  header->checksum = seeded_checksum(to + sizeof header->checksum,
-                                     geometry_.record_header_bytes - sizeof header->checksum, seed);
+  header->checksum = record_sum(*header, hash64(std::span<const std::byte>()), seed);
   if (geometry_.record_header_bytes > sizeof(RecordHeader))
     std::memcpy(to + sizeof(RecordHeader), &header->checksum, sizeof header->checksum);
 }
@@ -212,8 +211,7 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
   if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
   auto sealed = seal_run(head, entries, at, kCacheLineBytes);
   if (!sealed) fail(sealed.error());
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2,
-                       std::memory_order_relaxed);
+  session.note(2, 0);
   return sealed;
 }
 

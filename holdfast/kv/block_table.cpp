@@ -132,8 +132,12 @@ Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
   return Error{Errc::kNoSpace, ""};
 }
 
-Status BlockTable::grow_locked() {
-  const std::uint64_t segments = blocks() / geometry_.blocks_per_segment();
+// The file system takes its time to find and zero memory, so nobody who wants a run that is there
+// waits for it: mutex_ is held only while the new blocks are entered.
+Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
+  const std::lock_guard growing(growth_mutex_);
+  if (blocks() != blocks_seen) return {};  // Somebody else was faster.
+  const std::uint64_t segments = blocks_seen / geometry_.blocks_per_segment();
   const std::uint64_t new_size = (segments + 1) * geometry_.segment_bytes;
   if (new_size > max_bytes_) {
     return Error{Errc::kNoSpace, "the store is full: max_bytes=" + std::to_string(max_bytes_) +
@@ -145,12 +149,8 @@ Status BlockTable::grow_locked() {
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
   }
-  return format_segments(segments, 1);
-}
-
-Status BlockTable::grow_by_segment() {
   const std::lock_guard lock(mutex_);
-  return grow_locked();
+  return format_segments(segments, 1);
 }
 
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
@@ -162,7 +162,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
                      " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   // First of all: without one nothing must be taken.
   HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   std::uint64_t head = 0;
@@ -173,7 +173,11 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
         break;
       }
     }
-    if (auto grown = grow_locked(); !grown) {
+    const std::uint64_t blocks_seen = blocks();
+    lock.unlock();
+    auto grown = grow_by_segment(blocks_seen);
+    lock.lock();
+    if (!grown) {
       if (grown.code() == Errc::kNoSpace && purpose != Purpose::kPut) {
         // Nothing to grow into: what frees space may use the reserve.
         if (free_blocks() >= run_blocks + (purpose == Purpose::kErase ? 1 : 0)) {
@@ -262,13 +266,15 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
   return {};
 }
 
-Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
-  const std::lock_guard lock(mutex_);
+Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
+                                       std::uint64_t keep_segments) {
+  const std::lock_guard growing(growth_mutex_);
+  std::unique_lock lock(mutex_);
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   std::uint64_t segments = blocks() / per_segment;
   const std::uint64_t before = segments;
   std::uint64_t left_free = free_blocks();
-  while (segments > 1) {
+  while (segments > keep_segments) {
     std::uint64_t free_in_last = 0;
     bool all_free = true;
     for (std::uint64_t block = (segments - 1) * per_segment; block < segments * per_segment;
@@ -289,6 +295,7 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks) {
   free_.resize(segments * per_segment);
   free_count_.store(left_free, std::memory_order_relaxed);
   first_free_ = std::min(first_free_, segments * per_segment);
+  lock.unlock();
   HF_RETURN_IF_ERROR(medium_.region().shrink(segments * geometry_.segment_bytes));
   return (before - segments) * geometry_.segment_bytes;
 }

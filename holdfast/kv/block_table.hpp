@@ -27,26 +27,27 @@ namespace holdfast::kv {
 
 struct ForTests;  // tests/kv/for_tests.hpp.
 
-struct BlockMeta {
+struct alignas(kCacheLineBytes) BlockMeta {
+  // First what every operation that supersedes or patches a record needs: one line.
+  std::uint64_t head = 0;                    // First block of its run.
+  std::uint64_t run_blocks = 1;              // At the head.
+  std::atomic<std::uint64_t> dead_bytes{0};  // Of superseded records and of tombstones.
+  // Dead bits by ordinal: most runs need only `bits`; the rest appears when an ordinal lies beyond.
+  std::unique_ptr<std::atomic<std::uint64_t>[]> bits;
+  std::uint32_t bits_capacity = 0;
+  std::atomic<std::uint32_t> pins{0};  // Pinned values in this run; kept at the head.
   std::atomic<BlockState> state{BlockState::kFree};
   std::atomic<bool> relocating{false};  // Its records are being moved: no in-place updates.
   std::atomic<bool> moved{
       false};  // Some of its records live on as copies; its dead bits do not say so.
-  std::atomic<bool> evacuated{false};   // Nothing in the index points to it; it waits to be freed.
-  std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
-  std::atomic<std::uint32_t> pins{0};   // Pinned values in this run; kept at the head.
-  std::uint64_t generation = 0;
-  std::uint64_t head = 0;                    // First block of its run.
-  std::uint64_t run_blocks = 1;              // At the head.
+  std::atomic<bool> evacuated{false};        // Nothing in the index points to it; it waits to be freed.
+  std::atomic<bool> dead_dirty{false};       // Dead bits that the medium does not have yet.
   std::atomic<std::uint64_t> used_bytes{0};  // Of records, at the head; grows while open.
-  std::atomic<std::uint64_t> dead_bytes{0};  // Of superseded records and of tombstones.
+
+  std::uint64_t generation = 0;
   std::atomic<std::uint64_t> min_sequence{0};
   std::uint32_t records = 0;  // Set when sealed.
   std::uint32_t tombstones = 0;
-
-  // Dead bits by ordinal: most runs need only `bits`; the rest appears when an ordinal lies beyond.
-  std::unique_ptr<std::atomic<std::uint64_t>[]> bits;
-  std::uint32_t bits_capacity = 0;
   std::atomic<std::atomic<std::uint64_t>*> more_bits{nullptr};
   std::uint32_t more_capacity = 0;
 
@@ -94,10 +95,11 @@ class BlockTable {
   Status mark_sealed(std::uint64_t head);
   // Durable when it returns; then the blocks can be allocated again.
   Status free_runs(std::span<const std::uint64_t> heads);
-  Status grow_by_segment();
-  // Gives free segments at the end back to the system, keeping `keep_free_blocks`. Returns the
-  // bytes.
-  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks);
+  // By one, unless another thread did so since blocks() was `blocks_seen`.
+  Status grow_by_segment(std::uint64_t blocks_seen);
+  // Gives free segments at the end back to the system, keeping so many free blocks and so many
+  // segments. Returns the bytes.
+  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1);
 
   // ---- Dead records ----
   // Room for the dead bit of `ordinal`; called by the one writer of an open run before it
@@ -166,7 +168,6 @@ class BlockTable {
     return more != nullptr && beyond < run.more_capacity ? &more[beyond / 64] : nullptr;
   }
   void add_bits(BlockMeta& run);
-  Status grow_locked();
   Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks);
   Status put_block_word(std::uint64_t block, BlockWord word);
   Result<std::uint64_t> next_generation_locked();
@@ -181,6 +182,7 @@ class BlockTable {
   std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
   std::atomic<std::uint64_t> blocks_{0};
 
+  Mutex growth_mutex_;  // One change of the region's size at a time; taken before mutex_.
   Mutex mutex_;
   std::vector<bool> free_;        // By block.
   std::uint64_t first_free_ = 1;  // No free block lies before it.

@@ -115,7 +115,7 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
 // Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the
 // key; then, on the next multiple of 8, the value; then zeros up to the next line.
 struct RecordHeader {
-  std::uint64_t checksum;  // Over everything behind it, seeded with store and generation.
+  std::uint64_t checksum;  // Of everything behind it, seeded with store and generation.
   std::uint64_t sequence;
   std::uint64_t value_bytes;
   std::uint32_t key_bytes_and_kind;  // Kind in the upper 8 bits.
@@ -132,6 +132,18 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
 inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count,
                                      std::uint64_t seed) {
   return hash64({bytes, count}) ^ seed;
+}
+
+// The sum of a record: that of its header's fields, and XXH3 of its body, which is key, padding and
+// value with the patchable words taken as zero. The fields have a sum of their own since XXH3 takes
+// three times as long beyond 240 bytes, and bodies are often just below.
+inline std::uint64_t record_sum(const RecordHeader& header, std::uint64_t body_hash,
+                                std::uint64_t seed) {
+  const std::uint64_t place =
+      header.key_bytes_and_kind | static_cast<std::uint64_t>(header.ordinal) << 32;
+  const std::uint64_t fields =
+      mix64(header.sequence + mix64(place ^ header.value_bytes * 0x9E3779B97F4A7C15));
+  return (body_hash + fields) ^ seed;
 }
 
 // ---- The end of a sealed run ----

@@ -33,8 +33,8 @@ struct StoreOptions {
   // Used when the store is created; later opens read them from the store.
   std::uint32_t block_bytes =
       256 * KiB;  // Power of two, 8 KiB to 16 MiB: what a session writes into at a time.
-  std::uint64_t segment_bytes = 64 * MiB;  // Multiple of block_bytes: growth and file size.
-  std::uint64_t initial_bytes = 64 * MiB;  // Rounded up to segments.
+  std::uint64_t segment_bytes = 32 * MiB;  // Multiple of block_bytes: growth and file size.
+  std::uint64_t initial_bytes = 32 * MiB;  // Rounded up to segments; kept also when less is used.
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
   // Multiples of 8, ascending, at most 64 of them. Costs 8 bytes per record when not empty.
   std::vector<std::uint32_t> patchable_words;

@@ -7,36 +7,30 @@
 
 namespace holdfast::kv {
 
-std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::byte> value,
-                         std::span<const std::uint32_t> patchable, std::uint64_t seed) {
+std::uint64_t body_hash(std::span<const std::byte> key_and_padding,
+                        std::span<const std::byte> value,
+                        std::span<const std::uint32_t> patchable) {
   constexpr std::array<std::byte, sizeof(std::uint64_t)> kZeros{};
-  Hash64Stream sum;
-  if (patchable.empty()) {
-    sum.add(front.data(), front.size());
-  } else {
-    constexpr std::size_t kFields = sizeof(RecordHeader) - sizeof(std::uint64_t);
-    sum.add(front.data(), kFields);
-    sum.add(kZeros.data(), kZeros.size());
-    sum.add(front.data() + kFields + kZeros.size(), front.size() - kFields - kZeros.size());
-  }
+  Hash64Stream hash;
+  hash.add(key_and_padding.data(), key_and_padding.size());
   std::size_t from = 0;
   for (const std::uint32_t at : patchable) {
     if (at + kZeros.size() > value.size()) break;
-    sum.add(value.data() + from, at - from);
-    sum.add(kZeros.data(), kZeros.size());
+    hash.add(value.data() + from, at - from);
+    hash.add(kZeros.data(), kZeros.size());
     from = at + kZeros.size();
   }
-  sum.add(value.data() + from, value.size() - from);
-  return sum.digest() ^ seed;
+  hash.add(value.data() + from, value.size() - from);
+  return hash.digest();
 }
 
 std::uint64_t RecordView::sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
-  if (patchable.empty())
-    return seeded_checksum(at_ + sizeof(std::uint64_t), record_bytes() - sizeof(std::uint64_t),
-                           seed);
-  const std::uint64_t front = record_bytes() - value_bytes();
-  return record_sum({at_ + sizeof(std::uint64_t), front - sizeof(std::uint64_t)}, value_span(),
-                    patchable, seed);
+  const std::span body(at_ + header_bytes_, record_bytes() - header_bytes_);
+  const std::uint64_t hash =
+      patchable.empty()
+          ? hash64(body)
+          : body_hash(body.first(body.size() - value_bytes()), value_span(), patchable);
+  return record_sum(header(), hash, seed);
 }
 
 std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,

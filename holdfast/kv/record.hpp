@@ -16,6 +16,7 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
     std::memcpy(&bits, at, sizeof bits);
     return bits;
   };
+  if (count == 16) return ((word(a) ^ word(b)) | (word(a + 8) ^ word(b + 8))) == 0;
   if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
   std::uint64_t differences =
       word(a + count - 8) ^ word(b + count - 8);  // Overlaps the last whole word.
@@ -24,12 +25,14 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
   return differences == 0;
 }
 
-// The sum of a record: XXH3 of everything behind its checksum, with the patchable words and the
-// field of the fixed checksum taken as zero, xor the seed. `front` is what lies between checksum
-// and value.
-std::uint64_t record_sum(std::span<const std::byte> front, std::span<const std::byte> value,
-                         std::span<const std::uint32_t> patchable, std::uint64_t seed);
+// XXH3 of key, padding and value, which need not lie together, with the patchable words as zero.
+std::uint64_t body_hash(std::span<const std::byte> key_and_padding,
+                        std::span<const std::byte> value,
+                        std::span<const std::uint32_t> patchable);
 
+inline std::uint64_t with_word(std::uint64_t sum, std::uint64_t word, std::uint32_t at) {
+  return mix64(sum + mix64(word + at));
+}
 // The checksum of the whole record: its sum, and where words are patchable, they too.
 inline std::uint64_t whole_checksum(std::uint64_t sum, std::span<const std::byte> value,
                                     std::span<const std::uint32_t> patchable) {
@@ -38,7 +41,7 @@ inline std::uint64_t whole_checksum(std::uint64_t sum, std::span<const std::byte
     if (at + sizeof(std::uint64_t) > value.size()) break;
     std::uint64_t word;
     std::memcpy(&word, value.data() + at, sizeof word);
-    sum = mix64(sum + mix64(word + at));
+    sum = with_word(sum, word, at);
   }
   return sum;
 }
@@ -119,6 +122,14 @@ struct NewRecord {
   }
 };
 
+template <class Key>
+void copy_key(std::byte* to, const Key& key) {
+  if (key.size() == 16)
+    std::memcpy(to, key.data(), 16);  // The usual one: no call.
+  else
+    std::memcpy(to, key.data(), key.size());
+}
+
 // Writes the record to `to` (padded_bytes long, line-aligned, private memory), zeros behind it.
 template <class Key, class Value>
 void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key, Value>& record,
@@ -128,7 +139,7 @@ void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key
   auto* header = reinterpret_cast<RecordHeader*>(to);
   // The last line first: its zeros are overwritten by what belongs there.
   std::memset(to + Geometry::padded(bytes) - kCacheLineBytes, 0, kCacheLineBytes);
-  std::memcpy(to + geometry.record_header_bytes, record.key.data(), record.key.size());
+  copy_key(to + geometry.record_header_bytes, record.key);
   std::uint64_t value_bytes = 0;
   if (record.kind == RecordKind::kPut) {
     const std::uint64_t key_end = geometry.record_header_bytes + record.key.size();
@@ -142,35 +153,32 @@ void compose_record(std::byte* to, const Geometry& geometry, const NewRecord<Key
   header->key_bytes_and_kind = static_cast<std::uint32_t>(record.key.size()) |
                                std::uint32_t{static_cast<std::uint8_t>(record.kind)} << 24;
   header->ordinal = ordinal;
+  std::byte* const body = to + geometry.record_header_bytes;
   if (patchable.empty()) {
     header->checksum =
-        seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
+        record_sum(*header, hash64({body, bytes - geometry.record_header_bytes}), seed);
     return;
   }
   // Summed with the words as zero, which then take their places.
-  constexpr std::uint64_t kZero = 0;
-  const std::uint64_t value_at = geometry.value_at(record.key.size());
-  std::memcpy(to + sizeof(RecordHeader), &kZero, sizeof kZero);
+  std::byte* const value = to + bytes - value_bytes;
   const auto each_word = [&](auto&& visit) {
-    if (record.kind != RecordKind::kPut) return;
     for (const std::uint32_t at : patchable) {
-      if (at + sizeof(std::uint64_t) > record.value.size()) break;
+      if (at + sizeof(std::uint64_t) > value_bytes) break;
       visit(at);
     }
   };
-  each_word([&](std::uint32_t at) { std::memcpy(to + value_at + at, &kZero, sizeof kZero); });
+  each_word([&](std::uint32_t at) { std::memset(value + at, 0, sizeof(std::uint64_t)); });
   const std::uint64_t sum =
-      seeded_checksum(to + sizeof(std::uint64_t), bytes - sizeof(std::uint64_t), seed);
-  each_word([&](std::uint32_t at) {
-    std::memcpy(to + value_at + at, record.value.data() + at, sizeof kZero);
-  });
+      record_sum(*header, hash64({body, bytes - geometry.record_header_bytes}), seed);
   std::memcpy(to + sizeof(RecordHeader), &sum, sizeof sum);
-  header->checksum =
-      record.kind == RecordKind::kPut
-          ? whole_checksum(
-                sum, {reinterpret_cast<const std::byte*>(record.value.data()), record.value.size()},
-                patchable)
-          : sum;
+  std::uint64_t whole = sum;
+  each_word([&](std::uint32_t at) {
+    std::uint64_t word;
+    std::memcpy(&word, record.value.data() + at, sizeof word);
+    std::memcpy(value + at, &word, sizeof word);
+    whole = with_word(whole, word, at);
+  });
+  header->checksum = whole;
 }
 
 }  // namespace holdfast::kv

@@ -72,7 +72,7 @@ Status Recovery::run() {
   const bool clean = mark_.checksum != 0 &&
                      mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
   core_.recovery_.clean = clean && load_image();
-  if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index(0));
+  if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index());
   HF_RETURN_IF_ERROR(read_runs());
   if (!core_.recovery_.clean) drop_tombstones();
   if (core_.options_.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
@@ -171,15 +171,27 @@ Status Recovery::read_table() {
   return {};
 }
 
-Status Recovery::make_index(std::uint64_t expected_records) {
-  if (expected_records == 0) {
-    // A guess is enough: it only chooses how many partitions there are.
-    for (const std::uint64_t head : runs_)
-      expected_records += core_.table_.meta(head).run_blocks;
-    expected_records *= core_.geometry_.block_bytes / 256;
+// With room for what will come: an index that grows while it is filled copies everything once more.
+// Nothing is trusted yet; a wrong footer makes the index larger or smaller, not wrong.
+Status Recovery::make_index() {
+  std::uint64_t expected = 0;
+  for (const std::uint64_t head : runs_) {
+    const std::uint64_t run_bytes = core_.table_.run_bytes(head);
+    const std::byte* const end = core_.medium_.at(core_.table_.run_at(head)) + run_bytes;
+    RunFooter footer;
+    std::memcpy(&footer, end - sizeof footer, sizeof footer);
+    if (footer.generation != core_.table_.meta(head).generation ||
+        footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes)
+      continue;
+    const auto* const dead =
+        reinterpret_cast<const std::uint64_t*>(end - run_tail_bytes(footer.records));
+    std::uint64_t superseded = 0;
+    for (std::uint64_t word = 0; word < dead_bits_bytes(footer.records) / 8; ++word)
+      superseded += static_cast<std::uint64_t>(std::popcount(dead[word]));
+    expected += footer.records - std::min<std::uint64_t>(superseded, footer.records);
   }
-  HF_ASSIGN_OR_RETURN(core_.index_,
-                      OffsetMap::create(core_.epochs_, {.expected_records = expected_records}));
+  HF_ASSIGN_OR_RETURN(core_.index_, OffsetMap::create(core_.epochs_, {.expected_records = expected,
+                                                                      .reserve = true}));
   return {};
 }
 

@@ -48,7 +48,7 @@ class Recovery {
   };
 
   Status read_table();
-  Status make_index(std::uint64_t expected_records);
+  Status make_index();
   bool load_image();
   Status read_runs();
   void read_run(std::uint64_t head);

@@ -157,7 +157,7 @@ Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(std::move(region), options, {}));
   return Store(std::move(core));
 }
-Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
+[[gnu::flatten]] Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
                                 WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
@@ -181,7 +181,8 @@ Result<Version> Store<>::get(std::string_view key, std::string& value) const {
   return core_->get(bytes(key),
                     [&](const RecordView& record) { core_->copy_value(record, value); });
 }
-Result<std::uint64_t> Store<>::get(std::string_view key, std::span<std::byte> buffer) const {
+[[gnu::flatten]] Result<std::uint64_t> Store<>::get(std::string_view key,
+                                                    std::span<std::byte> buffer) const {
   if (!core_) [[unlikely]]
     return closed();
   std::uint64_t length = 0;
@@ -232,14 +233,14 @@ Result<Version> Store<>::update(std::string_view key,
     return closed();
   return core_->update(bytes(key), change, false, options);
 }
-Result<std::uint64_t> Store<>::update_word(
+[[gnu::flatten]] Result<std::uint64_t> Store<>::update_word(
     std::string_view key, std::uint32_t offset_bytes,
-    const std::function<std::uint64_t(std::uint64_t)>& change, WriteOptions options) {
+    FunctionRef<std::uint64_t(std::uint64_t)> change, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->update_word(bytes(key), offset_bytes, change, options);
 }
-Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
+[[gnu::flatten]] Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->erase(bytes(key), options);

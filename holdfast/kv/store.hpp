@@ -29,6 +29,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/memory/region.hpp>
@@ -249,7 +250,7 @@ class Store<> : public StoreBase {
   // place where declared in patchable_words and possible, else through a new record. Returns the
   // old word.
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
-                                    const std::function<std::uint64_t(std::uint64_t)>& change,
+                                    FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options = {});
   // Tells whether there was one.
   Result<bool> erase(std::string_view key, WriteOptions options = {});

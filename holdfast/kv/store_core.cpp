@@ -44,9 +44,9 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
   if (medium_.paged()) shared_lane_ = std::make_unique<Lane>();
 }
 
-Error StoreCore::damaged(std::uint64_t offset, const std::string& what) const {
+Error StoreCore::damaged(std::uint64_t offset, std::string_view what) const {
   return Error{Errc::kCorrupt,
-               what + " at byte " + std::to_string(offset) + " (block " +
+               std::string(what) + " at byte " + std::to_string(offset) + " (block " +
                    std::to_string(table_.block_of(offset)) +
                    "); `verify` lists all damage, a read-only open exports what is intact"};
 }
@@ -165,8 +165,7 @@ Status StoreCore::seal(Session& session, Lane& lane) {
     fail(sealed.error());
     return sealed;
   }
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1,
-                       std::memory_order_relaxed);
+  session.note(1, 0);
   return {};
 }
 
@@ -216,8 +215,7 @@ Status StoreCore::commit(Session& session, Lane& lane) {
   }
   medium_.persist().fence();
   lane.committed = lane.at;
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 1,
-                       std::memory_order_relaxed);
+  session.note(1, 0);
   return {};
 }
 
@@ -389,8 +387,8 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   if (!patchable_.empty()) {
     BlockMeta& run = table_.run_of(offset);
     run.pins.fetch_add(1, std::memory_order_seq_cst);
-    if (index_->patching(hash)) {
-      // A word is being updated in place right now, by a writer that may not have seen our pin: a
+    if (index_->latched_or_patching(hash)) {
+      // A word may be being updated in place right now, by a writer that has not seen our pin: a
       // copy is what stays as it was.
       run.pins.fetch_sub(1, std::memory_order_release);
       pinned.copy_ = std::make_unique<std::string>(record.value());

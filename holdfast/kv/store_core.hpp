@@ -32,7 +32,9 @@
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/lane.hpp>
@@ -46,33 +48,6 @@ namespace holdfast::kv {
 using index::kNoLine;
 using index::Line;
 using index::OffsetMap;
-
-// Copies from a record in which another thread may be updating words in place: each aligned word of
-// it is read whole. `from` is 8-byte aligned.
-inline void copy_words_beside_writer(std::byte* to, const std::byte* from, std::uint64_t count) {
-#ifdef HOLDFAST_TSAN
-  for (; count >= 8; count -= 8, to += 8, from += 8) {
-    const std::uint64_t word = Persist::load(reinterpret_cast<const std::uint64_t*>(from));
-    std::memcpy(to, &word, sizeof word);
-  }
-#else
-  const auto copy_16 = [&](std::size_t at) {
-    std::memcpy(to + at, from + at, 16);  // One load and one store, of whole words.
-    std::atomic_signal_fence(
-        std::memory_order_seq_cst);  // Else it becomes a call of memcpy, which may split words.
-  };
-  for (; count >= 64; count -= 64, to += 64, from += 64)
-    copy_16(0), copy_16(16), copy_16(32), copy_16(48);
-  for (; count >= 16; count -= 16, to += 16, from += 16)
-    copy_16(0);
-  if (count >= 8) {
-    std::memcpy(to, from, 8);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    to += 8, from += 8, count -= 8;
-  }
-#endif
-  std::memcpy(to, from, count);
-}
 
 // The session that this thread used last, of whichever store: nearly always the one it uses next.
 struct LastSession {
@@ -90,7 +65,11 @@ struct alignas(kCacheLineBytes) Session {
   Lane lane;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
   bool undone = false;            // An operation failed after it had appended; see take_back().
-  std::atomic<std::uint64_t> fences{0}, lines{0};
+  std::atomic<std::uint64_t> fences{0}, lines{0};  // Written by the session's thread only.
+  void note(std::uint64_t more_fences, std::uint64_t more_lines) {
+    fences.store(fences.load(std::memory_order_relaxed) + more_fences, std::memory_order_relaxed);
+    lines.store(lines.load(std::memory_order_relaxed) + more_lines, std::memory_order_relaxed);
+  }
   std::uint64_t seen_head = 0,
                 seen_at = 0;       // The reclaimer's: where the lane was when it last looked.
   OffsetMap::LatchedMany latches;  // Of atomic batches; keeps its memory.
@@ -146,12 +125,9 @@ class StoreCore {
       Version version,
       const std::function<bool(std::string_view, std::string_view, Version)>& visit) const;
 
-  // Beside in-place updates words are copied whole; elsewhere a record never changes.
+  // Words may be updated in place meanwhile; each is seen as it was or as it is.
   void copy_value(const RecordView& record, std::byte* to, std::uint64_t count) const {
-    if (patchable_.empty())
-      std::memcpy(to, record.value_data(), count);
-    else
-      copy_words_beside_writer(to, record.value_data(), count);
+    read_words(to, record.value_data(), count);
   }
   void copy_value(const RecordView& record, std::string& to) const {
     to.resize(record.value_bytes());
@@ -213,11 +189,15 @@ class StoreCore {
   // doubt.
   bool value_fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
-    return has_shape(record) &&
-           (record.header().value_bytes <= in_block - std::min(in_block, record.value_at()) ||
-            record.fits(room_at(offset)));
+    if (!has_shape(record)) [[unlikely]]
+      return false;
+    // Two comparisons, since the sum could wrap.
+    if (record.header().value_bytes < in_block &&
+        record.value_at() + record.header().value_bytes <= in_block) [[likely]]
+      return true;
+    return record.fits(room_at(offset));
   }
-  Error damaged(std::uint64_t offset, const std::string& what) const;
+  Error damaged(std::uint64_t offset, std::string_view what) const;
   // Option verify_reads, of a record that fits. What is updated in place is in no sum that is
   // asked.
   Status check_read(const RecordView& record, std::uint64_t offset) const {
@@ -242,6 +222,12 @@ class StoreCore {
   static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
   Durability effective(WriteOptions options) const {
     return options.durability == Durability::kDefault ? default_durability_ : options.durability;
+  }
+  bool patchable(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : patchable_) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
   }
   void fail(const Error& error);  // The medium refused: read-only from here on.
 
@@ -278,6 +264,16 @@ class StoreCore {
   Status commit(Session& session, Lane& lane);
   // Page regions, kPower: waits for the group. Without the lane's latch.
   Status wait_for_power(Durability durability);
+  // Asks for what publishing over a record of this hash will touch: its first line, the one
+  // `word_at` bytes behind it, and what is known of its run. Waits for the index, for nothing else.
+  void fetch_superseded(std::uint64_t hash, std::uint64_t word_at) const {
+    const Line line = index_->candidate(hash);
+    if (line == kNoLine) return;
+    const std::byte* const at = medium_.at(line.number * kCacheLineBytes);
+    prefetch_for_write(at);
+    if (word_at >= kCacheLineBytes) prefetch_for_write(at + word_at);
+    prefetch_for_write(&table_.meta(table_.block_of(line.number * kCacheLineBytes)).head);
+  }
   // append + commit + wait.
   template <class Key, class Value>
   Result<Appended> write_record(Session& session, const NewRecord<Key, Value>& record, bool fresh,
@@ -501,8 +497,7 @@ Result<Appended> StoreCore::append(Session& session, Lane& lane,
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase)
     lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
-  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes,
-                      std::memory_order_relaxed);
+  session.note(0, padded / kCacheLineBytes);
   return appended;
 }
 
@@ -528,8 +523,9 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
                                value.size());  // A tombstone ends with its key, a value is aligned.
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
-  const std::uint64_t sum =
-      record_sum(std::span(front).subspan(sizeof header.checksum), value, patchable_, seed);
+  const std::uint64_t sum = record_sum(
+      header,
+      body_hash(std::span(front).subspan(geometry_.record_header_bytes), value, patchable_), seed);
   if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
   header.checksum = record.kind == RecordKind::kPut ? whole_checksum(sum, value, patchable_) : sum;
   std::memcpy(front.data(), &header, sizeof header);
@@ -543,10 +539,7 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
     fail(done.error());
     return std::move(done).error();
   }
-  session.fences.store(session.fences.load(std::memory_order_relaxed) + 2,
-                       std::memory_order_relaxed);
-  session.lines.store(session.lines.load(std::memory_order_relaxed) + padded / kCacheLineBytes + 2,
-                      std::memory_order_relaxed);
+  session.note(2, padded / kCacheLineBytes + 2);
   run.used_bytes.store(padded, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase) run.dead_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
@@ -570,6 +563,8 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
   }
   auto committed = commit(session, lane);
   lane.latch.unlock();
+  // Loads pass the fence that still waits: what the record supersedes comes while it does.
+  if (!fresh) fetch_superseded(record.hash, 0);
   if (!committed) [[unlikely]]
     return std::move(committed).error();
   if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
@@ -657,7 +652,8 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
   const std::uint64_t hash = hash64(key);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  Line line = index_->find(hash, matches(key));
+  OffsetMap::Sighting seen;
+  Line line = index_->find(hash, matches(key), seen);
   if (line != kNoLine) line = settled(line);
   if (line == kNoLine) return Error{Errc::kNotFound, {}};
   const RecordView record = record_at(line);
@@ -670,7 +666,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
   HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
   const Version version = record.sequence();
   copy(record);
-  if (!patchable_.empty() && index_->patching(hash)) [[unlikely]] {
+  if (!patchable_.empty() && index_->patching(hash, seen)) [[unlikely]] {
     // A word of this bucket's keys is being updated in place and may not be durable yet: what we
     // read is made durable before we tell anybody.
     medium_.persist().persist(record.bytes(), record.record_bytes());
@@ -767,11 +763,9 @@ Status StoreCore::try_put_many(std::size_t count, KeyAt&& key_at, ValueAt&& valu
       }
       HF_RETURN_IF_ERROR(commit(own, lane));
     }
+    for (std::size_t i = 0; i < done; ++i)
+      fetch_superseded(hashes[i], 0);
     if (medium_.paged()) HF_RETURN_IF_ERROR(wait_for_power(durability));
-    for (std::size_t i = 0; i < done; ++i) {
-      const Line candidate = index_->find(hashes[i], [](Line) { return true; });
-      if (candidate != kNoLine) __builtin_prefetch(medium_.at(candidate.number * kCacheLineBytes));
-    }
     for (std::size_t i = 0; i < done; ++i) {
       const NewRecord<Key, Value> record{RecordKind::kPut, hashes[i], key_at(first + i),
                                          value_at(first + i)};
@@ -794,9 +788,11 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
-  index_->prefetch_for_write(hash);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
+  // Both misses before the latch: it is a locked instruction, and all loads behind it wait for the
+  // fence of the caller's last write.
+  fetch_superseded(hash, geometry_.value_at(key.size()) + offset_bytes);
   for (;;) {
     auto latched = index_->latch(hash);
     const auto entry = latched.find(matches(key));
@@ -816,23 +812,22 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
     BlockMeta& run = table_.run_of(offset);
     if (!medium_.paged() &&
-        std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
+        patchable(offset_bytes) &&
         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
         !run.relocating.load(std::memory_order_acquire) &&
         snapshots_open_.load(std::memory_order_acquire) == 0) {
-      // Readers of this bucket from now on persist what they read; pins from now on copy instead.
-      latched.set_patching(true);
+      // Pins since the latch was taken copy instead.
       if (run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
         const std::uint64_t before = Persist::load(word);
-        medium_.persist().store(word, change(before));
+        const std::uint64_t after = change(before);
+        latched.set_patching(true);  // Readers of this bucket from now on persist what they read.
+        medium_.persist().store(word, after);
         medium_.persist().write_back(word, sizeof *word);
         medium_.persist().fence();
         latched.set_patching(false);
-        own.fences.store(own.fences.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        own.lines.store(own.lines.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        own.note(1, 1);
         return before;
       }
-      latched.set_patching(false);
     }
     HF_RETURN_IF_ERROR(check_read(old, offset));
     std::string value(old.value());
@@ -869,10 +864,9 @@ Result<bool> StoreCore::try_erase(Key key, WriteOptions options) {
   index_->prefetch_for_write(record.hash);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  // Absent keys leave no trace on the medium.
-  Line line = index_->find(record.hash, matches(key));
-  if (line) line = settled(line);
-  if (!line || record_at(line).kind() == RecordKind::kErase) return false;
+  // Absent keys leave no trace on the medium, save one in 10^4, whose tag another key has. To look
+  // at the record as well would put its miss before the fence instead of beside it.
+  if (!index_->find(record.hash, [](Line) { return true; })) return false;
   HF_ASSIGN_OR_RETURN(const Appended appended,
                       write_record(own, record, false, BlockTable::Purpose::kErase, durability));
   return publish_tombstone(own, record, appended, durability);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/memory/copy.hpp>
 #include <holdfast/memory/cpu.hpp>
 
@@ -122,28 +123,67 @@ __attribute__((target("avx512f"))) void stream_avx512(std::byte* to, const std::
   }
 }
 
+// What is behind the last whole word is nobody's word, so it may be read in pieces.
+void read_portable(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (; bytes >= 8; to += 8, from += 8, bytes -= 8) {
+    const std::uint64_t word =
+        std::atomic_ref<std::uint64_t>(
+            *reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(from)))
+            .load(std::memory_order_relaxed);
+    std::memcpy(to, &word, sizeof word);
+  }
+  for (; bytes > 0; ++to, ++from, --bytes)
+    *to = *from;
+}
+
+__attribute__((target("avx2"))) void read_avx2(std::byte* to, const std::byte* from,
+                                               std::size_t bytes) {
+  for (; bytes >= 32; to += 32, from += 32, bytes -= 32) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  read_portable(to, from, bytes);
+}
+
+__attribute__((target("avx512f,avx512bw"))) void read_avx512(std::byte* to, const std::byte* from,
+                                                             std::size_t bytes) {
+  for (; bytes >= 64; to += 64, from += 64, bytes -= 64)
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+  if (bytes != 0) {
+    const __mmask64 mask = ~std::uint64_t{0} >> (64 - bytes);
+    _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+  }
+}
+
 CopyKernels kernels(VectorWidth width) {
   switch (width) {
-    case VectorWidth::kAvx512: return {&copy_avx512, &stream_avx512};
-    case VectorWidth::kAvx2: return {&copy_avx2, &stream_avx2};
+    case VectorWidth::kAvx512: return {&copy_avx512, &stream_avx512, &read_avx512};
+    case VectorWidth::kAvx2: return {&copy_avx2, &stream_avx2, &read_avx2};
     case VectorWidth::kPortable: break;
   }
-  return {&copy_portable, &stream_portable};
+  return {&copy_portable, &stream_portable, &read_portable};
 }
 
 namespace {
 
 void choose_and_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 void choose_and_stream(std::byte* to, const std::byte* from, std::size_t bytes);
+void choose_and_read(std::byte* to, const std::byte* from, std::size_t bytes);
 
 // Chosen at the first call, whichever static initializer makes it: hence no initializer of our own.
 constinit std::atomic<CopyKernel> chosen_copy{&choose_and_copy};
 constinit std::atomic<CopyKernel> chosen_stream{&choose_and_stream};
+constinit std::atomic<CopyKernel> chosen_read{&choose_and_read};
 
 void choose() {
   const auto best = kernels(cpu().vectors);
   chosen_copy.store(best.copy, std::memory_order_relaxed);
   chosen_stream.store(best.stream, std::memory_order_relaxed);
+#ifdef HOLDFAST_TSAN
+  chosen_read.store(&read_portable, std::memory_order_relaxed);  // It takes a vector for a race.
+#else
+  chosen_read.store(best.read, std::memory_order_relaxed);
+#endif
 }
 void choose_and_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   choose();
@@ -152,6 +192,10 @@ void choose_and_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 void choose_and_stream(std::byte* to, const std::byte* from, std::size_t bytes) {
   choose();
   chosen_stream.load(std::memory_order_relaxed)(to, from, bytes);
+}
+void choose_and_read(std::byte* to, const std::byte* from, std::size_t bytes) {
+  choose();
+  chosen_read.load(std::memory_order_relaxed)(to, from, bytes);
 }
 
 }  // namespace
@@ -163,6 +207,11 @@ void copy_words(void* to, const void* from, std::size_t bytes) {
 }
 void stream_lines(void* to, const void* from, std::size_t bytes) {
   memory_detail::chosen_stream.load(std::memory_order_relaxed)(
+      static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
+void read_words(void* to, const void* from, std::size_t bytes) {
+  memory_detail::chosen_read.load(std::memory_order_relaxed)(
       static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 

@@ -13,6 +13,7 @@ using CopyKernel = void (*)(std::byte* to, const std::byte* from, std::size_t by
 struct CopyKernels {
   CopyKernel copy;    // Contract of copy_words().
   CopyKernel stream;  // Contract of stream_lines().
+  CopyKernel read;    // Contract of read_words().
 };
 
 // Calling a kernel that is wider than cpu().vectors is an illegal instruction.

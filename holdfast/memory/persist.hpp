@@ -67,7 +67,10 @@ inline PersistCounts& persist_counts() {
 // Copies with ordinary stores, whole aligned words (no word is torn, no byte outside the range is
 // touched); widest vectors this CPU has. copy.cpp.
 void copy_words(void* to, const void* from, std::size_t bytes);
-// The same with non-temporal stores; `to` and `bytes` are multiples of a line.
+// Copies from a range in which other threads may be storing aligned words meanwhile: each aligned
+// word is loaded by one instruction, so none is seen torn. `from` is 8-byte aligned.
+void read_words(void* to, const void* from, std::size_t bytes);
+// The same as copy_words with non-temporal stores; `to` and `bytes` are multiples of a line.
 void stream_lines(void* to, const void* from, std::size_t bytes);
 
 #ifdef HOLDFAST_TRACED

@@ -19,6 +19,9 @@ Document example() {
   document.environment.set("memory_bytes", std::uint64_t{0xffffffffffffffff});
   document.calibration.set("dependent_read_ns", 100.25);
   document.command.set("threads", Value(std::vector<double>{1, 2}));
+  document.regions.emplace_back().set("name", "store");
+  document.parameters = {"durability"};
+  document.warnings = {"the machine was busy"};
   for (const auto* subject : {"floor", "holdfast"}) {
     Row row(subject, "put", 1);
     const double factor = row.subject() == "floor" ? 1 : 0.5;
@@ -98,6 +101,79 @@ TEST(Result, WhatIsNoResultDocumentIsRefusedWithItsPlace) {
           .error()
           .detail.find("deep"),
       std::string::npos);
+}
+
+TEST(Result, EveryKindOfDamageInTheNewPartsNamesItsPlace) {
+  const auto with = [](const std::string& regions, const std::string& parameters,
+                       const std::string& row) {
+    return from_json(R"({"schema":{"name":"holdfast.bench","version":2},"environment":{},
+      "calibration":{},"command":{},"regions":)" +
+                     regions + R"(,"parameters":)" + parameters + R"(,"warnings":[],"rows":[)" +
+                     row + "]}");
+  };
+  const std::string row = R"({"subject":"x","operation":"y","threads":1,"valid":true})";
+  EXPECT_TRUE(with("[]", "[]", row));
+  const auto detail = [](const Result<Document>& result) { return result.error().detail; };
+  EXPECT_NE(detail(with("{}", "[]", row)).find("regions: "), std::string::npos);
+  EXPECT_NE(detail(with("[1]", "[]", row)).find("regions[0]: "), std::string::npos);
+  EXPECT_NE(detail(with("[]", "[1]", row)).find("parameters: "), std::string::npos);
+  EXPECT_NE(detail(with("[]", "null", row)).find("parameters: "), std::string::npos);
+  EXPECT_NE(detail(with("[]", "[]", R"({"subject":"x","operation":"y","threads":-1,"valid":true})"))
+                .find("rows[0].threads: "),
+            std::string::npos);
+  EXPECT_NE(detail(with("[]", "[]",
+                        R"({"subject":"x","operation":"y","threads":1,"valid":true,"l":["a",1]})"))
+                .find("rows[0].l: "),
+            std::string::npos);
+  std::string many = "{";
+  for (std::size_t i = 0; i <= kFieldsMax; ++i)
+    many += "\"f" + std::to_string(i) + "\":0,";
+  EXPECT_NE(detail(with("[" + many + "\"last\":0}]", "[]", row)).find("at most 4096"),
+            std::string::npos);
+}
+
+TEST(Result, ADocumentOfVersion1IsReadWithTheParametersItHad) {
+  const auto document = from_json(
+      R"({"schema":{"name":"holdfast.bench","version":1},"environment":{},"calibration":{},
+          "command":{},"rows":[{"subject":"holdfast","operation":"put","threads":2,"valid":true,
+          "records":1000,"fences_per_op":1.0}]})");
+  ASSERT_TRUE(document) << document.error().message();
+  EXPECT_EQ(identity(document->rows[0], document->parameters),
+            "holdfast put, 2 threads, records 1000");
+}
+
+TEST(Result, AHistogramComesBackFromItsRow) {
+  Histogram histogram;
+  for (std::uint64_t value : {1u, 100u, 100u, 5000u, 1'000'003u})
+    histogram.record(value);
+  Document document;
+  document.rows.emplace_back("holdfast", "get", 1).set_latency(histogram);
+  const auto again = from_json(to_json(document)).value();
+  const auto& row = again.rows[0];
+  EXPECT_EQ(row.number("p50_ns"), 100);
+  EXPECT_EQ(row.number("max_ns"), 1'000'003);
+  const auto copy = row.latency();
+  EXPECT_EQ(copy.count(), 5u);
+  EXPECT_EQ(copy.max(), 1'000'003u);
+  for (const auto percent : {10.0, 50.0, 80.0, 99.0})
+    EXPECT_EQ(copy.percentile(percent), histogram.percentile(percent)) << percent;
+}
+
+TEST(Result, RowsOfTheSameMeasurementHaveTheSameIdentity) {
+  Row one("holdfast", "read", 2), other = one;
+  one.set("access_bytes", 4096);
+  one.set("bytes_per_s_median", 1.5);
+  other.set("access_bytes", 4096);
+  other.set("bytes_per_s_median", 2.5);
+  EXPECT_EQ(identity(one, {"access_bytes"}), "holdfast read, 2 threads, access_bytes 4096");
+  EXPECT_EQ(identity(one, {"access_bytes"}), identity(other, {"access_bytes"}));
+  other.set("access_bytes", 256);
+  EXPECT_NE(identity(one, {"access_bytes"}), identity(other, {"access_bytes"}));
+}
+
+TEST(Result, WhatIsNoFileOrTooLargeIsRefused) {
+  EXPECT_EQ(read_json(testing::TempDir()).code(), Errc::kIo);
+  EXPECT_EQ(read_file("/dev/zero", 1000).code(), Errc::kTooLarge);
 }
 
 TEST(Result, TheFirstReasonForInvalidityStays) {

@@ -249,6 +249,25 @@ Outcome compare(const Comparison& comparison) {
   return outcome;
 }
 
+// The fields of rows that tell measurements apart (docs/results.md).
+const std::vector<std::string> kParameters = {"experiment",  "batch",       "key_bytes",
+                                              "value_bytes", "sizes",       "records",
+                                              "durability",  "distribution"};
+
+// region_facts() under the names that all benchmarks use for a region.
+Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
+  constexpr std::string_view kPrefix = "region_";
+  Fields entry;
+  entry.set("name", "store");
+  entry.set("spec", Value(options.region));
+  const auto facts = region_facts(report, options.promise);
+  for (const auto& field : facts.all()) {
+    if (field.name.starts_with(kPrefix)) entry.set(field.name.substr(kPrefix.size()), field.value);
+    if (field.name == "durability") entry.set(field.name, field.value);
+  }
+  return entry;
+}
+
 Fields command_of(const KvBenchOptions& options) {
   Fields command;
   command.set("name", "kv bench");
@@ -371,6 +390,8 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
   result.document.environment.merge(region_facts(probe.report, options.promise));
   result.document.environment.set("region", Value(options.region));  // Not the probe's.
+  result.document.regions = {region_entry(probe.report, options)};
+  result.document.parameters = kParameters;
   const auto limits = calibrate(probe.persist);
   result.document.calibration = limits.fields();
   for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {

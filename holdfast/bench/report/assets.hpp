@@ -1,0 +1,18 @@
+// assets.hpp: the files that the report and its matching are made of, embedded at build time
+// (cmake/Embed.cmake), so that the command needs nothing beside it.
+#pragma once
+
+#include <string_view>
+
+namespace holdfast::bench::report {
+
+extern const std::string_view kPage;    // page.html, with @TITLE@, @STYLE@, @DATA@ and the script:
+extern const std::string_view kBase;    // @BASE@, base.js
+extern const std::string_view kCharts;  // @CHARTS@, charts.js
+extern const std::string_view kSections;  // @PAGE@, page.js
+extern const std::string_view kStyle;     // style.css
+extern const std::string_view kNumbers;   // data/published/numbers.csv
+extern const std::string_view kHardware;  // data/published/hardware.csv
+extern const std::string_view kMatches;   // data/published/matches.csv
+
+}  // namespace holdfast::bench::report

@@ -1,0 +1,166 @@
+#include <holdfast/bench/report/report.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/report/assets.hpp>
+#include <holdfast/bench/report/published.hpp>
+
+namespace holdfast::bench::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A latency curve is read off at 0 %, then at every twentieth of a nine: 90 % is at 1, 99 % at 2.
+constexpr double kCurveStep = 0.05;
+constexpr double kNinesMax = 5;
+
+// Nanoseconds at those percentiles, as far as there is at least one operation beyond: a histogram
+// has hundreds of buckets, a picture of it does not need them.
+std::vector<double> latency_curve(const Histogram& histogram) {
+  std::vector<double> curve;
+  if (histogram.count() == 0) return curve;
+  for (int i = 0; i * kCurveStep <= kNinesMax + 1e-9; ++i) {
+    const auto beyond = std::pow(10, -i * kCurveStep);
+    if (i > 0 && beyond * static_cast<double>(histogram.count()) < 1) break;
+    curve.push_back(static_cast<double>(i == 0 ? histogram.percentile(0)
+                                               : histogram.percentile(100 * (1 - beyond))));
+  }
+  return curve;
+}
+
+Document for_the_page(const Document& document) {
+  Document slim = document;
+  for (auto& row : slim.rows) {
+    auto curve = latency_curve(row.latency());
+    Row kept;
+    for (const auto& field : row.all()) {
+      if (field.name != "latency_upper_ns" && field.name != "latency_count" &&
+          !field.name.ends_with("_samples"))
+        kept.set(field.name, field.value);
+    }
+    if (!curve.empty()) kept.set("latency_curve_ns", Value(std::move(curve)));
+    row = std::move(kept);
+  }
+  return slim;
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json claim_json(const Claim& claim) {
+  auto where = Json::object();
+  for (const auto& [name, value] : claim.where)
+    where[name] = value;
+  const auto threads = claim.threads.empty() ? "" : ", " + claim.threads + " threads";
+  const auto bytes = std::strtoull(claim.access_bytes.c_str(), nullptr, 10);
+  const auto size = bytes == 0 ? "" : ", " + format_bytes(bytes);
+  const auto label =
+      claim.system + " on " + claim.hardware_name + size + threads + ": " + claim.text;
+  return {{"id", claim.id},
+          {"operation", claim.operation},
+          {"field", claim.field},
+          {"where", std::move(where)},
+          {"value", claim.value},
+          {"low", number(claim.low)},
+          {"high", number(claim.high)},
+          {"text", claim.text},
+          {"short", claim.hardware_name + ": " + claim.text},
+          {"label", label},
+          {"tip", "published: " + label + "\n" + claim.hardware + "\n" + claim.workload +
+                      (claim.note.empty() ? "" : " (" + claim.note + ")") + "\n" + claim.place},
+          {"system", claim.system},
+          {"hardware", claim.hardware_name + ": " + claim.hardware},
+          {"workload", claim.workload + (claim.note.empty() ? "" : " (" + claim.note + ")")},
+          {"place", claim.place}};
+}
+
+// JSON that may stand inside a script element: "</script" and "<!--" cannot occur.
+std::string inside_a_script(std::string json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (const auto letter : json) {
+    if (letter == '<')
+      safe += "\\u003c";
+    else
+      safe += letter;
+  }
+  return safe;
+}
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const auto letter : text) {
+    switch (letter) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      default: safe += letter;
+    }
+  }
+  return safe;
+}
+
+// `text` with each "@NAME@" replaced, in one pass: what is put in is not looked at again.
+std::string filled(std::string_view text,
+                   const std::vector<std::pair<std::string_view, std::string_view>>& values) {
+  std::string page;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto mark = text.find('@', at);
+    page += text.substr(at, mark == std::string_view::npos ? mark : mark - at);
+    if (mark == std::string_view::npos) break;
+    at = mark + 1;
+    bool known = false;
+    for (const auto& [name, value] : values) {
+      if (!text.substr(mark).starts_with(name)) continue;
+      page += value;
+      at = mark + name.size();
+      known = true;
+    }
+    if (!known) page += '@';
+  }
+  return page;
+}
+
+}  // namespace
+
+Result<std::string> to_html(const std::vector<NamedDocument>& results,
+                            const ReportOptions& options) {
+  // The documents are put together as texts: they are JSON already, in the form that is documented.
+  std::string documents;
+  std::vector<const Document*> originals;
+  for (const auto& [label, document] : results) {
+    const auto name = Json(label).dump(-1, ' ', false, Json::error_handler_t::replace);
+    documents += (documents.empty() ? "" : ",") + ("{\"label\":" + name) +
+                 ",\"document\":" + to_json(for_the_page(document)) + "}";
+    originals.push_back(&document);
+  }
+  auto published = Json::array();
+  HF_ASSIGN_OR_RETURN(const auto claims, claims_for(originals));
+  for (const auto& claim : claims)
+    published.push_back(claim_json(claim));
+  Json rest = {{"title", options.title}, {"curve_step", kCurveStep}, {"published", published}};
+  if (results.size() == 2) {
+    rest["comparison"] = Json::parse(to_json(
+        compare(results[0].document, results[1].document, options.compare), options.compare));
+    // Beside the values of the rows, whose they are.
+    rest["comparison"]["before"] = results[0].label;
+    rest["comparison"]["after"] = results[1].label;
+  }
+  if (options.prices) rest["prices"] = Json::parse(to_json(*options.prices));
+  auto text = rest.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();
+  const auto data = inside_a_script(text + ",\"results\":[" + documents + "]}");
+  const auto title = escaped(options.title);
+  return filled(kPage, {{"@TITLE@", title},
+                        {"@STYLE@", kStyle},
+                        {"@DATA@", data},
+                        {"@BASE@", kBase},
+                        {"@CHARTS@", kCharts},
+                        {"@PAGE@", kSections}});
+}
+
+}  // namespace holdfast::bench::report

@@ -1,0 +1,136 @@
+#include <holdfast/bench/report/report.hpp>
+
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <holdfast/bench/report/assets.hpp>
+#include <holdfast/bench/report/published.hpp>
+
+namespace holdfast::bench::report {
+namespace {
+
+using nlohmann::json;
+
+// The data of the page, as its script will read it.
+json data_of(const std::string& html) {
+  const std::string mark = R"(id="data">)";
+  const auto begin = html.find(mark) + mark.size();
+  return json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+}
+
+Document document(double rate) {
+  Document document;
+  document.parameters = {"access_bytes"};
+  auto& row = document.rows.emplace_back("holdfast", "sequential_reads", 2);
+  row.set("access_bytes", 4096);
+  row.set("bytes_per_s_median", rate);
+  row.set("bytes_per_s_samples", Value(std::vector<double>{rate, rate, rate, rate}));
+  return document;
+}
+
+TEST(Claims, TheEmbeddedFilesFitTogether) {
+  const auto claims = parse_claims({kNumbers, kHardware, kMatches});
+  ASSERT_TRUE(claims) << claims.error().message();
+  EXPECT_GT(claims->size(), 50u);
+  std::set<std::string> seen;
+  for (const auto& claim : *claims) {
+    EXPECT_TRUE(claim.value > 0 && std::isfinite(claim.value)) << claim.id;
+    EXPECT_FALSE(claim.hardware.empty()) << claim.id;
+    EXPECT_TRUE(seen.insert(claim.id + claim.operation).second) << claim.id << " twice";
+  }
+}
+
+TEST(Claims, UnitsAreThoseOfTheirText) {
+  const auto claims = parse_claims({kNumbers, kHardware, kMatches}).value();
+  const auto value = [&](const std::string& id) {
+    for (const auto& claim : claims) {
+      if (claim.id == id) return claim.value;
+    }
+    return std::nan("");
+  };
+  EXPECT_EQ(value("seqread-b256"), 58 * 0x1p30);  // PerMA-Bench: a GB is 2^30.
+  EXPECT_EQ(value("ol-rd-peak-grouped"), 40e9);   // The others: 10^9.
+  EXPECT_EQ(value("viper-put-peak"), 15e6);
+  EXPECT_EQ(value("viper-ycsb-p999-viper"), 25'000);  // us to ns.
+}
+
+TEST(Claims, DamageIsRefusedWithItsPlace) {
+  const std::string head =
+      "id,seed,unit,value,value_low,value_high,comparison,system,hardware,workload,note,threads,"
+      "access_bytes,figure_or_table\n";
+  const std::string numbers = head + "a,000_x,GB/s,1,,,=,PMem,h,w,,,,\n";
+  const auto error = [&](const std::string& claims, const std::string& matches) {
+    const auto result = parse_claims({claims, "name,hardware\nh,metal\n", matches});
+    return result ? std::string("none") : result.error().detail;
+  };
+  const std::string columns = "id,operation,field,where\n";
+  EXPECT_EQ(error(numbers, columns + "a,reads,bytes_per_s,\n"), "none");
+  EXPECT_EQ(error(numbers, columns + "b,reads,bytes_per_s,\n"),
+            "matches.csv: b is no claim of numbers.csv");
+  EXPECT_EQ(error(numbers, columns + "a,reads,p99_ns,\n"),
+            "matches.csv: a is in GB/s, which is no unit of p99_ns");
+  EXPECT_EQ(error(numbers, columns + "a,reads\n"), "matches.csv:2: has 2 cells, not 4");
+  EXPECT_EQ(
+      error(head + "a,000_x,GB/s,1,,,=,PMem,other,w,,,,\n", columns + "a,reads,bytes_per_s,\n"),
+      "hardware.csv: other is missing");
+}
+
+TEST(Claims, OnlyWhatSpeaksOfARowIsDrawn) {
+  const auto with = document(1e9);
+  auto without = with;
+  without.rows[0].set("access_bytes", 1024);
+  const auto claims = claims_for({&with}).value();
+  EXPECT_EQ(claims.size(), 5u);
+  EXPECT_TRUE(claims_for({&without}).value().empty());
+}
+
+TEST(Report, TheDataIsTheDocumentsWithoutTheirHistograms) {
+  Histogram histogram;
+  for (std::uint64_t ns = 1; ns <= 1000; ++ns)
+    histogram.record(ns);
+  auto one = document(2e9);
+  one.rows[0].set_latency(histogram);
+  const auto data = data_of(to_html({{"mine", one}}, {}).value());
+  EXPECT_EQ(data["results"][0]["label"], "mine");
+  const auto& row = data["results"][0]["document"]["rows"][0];
+  EXPECT_EQ(row["bytes_per_s_median"], 2e9);
+  EXPECT_FALSE(row.contains("latency_count"));
+  // Read off at 0 %, 90 % and 99 %, exactly where the histogram is, within its 0.8 %.
+  const auto& curve = row["latency_curve_ns"];
+  EXPECT_EQ(curve[0], 1);
+  EXPECT_NEAR(curve[20].get<double>(), 900, 8);
+  EXPECT_NEAR(curve[40].get<double>(), 990, 8);
+  EXPECT_EQ(curve.size(), 61u);  // To 99.9 %: the thousandth operation is the last.
+  EXPECT_FALSE(data.contains("comparison"));
+}
+
+TEST(Report, TwoResultsBringTheirComparison) {
+  const auto data = data_of(to_html({{"a", document(4e9)}, {"b", document(2e9)}}, {}).value());
+  EXPECT_EQ(data["comparison"]["before"], "a");
+  EXPECT_EQ(data["comparison"]["rows"][0]["ratio_median"], 0.5);
+  EXPECT_EQ(data["comparison"]["rows"][0]["verdict"], "worse");
+}
+
+TEST(Report, NoTextOfAResultIsMarkup) {
+  const std::string evil = "</script><script>alert(1)</script><!--@STYLE@";
+  auto one = document(1);
+  one.environment.set("cpu_model", Value(evil));
+  one.rows[0].invalidate(evil);
+  one.warnings = {evil};
+  ReportOptions options;
+  options.title = evil;
+  const auto html = to_html({{evil, one}}, options).value();
+  EXPECT_EQ(html.find("alert(1)</script>"), std::string::npos);
+  // Script elements: of data and of the script; nothing more was opened.
+  std::size_t count = 0;
+  for (auto at = html.find("<script"); at != std::string::npos; at = html.find("<script", at + 1))
+    ++count;
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(data_of(html)["results"][0]["document"]["environment"]["cpu_model"], evil);
+}
+
+}  // namespace
+}  // namespace holdfast::bench::report

@@ -1,0 +1,29 @@
+#include "bench_command.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "bench_compare_command.hpp"
+#include "bench_convert_command.hpp"
+#include "bench_price_command.hpp"
+#include "bench_report_command.hpp"
+#include "bench_run_command.hpp"
+#include "bench_show_command.hpp"
+
+namespace holdfast::tools {
+
+void add_bench_command(CLI::App& root, int& exit_code) {
+  CLI::App& bench = *root.add_subcommand(
+      "bench", "What memory delivers: measure, compare, report (docs/results.md)");
+  bench.require_subcommand(1);
+  add_bench_run_command(bench, exit_code);
+  add_bench_show_command(bench, exit_code);
+  add_bench_compare_command(bench, exit_code);
+  add_bench_report_command(bench, exit_code);
+  add_bench_convert_command(bench, exit_code);
+  add_bench_price_command(bench, exit_code);
+  bench.footer(
+      "Every benchmark of holdfast writes the same result document with --json FILE (also\n"
+      "`holdfast kv bench`); the verbs here read it.");
+}
+
+}  // namespace holdfast::tools

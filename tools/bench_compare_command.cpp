@@ -1,0 +1,82 @@
+#include "bench_compare_command.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <holdfast/bench/compare.hpp>
+
+#include "bench_show_command.hpp"
+#include "console.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+constexpr const char* kName = "holdfast bench compare";
+
+struct Arguments {
+  std::string before, after, threshold = "5%";
+  bench::CompareOptions options;
+  bool json = false;
+};
+
+// "5%" or "0.05".
+double parsed_threshold(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string rest = end;
+  if (text.empty() || end == text.c_str() || (!rest.empty() && rest != "%"))
+    throw CLI::ValidationError("--threshold", "'" + text + "' is neither like 5% nor like 0.05");
+  return rest == "%" ? number / 100 : number;
+}
+
+int compare(Arguments& arguments) {
+  arguments.options.threshold = parsed_threshold(arguments.threshold);
+  if (const auto status = arguments.options.validate(); !status) {
+    complain(kName, status.error().detail);
+    return kExitBadRequest;
+  }
+  int exit_code = kExitDone;
+  const auto before = read_result(kName, arguments.before, exit_code);
+  const auto after = read_result(kName, arguments.after, exit_code);
+  if (!before || !after) return exit_code;
+  const auto comparison = bench::compare(*before, *after, arguments.options);
+  if (comparison.rows.empty()) {
+    const auto example = [](const char* whose, const auto& identities) {
+      return identities.empty() ? fmt::format("{} has no rows", whose)
+                                : fmt::format("{} has '{}'", whose, identities.front());
+    };
+    complain(kName, fmt::format("no measurement is in both results: {}, {}",
+                                example("BEFORE", comparison.only_before),
+                                example("AFTER", comparison.only_after)));
+    return kExitBadRequest;
+  }
+  fmt::print("{}", arguments.json ? bench::to_json(comparison, arguments.options)
+                                  : bench::table(comparison, arguments.options));
+  if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
+  return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
+}
+
+}  // namespace
+
+void add_bench_compare_command(CLI::App& bench, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& app = *bench.add_subcommand("compare", "Two results: what changed, and is it chance?");
+  app.add_option("BEFORE", arguments->before, "A result document")->required();
+  app.add_option("AFTER", arguments->after, "Another, of the same measurements")->required();
+  app.add_option("--threshold", arguments->threshold, "A change of less is no finding (5%, 0.05)")
+      ->capture_default_str();
+  app.add_option("--value", arguments->options.field,
+                 "The field to compare, for example p99_ns (default: bytes_per_s, else ops_per_s)");
+  app.add_flag("--json", arguments->json, "For programs");
+  app.footer(
+      "Intervals are of the ratio, at 95 %, by ranks (docs/results.md); they need at least four\n"
+      "repetitions on both sides.\n"
+      "Exit code 1: a measurement is worse by more than the threshold; 3: one is INVALID.");
+  app.callback([arguments, &exit_code] { exit_code = compare(*arguments); });
+}
+
+}  // namespace holdfast::tools

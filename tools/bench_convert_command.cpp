@@ -1,0 +1,79 @@
+#include "bench_convert_command.hpp"
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <holdfast/bench/convert.hpp>
+
+#include "bench_show_command.hpp"
+#include "console.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+constexpr const char* kName = "holdfast bench convert";
+
+struct Arguments {
+  std::string from, out = "-", to, subject;
+};
+
+int convert(const Arguments& arguments) {
+  const auto text = bench::read_file(arguments.from, bench::kResultBytesMax);
+  if (!text) {
+    complain(kName, text.error().detail);
+    return kExitBadRequest;
+  }
+  const bool perma_bench = bench::looks_like_perma_bench(*text);
+  const auto document = perma_bench ? bench::from_perma_bench(*text) : bench::from_json(*text);
+  if (!document) {
+    complain(kName, arguments.from + ": " + document.error().detail);
+    return kExitBadRequest;
+  }
+  std::string to = arguments.to;
+  if (to.empty()) to = arguments.out.ends_with(".csv") ? "csv" : "";
+  if (to.empty()) to = perma_bench ? "holdfast" : "perma-bench";
+  std::string converted;
+  if (to == "csv") {
+    converted = bench::to_csv(*document);
+  } else if (to == "holdfast") {
+    converted = bench::to_json(*document);
+  } else {
+    auto out = bench::to_perma_bench(*document, arguments.subject);
+    for (const auto& warning : out.warnings)
+      complain(kName, "note: " + warning);
+    converted = std::move(out.text);
+  }
+  if (const auto status = bench::write_file(converted, arguments.out); !status) {
+    complain(kName, status.error().detail);
+    return kExitFailed;
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_bench_convert_command(CLI::App& bench, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& app = *bench.add_subcommand("convert", "CSV, and the JSON of PerMA-Bench in and out");
+  app.add_option("RESULT", arguments->from, "A result document, or a JSON file of PerMA-Bench")
+      ->required();
+  app.add_option("-o,--output", arguments->out, "Where to; - is standard output")
+      ->capture_default_str();
+  app.add_option("--to", arguments->to,
+                 "csv, holdfast, perma-bench (default: by the name of the output; of the two JSON "
+                 "formats the one that RESULT is not)")
+      ->check(CLI::IsMember({"csv", "holdfast", "perma-bench"}));
+  app.add_option("--subject", arguments->subject,
+                 "To perma-bench: rows of this subject (default: holdfast)");
+  app.footer(
+      "Examples:\n"
+      "  holdfast bench convert result.json -o result.csv\n"
+      "  holdfast bench convert perma-bench-results.json -o result.json\n"
+      "  holdfast bench convert result.json --to perma-bench -o theirs.json");
+  app.callback([arguments, &exit_code] { exit_code = convert(*arguments); });
+}
+
+}  // namespace holdfast::tools

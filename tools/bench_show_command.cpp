@@ -1,0 +1,65 @@
+#include "bench_show_command.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <holdfast/bench/table.hpp>
+
+#include "console.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> paths;
+  bench::TableOptions table;
+};
+
+int show(const Arguments& arguments) {
+  bool trustworthy = true;
+  for (const auto& path : arguments.paths) {
+    int exit_code = kExitDone;
+    const auto document = read_result("holdfast bench show", path, exit_code);
+    if (!document) return exit_code;
+    const auto& environment = document->environment;
+    fmt::print("{}{}: {}, {}, {}, {}\n\n", &path == &arguments.paths.front() ? "" : "\n", path,
+               environment.text("cpu_model"), environment.text("kernel"),
+               environment.text("compiler"), environment.text("utc_time"));
+    fmt::print("{}", bench::table(*document, arguments.table));
+    for (const auto& warning : document->warnings)
+      fmt::print("warning: {}\n", warning);
+    for (const auto& row : document->rows)
+      trustworthy = trustworthy && row.valid();
+  }
+  return trustworthy ? kExitDone : kExitUntrusted;
+}
+
+}  // namespace
+
+Result<bench::Document> read_result(std::string_view command, const std::string& path,
+                                    int& exit_code) {
+  auto document = bench::read_json(path);
+  if (!document) {
+    complain(command, document.error().detail);
+    exit_code = kExitBadRequest;
+  }
+  return document;
+}
+
+void add_bench_show_command(CLI::App& bench, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& app = *bench.add_subcommand("show", "Print the table of a result");
+  app.add_option("RESULT", arguments->paths, "Files written with --json")->required();
+  app.add_option("--baseline", arguments->table.baseline,
+                 "A column with the time as a ratio to this subject")
+      ->capture_default_str();
+  app.add_option("--against", arguments->table.subject, "And one to this");
+  app.footer("Exit code 3: a row is INVALID.");
+  app.callback([arguments, &exit_code] { exit_code = show(*arguments); });
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,23 @@
+// bench_show_command.hpp: `holdfast bench show RESULT…`: the table of a result, whoever wrote it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/bench/result.hpp>
+
+namespace CLI {
+class App;
+}
+
+namespace holdfast::tools {
+
+void add_bench_show_command(CLI::App& bench, int& exit_code);
+
+// The document in the file, or, where it cannot be read, an exit code after a message on standard
+// error in the name of `command`.
+Result<bench::Document> read_result(std::string_view command, const std::string& path,
+                                    int& exit_code);
+
+}  // namespace holdfast::tools
