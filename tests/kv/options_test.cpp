@@ -58,8 +58,8 @@ TEST(Options, InitialBytesIsAtMostMaxBytes) {
 TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {
   StoreOptions options;
   options.initial_bytes = 0;
-  options.max_bytes = 64 * MiB - 1;
-  expect_refused(options, "max_bytes", "67108863", "at least segment_bytes");
+  options.max_bytes = options.segment_bytes - 1;
+  expect_refused(options, "max_bytes", std::to_string(options.max_bytes), "at least segment_bytes");
   options.max_bytes = 16 * TiB + 1;
   expect_refused(options, "max_bytes", std::to_string(16 * TiB + 1), "at most 16 TiB");
 }
