@@ -166,6 +166,8 @@ def main():
             if verdict == "green":
                 reason = reason_for(site, allowed)
                 excused.append((site, reason)) if reason else survivors.append(site)
+                if not reason:  # At once: all of it can take an hour.
+                    print(f"survived  {site}", flush=True)
             else:
                 counts[verdict] += 1
             if sys.stderr.isatty():

@@ -22,9 +22,11 @@ RegionOptions region_options(const StoreOptions& options) {
   region.access = options.access;
   region.unit_bytes = options.segment_bytes;
   region.size_bytes = std::max(options.initial_bytes, options.segment_bytes);
-  region.size_bytes = (region.size_bytes + options.segment_bytes - 1) / options.segment_bytes *
-                      options.segment_bytes;
-  region.reserve_bytes = options.max_bytes;
+  // Up to whole segments, but not beyond those that max_bytes leaves room for.
+  const std::uint64_t segments = std::min((region.size_bytes - 1) / options.segment_bytes + 1,
+                                          options.max_bytes / options.segment_bytes);
+  region.size_bytes = segments * options.segment_bytes;
+  region.reserve_bytes = options.max_bytes / kPageBytes * kPageBytes;
   region.prefault = options.prefault;
   region.tolerate_damage = options.access == RegionAccess::kOpenReadOnly;
   return region;

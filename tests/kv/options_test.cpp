@@ -2,6 +2,8 @@
 // allowed.
 #include <limits>
 
+#include <holdfast/base/random.hpp>
+
 #include "support.hpp"
 
 namespace holdfast::kv {
@@ -56,8 +58,8 @@ TEST(Options, InitialBytesIsAtMostMaxBytes) {
 TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {
   StoreOptions options;
   options.initial_bytes = 0;
-  options.max_bytes = 32 * MiB - 1;
-  expect_refused(options, "max_bytes", "33554431", "at least segment_bytes");
+  options.max_bytes = options.segment_bytes - 1;
+  expect_refused(options, "max_bytes", std::to_string(options.max_bytes), "at least segment_bytes");
   options.max_bytes = 16 * TiB + 1;
   expect_refused(options, "max_bytes", std::to_string(16 * TiB + 1), "at most 16 TiB");
 }
@@ -104,6 +106,67 @@ TEST(Options, AccessAndDurabilityAreAmongTheirValues) {
   options = {};
   options.durability = static_cast<Durability>(7);
   expect_refused(options, "durability", "7", "kPower");
+}
+
+// Whatever the options are: either validate() names one of them, or a store can be made, used and
+// opened again with them, or the open says what the medium cannot give.
+TEST(Options, AnyThatAreValidMakeAStore) {
+  const Scratch scratch = Scratch::tmpfs();
+  int valid = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    const auto one_of = [&](std::initializer_list<std::uint64_t> values) {
+      return values.begin()[random.below(values.size())];
+    };
+    StoreOptions options;
+    options.block_bytes = static_cast<std::uint32_t>(
+        one_of({0, 4 * KiB, 8 * KiB, 8 * KiB + 64, 16 * KiB, 64 * KiB, 256 * KiB, ~0u}));
+    options.segment_bytes =
+        options.block_bytes * one_of({0, 7, 8, 9, 13, 64}) + one_of({0, 0, 0, 1});
+    options.initial_bytes = one_of({0, 1, options.segment_bytes, options.segment_bytes + 1,
+                                    3 * options.segment_bytes - 1, ~0ull});
+    options.max_bytes = one_of({0, options.segment_bytes, options.segment_bytes + 1, 64 * MiB,
+                                16 * TiB, 16 * TiB + 1, ~0ull});
+    options.patchable_words.assign(random.below(4), 0);
+    for (std::uint32_t i = 0; i < options.patchable_words.size(); ++i)
+      options.patchable_words[i] = i * 8 + static_cast<std::uint32_t>(one_of({0, 0, 0, 4}));
+    options.durability = static_cast<Durability>(one_of({0, 0, 1, 2, 3}));
+    options.sync_interval_ms = static_cast<std::uint32_t>(one_of({0, 1, 100, ~0u}));
+    options.recovery_threads = static_cast<unsigned>(one_of({0, 1, 3, 1025}));
+    options.background = random.below(2) == 0;
+    options.prefault = random.below(2) == 0;
+    options.verify_reads = random.below(2) == 0;
+    options.reclaim.background = random.below(2) == 0;
+    options.reclaim.space_amplification = random.below(8) == 0 ? 0 : 1.25;
+    options.reclaim.bytes_per_second = one_of({0, 1 * GiB, ~0ull});
+    const std::string spec =
+        scratch.path("store") + (random.below(2) == 0 ? "?granularity=line" : "");
+    if (!options.validate()) {
+      EXPECT_EQ(Store<>::open(spec, options).code(), Errc::kInvalidOption) << "seed " << seed;
+      EXPECT_TRUE(scratch.empty()) << "seed " << seed;
+      continue;
+    }
+    auto store = Store<>::open(spec, options);
+    if (!store && store.code() == Errc::kUnsupported) {  // kPower on tmpfs.
+      std::filesystem::remove_all(scratch.path("store"));
+      continue;
+    }
+    ASSERT_TRUE(store) << "seed " << seed << ": " << store.error().message();
+    ++valid;
+    for (int i = 0; i < 50; ++i) {
+      const auto put = store->put("key" + std::to_string(i), text_of(i, 100));
+      ASSERT_TRUE(put) << "seed " << seed << ": " << put.error().message();
+    }
+    EXPECT_LE(store->stats().medium_bytes, options.max_bytes) << "seed " << seed;
+    ASSERT_TRUE(store->close()) << "seed " << seed;
+    store = Store<>::open(spec, options);
+    ASSERT_TRUE(store) << "seed " << seed << ": " << store.error().message();
+    EXPECT_EQ(store->count(), 50u) << "seed " << seed;
+    EXPECT_TRUE(store->verify().ok()) << "seed " << seed;
+    ASSERT_TRUE(store->close());
+    std::filesystem::remove_all(scratch.path("store"));
+  }
+  EXPECT_GT(valid, 10);
 }
 
 TEST(Options, DurabilityOfTheStoreThatItsMediumCannotGiveIsRefusedAtOpen) {

@@ -449,6 +449,54 @@ class Transfer(Command):
         self.kv('put', 'afterwards', 'works')
 
 
+class Mem(Command):
+    def regions(self, *specs):
+        document = json.loads(self.holdfast('mem', '--json', *specs))
+        self.assertEqual(document['schema'], 'holdfast.mem/1')
+        return document['regions']
+
+    def test_machine_agrees_with_what_linux_says_of_it(self):
+        document = json.loads(self.holdfast('mem', '--json'))
+        with open('/proc/cpuinfo') as file:
+            flags = next(line.split() for line in file if line.startswith('flags'))
+        cpu = document['cpu']
+        for flag, name in (('clwb', 'clwb'), ('clflushopt', 'clflushopt'), ('clflush', 'clflush'), ('avx2', 'avx2')):
+            self.assertEqual(cpu[name], flag in flags, name)
+        strongest = next((name for name in ('clwb', 'clflushopt', 'clflush') if cpu[name]), 'none')
+        self.assertEqual(cpu['write_back'], strongest)
+        self.assertIn(cpu['vendor'], cpu['nt_evicts_source'])
+        topology = document['topology']
+        self.assertEqual(topology['cpus'], os.cpu_count())
+        nodes = sorted(name for name in os.listdir('/sys/devices/system/node') if name[4:].isdigit())
+        self.assertEqual(len(topology['nodes']), len(nodes))
+        text = self.holdfast('mem').decode()
+        for piece in ('CPU', 'Caches', 'Nodes', 'Huge pages', 'Persistent and CXL memory', cpu['write_back']):
+            self.assertIn(piece, text)
+
+    def test_region_says_what_survives_and_how_that_is_known(self):
+        dram, assumed = self.regions('dram', 'dram?granularity=line')
+        self.assertEqual((dram['kind'], dram['granularity'], dram['durability']), ('dram', 'none', 'no power durability'))
+        self.assertEqual(assumed['granularity'], 'line')
+        self.assertIn('assumed', assumed['granularity_source'])
+        self.assertIn('assumed', assumed['durability'])
+        text = self.holdfast('mem', 'dram?granularity=line').decode()
+        self.assertIn('as assumed, not as found', text)
+
+    def test_looking_at_a_place_changes_nothing(self):
+        self.kv('put', 'ada', 'lovelace')
+        before = self.contents()
+        self.regions(self.store, self.directory)
+        self.assertEqual(self.contents(), before)
+
+    def contents(self):
+        return {path: path.read_bytes() for path in pathlib.Path(self.directory).rglob('*') if path.is_file()}
+
+    def test_wrong_specs_name_what_is_allowed(self):
+        self.refused('mem', 'dram?huge=3M', says=('huge=3M', '2M, 1G, off'))
+        self.refused('mem', 'node:999', says=('node:999', 'there is no such NUMA node'))
+        self.refused('mem', '/there/is/nothing', code=1, says=('kNotFound', '/there/is/nothing'))
+
+
 class Tour(Command):
     def test_small_tour_holds_and_leaves_nothing(self):
         text = subprocess.run([sys.executable, MAKE_STANZAS, '4000'], capture_output=True, check=True).stdout
