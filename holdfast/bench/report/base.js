@@ -120,7 +120,8 @@ const parameters = [...new Set(data.results.flatMap(({document: one}) =>
   one.parameters?.length ? one.parameters : PARAMETERS_OF_VERSION_1))].filter((name) => name !== 'experiment');
 const rows = data.results.flatMap((result) => result.document.rows.map((row) => ({...row, result: result.label})));
 const valid = (row) => row.valid === true;
-const note = (row) => valid(row) ? (row.warnings ?? []).join('; ') : 'INVALID: ' + row.valid;
+const warningsOf = (row) => Array.isArray(row.warnings) ? row.warnings : [];
+const note = (row) => valid(row) ? warningsOf(row).join('; ') : 'INVALID: ' + row.valid;
 
 // By what was done.
 function groups() {

@@ -40,7 +40,7 @@ Document for_the_page(const Document& document) {
     Row kept;
     for (const auto& field : row.all()) {
       if (field.name != "latency_upper_ns" && field.name != "latency_count" &&
-          !field.name.ends_with("_samples"))
+          field.name != "latency_curve_ns" && !field.name.ends_with("_samples"))
         kept.set(field.name, field.value);
     }
     if (!curve.empty()) kept.set("latency_curve_ns", Value(std::move(curve)));
