@@ -25,10 +25,12 @@ int show(const Arguments& arguments) {
     int exit_code = kExitDone;
     const auto document = read_result("holdfast bench show", path, exit_code);
     if (!document) return exit_code;
-    const auto& environment = document->environment;
-    fmt::print("{}{}: {}, {}, {}, {}\n\n", &path == &arguments.paths.front() ? "" : "\n", path,
-               environment.text("cpu_model"), environment.text("kernel"),
-               environment.text("compiler"), environment.text("utc_time"));
+    std::string machine;
+    for (const auto* name : {"cpu_model", "kernel", "compiler", "utc_time"}) {
+      const auto text = document->environment.text(name);
+      if (!text.empty()) machine += (machine.empty() ? ": " : ", ") + text;
+    }
+    fmt::print("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
     fmt::print("{}", bench::table(*document, arguments.table));
     for (const auto& warning : document->warnings)
       fmt::print("warning: {}\n", warning);
