@@ -79,7 +79,7 @@ Json claim_json(const Claim& claim) {
 }
 
 // JSON that may stand inside a script element: "</script" and "<!--" cannot occur.
-std::string inside_a_script(std::string json) {
+std::string inside_a_script(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
   for (const auto letter : json) {
