@@ -6,9 +6,10 @@ LOGS=$PWD/build/logs
 JOBS=${HOLDFAST_JOBS:-$(nproc)}
 mkdir -p "$LOGS"
 
-# The other stores (rocksdb, lmdb, leveldb, tbb) are what benchmarks compare with.
+# The other stores (rocksdb, lmdb, leveldb, tbb) and PMDK (libpmem*) are what benchmarks compare with.
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
-  libxxhash-dev libyaml-cpp-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev"
+  libxxhash-dev libyaml-cpp-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev
+  libpmem-dev libpmem2-dev libpmemlog-dev libpmemblk-dev libpmemobj-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"
 BROWSER_PACKAGES="chromium fonts-dejavu-core"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"

@@ -6,6 +6,7 @@
 #include "bench_convert_command.hpp"
 #include "bench_price_command.hpp"
 #include "bench_report_command.hpp"
+#include "bench_run_command.hpp"
 #include "bench_show_command.hpp"
 
 namespace holdfast::tools {
@@ -14,6 +15,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   CLI::App& bench = *root.add_subcommand(
       "bench", "What memory delivers: measure, compare, report (docs/results.md)");
   bench.require_subcommand(1);
+  add_bench_run_command(bench, exit_code);
   add_bench_show_command(bench, exit_code);
   add_bench_compare_command(bench, exit_code);
   add_bench_report_command(bench, exit_code);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <vector>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::tools {
 
 int exit_code_of(Errc code) {
@@ -58,7 +60,7 @@ std::string ink(std::FILE* stream, Ink colour, std::string_view text) {
 std::string with_separators(std::uint64_t value) {
   std::string text = std::to_string(value);
   for (std::size_t at = text.size(); at > 3;)
-    text.insert(at -= 3, ",");
+    text.insert(at -= 3, 1, ',');
   return text;
 }
 
@@ -80,31 +82,8 @@ std::string human_seconds(double seconds) {
 }
 
 std::string closest(std::string_view word, std::span<const std::string> candidates) {
-  // Edit distance with transpositions ("gte" is one step from "get").
-  const auto distance = [](std::string_view a, std::string_view b) {
-    std::vector<std::size_t> two_ago(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j)
-      last[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-      row[0] = i;
-      for (std::size_t j = 1; j <= b.size(); ++j) {
-        row[j] =
-            std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-        const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-        if (swapped) row[j] = std::min(row[j], two_ago[j - 2] + 1);
-      }
-      two_ago.swap(last);
-      last.swap(row);
-    }
-    return last[b.size()];
-  };
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t steps = distance(word, candidate);
-    if (steps < best_distance) best_distance = steps, best = candidate;
-  }
-  return best;
+  const std::vector<std::string_view> views(candidates.begin(), candidates.end());
+  return std::string(holdfast::closest(word, views));
 }
 
 bool ProgressLine::due() { return enabled_ && std::chrono::steady_clock::now() >= next_; }

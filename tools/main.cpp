@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "blocks_command.hpp"
 #include "bench_command.hpp"
 #include "console.hpp"
 #include "kv_command.hpp"
@@ -113,6 +114,7 @@ int run(int argc, char** argv) {
   add_tour_command(root, exit_code);
   add_kv_command(root, exit_code);
   add_mem_command(root, exit_code);
+  add_blocks_command(root, exit_code);
   add_bench_command(root, exit_code);
   try {
     root.parse(argc, argv);

@@ -1,10 +1,12 @@
 #include <holdfast/base/format.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <span>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -108,6 +110,34 @@ Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) 
 
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view what) {
   return parse_scaled(text, 1000, false, not_a("number", text, what, "1000, 2k or 10M"));
+}
+
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {
+  // Edit distance with transpositions ("gte" is one step from "get").
+  const auto distance = [](std::string_view a, std::string_view b) {
+    std::vector<std::size_t> two_ago(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j)
+      last[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        row[j] =
+            std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+        const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+        if (swapped) row[j] = std::min(row[j], two_ago[j - 2] + 1);
+      }
+      two_ago.swap(last);
+      last.swap(row);
+    }
+    return last[b.size()];
+  };
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const auto candidate : candidates) {
+    const std::size_t steps = distance(word, candidate);
+    if (steps < best_distance) best_distance = steps, best = candidate;
+  }
+  return best;
 }
 
 bool is_valid_utf8(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ std::string format_nanoseconds(double nanoseconds);
 Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what);
 // "10M", "2k", "1000000": a number, with k, M, G for powers of 1000. Errors: as parse_bytes.
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view what);
+
+// The candidate nearest to `word` by edit distance, or empty where none is near enough to be meant.
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 
 bool is_valid_utf8(std::string_view text);
 // Printable on a terminal and unambiguous: control characters, invalid UTF-8 and the backslash as

@@ -22,9 +22,10 @@ class FunctionRef<Returned(Arguments...)> {
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
              std::is_invocable_r_v<Returned, Callable&, Arguments...>)
   FunctionRef(Callable&& callable)  // NOLINT: implicit by design.
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
+      // Also of functions, which POSIX lets a void* point to.
+      : object_((void*)std::addressof(callable)),  // NOLINT: const is back before the call.
         call_([](void* object, Arguments... arguments) -> Returned {
-          return (*static_cast<std::remove_reference_t<Callable>*>(object))(
+          return (*reinterpret_cast<std::remove_reference_t<Callable>*>(object))(
               std::forward<Arguments>(arguments)...);
         }) {}
 

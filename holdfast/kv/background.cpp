@@ -116,6 +116,26 @@ void StoreCore::maintain() {
   }
 }
 
+Error StoreCore::take_back(Session& session, Error why) {
+  session.undone = false;
+  const auto mark = [&]() -> Status {
+    const std::lock_guard lock(reclaim_mutex_);
+    {
+      // Only sealed runs have dead bits on the medium.
+      Lane& lane = lane_of(session);
+      const std::lock_guard latch(lane.latch);
+      if (!lane.entries.empty()) HF_RETURN_IF_ERROR(seal(session, lane));
+    }
+    while (medium_.paged() && sealing())
+      HF_RETURN_IF_ERROR(sync());
+    return Reclaimer(*this).put_all_dead_bits();
+  };
+  auto marked = mark();
+  if (marked) return why;
+  fail(marked.error());
+  return std::move(marked).error();
+}
+
 Result<bool> StoreCore::reclaim_some() {
   const std::lock_guard lock(reclaim_mutex_);
   while (medium_.paged() && sealing())

@@ -158,6 +158,7 @@ void StoreCore::append_frame(Lane& lane, Version sequence, std::uint64_t members
   else
     medium_.persist().stream(lane.write_base + lane.at, frame, sizeof frame);
   lane.at += sizeof frame;
+  lane.frame_bytes += sizeof frame;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
   lane.meta->dead_bytes.fetch_add(sizeof frame,
                                   std::memory_order_relaxed);  // Reclaimed with its run.
@@ -208,7 +209,7 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
   run.dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   if (!medium_.paged()) HF_RETURN_IF_ERROR(medium_.order());
-  auto sealed = seal_run(head, entries, at);
+  auto sealed = seal_run(head, entries, at, kCacheLineBytes);
   if (!sealed) fail(sealed.error());
   session.note(2, 0);
   return sealed;

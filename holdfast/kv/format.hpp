@@ -180,7 +180,7 @@ struct RunFooter {
   std::uint64_t used_bytes;  // End of the last record, from the start of the run.
   std::uint32_t records;
   std::uint32_t tombstones;
-  std::uint64_t reserved;
+  std::uint64_t frame_bytes;  // Of batch frames among the records; they are dead from the start.
 };
 static_assert(sizeof(RunFooter) == kCacheLineBytes &&
               std::has_unique_object_representations_v<RunFooter>);

@@ -47,6 +47,7 @@ struct Lane {
     RecordKind kind;
   };
   std::vector<Entry> entries;
+  std::uint64_t frame_bytes = 0;  // Of the batch frames among them.
   std::uint32_t expected_records = 64;
 
   // Sequences reserved for this lane.
@@ -74,6 +75,7 @@ std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t tail_bytes,
 // Everything of a sealed run behind its records, ready to be put at run_bytes - size.
 std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,
                                         std::uint64_t generation, std::uint64_t run_blocks,
-                                        std::uint64_t used_bytes, std::uint64_t seed);
+                                        std::uint64_t used_bytes, std::uint64_t frame_bytes,
+                                        std::uint64_t seed);
 
 }  // namespace holdfast::kv

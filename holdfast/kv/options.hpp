@@ -32,7 +32,7 @@ struct StoreOptions {
 
   // Used when the store is created; later opens read them from the store.
   std::uint32_t block_bytes =
-      256 * KiB;  // Power of two, 4 KiB to 16 MiB: what a session writes into at a time.
+      256 * KiB;  // Power of two, 8 KiB to 16 MiB: what a session writes into at a time.
   std::uint64_t segment_bytes = 32 * MiB;  // Multiple of block_bytes: growth and file size.
   std::uint64_t initial_bytes = 32 * MiB;  // Rounded up to segments; kept also when less is used.
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
@@ -42,6 +42,10 @@ struct StoreOptions {
   // Used at every open.
   Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
   std::uint64_t max_bytes = 16 * TiB;  // Hard limit on the medium; beyond it puts return kNoSpace.
+  // Every read checks the checksum of its record: what the medium damaged is kCorrupt, never a
+  // wrong value. A read then costs as much more as hashing the record. Off, reads trust what the
+  // open has accepted, and `verify` and reclamation find damage.
+  bool verify_reads = false;
   bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
   unsigned recovery_threads = 0;  // 0: one per CPU.
   std::uint32_t sync_interval_ms =

@@ -33,11 +33,13 @@ class Reclaimer {
   // pass().
   Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
 
+  // Dead bits of all sealed runs to the medium, durably when it returns. Under reclaim_mutex_.
+  Status put_all_dead_bits();
+
  private:
   std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second);
-  Status put_all_dead_bits();
   Status seal_resting_lanes();
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.
   Result<std::uint64_t> tombstone_floor();

@@ -35,7 +35,8 @@ std::uint64_t RecordView::sum(std::uint64_t seed, std::span<const std::uint32_t>
 
 std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,
                                         std::uint64_t generation, std::uint64_t run_blocks,
-                                        std::uint64_t used_bytes, std::uint64_t seed) {
+                                        std::uint64_t used_bytes, std::uint64_t frame_bytes,
+                                        std::uint64_t seed) {
   std::vector<std::byte> tail(run_tail_bytes(entries.size()));
   RunFooter footer{};
   footer.generation = generation;
@@ -48,6 +49,7 @@ std::vector<std::byte> compose_run_tail(const std::vector<Lane::Entry>& entries,
   if (entries.empty()) footer.base_sequence = 0;
   footer.run_blocks = run_blocks;
   footer.used_bytes = used_bytes;
+  footer.frame_bytes = frame_bytes;
   footer.records = static_cast<std::uint32_t>(entries.size());
   std::byte* const summary = tail.data() + dead_bits_bytes(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -72,7 +72,7 @@ Status Recovery::run() {
   const bool clean = mark_.checksum != 0 &&
                      mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
   core_.recovery_.clean = clean && load_image();
-  if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index(0));
+  if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index());
   HF_RETURN_IF_ERROR(read_runs());
   if (!core_.recovery_.clean) drop_tombstones();
   if (core_.options_.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
@@ -171,15 +171,27 @@ Status Recovery::read_table() {
   return {};
 }
 
-Status Recovery::make_index(std::uint64_t expected_records) {
-  if (expected_records == 0) {
-    // A guess is enough: it only chooses how many partitions there are.
-    for (const std::uint64_t head : runs_)
-      expected_records += core_.table_.meta(head).run_blocks;
-    expected_records *= core_.geometry_.block_bytes / 256;
+// With room for what will come: an index that grows while it is filled copies everything once more.
+// Nothing is trusted yet; a wrong footer makes the index larger or smaller, not wrong.
+Status Recovery::make_index() {
+  std::uint64_t expected = 0;
+  for (const std::uint64_t head : runs_) {
+    const std::uint64_t run_bytes = core_.table_.run_bytes(head);
+    const std::byte* const end = core_.medium_.at(core_.table_.run_at(head)) + run_bytes;
+    RunFooter footer;
+    std::memcpy(&footer, end - sizeof footer, sizeof footer);
+    if (footer.generation != core_.table_.meta(head).generation ||
+        footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes)
+      continue;
+    const auto* const dead =
+        reinterpret_cast<const std::uint64_t*>(end - run_tail_bytes(footer.records));
+    std::uint64_t superseded = 0;
+    for (std::uint64_t word = 0; word < dead_bits_bytes(footer.records) / 8; ++word)
+      superseded += static_cast<std::uint64_t>(std::popcount(dead[word]));
+    expected += footer.records - std::min<std::uint64_t>(superseded, footer.records);
   }
-  HF_ASSIGN_OR_RETURN(core_.index_,
-                      OffsetMap::create(core_.epochs_, {.expected_records = expected_records}));
+  HF_ASSIGN_OR_RETURN(core_.index_, OffsetMap::create(core_.epochs_, {.expected_records = expected,
+                                                                      .reserve = true}));
   return {};
 }
 
@@ -251,6 +263,14 @@ bool read_footer(const Medium& medium, const Geometry& geometry, const BlockTabl
                            geometry.seed(run.generation)) == footer.checksum;
 }
 
+// Bytes of a record that has `room` up to the next. Where frames may lie between them, its header
+// is read; but a damaged one is not believed.
+std::uint64_t Recovery::extent(std::uint64_t offset, std::uint64_t room, bool frames) const {
+  if (!frames) return room;
+  const RecordView record = core_.record_at(Line{offset / kCacheLineBytes});
+  return record.fits(room) ? record.padded_bytes() : room;
+}
+
 void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const std::byte* tail) {
   const auto* const dead_words = reinterpret_cast<const std::uint64_t*>(tail);
   const auto* const entries =
@@ -263,7 +283,7 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
   // life.
   const bool bits_count = run.state.load(std::memory_order_relaxed) == BlockState::kSealed;
   constexpr std::uint32_t kAhead = 12;  // Buckets on their way while one is worked on.
-  std::uint64_t dead_bytes = 0;
+  std::uint64_t dead_bytes = footer.frame_bytes;
   std::uint64_t tombstones = 0;
   for (std::uint32_t i = 0; i < footer.records; ++i) {
     if (!clean && i + kAhead < footer.records)
@@ -279,11 +299,12 @@ void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const s
     }
     const bool dead = bits_count && (dead_words[i / 64] >> i % 64 & 1) != 0;
     if (dead) core_.table_.set_dead_as_found(run, i);
-    if (dead || entry.kind() == RecordKind::kErase) dead_bytes += end - offset;
+    const bool counts = dead || entry.kind() == RecordKind::kErase;
+    if (counts) dead_bytes += extent(base + offset, end - offset, footer.frame_bytes != 0);
     tombstones += entry.kind() == RecordKind::kErase;
     if (!dead && !clean) {
       admit({entry.hash, footer.base_sequence + entry.sequence_delta(), base + offset,
-             run.generation, i, entry.kind(), end - offset});
+             run.generation, i, entry.kind(), end - offset, footer.frame_bytes != 0});
     }
   }
   run.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
@@ -303,7 +324,8 @@ Recovery::Found Recovery::indexed(std::uint64_t offset) const {
               run.generation,
               record.header().ordinal,
               record.kind(),
-              record.padded_bytes()};
+              record.padded_bytes(),
+              false};
   if (run.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
   const auto* const first = reinterpret_cast<const SummaryEntry*>(
       core_.medium_.at(base + core_.table_.run_bytes(run.head) - run_tail_bytes(run.records) +
@@ -366,7 +388,8 @@ void Recovery::admit(const Found& found) {
       if (newer && present.kind == RecordKind::kPut) {
         core_.table_.mark_dead(present.offset, present.ordinal, present.padded_bytes);
       } else if (!newer && found.kind == RecordKind::kPut) {
-        core_.table_.mark_dead(found.offset, found.ordinal, found.padded_bytes);
+        core_.table_.mark_dead(found.offset, found.ordinal,
+                               extent(found.offset, found.padded_bytes, found.frames));
       }
       superseded_.fetch_add(1, std::memory_order_relaxed);
       if (!newer) return;
@@ -397,7 +420,7 @@ void Recovery::scan_open(std::uint64_t head) {
   const std::uint64_t base = core_.table_.run_at(head);
   const std::uint64_t run_bytes = core_.table_.run_bytes(head);
   const std::uint64_t seed = core_.geometry_.seed(run.generation);
-  Scanned scanned{head, {}, 0};
+  Scanned scanned{head, {}, 0, 0};
   std::uint64_t at = 0;
   const auto whole = [&](std::uint64_t offset, std::uint64_t ordinal) {
     const std::uint64_t room = run_bytes - run_tail_bytes(ordinal + 1);
@@ -436,12 +459,14 @@ void Recovery::scan_open(std::uint64_t head) {
     if (member != members_end) break;
     for (member = members_at; member < members_end;)
       member += accept(member);
+    scanned.frame_bytes += record.padded_bytes();
     at = members_end;
   }
   scanned.used_bytes = at;
   core_.table_.reserve_bits(run, static_cast<std::uint32_t>(scanned.entries.size()));
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.records = static_cast<std::uint32_t>(scanned.entries.size());
+  run.dead_bytes.store(scanned.frame_bytes, std::memory_order_relaxed);
   std::uint64_t lowest = ~std::uint64_t{0};
   for (std::uint32_t i = 0; i < scanned.entries.size(); ++i) {
     const Lane::Entry& entry = scanned.entries[i];
@@ -452,7 +477,8 @@ void Recovery::scan_open(std::uint64_t head) {
       ++run.tombstones;
       run.dead_bytes.fetch_add(padded, std::memory_order_relaxed);
     }
-    admit({entry.hash, entry.sequence, base + entry.offset, run.generation, i, entry.kind, padded});
+    admit({entry.hash, entry.sequence, base + entry.offset, run.generation, i, entry.kind, padded,
+           false});
   }
   run.min_sequence.store(lowest, std::memory_order_relaxed);
   std::uint64_t torn = 0;  // Up to the last byte that is not zero of the record that follows.
@@ -519,8 +545,9 @@ Status Recovery::make_writable() {
       continue;
     }
     const BlockMeta& run = core_.table_.meta(scanned.head);
-    const auto tail = compose_run_tail(scanned.entries, run.generation, run.run_blocks,
-                                       scanned.used_bytes, core_.geometry_.seed(run.generation));
+    const auto tail =
+        compose_run_tail(scanned.entries, run.generation, run.run_blocks, scanned.used_bytes,
+                         scanned.frame_bytes, core_.geometry_.seed(run.generation));
     HF_RETURN_IF_ERROR(medium.put(
         core_.table_.run_at(scanned.head) + core_.table_.run_bytes(scanned.head) - tail.size(),
         tail.data(), tail.size()));

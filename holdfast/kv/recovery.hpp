@@ -34,12 +34,13 @@ class Recovery {
     std::uint64_t hash, sequence, offset, generation;
     std::uint32_t ordinal;
     RecordKind kind;
-    std::uint64_t padded_bytes;
+    std::uint64_t padded_bytes;  // With the frame behind it, if there is one:
+    bool frames;                 // There may be one.
   };
   struct Scanned {
     std::uint64_t head;
     std::vector<Lane::Entry> entries;
-    std::uint64_t used_bytes;
+    std::uint64_t used_bytes, frame_bytes;
   };
   struct Tombstone {
     std::uint64_t hash;
@@ -47,7 +48,7 @@ class Recovery {
   };
 
   Status read_table();
-  Status make_index(std::uint64_t expected_records);
+  Status make_index();
   bool load_image();
   Status read_runs();
   void read_run(std::uint64_t head);
@@ -55,6 +56,7 @@ class Recovery {
   void scan_open(std::uint64_t head);
   void admit(const Found& found);
   Found indexed(std::uint64_t offset) const;
+  std::uint64_t extent(std::uint64_t offset, std::uint64_t room, bool frames) const;
   void drop_tombstones();
   Status make_writable();
   void note(std::uint64_t offset, std::string what);

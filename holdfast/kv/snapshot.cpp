@@ -100,6 +100,7 @@ Result<Version> StoreCore::snapshot_get(Version version, Bytes key, std::string&
   const RecordView record = record_at(line);
   if (!fits(record, line.number * kCacheLineBytes))
     return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
   value.assign(record.value());
   return record.sequence();
 }
@@ -124,6 +125,7 @@ Status StoreCore::snapshot_for_each(
       const RecordView record = record_at(line);
       if (!fits(record, line.number * kCacheLineBytes))
         return damaged(line.number * kCacheLineBytes, "record longer than its run");
+      HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
       if (!visit(record.key(), record.value(), record.sequence())) return {};
     }
   }

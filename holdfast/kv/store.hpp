@@ -57,7 +57,8 @@ struct StoreStats {
   std::uint64_t sessions = 0;
   std::uint64_t snapshots_open = 0;
   std::uint64_t fences = 0, lines_written_back = 0,
-                syncs = 0;  // Since open, all threads of the store.
+                syncs = 0;  // Executed since open, by all threads of the store. Zero where the
+                            // medium has none: fences on DRAM, tmpfs and plain files.
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
   std::uint64_t index_rehashes = 0;
   Version newest_version = 0;

@@ -161,7 +161,7 @@ Status StoreCore::seal(Session& session, Lane& lane) {
       static_cast<std::uint32_t>(lane.entries.size() + lane.entries.size() / 8 + 16);
   const auto entries = std::exchange(lane.entries, {});
   lane.entries.reserve(entries.capacity());
-  if (auto sealed = seal_run(head, entries, lane.at); !sealed) {
+  if (auto sealed = seal_run(head, entries, lane.at, std::exchange(lane.frame_bytes, 0)); !sealed) {
     fail(sealed.error());
     return sealed;
   }
@@ -173,13 +173,13 @@ Status StoreCore::seal(Session& session, Lane& lane) {
 // Until the run's word says sealed, one without a valid tail counts as open, whose records are good
 // without.
 Status StoreCore::seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
-                           std::uint64_t used_bytes) {
+                           std::uint64_t used_bytes, std::uint64_t frame_bytes) {
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = static_cast<std::uint32_t>(
       std::count_if(entries.begin(), entries.end(),
                     [](const Lane::Entry& entry) { return entry.kind == RecordKind::kErase; }));
-  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes,
+  auto tail = compose_run_tail(entries, run.generation, run.run_blocks, used_bytes, frame_bytes,
                                geometry_.seed(run.generation));
   if (medium_.paged()) {
     // The tail comes after the sync that covers the records, the word after the one that covers the
@@ -334,6 +334,7 @@ Result<Version> StoreCore::update(Bytes key, const std::function<void(std::strin
   const std::uint64_t offset = latched.line(entry).number * kCacheLineBytes;
   if (old.kind() != RecordKind::kPut || !fits(old, offset))
     return damaged(offset, "record longer than its run or of unknown kind");
+  HF_RETURN_IF_ERROR(check_read(old, offset));
   std::string value(old.value());
   change(value);
   if (fixed_size && value.size() != old.value_bytes()) {
@@ -380,6 +381,7 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
   const std::uint64_t offset = line.number * kCacheLineBytes;
   if (record.kind() != RecordKind::kPut || !fits(record, offset))
     return damaged(offset, "record longer than its run or of unknown kind");
+  HF_RETURN_IF_ERROR(check_read(record, offset));
   Pinned pinned;
   pinned.version_ = record.sequence();
   if (!patchable_.empty()) {
@@ -437,6 +439,9 @@ StoreStats StoreCore::stats() const {
   }
   if (shared_lane_) stats.dram_other_bytes += geometry_.block_bytes;
   if (relocator_) stats.fences += relocator_->fences.load(std::memory_order_relaxed);
+  // Counted as asked for; what was executed depends on the medium.
+  if (!medium_.persist().fences()) stats.fences = 0;
+  if (medium_.persist().instruction() == WriteBackInstruction::kNone) stats.lines_written_back = 0;
   stats.syncs = sync_group_.syncs();
   stats.snapshots_open = snapshots_open_.load(std::memory_order_relaxed);
   stats.reclaimed_blocks = reclaimed_blocks_.load(std::memory_order_relaxed);

@@ -64,6 +64,7 @@ struct alignas(kCacheLineBytes) Session {
   EpochDomain::Participant participant;
   Lane lane;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
+  bool undone = false;            // An operation failed after it had appended; see take_back().
   std::atomic<std::uint64_t> fences{0}, lines{0};  // Written by the session's thread only.
   void note(std::uint64_t more_fences, std::uint64_t more_lines) {
     fences.store(fences.load(std::memory_order_relaxed) + more_fences, std::memory_order_relaxed);
@@ -168,9 +169,10 @@ class StoreCore {
   std::uint64_t room_at(std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
     const BlockMeta& own = table_.meta(table_.block_of(offset));
-    return in_block +
-           (table_.meta(own.head).run_blocks - 1 - (table_.block_of(offset) - own.head)) *
-               geometry_.block_bytes;
+    const std::uint64_t up_to_own = table_.block_of(offset) - own.head + 1;
+    const std::uint64_t in_run = table_.meta(own.head).run_blocks;
+    if (up_to_own > in_run) return in_block;  // The word of its block is damaged.
+    return in_block + (in_run - up_to_own) * geometry_.block_bytes;
   }
   bool fits(const RecordView& record, std::uint64_t offset) const {
     const std::uint64_t in_block = geometry_.block_bytes - (offset & (geometry_.block_bytes - 1));
@@ -196,6 +198,14 @@ class StoreCore {
     return record.fits(room_at(offset));
   }
   Error damaged(std::uint64_t offset, std::string_view what) const;
+  // Option verify_reads, of a record that fits. What is updated in place is in no sum that is
+  // asked.
+  Status check_read(const RecordView& record, std::uint64_t offset) const {
+    if (!options_.verify_reads) [[likely]]
+      return {};
+    if (record.is_sound(geometry_.seed(table_.run_of(offset).generation), patchable_)) return {};
+    return damaged(offset, "record whose checksum does not hold");
+  }
   // What a write with this durability needs; the ordinary case is one load.
   Status check_write(Durability durability) const {
     if (writable_.load(std::memory_order_acquire) && (durability != Durability::kPower || power_))
@@ -212,6 +222,12 @@ class StoreCore {
   static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
   Durability effective(WriteOptions options) const {
     return options.durability == Durability::kDefault ? default_durability_ : options.durability;
+  }
+  bool patchable(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : patchable_) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
   }
   void fail(const Error& error);  // The medium refused: read-only from here on.
 
@@ -235,7 +251,7 @@ class StoreCore {
                    std::uint64_t sequence, BlockTable::Purpose purpose);
   Status seal(Session& session, Lane& lane);
   Status seal_run(std::uint64_t head, const std::vector<Lane::Entry>& entries,
-                  std::uint64_t used_bytes);
+                  std::uint64_t used_bytes, std::uint64_t frame_bytes = 0);
   // One record, written back but not yet fenced or handed over. `sequence` 0: draw one.
   template <class Key, class Value>
   Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
@@ -252,7 +268,7 @@ class StoreCore {
   // `word_at` bytes behind it, and what is known of its run. Waits for the index, for nothing else.
   void fetch_superseded(std::uint64_t hash, std::uint64_t word_at) const {
     const Line line = index_->candidate(hash);
-    if (line == kNoLine || line.number * kCacheLineBytes >= medium_.size_bytes()) return;
+    if (line == kNoLine) return;
     const std::byte* const at = medium_.at(line.number * kCacheLineBytes);
     prefetch_for_write(at);
     if (word_at >= kCacheLineBytes) prefetch_for_write(at + word_at);
@@ -266,10 +282,23 @@ class StoreCore {
     table_.mark_dead(record.offset, record.ordinal, record.padded_bytes);
   }
   // The operation fails although its record is durable: nothing that is older may be acknowledged
-  // from here on, since recovery would let the record win over it.
-  void disown(std::uint64_t hash, const Appended& record, RecordKind kind) {
+  // from here on, since recovery would let the record win over it. In the operation's guard.
+  void disown(Session& session, std::uint64_t hash, const Appended& record, RecordKind kind) {
     index_->raise_erase_horizon(hash, record.sequence);
-    if (kind == RecordKind::kPut) abandon(record);
+    if (kind == RecordKind::kPut)
+      abandon(record);
+    else  // Its bytes count as dead already.
+      table_.set_dead(table_.run_of(record.offset), record.ordinal);
+    session.undone = true;
+  }
+  // After a failed verb, outside of its guard: what it appended is marked dead on the medium, so
+  // that it does not appear after a crash. Returns why the verb failed, or that this failed, too.
+  Error take_back(Session& session, Error why);
+  template <class Outcome>
+  Outcome unless_undone(Outcome outcome) {
+    if (!outcome.has_value() && session().undone) [[unlikely]]
+      return take_back(session(), std::move(outcome).error());
+    return outcome;
   }
 
   struct Member {  // Of an atomic batch.
@@ -297,6 +326,10 @@ class StoreCore {
   template <class Key, class Value>
   Result<PutOutcome> publish_put(Session& session, const NewRecord<Key, Value>& record,
                                  Appended appended, Durability durability);
+  template <class Key, class Value>
+  Result<PutOutcome> try_put(Key key, Value value, WriteOptions options);
+  template <class KeyAt, class ValueAt>
+  Status try_put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at, WriteOptions options);
   template <class Key>
   Result<bool> try_erase(Key key, WriteOptions options);
   // Frees what one pass can in a full medium; false if nothing. The caller is in no guard.
@@ -540,6 +573,11 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
 
 template <class Key, class Value>
 Result<PutOutcome> StoreCore::put(Key key, Value value, WriteOptions options) {
+  return unless_undone(try_put(key, value, options));
+}
+
+template <class Key, class Value>
+Result<PutOutcome> StoreCore::try_put(Key key, Value value, WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
@@ -560,16 +598,20 @@ Result<PutOutcome> StoreCore::publish_put(Session& session, const NewRecord<Key,
     const auto entry = latched.find(matches(record.key));
     if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
+      auto again = write_record(session, record, true, BlockTable::Purpose::kPut, durability);
+      if (!again) {
+        disown(session, record.hash, appended, record.kind);
+        return std::move(again).error();
+      }
       abandon(appended);
-      HF_ASSIGN_OR_RETURN(
-          appended, write_record(session, record, true, BlockTable::Purpose::kPut, durability));
+      appended = *again;
     }
     const bool existed = entry && record_at(latched.line(entry)).kind() == RecordKind::kPut;
     if (publish(latched, entry, appended)) [[likely]]
       return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     latched.release();
     if (auto grown = index_->grow(record.hash); !grown) {
-      disown(record.hash, appended, record.kind);
+      disown(session, record.hash, appended, record.kind);
       return std::move(grown).error();
     }
   }
@@ -621,6 +663,7 @@ Result<Version> StoreCore::get(Key key, Copy&& copy) const {
   }
   if (!value_fits(record, line.number * kCacheLineBytes)) [[unlikely]]
     return damaged(line.number * kCacheLineBytes, "record longer than its run");
+  HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
   const Version version = record.sequence();
   copy(record);
   if (!patchable_.empty() && index_->patching(hash, seen)) [[unlikely]] {
@@ -666,6 +709,7 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
         return damaged(line.number * kCacheLineBytes,
                        "record longer than its run or of unknown kind");
       }
+      HF_RETURN_IF_ERROR(check_read(record, line.number * kCacheLineBytes));
       copy(first + i, record);
       if (!patchable_.empty() && index_->patching(hashes[i])) [[unlikely]] {
         medium_.persist().persist(record.bytes(), record.record_bytes());
@@ -679,6 +723,12 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
 template <class KeyAt, class ValueAt>
 Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at,
                            WriteOptions options) {
+  return unless_undone(try_put_many(count, key_at, value_at, options));
+}
+
+template <class KeyAt, class ValueAt>
+Status StoreCore::try_put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at,
+                               WriteOptions options) {
   using Key = decltype(key_at(0));
   using Value = decltype(value_at(0));
   constexpr std::size_t kGroup = 64;
@@ -722,7 +772,7 @@ Status StoreCore::put_many(std::size_t count, KeyAt&& key_at, ValueAt&& value_at
       if (auto published = publish_put(own, record, appended[i], durability); !published) {
         for (std::size_t rest = i + 1; rest < done; ++rest) {
           const auto latched = index_->latch(hashes[rest]);
-          disown(hashes[rest], appended[rest], RecordKind::kPut);
+          disown(own, hashes[rest], appended[rest], RecordKind::kPut);
         }
         return std::move(published).error();
       }
@@ -738,7 +788,6 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
-  index_->prefetch_for_write(hash);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
   // Both misses before the latch: it is a locked instruction, and all loads behind it wait for the
@@ -763,7 +812,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
     BlockMeta& run = table_.run_of(offset);
     if (!medium_.paged() &&
-        std::find(patchable_.begin(), patchable_.end(), offset_bytes) != patchable_.end() &&
+        patchable(offset_bytes) &&
         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
         !run.relocating.load(std::memory_order_acquire) &&
         snapshots_open_.load(std::memory_order_acquire) == 0) {
@@ -780,6 +829,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
         return before;
       }
     }
+    HF_RETURN_IF_ERROR(check_read(old, offset));
     std::string value(old.value());
     std::uint64_t before;
     std::memcpy(&before, value.data() + offset_bytes, sizeof before);
@@ -797,7 +847,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
 template <class Key>
 Result<bool> StoreCore::erase(Key key, WriteOptions options) {
   for (;;) {
-    auto erased = try_erase(key, options);
+    auto erased = unless_undone(try_erase(key, options));
     if (erased.has_value() || erased.code() != Errc::kNoSpace) [[likely]]
       return erased;
     // A full medium takes no more tombstones until those it has were worth something.
@@ -834,8 +884,12 @@ Result<bool> StoreCore::publish_tombstone(Session& session, const NewRecord<Key,
     return false;
   }
   if (!newest(latched, entry, record.hash, appended.sequence)) [[unlikely]] {
-    HF_ASSIGN_OR_RETURN(
-        appended, write_record(session, record, true, BlockTable::Purpose::kErase, durability));
+    auto again = write_record(session, record, true, BlockTable::Purpose::kErase, durability);
+    if (!again) {
+      disown(session, record.hash, appended, record.kind);
+      return std::move(again).error();
+    }
+    appended = *again;
   }
   publish_erase(latched, entry, record.hash, appended);
   return true;

@@ -267,7 +267,70 @@ TEST_F(Damage, OfASupersededRecordHarmsNobody) {
   }
 }
 
-// The same while the store runs: an overwrite believes the ordinal of what it supersedes.
+// The index image leads to records of a block whose word is damaged, so that it belongs to no run.
+TEST_F(Damage, OfALengthInABlockThatIsInNoRunLeadsNowhere) {
+  Image image = good(true);
+  const std::uint64_t at = image.bytes().find(text_of(1, 200)) - 40;
+  auto header = image.read<RecordHeader>(at);
+  ASSERT_EQ(header.value_bytes, 200u);
+  header.value_bytes = std::uint64_t{1} << 33;
+  image.write(at, header);
+  image.flip(image.geometry().table_word_at(at / image.geometry().block_bytes));
+  auto store = open(image, RegionAccess::kOpenReadOnly).value();
+  EXPECT_TRUE(store.recovery().clean);
+  EXPECT_EQ(get(store, "key1"), "<kCorrupt>");
+  EXPECT_EQ(store.get_pinned("key1").code(), Errc::kCorrupt);
+  EXPECT_FALSE(store.snapshot().for_each([](auto...) { return true; }));
+}
+
+// With verify_reads no verb gives a value that the medium has changed; without, some do.
+TEST_F(Damage, OfAValueIsSeenByEveryReadThatVerifies) {
+  for (const bool words : {false, true}) {
+    StoreOptions options = words ? with_words({0, 16}) : tiny();
+    const std::string directory = scratch_.path(words ? "words" : "plain");
+    {
+      auto store = Store<>::open(directory, options).value();
+      for (int i = 0; i < 100; ++i)
+        ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 200)));
+      ASSERT_TRUE(store.close());
+    }
+    Image image = Image::of(directory);
+    image.flip(image.bytes().find(text_of(7, 200)) + 100);
+    image.write_to(spoilt());
+    options.verify_reads = true;
+    auto store = Store<>::open(spoilt(), options).value();
+    std::string value;
+    std::byte buffer[10];
+    EXPECT_EQ(store.get("key7", value).code(), Errc::kCorrupt);
+    EXPECT_TRUE(mentions(store.get("key7", value).error(), "checksum does not hold"));
+    EXPECT_EQ(store.get("key7", std::span(buffer)).code(), Errc::kCorrupt);
+    EXPECT_EQ(store.get_pinned("key7").code(), Errc::kCorrupt);
+    const std::string_view keys[] = {"key6", "key7"};
+    std::string values[2];
+    Errc outcomes[2];
+    EXPECT_EQ(store.get_many(keys, values, outcomes).code(), Errc::kCorrupt);
+    EXPECT_EQ(store.update("key7", [](std::string&) {}).code(), Errc::kCorrupt);
+    EXPECT_EQ(store.update_word("key7", 8, [](std::uint64_t w) { return w; }).code(),
+              Errc::kCorrupt);
+    {
+      const Snapshot snapshot = store.snapshot();
+      EXPECT_EQ(snapshot.get("key7", value).code(), Errc::kCorrupt);
+      EXPECT_EQ(snapshot.for_each([](auto...) { return true; }).code(), Errc::kCorrupt);
+    }
+    for (int i = 0; i < 100; ++i) {
+      if (i == 7) continue;
+      EXPECT_EQ(get(store, "key" + std::to_string(i)), text_of(i, 200));
+    }
+    // A record that was updated in place holds its checksum all the same.
+    ASSERT_TRUE(store.update_word("key8", 16, [](std::uint64_t word) { return word + 1; }));
+    EXPECT_TRUE(store.get("key8", value));
+    EXPECT_TRUE(store.put("key7", "mended"));
+    EXPECT_EQ(get(store, "key7"), "mended");
+  }
+}
+
+// As OfASupersededRecordHarmsNobody, while the store runs: an overwrite believes the ordinal of
+// what it supersedes.
 TEST_F(Damage, OfAnOrdinalDoesNotCostTheNeighbourItsLife) {
   auto store = Store<>::open(spoilt(), tiny()).value();
   Contents expected;

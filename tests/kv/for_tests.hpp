@@ -68,6 +68,22 @@ struct ForTests {
     core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
   }
+  // From here on every put and erase of such a key needs a second append, as if another key of its
+  // index partition had just been erased by somebody else.
+  static void raise_erase_horizon(StoreBase& store, std::string_view key) {
+    StoreCore& core = *store.core_;
+    core.index_->raise_erase_horizon(hash64(std::as_bytes(std::span(key))),
+                                     core.next_sequence_.load());
+  }
+  // Takes every block that is free, the reserve included: nothing can be opened any more.
+  static void take_all_blocks(StoreBase& store) {
+    while (store.core_->table_.open_run(1, BlockTable::Purpose::kReclaim)) {
+    }
+  }
+  // Whether this thread's run takes so many records of so many bytes, padded, in all.
+  static bool fits(StoreBase& store, std::uint64_t bytes, std::uint64_t records) {
+    return store.core_->lane_of(store.core_->session()).fits(bytes, records);
+  }
   static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(store.core_->table_.blocks()); }
   static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
     return store.core_->table_.trim(keep);

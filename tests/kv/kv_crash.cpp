@@ -106,6 +106,14 @@ void Tested::erase(const std::string& key) {
   const bool there = dull_.contains(key);
   write({{key, std::nullopt}}, [&] { EXPECT_EQ(store_->erase(key).value(), there); });
 }
+void Tested::failing(const Writes& writes, const std::function<void(Store<>&)>& verb) {
+  const std::uint64_t id = next_id_++;
+  model_.batch(id, writes);
+  run_.begin(id);
+  verb(*store_);
+  run_.withdraw(id);
+  other([] {});  // A point to crash at.
+}
 void Tested::batch(const Writes& writes) {
   WriteBatch batch;
   for (const auto& [key, value] : writes) {

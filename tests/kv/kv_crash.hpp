@@ -67,6 +67,8 @@ class Tested {
   void update(const std::string& key, const std::string& value);
   void update_word(const std::string& key, std::uint32_t at, std::uint64_t word);
   void erase(const std::string& key);
+  // `verb` does `writes` in part and then fails: from then on it is as if it had never begun.
+  void failing(const Writes& writes, const std::function<void(Store<>&)>& verb);
   void batch(const Writes& writes);
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.

@@ -36,7 +36,7 @@ INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w
 INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
 INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
 INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
-HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb)')
+HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 
 

@@ -1,0 +1,291 @@
+// Suite interleave: lookups and inserts on FP-Tree leaves and hash buckets, one after the other and
+// interleaved, by group size.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/blocks/interleave/fp_leaves.hpp>
+#include <holdfast/blocks/interleave/hash_buckets.hpp>
+
+namespace holdfast::bench::blocks {
+namespace {
+
+using holdfast::blocks::FpLeaves;
+using holdfast::blocks::HashBuckets;
+using holdfast::blocks::InsertResult;
+using holdfast::blocks::Interleaving;
+using holdfast::blocks::KeyValue;
+using holdfast::blocks::Machinery;
+
+constexpr std::uint64_t value_of(std::uint64_t key) { return mix64(key + 1); }
+
+// Keys per call: so many that the beginning and the end of a group do not count.
+constexpr unsigned kBatch = 1024;
+
+// ---- The two tables, filled the quick way: node by node, in order ----
+
+// Leaf i holds the keys 64 i … 64 i + 15; up to 64 i + 31 there is room for more.
+class Leaves {
+ public:
+  using Table = FpLeaves;
+  static constexpr const char* kName = "fp leaf";
+  static constexpr unsigned kFilled = 16, kRoom = 16;
+  static constexpr std::uint64_t kNodeBytes = sizeof(FpLeaves::Leaf);
+  explicit Leaves(const Table& table) : nodes_(table.leaves()) {}
+
+  std::uint64_t nodes() const { return nodes_; }
+  std::uint64_t key(std::uint64_t node, unsigned i) const {
+    return node * FpLeaves::kKeysPerLeaf + i;
+  }
+  void fill(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node) {
+      FpLeaves::Leaf leaf{};
+      leaf.used = (std::uint64_t{1} << kFilled) - 1;
+      for (unsigned i = 0; i < kFilled; ++i) {
+        const auto k = key(node, i);
+        leaf.prints[i / 8] |= std::uint64_t{FpLeaves::fingerprint(k)} << i % 8 * 8;
+        leaf.slots[i] = {k, value_of(k)};
+      }
+      persist.copy(&table.leaf(node), &leaf, sizeof leaf);
+    }
+  }
+  // Takes out what was inserted.
+  void reset(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node)
+      persist.store(&table.leaf(node).used, (std::uint64_t{1} << kFilled) - 1);
+  }
+
+ private:
+  std::uint64_t nodes_;
+};
+
+// One pair per bucket, room for two. The keys of a bucket are found from their hash, which is a
+// bijection: bucket_of() is floor(mix64(key) * buckets / 2^64).
+class Buckets {
+ public:
+  using Table = HashBuckets;
+  static constexpr const char* kName = "hash bucket";
+  static constexpr unsigned kFilled = 1, kRoom = 2;
+  static constexpr std::uint64_t kNodeBytes = sizeof(HashBuckets::Bucket);
+  explicit Buckets(const Table& table)
+      : nodes_(table.buckets()), width_(~std::uint64_t{0} / nodes_) {}
+
+  std::uint64_t nodes() const { return nodes_; }
+  // The hash lies i + 2 eighths into the bucket's range; `node` makes up for what width_ lacks.
+  std::uint64_t key(std::uint64_t node, unsigned i) const {
+    return unmix64(node * width_ + node + width_ / 8 * (i + 2));
+  }
+  void fill(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node) {
+      HashBuckets::Bucket bucket{};
+      bucket.used = 1;
+      bucket.slots[0] = {key(node, 0), value_of(key(node, 0))};
+      persist.copy(&table.bucket(node), &bucket, sizeof bucket);
+    }
+  }
+  void reset(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node)
+      persist.store(&table.bucket(node).used, 1);
+  }
+
+ private:
+  // The inverse of mix64().
+  static std::uint64_t unmix64(std::uint64_t value) {
+    value = (value ^ value >> 31 ^ value >> 62) * 0x319642b2d24d8ec3u;
+    value = (value ^ value >> 27 ^ value >> 54) * 0x96de1b173f119089u;
+    return value ^ value >> 30 ^ value >> 60;
+  }
+  std::uint64_t nodes_, width_;
+};
+
+struct Shape {
+  Machinery machinery;
+  Interleaving how;
+  bool inserts_only;  // Variants that differ from another one by their fences only.
+};
+
+template <class Kind>
+class TableSubject final : public BlockSubject {
+ public:
+  TableSubject(const Context& context, const Shape& shape) : BlockSubject(context), shape_(shape) {}
+
+  Status create() override {
+    const auto bytes = std::min<std::uint64_t>(context_.options.region_bytes, 512 * MiB);
+    HF_ASSIGN_OR_RETURN(auto table, Kind::Table::open(context_.region, {0, bytes}));
+    table_.emplace(std::move(table));
+    kind_.emplace(*table_);
+    // Filling half a GiB takes longer than measuring: what the subject before left is taken over.
+    if (!filled()) kind_->fill(*table_, persist());
+    return {};
+  }
+  bool supports(const std::string& operation) const override {
+    return operation == "insert" || !shape_.inserts_only;
+  }
+  std::uint64_t operations_bound(const std::string& operation) const override {
+    return operation == "insert" ? kind_->nodes() * Kind::kRoom : 0;
+  }
+  Fields facts() const override {
+    Fields facts;
+    facts.set("group", shape_.how.group);
+    facts.set("node_bytes", Kind::kNodeBytes);
+    facts.set("nodes", kind_->nodes());
+    return facts;
+  }
+
+  Status run(PhaseThread& thread) override {
+    return thread.phase().operation == "insert" ? insert(thread) : lookup(thread);
+  }
+  Status after(const Phase& phase) override {
+    if (phase.operation != "insert") return {};
+    // What each thread claims to have inserted is there: every 16th batch, every 16th key.
+    std::vector<std::uint64_t> keys;
+    for (unsigned t = 0; t < phase.threads; ++t) {
+      for (std::uint64_t batch = 0; batch < batches_[t]; batch += 16) {
+        InsertKeys sequence(*kind_, (batch * phase.threads + t) * kBatch);
+        for (unsigned i = 0; i < kBatch && !sequence.at_end(); ++i) {
+          const auto key = sequence.next();
+          if (i % 16 == 0) keys.push_back(key);
+        }
+      }
+    }
+    std::vector<std::optional<std::uint64_t>> found(keys.size());
+    table_->lookup_many(keys, found, Machinery::kLoop);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (found[i] != value_of(keys[i]))
+        return Error{Errc::kCorrupt, "wrong: key " + std::to_string(keys[i]) + " was inserted"};
+    }
+    kind_->reset(*table_, persist());
+    return {};
+  }
+  void destroy() override { table_.reset(); }
+
+ private:
+  // From number `first` on of: all nodes once, scattered, then all once more with their next key.
+  class InsertKeys {
+   public:
+    InsertKeys(const Kind& kind, std::uint64_t first)
+        : kind_(kind),
+          left_(first < kind.nodes() * Kind::kRoom ? kind.nodes() * Kind::kRoom - first : 0),
+          in_round_(first % kind.nodes()),
+          round_(static_cast<unsigned>(first / kind.nodes())),
+          step_(kPrime % kind.nodes()),
+          node_(in_round_ * step_ % kind.nodes()) {}
+    bool at_end() const { return left_ == 0; }
+    std::uint64_t next() {
+      const auto key = kind_.key(node_, Kind::kFilled + round_);
+      --left_;
+      node_ += step_;
+      if (node_ >= kind_.nodes()) node_ -= kind_.nodes();
+      if (++in_round_ == kind_.nodes()) in_round_ = 0, ++round_;
+      return key;
+    }
+
+   private:
+    static constexpr std::uint64_t kPrime = 2'654'435'761;  // No number of nodes is its multiple.
+    const Kind& kind_;
+    std::uint64_t left_, in_round_;
+    unsigned round_;
+    std::uint64_t step_, node_;
+  };
+
+  // A sample of the nodes holds what fill() writes.
+  bool filled() const {
+    std::vector<std::uint64_t> keys;
+    for (std::uint64_t i = 0; i < 1'000; ++i)
+      keys.push_back(kind_->key(i * (kind_->nodes() - 1) / 999, Kind::kFilled - 1));
+    std::vector<std::optional<std::uint64_t>> found(keys.size());
+    table_->lookup_many(keys, found, Machinery::kLoop);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (found[i] != value_of(keys[i])) return false;
+    }
+    return true;
+  }
+
+  Status lookup(PhaseThread& thread) {
+    Random random(context_.options.seed + thread.index() * 1000 + thread.phase().number);
+    std::vector<std::uint64_t> keys(kBatch);
+    std::vector<std::optional<std::uint64_t>> found(kBatch);
+    const auto nodes = kind_->nodes();
+    return timed_loop(thread, 1, kBatch, kBatch * sizeof(KeyValue), [&](std::uint64_t) {
+      for (auto& key : keys) {
+        const auto number = random();
+        key =
+            kind_->key((number >> 32) * nodes >> 32, static_cast<unsigned>(number % Kind::kFilled));
+      }
+      table_->lookup_many(keys, found, shape_.machinery, shape_.how);
+      for (std::size_t i = 0; i < kBatch; ++i) {
+        if (found[i] != value_of(keys[i])) thread.wrong("key " + std::to_string(keys[i]));
+      }
+    });
+  }
+
+  Status insert(PhaseThread& thread) {
+    std::vector<KeyValue> pairs(kBatch);
+    std::vector<InsertResult> results(kBatch);
+    const auto threads = thread.phase().threads;
+    const auto status =
+        timed_loop(thread, 1, kBatch, kBatch * sizeof(KeyValue), [&](std::uint64_t batch) {
+          InsertKeys keys(*kind_, (batch * threads + thread.index()) * kBatch);
+          std::size_t count = 0;
+          for (; count < kBatch && !keys.at_end(); ++count) {
+            const auto key = keys.next();
+            pairs[count] = {key, value_of(key)};
+          }
+          table_->insert_many({pairs.data(), count}, {results.data(), count}, shape_.machinery,
+                              shape_.how);
+          for (std::size_t i = 0; i < count; ++i) {
+            if (results[i] != InsertResult::kInserted)
+              thread.wrong("key " + std::to_string(pairs[i].key) + " was not inserted");
+          }
+        });
+    batches_[thread.index()] = thread.operations / kBatch;
+    return status;
+  }
+
+  const Shape shape_;
+  std::optional<typename Kind::Table> table_;
+  std::optional<Kind> kind_;
+  std::array<std::uint64_t, 64> batches_{};  // By thread, of the last phase.
+};
+
+template <class Kind>
+void add_experiments(const Context& context, std::vector<Experiment>& experiments) {
+  for (const unsigned group : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+    Experiment experiment;
+    experiment.name = std::string(Kind::kName) + " group " + std::to_string(group);
+    experiment.what = "Section 3.5.4, figure 12: lookups and inserts by active coroutines";
+    const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences) {
+      const Shape shape{machinery,
+                        {group, reads, shared_fences},
+                        machinery != Machinery::kLoop && !(reads && shared_fences)};
+      experiment.plan.subjects.push_back({name,
+                                          [&context, shape](unsigned) {
+                                            return std::make_unique<TableSubject<Kind>>(context,
+                                                                                        shape);
+                                          },
+                                          ""});
+    };
+    add("one by one", Machinery::kLoop, false, false);
+    add("state machines", Machinery::kStateMachines, true, true);
+    add("coroutines", Machinery::kCoroutines, true, true);
+    add("coroutines reads", Machinery::kCoroutines, true, false);
+    add("coroutines writes", Machinery::kCoroutines, false, true);
+    experiment.plan.operations = {{"lookup", {}}, {"insert", {}}};
+    experiment.plan.threads = {};
+    experiment.plan.baseline = "one by one";
+    experiments.push_back(std::move(experiment));
+  }
+}
+
+}  // namespace
+
+std::vector<Experiment> interleave_experiments(const Context& context) {
+  std::vector<Experiment> experiments;
+  add_experiments<Leaves>(context, experiments);
+  add_experiments<Buckets>(context, experiments);
+  return experiments;
+}
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,212 @@
+// Suite page: what it costs to write a page back whole, by number of changed lines, beside the bare
+// stores of these lines and one fence, and libpmemblk.
+#include <holdfast/bench/blocks/page_suite.hpp>
+
+#include <string>
+
+#include <holdfast/blocks/page/checksum_pages.hpp>
+
+namespace holdfast::bench::blocks {
+namespace {
+
+using holdfast::blocks::ChecksumPages;
+using holdfast::blocks::ChecksumPagesOptions;
+using holdfast::blocks::FlushMethod;
+using holdfast::blocks::InDram;
+using holdfast::blocks::LineSet;
+using holdfast::blocks::PageFlush;
+using holdfast::blocks::PageId;
+using holdfast::blocks::PageStore;
+using holdfast::blocks::PageStoreOptions;
+
+class PageSubject : public BlockSubject {
+ public:
+  PageSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages)
+      : BlockSubject(context), shape_(shape), pages_(std::move(pages)) {}
+
+  Fields facts() const override {
+    Fields facts;
+    facts.set("page_bytes", shape_.page_bytes);
+    facts.set("dirty_lines", shape_.dirty_lines);
+    facts.set("in_dram", shape_.in_dram == InDram::kWholePage ? "whole page" : "dirty lines");
+    facts.set("pages", shape_.pages);
+    return facts;
+  }
+  Status run(PhaseThread& thread) override {
+    PageChanges changes(shape_, *pages_, thread.index(), thread.phase().threads,
+                        context_.options.seed + thread.phase().number * 1000);
+    return timed_loop(thread, 8, 1, shape_.page_bytes, [&](std::uint64_t) {
+      const auto& change = changes.next();
+      if (const auto status = flush(change); !status) thread.wrong(status.error().message());
+    });
+  }
+  // Every 16th page holds what DRAM holds.
+  Status after(const Phase& phase) override {
+    std::vector<std::byte> found(shape_.page_bytes);
+    for (std::uint64_t page = phase.number % 16; page < shape_.pages; page += 16) {
+      HF_RETURN_IF_ERROR(read(page, found));
+      if (std::memcmp(found.data(), pages_->page(page), found.size()) != 0)
+        return Error{Errc::kCorrupt,
+                     "wrong: page " + std::to_string(page) + " is not what was flushed last"};
+    }
+    return {};
+  }
+
+ protected:
+  virtual Status flush(const PageChanges::Change& change) = 0;
+  virtual Status read(std::uint64_t page, std::span<std::byte> out) = 0;
+
+  const PageShape shape_;
+  const std::shared_ptr<DramPages> pages_;
+};
+
+// The floor: the changed lines to their place, one fence. A crash leaves any of them.
+class FenceSubject final : public PageSubject {
+ public:
+  using PageSubject::PageSubject;
+  Status create() override {
+    for (std::uint64_t page = 0; page < shape_.pages; ++page)
+      persist().copy(at(page), pages_->page(page), shape_.page_bytes);
+    return {};
+  }
+
+ private:
+  std::byte* at(std::uint64_t page) const { return memory() + page * shape_.page_bytes; }
+  Status flush(const PageChanges::Change& change) override {
+    change.dirty.for_each_run([&](std::uint32_t first, std::uint32_t lines) {
+      const auto offset = first * kCacheLineBytes;
+      persist().stream(at(change.page) + offset, change.content + offset, lines * kCacheLineBytes);
+    });
+    persist().fence();
+    return {};
+  }
+  Status read(std::uint64_t page, std::span<std::byte> out) override {
+    std::memcpy(out.data(), at(page), out.size());
+    return {};
+  }
+};
+
+class StoreSubject final : public PageSubject {
+ public:
+  StoreSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages,
+               FlushMethod method)
+      : PageSubject(context, shape, std::move(pages)), method_(method) {}
+
+  Status create() override {
+    std::memset(memory(), 0, kPageBytes);  // Nothing of the one before.
+    PageStoreOptions options;
+    options.page_bytes = shape_.page_bytes;
+    options.pages = shape_.pages;
+    options.method = method_;
+    HF_ASSIGN_OR_RETURN(
+        store_,
+        PageStore::create(context_.region, holdfast::blocks::whole(context_.region), options));
+    for (std::uint32_t page = 0; page < shape_.pages; ++page)
+      HF_RETURN_IF_ERROR(store_->flush(PageId{page}, {pages_->page(page), shape_.page_bytes}));
+    return {};
+  }
+  Fields facts() const override {
+    auto facts = PageSubject::facts();
+    facts.set("method_alone",
+              Value(std::string(name(store_->method_for(shape_.dirty_lines, shape_.in_dram)))));
+    return facts;
+  }
+  void destroy() override { store_.reset(); }
+
+ private:
+  Status flush(const PageChanges::Change& change) override {
+    return store_->flush({PageId{static_cast<std::uint32_t>(change.page)}, change.content,
+                          &change.dirty, shape_.in_dram});
+  }
+  Status read(std::uint64_t page, std::span<std::byte> out) override {
+    return store_->read(PageId{static_cast<std::uint32_t>(page)}, out);
+  }
+
+  const FlushMethod method_;
+  std::unique_ptr<PageStore> store_;
+};
+
+// In place with a checksum: one fence, torn pages are found but not mended.
+class ChecksumSubject final : public PageSubject {
+ public:
+  using PageSubject::PageSubject;
+  Status create() override {
+    std::memset(memory(), 0, kPageBytes);
+    ChecksumPagesOptions options;
+    options.page_bytes = shape_.page_bytes;
+    options.pages = shape_.pages;
+    HF_ASSIGN_OR_RETURN(
+        store_,
+        ChecksumPages::create(context_.region, holdfast::blocks::whole(context_.region), options));
+    for (std::uint32_t page = 0; page < shape_.pages; ++page)
+      HF_RETURN_IF_ERROR(store_->flush(PageId{page}, {pages_->page(page), shape_.page_bytes}));
+    return {};
+  }
+  void destroy() override { store_.reset(); }
+
+ private:
+  Status flush(const PageChanges::Change& change) override {
+    return store_->flush({PageId{static_cast<std::uint32_t>(change.page)}, change.content,
+                          &change.dirty, InDram::kWholePage});
+  }
+  Status read(std::uint64_t page, std::span<std::byte> out) override {
+    return store_->read(PageId{static_cast<std::uint32_t>(page)}, out);
+  }
+
+  std::unique_ptr<ChecksumPages> store_;
+};
+
+template <class S, class... Arguments>
+SubjectEntry entry(std::string name, const Context& context, const PageShape& shape,
+                   std::shared_ptr<DramPages>& pages, Arguments... arguments) {
+  return {std::move(name),
+          [&context, shape, &pages, arguments...](unsigned) -> std::unique_ptr<Subject> {
+            return std::make_unique<S>(context, shape, pages, arguments...);
+          },
+          ""};
+}
+
+}  // namespace
+
+std::vector<Experiment> page_experiments(const Context& context) {
+  PageShape shape;
+  // Beyond the caches on both sides where the region allows it: 128 MiB of pages.
+  shape.pages =
+      std::min<std::uint64_t>(context.options.region_bytes / 2, 128 * MiB) / shape.page_bytes;
+  // Filled once, and kept from experiment to experiment: what counts is that all agree with it.
+  static std::shared_ptr<DramPages> pages;
+  pages = std::make_shared<DramPages>(shape);
+  std::vector<Experiment> experiments;
+  for (const auto in_dram : {InDram::kWholePage, InDram::kDirtyLines}) {
+    for (const std::uint32_t dirty_lines : {1u, 4u, 8u, 16u, 32u, 64u, 128u, 256u}) {
+      shape.dirty_lines = dirty_lines;
+      shape.in_dram = in_dram;
+      const bool whole_page = in_dram == InDram::kWholePage;
+      if (!whole_page && dirty_lines == 256) continue;  // No clean lines: the same as above.
+      Experiment experiment;
+      experiment.name = "page 16 KiB " + std::to_string(dirty_lines) +
+                        (dirty_lines == 1 ? " dirty line" : " dirty lines") +
+                        (whole_page ? "" : " only in DRAM");
+      experiment.what = "Section 3.2.4, figure 7: page flush by dirty lines and by threads";
+      auto& subjects = experiment.plan.subjects;
+      if (whole_page) subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
+      subjects.push_back(
+          entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
+      subjects.push_back(
+          entry<StoreSubject>("ulog", context, shape, pages, FlushMethod::kMicroLog));
+      subjects.push_back(
+          entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
+      if (whole_page) {
+        subjects.push_back(entry<ChecksumSubject>("checksum", context, shape, pages));
+        subjects.push_back(pmemblk_entry(context, shape, pages));
+      }
+      experiment.plan.operations = {{"flush_page", {}}};
+      experiment.plan.threads = {};
+      experiment.plan.baseline = "fence";
+      experiments.push_back(std::move(experiment));
+    }
+  }
+  return experiments;
+}
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,232 @@
+#include <holdfast/bench/blocks/suites.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <holdfast/bench/environment.hpp>
+
+namespace holdfast::bench::blocks {
+
+// Each in its <name>_suite.cpp.
+std::vector<Experiment> log_experiments(const Context& context);
+std::vector<Experiment> interleave_experiments(const Context& context);
+std::vector<Experiment> page_experiments(const Context& context);
+
+const std::vector<Suite>& suites() {
+  static const std::vector<Suite> all = {
+      {"log", "appending records: one fence or two, dense or padded, one thread or several",
+       &log_experiments},
+      {"page", "writing pages back whole: copy-on-write, micro log and their hybrid",
+       &page_experiments},
+      {"interleave", "lookups and inserts one by one and interleaved, by group size",
+       &interleave_experiments},
+  };
+  return all;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Error invalid(const std::string& option, const std::string& seen, const std::string& rule) {
+  return {Errc::kInvalidOption, "--" + option + " '" + seen + "': " + rule};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words)
+    text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+bool is_path(const std::string& region) {
+  return !region.starts_with("dram") && !region.starts_with("node:") &&
+         !region.starts_with("/dev/dax");
+}
+
+// The region's path, where it has one, and the peers' directory: made here, removed at the end.
+class WorkPlace {
+ public:
+  ~WorkPlace() {
+    std::error_code ignored;
+    if (!region_path_.empty()) fs::remove_all(region_path_, ignored);
+    if (!peer_directory_.empty()) fs::remove_all(peer_directory_, ignored);
+  }
+
+  Status prepare(const BlocksBenchOptions& options) {
+    const auto name = "holdfast-blocks-bench-" + std::to_string(::getpid());
+    std::string parent = options.peer_directory.empty() ? "/dev/shm" : options.peer_directory;
+    if (is_path(options.region)) {
+      const auto path = options.region.substr(0, options.region.find('?'));
+      std::error_code error;
+      if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error)))
+        return Error{Errc::kAlreadyExists,
+                     "--region '" + path + "' holds something; give a path that does not exist"};
+      region_path_ = path;
+      if (options.peer_directory.empty()) {
+        const auto absolute = fs::absolute(path, error);
+        parent = (absolute.has_filename() ? absolute : absolute.parent_path()).parent_path();
+      }
+    }
+    const auto peers = fs::path(parent) / name;
+    std::error_code error;
+    fs::create_directories(peers, error);
+    if (error)
+      return Error{Errc::kIo, "making " + peers.string() + " for the peers: " + error.message()};
+    peer_directory_ = peers.string();
+    return {};
+  }
+  const std::string& peer_directory() const { return peer_directory_; }
+
+ private:
+  std::string region_path_, peer_directory_;
+};
+
+bool wanted(const BlocksBenchOptions& options, const std::string& experiment) {
+  return options.only.empty() ||
+         std::any_of(options.only.begin(), options.only.end(),
+                     [&](const auto& part) { return experiment.find(part) != std::string::npos; });
+}
+
+void run_experiment(const Context& context, const Suite& suite, Experiment& experiment,
+                    BlocksBenchResult& result) {
+  const auto& options = context.options;
+  auto& plan = experiment.plan;
+  if (plan.threads.empty()) plan.threads = options.threads;
+  plan.repetitions = options.repeat;
+  plan.seconds = options.seconds;
+  plan.latency = options.latency;
+  plan.latency_seconds = std::min(plan.latency_seconds, options.seconds);
+  plan.progress = options.progress;
+  auto outcome = run(plan);
+  for (auto& row : outcome.rows) {
+    row.set("suite", Value(suite.name));
+    row.set("experiment", Value(experiment.name));
+    check_against_limits(row, context.limits, experiment.footprint_bytes);
+    result.trustworthy = result.trustworthy && row.valid();
+    result.document.rows.push_back(std::move(row));
+  }
+  result.interrupted = outcome.interrupted;
+}
+
+Fields command_of(const BlocksBenchOptions& options) {
+  Fields command;
+  command.set("name", "blocks bench");
+  command.set("suites", Value(joined(options.suites)));
+  command.set("only", Value(joined(options.only)));
+  command.set("region", Value(options.region));
+  command.set("region_bytes", options.region_bytes);
+  command.set("threads",
+              Value(std::vector<double>(options.threads.begin(), options.threads.end())));
+  command.set("repeat", options.repeat);
+  command.set("phase_seconds_max", options.seconds);
+  command.set("seed", options.seed);
+  return command;
+}
+
+void describe_region(Fields& environment, const std::string& spec, const RegionReport& report) {
+  static constexpr const char* kGranularities[] = {"none", "page", "line", "byte"};
+  static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
+  environment.set("region", Value(spec));
+  environment.set("region_kind", Value(report.kind));
+  environment.set("region_file_system", Value(report.file_system));
+  environment.set("region_granularity", kGranularities[static_cast<int>(report.granularity)]);
+  environment.set("region_granularity_source", Value(report.granularity_source));
+  environment.set("region_mapping", Value(report.mapping));
+  environment.set("region_page_bytes", report.page_bytes);
+  environment.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
+  environment.set("nt_evicts", report.nt_evicts);
+  environment.set("nt_evicts_source", Value(report.nt_evicts_source));
+  // What was assumed is not what the medium does: a tmpfs with granularity=line persists nothing.
+  const bool lasts =
+      report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;
+  const bool assumed = report.granularity_source.starts_with("assumed");
+  environment.set("durability", !lasts    ? "none"
+                                : assumed ? "power is assumed, not found: no power durability shown"
+                                          : "power");
+}
+
+}  // namespace
+
+Status BlocksBenchOptions::validate() const {
+  std::vector<std::string> names;
+  for (const auto& suite : blocks::suites())
+    names.push_back(suite.name);
+  for (const auto& suite : suites) {
+    if (std::find(names.begin(), names.end(), suite) == names.end())
+      return invalid("suite", suite, "allowed are " + joined(names));
+  }
+  if (region.empty())
+    return invalid("region", region,
+                   "give a path that does not exist yet, dram, node:N or /dev/daxX.Y");
+  if (region.starts_with("/dev/dax") && !erase_device)
+    return invalid("region", region,
+                   "the suites overwrite the whole device; add --erase-device if nothing on it is "
+                   "needed");
+  if (threads.empty()) return invalid("threads", "", "give at least one count from 1 to 64");
+  for (const auto count : threads) {
+    if (count < 1 || count > 64)
+      return invalid("threads", std::to_string(count), "allowed are 1 to 64");
+    if (std::count(threads.begin(), threads.end(), count) > 1)
+      return invalid("threads", std::to_string(count), "is given twice");
+  }
+  if (repeat < 1 || repeat > 1000)
+    return invalid("repeat", std::to_string(repeat), "allowed are 1 to 1,000");
+  if (!(seconds >= 0.001 && seconds <= 3600))
+    return invalid("seconds", std::to_string(seconds), "allowed are 0.001 to 3,600");
+  if (region_bytes < 64 * MiB || region_bytes > TiB || region_bytes % (2 * MiB) != 0)
+    return invalid("region-bytes", std::to_string(region_bytes),
+                   "allowed are multiples of 2 MiB from 64 MiB to 1 TiB");
+  return {};
+}
+
+Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
+  HF_RETURN_IF_ERROR(options.validate());
+  WorkPlace place;
+  HF_RETURN_IF_ERROR(place.prepare(options));
+
+  RegionOptions region_options;
+  region_options.size_bytes = region_options.unit_bytes = options.region_bytes;
+  region_options.prefault = true;
+  HF_ASSIGN_OR_RETURN(auto region, Region::open(options.region, region_options));
+  if (region.size_bytes() < options.region_bytes)
+    return Error{Errc::kNoSpace,
+                 "--region '" + options.region + "' has " + std::to_string(region.size_bytes()) +
+                     " bytes; --region-bytes asks for " + std::to_string(options.region_bytes)};
+  if (region.granularity() == Granularity::kPage)
+    return Error{Errc::kUnsupported,
+                 "--region '" + options.region +
+                     "' is durable by system calls only, and these suites measure lines and "
+                     "fences; for their cost without durability add ?granularity=line"};
+
+  BlocksBenchResult result;
+  Context context{
+      options, region, region.report(), calibrate(region.persist()), place.peer_directory(), 0};
+  const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  context.last_level_cache_bytes = cache > 0 ? static_cast<std::uint64_t>(cache) : 32 * MiB;
+  result.document.command = command_of(options);
+  result.document.environment = environment();
+  describe_region(result.document.environment, options.region, context.report);
+  result.document.calibration = context.limits.fields();
+
+  bool any = false;
+  for (const auto& suite : blocks::suites()) {
+    if (!options.suites.empty() &&
+        std::find(options.suites.begin(), options.suites.end(), suite.name) == options.suites.end())
+      continue;
+    for (auto& experiment : suite.experiments(context)) {
+      if (!wanted(options, experiment.name)) continue;
+      any = true;
+      if (result.interrupted) break;
+      run_experiment(context, suite, experiment, result);
+    }
+  }
+  if (!any) return invalid("only", joined(options.only), "no experiment's name contains this");
+  return result;
+}
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,127 @@
+// suites.hpp: the suites of `holdfast blocks bench`: which there are, and what one is made of.
+//
+// A suite is a list of experiments; an experiment is one Plan of the runner (bench/runner.hpp):
+// subjects that are measured against one another, interleaved, over operations and thread counts.
+// Its rows carry `suite` and `experiment`. Parameters (record_bytes, dirty_lines, …) come from
+// Subject::facts(). A suite lives in <name>_suite.cpp; adding one means its line in suites.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/bench/calibration.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::bench::blocks {
+
+struct BlocksBenchOptions {
+  std::vector<std::string> suites;  // Names as in suites(); empty: all.
+  // A path that does not exist or is empty, dram, node:N, /dev/daxX.Y; options as in region.hpp.
+  std::string region;
+  std::vector<unsigned> threads = {1, 2};  // 1 to 64 each.
+  unsigned repeat = 5;                     // 1 to 1,000.
+  double seconds = 0.2;                    // Bound on a phase; 0.001 to 3,600.
+  std::uint64_t region_bytes = 1 * GiB;    // What the suites may use; 64 MiB to 1 TiB.
+  // Experiments whose name contains one of these; empty: all.
+  std::vector<std::string> only;
+  // For peers that need files where `region` is no path; empty: below /dev/shm.
+  std::string peer_directory;
+  bool erase_device = false;  // Consent: a device in `region` loses all it holds.
+  bool latency = false;       // Percentiles, from a pass of their own.
+  bool progress = false;
+  std::uint64_t seed = 1;
+
+  // kInvalidOption, naming the option, the value seen and what is allowed.
+  Status validate() const;
+};
+
+// What a suite builds its experiments from. Outlives them.
+struct Context {
+  const BlocksBenchOptions& options;
+  // Mapped, prefaulted, nobody else's: at least options.region_bytes; contents are leftovers. One
+  // subject is alive at a time and may use all of it.
+  Region& region;
+  RegionReport report;
+  Limits limits;
+  std::string peer_directory;  // Exists, and is empty; peers remove what they make.
+  std::uint64_t last_level_cache_bytes = 0;
+};
+
+struct Experiment {
+  std::string name;  // "log 64 B padded": unique in its suite.
+  std::string what;  // What it varies, and where the paper has it.
+  Plan plan;  // threads, repetitions, seconds, latency and progress are filled in by the run,
+              // threads only where the plan leaves them at {}.
+  std::uint64_t footprint_bytes = 0;  // For check_against_limits().
+};
+
+struct Suite {
+  std::string name;
+  std::string what;
+  std::vector<Experiment> (*experiments)(const Context& context);
+};
+
+// In the order in which they run and are listed.
+const std::vector<Suite>& suites();
+
+struct BlocksBenchResult {
+  Document document;
+  bool trustworthy = true;  // All rows valid.
+  bool interrupted = false;
+};
+
+// Runs the suites. Everything it writes lies below the region's path and the peer directory, and is
+// gone when it returns, also after SIGINT. Errors: kInvalidOption, kAlreadyExists (the path holds
+// something), kNoSpace, kUnsupported (a region of page granularity), what opening the region says.
+Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options);
+
+// --- for subjects
+// ---------------------------------------------------------------------------------
+
+// A Subject with the parts filled in that most here leave empty.
+class BlockSubject : public Subject {
+ public:
+  explicit BlockSubject(const Context& context) : context_(context) {}
+  Status prefill() override { return {}; }
+  bool supports(const std::string&) const override { return true; }
+  bool counts_persists() const override { return true; }
+  void destroy() override {}
+
+ protected:
+  std::byte* memory() const { return context_.region.data(); }
+  const Persist& persist() const { return context_.region.persist(); }
+  const Context& context_;
+};
+
+// Calls operation(i) for i = 0, 1, … until the phase ends, begin() and end() included; each counts
+// as `keys` operations of `bytes` bytes together. The clock is read once per `chunk` calls, so that
+// a chunk should take microseconds. In a latency pass each call is timed.
+template <class Operation>
+Status timed_loop(PhaseThread& thread, unsigned chunk, unsigned keys, std::uint64_t bytes,
+                  Operation&& operation) {
+  const bool timed = thread.phase().latency;
+  const auto quota = thread.quota();
+  std::uint64_t done = 0;  // Calls.
+  thread.begin();
+  while (thread.more(done * keys)) {
+    auto last = timed ? Clock::now() : Clock::time_point();
+    for (unsigned j = 0; j < chunk && done * keys < quota; ++j, ++done) {
+      operation(done);
+      if (!timed) [[likely]]
+        continue;
+      const auto now = Clock::now();
+      thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+      last = now;
+    }
+  }
+  thread.end();
+  thread.operations = done * keys;
+  thread.bytes = done * bytes;
+  return {};
+}
+
+}  // namespace holdfast::bench::blocks

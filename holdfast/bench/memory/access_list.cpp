@@ -1,0 +1,71 @@
+#include <holdfast/bench/memory/access_list.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include <holdfast/base/random.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+// A piece has a seed of its own, so the list does not depend on how many threads fill it.
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
+
+void fill_piece(std::span<std::uint32_t> piece, SlotRange slots, Distribution distribution,
+                const Zipf* zipf, std::uint64_t seed) {
+  Random random(seed);
+  for (auto& slot : piece) {
+    const auto draw =
+        distribution == Distribution::kZipf ? zipf->scrambled(random) : random.below(slots.count);
+    slot = static_cast<std::uint32_t>(slots.first + draw);
+  }
+}
+
+}  // namespace
+
+AccessList::AccessList(std::uint64_t length, SlotRange slots, Distribution distribution,
+                       double alpha, std::uint64_t seed, unsigned threads)
+    : size_(std::clamp<std::uint64_t>(length, 1, kListMax)) {
+  slots_.reset(new std::uint32_t[size_]);
+  const auto bytes = size_ * sizeof(std::uint32_t);
+  const auto begin = reinterpret_cast<std::uintptr_t>(slots_.get());
+  const auto page = begin & ~std::uintptr_t{4095};
+  // Large pages for the list, so that reading it costs no TLB entries of the measured range.
+  if (bytes >= (std::uint64_t{4} << 20))
+    ::madvise(reinterpret_cast<void*>(page), bytes, MADV_HUGEPAGE);
+  std::unique_ptr<Zipf> zipf;
+  if (distribution == Distribution::kZipf) zipf = std::make_unique<Zipf>(slots.count, alpha);
+  const auto pieces = (size_ + kPiece - 1) / kPiece;
+  const auto fill = [&](unsigned thread, unsigned step) {
+    for (std::uint64_t piece = thread; piece < pieces; piece += step) {
+      const auto first = piece * kPiece;
+      fill_piece({slots_.get() + first, std::min(kPiece, size_ - first)}, slots, distribution,
+                 zipf.get(), mix64(seed ^ mix64(piece + 1)));
+    }
+  };
+  threads = static_cast<unsigned>(std::min<std::uint64_t>(std::max(1u, threads), pieces));
+  std::vector<std::thread> helpers;
+  for (unsigned thread = 1; thread < threads; ++thread)
+    helpers.emplace_back(fill, thread, threads);
+  fill(0, threads);
+  for (auto& helper : helpers)
+    helper.join();
+}
+
+std::uint64_t AccessList::sum(std::uint64_t first, std::uint64_t count) const {
+  std::uint64_t sum = 0;
+  while (count > 0) {
+    const auto at = first % size_;
+    const auto here = std::min(count, size_ - at);
+    for (std::uint64_t i = 0; i < here; ++i)
+      sum += slots_[at + i];
+    first += here;
+    count -= here;
+  }
+  return sum;
+}
+
+}  // namespace holdfast::bench::memory

@@ -1,0 +1,150 @@
+// kernels_impl.hpp: the kernels of whole lines, for whatever vectors the including file is compiled
+// for. It defines HOLDFAST_KERNEL_SET, the name of its table, and HOLDFAST_KERNEL_NAME before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <holdfast/bench/memory/kernels.hpp>
+#include <holdfast/bench/memory/vector_lines.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+// Lines of an access: known while compiling, or not.
+template <std::size_t kClass>
+constexpr std::uint64_t lines_of(std::uint64_t lines) {
+  constexpr std::uint64_t kKnown[kSizeClasses] = {1, 2, 4, 8, 0};
+  return kKnown[kClass] != 0 ? kKnown[kClass] : lines;
+}
+
+template <bool kSlots>
+std::uint64_t byte_of(const Accesses& accesses, std::uint64_t i) {
+  if constexpr (kSlots) {
+    return accesses.slots[i] * static_cast<std::uint64_t>(accesses.step_bytes);
+  } else {
+    return accesses.first_byte + i * static_cast<std::uint64_t>(accesses.step_bytes);
+  }
+}
+
+void add_to(Lanes& lanes, const LineVector& sum) {
+  auto total = LineVector::load(lanes.sum);
+  total.add(sum);
+  total.store(reinterpret_cast<std::byte*>(lanes.sum));
+}
+
+template <bool kSlots, std::size_t kClass, bool kStreamed>
+void read(const Accesses& accesses) {
+  const auto lines = lines_of<kClass>(accesses.lines);
+  const auto count = accesses.count;
+  auto sum = LineVector::zero();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto* at = accesses.base + byte_of<kSlots>(accesses, i);
+    for (std::uint64_t line = 0; line < lines; ++line) {
+      if constexpr (kStreamed)
+        sum.add_streamed_from(at + line * 64);
+      else
+        sum.add_from(at + line * 64);
+    }
+  }
+  add_to(*accesses.lanes, sum);
+}
+
+// Stores lines that hold what they held, with the tag in lane 7.
+template <std::size_t kClass, Flush kFlush>
+void write_lines(std::byte* base, std::uint64_t at_byte, std::uint64_t line_count,
+                 const LineVector& first_line) {
+  const auto lines = lines_of<kClass>(line_count);
+  auto line_vector = LineVector::broadcast(at_byte / 64 * (kLanes * kContentStep));
+  line_vector.add(first_line);
+  const auto next = LineVector::broadcast(kLanes * kContentStep);
+  for (std::uint64_t line = 0; line < lines; ++line) {
+    write_line<kFlush>(base + at_byte + line * 64, line_vector);
+    if (kClass != 0) line_vector.add(next);
+  }
+}
+
+template <bool kSlots, std::size_t kClass, Flush kFlush, bool kFence>
+void write(const Accesses& accesses) {
+  const auto first_line = pattern(accesses.tag);
+  const auto count = accesses.count;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    write_lines<kClass, kFlush>(accesses.base, byte_of<kSlots>(accesses, i), accesses.lines,
+                                first_line);
+    if constexpr (kFence) x86_64::store_fence();
+  }
+}
+
+template <std::size_t kClass, bool kFirst>
+void chain_read(const ChainStep& step, ChainState& state) {
+  const auto slot =
+      kFirst ? state.value : chain_slot(state.value, state.number, step.salt, step.slots);
+  const auto at_byte = step.margin_bytes + slot * step.slot_bytes;
+  const auto* at = step.base + at_byte;
+  const auto lines = lines_of<kClass>(step.lines);
+  auto sum = LineVector::zero();
+  for (std::uint64_t line = 0; line < lines; ++line)
+    sum.add_from(at + line * 64);
+  add_to(*step.lanes, sum);
+  // Of all lines: what follows waits for the last of them.
+  state.value = sum.lane0();
+  state.at_byte = at_byte;
+}
+
+template <std::size_t kClass, Flush kFlush>
+void chain_write(const ChainStep& step, ChainState& state) {
+  const auto at_byte =
+      state.at_byte + static_cast<std::uint64_t>(step.offset) + (state.value & state.zero);
+  write_lines<kClass, kFlush>(step.base, at_byte, step.lines, pattern(step.tag));
+  if constexpr (kFlush != Flush::kNone) x86_64::store_fence();
+  state.at_byte = at_byte;
+}
+
+void run_chain(const ChainStep* steps, std::size_t count, const std::uint32_t* slots,
+               std::uint64_t runs, ChainState& state) {
+  auto here = state;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    here.value = slots[i];
+    for (std::size_t step = 0; step < count; ++step)
+      steps[step].run(steps[step], here);
+    ++here.number;
+  }
+  state = here;
+}
+
+template <bool kSlots, std::size_t kClass>
+constexpr void fill_size(KernelSet& set) {
+  set.read[kSlots][kClass] = &read<kSlots, kClass, false>;
+  set.stream_read[kSlots][kClass] = &read<kSlots, kClass, true>;
+  auto& write_of = set.write[kSlots][kClass];
+  const auto fill = [&]<Flush kFlush>() {
+    write_of[static_cast<std::size_t>(kFlush)][0] = &write<kSlots, kClass, kFlush, false>;
+    write_of[static_cast<std::size_t>(kFlush)][1] = &write<kSlots, kClass, kFlush, true>;
+    set.chain_write[kClass][static_cast<std::size_t>(kFlush)] = &chain_write<kClass, kFlush>;
+  };
+  fill.template operator()<Flush::kNone>();
+  fill.template operator()<Flush::kClwb>();
+  fill.template operator()<Flush::kClflushopt>();
+  fill.template operator()<Flush::kClflush>();
+  fill.template operator()<Flush::kNonTemporal>();
+  set.chain_first_read[kClass] = &chain_read<kClass, true>;
+  set.chain_read[kClass] = &chain_read<kClass, false>;
+}
+
+constexpr KernelSet make_kernels() {
+  KernelSet set{};
+  set.name = HOLDFAST_KERNEL_NAME;
+  fill_size<false, 0>(set), fill_size<true, 0>(set);
+  fill_size<false, 1>(set), fill_size<true, 1>(set);
+  fill_size<false, 2>(set), fill_size<true, 2>(set);
+  fill_size<false, 3>(set), fill_size<true, 3>(set);
+  fill_size<false, 4>(set), fill_size<true, 4>(set);
+  set.run_chain = &run_chain;
+  return set;
+}
+
+}  // namespace
+
+constinit const KernelSet HOLDFAST_KERNEL_SET = make_kernels();
+
+}  // namespace holdfast::bench::memory

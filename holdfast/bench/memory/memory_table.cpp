@@ -1,0 +1,176 @@
+#include <holdfast/bench/memory/memory_table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/base/units.hpp>
+#include <holdfast/bench/memory/config.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+// Three digits that count.
+std::string three_digits(double number) {
+  char text[32];
+  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : number >= 0.995 ? 2 : 3;
+  std::snprintf(text, sizeof text, "%.*f", decimals, number);
+  return text;
+}
+
+std::string gibibytes(double bytes_per_s) {
+  return three_digits(bytes_per_s / static_cast<double>(GiB));
+}
+
+std::string nanoseconds(double ns) { return std::isnan(ns) ? "" : format_nanoseconds(ns); }
+
+// A parameter as the workload file would say it.
+std::string cell(const Row& row, const std::string& name) {
+  const auto* value = row.find(name);
+  if (value == nullptr) return {};
+  if (name.ends_with("_bytes")) return format_bytes(static_cast<std::uint64_t>(row.number(name)));
+  return to_text(*value);
+}
+
+struct Column {
+  std::string header;
+  std::vector<std::string> cells;
+  bool left = false;
+};
+
+// Of the rows of one benchmark, the fields whose values differ.
+std::vector<std::string> varying(const Document& document, const std::vector<const Row*>& rows) {
+  std::vector<std::string> names;
+  for (const auto& name : document.parameters) {
+    std::set<std::string> values;
+    for (const auto* row : rows)
+      values.insert(cell(*row, name));
+    if (values.size() > 1) names.push_back(name);
+  }
+  return names;
+}
+
+std::string header_of(const std::string& parameter) {
+  for (const auto& key : keys()) {
+    if (key.parameter == parameter) return std::string(key.name);
+  }
+  return parameter;
+}
+
+std::string ratio(const Row& row, const std::string& name) {
+  const auto median = row.number("time_x_" + name + "_median");
+  if (std::isnan(median)) return {};
+  return three_digits(median) + " [" + three_digits(row.number("time_x_" + name + "_low")) + ", " +
+         three_digits(row.number("time_x_" + name + "_high")) + "]";
+}
+
+std::string block(const Document& document, const std::vector<const Row*>& rows) {
+  std::vector<Column> columns;
+  const auto add = [&](std::string header, bool left, const auto& cell_of) {
+    Column column{std::move(header), {}, left};
+    bool any = false;
+    for (const auto* row : rows) {
+      column.cells.push_back(cell_of(*row));
+      any = any || !column.cells.back().empty();
+    }
+    if (any) columns.push_back(std::move(column));
+  };
+  const bool subjects = std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+    return row->subject() != rows.front()->subject();
+  });
+  const auto measured = [](const Row& row) { return !std::isnan(row.number("ops_per_s_median")); };
+  add("", true, [](const Row&) { return std::string("   "); });
+  if (subjects) add("subject", true, [](const Row& row) { return row.subject(); });
+  add("threads", false, [](const Row& row) { return std::to_string(row.threads()); });
+  for (const auto& name : varying(document, rows))
+    add(header_of(name), true, [&](const Row& row) { return cell(row, name); });
+  add("GiB/s", false, [&](const Row& row) {
+    return measured(row) && row.text("exec_mode") != "chase"
+               ? gibibytes(row.number("bytes_per_s_median"))
+               : std::string();
+  });
+  add("[low,", false, [&](const Row& row) {
+    return measured(row) && row.text("exec_mode") != "chase"
+               ? gibibytes(row.number("bytes_per_s_low"))
+               : std::string();
+  });
+  add("high]", false, [&](const Row& row) {
+    return measured(row) && row.text("exec_mode") != "chase"
+               ? gibibytes(row.number("bytes_per_s_high"))
+               : std::string();
+  });
+  add("ops/s", false, [&](const Row& row) {
+    return measured(row) ? format_count(row.number("ops_per_s_median")) : std::string("-");
+  });
+  add("per op", false, [&](const Row& row) { return nanoseconds(row.number("ns_per_op_median")); });
+  add("time / floor", false, [](const Row& row) { return ratio(row, "floor"); });
+  add("time / first", false, [](const Row& row) { return ratio(row, "holdfast"); });
+  add("p50", false, [](const Row& row) { return nanoseconds(row.number("p50_ns")); });
+  add("p99", false, [](const Row& row) { return nanoseconds(row.number("p99_ns")); });
+  add("p99.9", false, [](const Row& row) { return nanoseconds(row.number("p999_ns")); });
+  add("", true, [](const Row& row) {
+    return std::string(!row.valid() ? "INVALID" : !row.texts("warnings").empty() ? "(!)" : "");
+  });
+  std::string text;
+  for (std::size_t line = 0; line <= rows.size(); ++line) {
+    std::string out;
+    for (const auto& column : columns) {
+      std::size_t width = display_width(column.header);
+      for (const auto& one : column.cells)
+        width = std::max(width, display_width(one));
+      const auto& content = line == 0 ? column.header : column.cells[line - 1];
+      out += (column.left ? pad_right(content, width) : pad_left(content, width)) + "  ";
+    }
+    while (out.ends_with(' '))
+      out.pop_back();
+    text += out + "\n";
+  }
+  return text;
+}
+
+std::string row_name(const Row& row) {
+  auto text = row.operation();
+  if (row.subject() != "holdfast") text += " (" + row.subject() + ")";
+  return text + ", " + std::to_string(row.threads()) +
+         (row.threads() == 1 ? " thread" : " threads");
+}
+
+}  // namespace
+
+std::string memory_table(const Document& document) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const Row*>> benchmarks;
+  for (const auto& row : document.rows) {
+    auto& rows = benchmarks[row.operation()];
+    if (rows.empty()) order.push_back(row.operation());
+    rows.push_back(&row);
+  }
+  std::string text;
+  for (const auto& name : order)
+    text += name + "\n" + block(document, benchmarks[name]) + "\n";
+  std::map<std::string, std::vector<const Row*>> warnings;
+  for (const auto& row : document.rows) {
+    if (!row.valid()) text += "INVALID " + row_name(row) + ": " + row.invalid_reason() + "\n";
+    for (const auto& warning : row.texts("warnings"))
+      warnings[warning].push_back(&row);
+  }
+  constexpr std::size_t kWarningsMax = 12;
+  std::size_t shown = 0;
+  for (const auto& [warning, rows] : warnings) {
+    if (shown++ == kWarningsMax) {
+      text += "(!) and " + std::to_string(warnings.size() - kWarningsMax) +
+              " other warnings; --json has them with their rows\n";
+      break;
+    }
+    text += "(!) " + row_name(*rows.front());
+    if (rows.size() > 1) text += " and " + std::to_string(rows.size() - 1) + " more";
+    text += ": " + warning + "\n";
+  }
+  return text;
+}
+
+}  // namespace holdfast::bench::memory

@@ -1,0 +1,480 @@
+#include <holdfast/bench/memory/plan.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+// Calibration and opening the regions.
+constexpr double kStartSeconds = 6;
+// Of a repetition beside what is timed: threads, checks; and of a run: access lists.
+constexpr double kRepetitionOverhead = 0.01;
+constexpr double kRunOverhead = 0.15;
+constexpr double kSecondsMin = 0.02;
+constexpr double kSecondsMax = 10;
+constexpr double kSecondsScaled = 0.25;  // With --scale auto and no budget.
+
+class Planner {
+ public:
+  Planner(const RunOptions& options, const Machine& machine, Diagnostics& diagnostics)
+      : options_(options), machine_(machine), diagnostics_(diagnostics) {}
+
+  Plan make() {
+    plan_.workloads = read_workloads(options_.path, diagnostics_);
+    define_regions();
+    for (const auto& benchmark : plan_.workloads.benchmarks)
+      add_runs(benchmark);
+    check_filters();
+    set_times();
+    return std::move(plan_);
+  }
+
+ private:
+  // ---- regions ----
+
+  void define_regions() {
+    RegionDefinition dram;
+    dram.name = "dram";
+    regions_["dram"] = dram;
+    for (const auto& region : plan_.workloads.regions)
+      regions_[region.name] = region;
+    for (const auto& [name, spec] : options_.regions) {
+      auto& region = regions_[name];
+      region = RegionDefinition();
+      region.name = name;
+      region.spec = spec;
+      region.file = "--region " + name;
+    }
+    if (!options_.target.empty()) {
+      RegionDefinition target;
+      target.name = "target";
+      target.spec = options_.target;
+      target.file = "--target";
+      regions_["target"] = target;
+    }
+    for (const auto& [name, region] : regions_)
+      check_region(region);
+  }
+
+  void check_region(const RegionDefinition& region) {
+    const auto spec = RegionSpec::parse(region.spec);
+    if (!spec) {
+      diagnostics_.add(region.file, region.position, spec.error().detail);
+      return;
+    }
+    const auto check_node = [&](int node) {
+      if (machine_.node(node) != nullptr) return;
+      std::string there;
+      for (const auto& known : machine_.nodes)
+        there += (there.empty() ? "" : ", ") + std::to_string(known.id);
+      const auto message = "region " + in_quotes(region.name) + ": there is no NUMA node " +
+                           std::to_string(node) + "; here are " + there;
+      // A file for large servers also runs on small ones; what the command names must be there.
+      if (options_.scale_auto && region.position.line > 0)
+        missing_[region.name] = message;
+      else
+        diagnostics_.add(region.file, region.position, message);
+    };
+    if (spec->kind == RegionSpec::Kind::kNode) check_node(spec->node);
+    for (const auto node : region.nodes)
+      check_node(node);
+    if (spec->kind != RegionSpec::Kind::kPath) return;
+    if (const auto path = path_for_target(spec->path); !path)
+      diagnostics_.add(region.file, region.position, path.error().detail);
+  }
+
+  // ---- runs ----
+
+  bool wanted(const std::string& label) const {
+    if (options_.filters.empty()) return true;
+    return std::any_of(options_.filters.begin(), options_.filters.end(),
+                       [&](const auto& filter) { return label.find(filter) != std::string::npos; });
+  }
+
+  void check_filters() {
+    if (!plan_.runs.empty() || !diagnostics_.empty()) return;
+    std::vector<std::string_view> names;
+    for (const auto& benchmark : plan_.workloads.benchmarks)
+      names.push_back(benchmark.name);
+    if (options_.filters.empty()) {
+      diagnostics_.add(options_.path, {}, "nothing in it can run on this machine");
+      return;
+    }
+    for (const auto& filter : options_.filters)
+      diagnostics_.add("--filter", {},
+                       in_quotes(filter) + " matches no benchmark" + suggestion(filter, names));
+  }
+
+  void add_runs(const Benchmark& benchmark) {
+    std::set<std::string> seen;  // With --scale auto several variants become the same.
+    std::vector<std::size_t> chosen(benchmark.parts.size(), 0);
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < benchmark.runs(); ++i) {
+      PlannedRun run;
+      run.benchmark = &benchmark;
+      for (std::size_t p = 0; p < chosen.size(); ++p) {
+        PlannedPart part;
+        part.part = &benchmark.parts[p];
+        part.variant = &part.part->variants[chosen[p]];
+        part.config = part.variant->config;
+        run.parts.push_back(std::move(part));
+      }
+      for (auto p = chosen.size(); p-- > 0;) {
+        if (++chosen[p] < benchmark.parts[p].variants.size()) break;
+        chosen[p] = 0;
+      }
+      run.label = label_of(run);
+      if (!wanted(run.label)) continue;
+      if (options_.scale_auto) fit_threads(run);
+      if (const auto reason = obstacle(run); !reason.empty()) {
+        note_once(benchmark.name + " is left out: " + reason);
+        continue;
+      }
+      resolve(run);
+      run.label = label_of(run);
+      if (options_.scale_auto && !seen.insert(run.label).second) {
+        ++left_out;
+        continue;
+      }
+      run.repetitions = run.parts.front().config.repetitions > 0
+                            ? run.parts.front().config.repetitions
+                            : options_.repetitions;
+      plan_.runs.push_back(std::move(run));
+    }
+    if (left_out > 0) {
+      note_once(benchmark.name + ": " + std::to_string(left_out) +
+                " combinations with more threads than the " + std::to_string(machine_.cpus.size()) +
+                " CPUs here are left out");
+    }
+  }
+
+  void note_once(const std::string& note) {
+    if (std::find(plan_.notes.begin(), plan_.notes.end(), note) == plan_.notes.end())
+      plan_.notes.push_back(note);
+  }
+
+  static std::string label_of(const PlannedRun& run) {
+    auto label = run.benchmark->name;
+    for (const auto& part : run.parts) {
+      if (run.parts.size() > 1) label += " " + part.part->name + ":";
+      for (const auto& [key, text] : part.variant->matrix) {
+        const auto* known = find_key(key);
+        // As it is now: --scale auto may have changed it.
+        const bool fitted = known->id == KeyId::kNumberThreads;
+        label += " " + key + "=" + (fitted ? known->get(part.config) : text);
+      }
+    }
+    return label;
+  }
+
+  void fit_threads(PlannedRun& run) const {
+    const auto cpus = std::max<std::size_t>(1, machine_.cpus.size());
+    std::size_t total = 0;
+    for (const auto& part : run.parts)
+      total += part.config.number_threads;
+    if (total <= cpus) return;
+    for (auto& part : run.parts) {
+      auto& config = part.config;
+      const auto share = config.number_threads * cpus / total;
+      config.number_threads = static_cast<unsigned>(std::max<std::size_t>(1, share));
+      if (config.number_partitions > 1 && config.number_threads % config.number_partitions != 0)
+        config.number_partitions = config.number_threads;
+    }
+  }
+
+  // Why this run cannot be here though its file is right; for --scale auto.
+  std::string obstacle(const PlannedRun& run) {
+    for (const auto& part : run.parts) {
+      const auto& config = part.config;
+      for (const auto& [used, name] : {std::pair{config.uses_target(), config.region},
+                                       std::pair{config.uses_dram(), config.dram_region}}) {
+        if (!used) continue;
+        if (const auto found = missing_.find(name); found != missing_.end()) return found->second;
+      }
+      if (config.numa_pattern != NumaPattern::kNear && options_.use_numa && !machine_.has_far()) {
+        const auto message = std::string(name(config.numa_pattern)) +
+                             " needs CPUs on a socket far from the memory; here all are near";
+        if (options_.scale_auto) return message;
+        problem(part, KeyId::kNumaPattern, message);
+      }
+    }
+    return {};
+  }
+
+  void problem(const PlannedPart& part, KeyId key, const std::string& message) {
+    const auto& config = part.config;
+    auto place = config.places[static_cast<std::size_t>(key)];
+    auto text = std::string(keys()[static_cast<std::size_t>(key)].name) + ": " + message;
+    if (place.line == 0) {
+      place = part.part->position;
+      text = "benchmark " + in_quotes(part.part->name) + ": " + text;
+    }
+    diagnostics_.add(file_of(part), place, text);
+  }
+
+  std::string file_of(const PlannedPart& part) const {
+    for (const auto& benchmark : plan_.workloads.benchmarks) {
+      for (const auto& candidate : benchmark.parts) {
+        if (&candidate == part.part) return benchmark.file;
+      }
+    }
+    return options_.path;
+  }
+
+  void resolve(PlannedRun& run) {
+    std::uint64_t system_memory = 0;
+    const auto shares = count_ranges(run);
+    for (auto& part : run.parts) {
+      auto& config = part.config;
+      part.uses_target = config.uses_target();
+      part.uses_dram = config.uses_dram();
+      if (part.uses_target)
+        resolve_range(part, KeyId::kMemoryRange, KeyId::kRegion, config.memory_range, config.region,
+                      config.huge_pages, shares, part.target);
+      if (part.uses_dram)
+        resolve_range(part, KeyId::kDramMemoryRange, KeyId::kDramRegion, config.dram_memory_range,
+                      config.dram_region, "", shares, part.dram);
+      if (!part.uses_target) config.memory_range = {};
+      if (!part.uses_dram) config.dram_memory_range = {};
+      if (config.custom()) check_chain_fits(part);
+      if (part.uses_target && is_system_memory(part.target)) system_memory += part.target.bytes;
+      if (part.uses_dram && is_system_memory(part.dram)) system_memory += part.dram.bytes;
+    }
+    if (system_memory > machine_.available_bytes / 10 * 9) {
+      problem(run.parts.front(), KeyId::kMemoryRange,
+              "too little memory: " + format_bytes(system_memory) + " are needed, " +
+                  format_bytes(machine_.available_bytes) +
+                  " are available; make the range smaller, or use --scale auto");
+    }
+  }
+
+  static unsigned count_ranges(const PlannedRun& run) {
+    unsigned count = 0;
+    for (const auto& part : run.parts)
+      count += part.config.uses_target() + part.config.uses_dram();
+    return std::max(1u, count);
+  }
+
+  // Anonymous memory, and tmpfs, which takes from the same.
+  static bool is_system_memory(const TierNeed& need) {
+    const auto spec = RegionSpec::parse(need.spec);
+    return spec && (spec->kind != RegionSpec::Kind::kPath || spec->path.starts_with("/dev/shm"));
+  }
+
+  void resolve_range(PlannedPart& part, KeyId range_key, KeyId region_key, Extent& range,
+                     const std::string& name, const std::string& huge, unsigned shares,
+                     TierNeed& need) {
+    const auto found = regions_.find(name);
+    if (found == regions_.end()) {
+      if (name == "target")
+        return diagnostics_.add("--target", {},
+                                "is missing: benchmark " + in_quotes(part.part->name) +
+                                    " measures it; give --target SPEC (a path, /dev/daxX.Y, dram "
+                                    "or node:N), or --dram");
+      std::vector<std::string_view> names;
+      for (const auto& [known, region] : regions_)
+        names.push_back(known);
+      return problem(part, region_key,
+                     in_quotes(name) + " is no region" + suggestion(name, names) +
+                         " (regions come from the file's `regions` and from --region NAME=SPEC)");
+    }
+    const auto& config = part.config;
+    need.name = name;
+    need.spec = with_huge_pages(found->second.spec, huge, config.dram_huge_pages);
+    need.nodes = found->second.nodes;
+    need.weights = found->second.weights;
+    need.erase_device = options_.erase_device;
+    need.prefault = config.prefault || config.has_reads();
+    const auto unit = unit_of(config);
+    if (range.percent > 0) {
+      const auto bytes = static_cast<std::uint64_t>(static_cast<double>(machine_.available_bytes) *
+                                                    range.percent / 100);
+      range = {std::max(unit, bytes / unit * unit), 0};
+    }
+    if (options_.scale_auto) {
+      // A power of two: the same file gives the same ranges on machines that are alike, and more or
+      // less free memory changes nothing.
+      const auto most = std::bit_floor(std::max<std::uint64_t>(
+          {machine_.available_bytes / 8 / shares, 4 * machine_.last_level_cache_bytes, 64 * MiB}));
+      if (range.bytes > most) range.bytes = std::max(unit, most / unit * unit);
+    }
+    need.bytes = range.bytes;
+    if (range_key == KeyId::kMemoryRange && config.chase() &&
+        range.bytes < 2 * kCacheLineBytes * Tier::kChaseStarts) {
+      problem(part, range_key,
+              "chase needs at least " + format_bytes(2 * kCacheLineBytes * Tier::kChaseStarts));
+    }
+  }
+
+  // What a range must be a multiple of.
+  static std::uint64_t unit_of(const Config& config) {
+    if (config.chase()) return std::max<std::uint64_t>(kCacheLineBytes, config.chase_window_bytes);
+    if (config.custom()) return 4096;
+    const auto access =
+        config.exec_mode == ExecMode::kStrided ? config.stride_bytes : config.access_bytes;
+    return access * config.partitions();
+  }
+
+  static std::string with_huge_pages(const std::string& spec, const std::string& asked,
+                                     bool dram_huge_pages) {
+    const auto parsed = RegionSpec::parse(spec);
+    if (!parsed || parsed->huge != HugePages::kAuto) return spec;
+    const auto separator = spec.find('?') == std::string::npos ? "?" : "&";
+    if (!asked.empty()) return asked == "auto" ? spec : spec + separator + "huge=" + asked;
+    if (parsed->kind != RegionSpec::Kind::kPath && !dram_huge_pages)
+      return spec + separator + "huge=off";
+    return spec;
+  }
+
+  void check_chain_fits(const PlannedPart& part) {
+    const auto& config = part.config;
+    const auto steps =
+        chain_steps(config.chain, config.memory_range.bytes, config.dram_memory_range.bytes);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (config.chain[i].write || steps[i].slots > 0) continue;
+      problem(part, KeyId::kCustomOperations,
+              "operation " + std::to_string(i + 1) +
+                  " and the writes after it do not fit into the range");
+    }
+    if (!steps.empty() && steps.front().slots > (std::uint64_t{1} << 32))
+      problem(part, KeyId::kMemoryRange, "holds more than 2^32 places for the first operation");
+  }
+
+  // ---- time ----
+
+  void set_times() {
+    if (plan_.runs.empty()) return;
+    double seconds = options_.scale_auto ? kSecondsScaled : 0;
+    if (options_.time_budget_s > 0) {
+      double repetitions = 0;
+      double fixed = kStartSeconds;
+      const double subjects = 1 + options_.floor + options_.again;
+      for (const auto& run : plan_.runs) {
+        repetitions += run.repetitions * subjects;
+        fixed += kRunOverhead + run.repetitions * subjects * kRepetitionOverhead;
+      }
+      const auto left = std::max(0.0, options_.time_budget_s * 0.9 - fixed);
+      seconds = std::clamp(left / repetitions, kSecondsMin, kSecondsMax);
+      if (left / repetitions < kSecondsMin) {
+        note_once("the time budget is too small for " + std::to_string(plan_.runs.size()) +
+                  " runs: each repetition gets " + std::to_string(kSecondsMin * 1000) +
+                  " ms, and it will be exceeded; --filter chooses some");
+      }
+    }
+    plan_.seconds_per_repetition = seconds;
+    if (seconds == 0) return;
+    for (auto& run : plan_.runs) {
+      run.seconds_max = seconds;
+      for (auto& part : run.parts) {
+        // So that a short pass goes on until the time is up; not where the first touch counts.
+        const bool first_touch = !part.target.prefault && part.uses_target;
+        if (!first_touch) part.config.run_time_s = seconds;
+      }
+    }
+  }
+
+  const RunOptions& options_;
+  const Machine& machine_;
+  Diagnostics& diagnostics_;
+  Plan plan_;
+  std::map<std::string, RegionDefinition> regions_;
+  std::map<std::string, std::string> missing_;  // Regions that this machine lacks, and why.
+};
+
+std::string join(const std::vector<std::string>& texts, const char* separator) {
+  std::string text;
+  for (const auto& item : texts)
+    text += (text.empty() ? "" : separator) + item;
+  return text;
+}
+
+}  // namespace
+
+Plan make_plan(const RunOptions& options, const Machine& machine, Diagnostics& diagnostics) {
+  return Planner(options, machine, diagnostics).make();
+}
+
+std::string list_text(const Plan& plan) {
+  std::string text;
+  std::size_t width = 0;
+  for (const auto& benchmark : plan.workloads.benchmarks)
+    width = std::max(width, display_width(benchmark.name));
+  for (const auto& benchmark : plan.workloads.benchmarks) {
+    const auto count = std::count_if(plan.runs.begin(), plan.runs.end(), [&](const auto& run) {
+      return run.benchmark->name == benchmark.name;
+    });
+    text += pad_right(benchmark.name, width) + "  " + pad_left(std::to_string(count), 4) +
+            (count == 1 ? " run   " : " runs  ");
+    std::vector<std::string> keys;
+    for (const auto& part : benchmark.parts)
+      keys.insert(keys.end(), part.matrix_keys.begin(), part.matrix_keys.end());
+    text += benchmark.description.empty() ? join(keys, " x ") : escape(benchmark.description, 200);
+    text += "\n";
+  }
+  return text;
+}
+
+double estimated_seconds(const PlannedRun& run, const RunOptions& options) {
+  double seconds = run.seconds_max;
+  for (const auto& part : run.parts) {
+    const auto& config = part.config;
+    double own = config.run_time_s;
+    if (own == 0 && run.seconds_max == 0) {
+      // A guess of 5 GB/s and 10 M accesses per second for each thread.
+      const auto operations =
+          config.sequential() && !config.is_set(KeyId::kNumberOperations)
+              ? static_cast<double>(config.memory_range.bytes /
+                                    std::max<std::uint64_t>(1, config.access_bytes))
+              : static_cast<double>(config.number_operations);
+      const auto bytes = operations * static_cast<double>(bytes_per_operation(config));
+      own = std::max(operations / 10e6, bytes / 5e9) / config.number_threads;
+    }
+    seconds = std::max(seconds, own);
+  }
+  const double subjects = 1 + options.floor + options.again;
+  return run.repetitions * subjects * (seconds + kRepetitionOverhead) + kRunOverhead;
+}
+
+std::string dry_run_text(const Plan& plan) {
+  std::string text;
+  for (const auto& run : plan.runs) {
+    text += run.label + "\n";
+    for (const auto& part : run.parts) {
+      const auto& c = part.config;
+      text += "    ";
+      if (run.parts.size() > 1) text += part.part->name + ": ";
+      text +=
+          std::to_string(c.number_threads) + (c.number_threads == 1 ? " thread, " : " threads, ");
+      if (c.custom())
+        text += "chain " + to_string(c.chain);
+      else if (c.chase())
+        text += "chase";
+      else
+        text += std::string(name(c.exec_mode)) + " " +
+                (c.write_ratio > 0 && c.write_ratio < 1 ? std::string("read and write")
+                                                        : std::string(name(c.operation))) +
+                " of " + format_bytes(c.access_bytes);
+      if (c.has_writes() && !c.custom() && !is_atomic(c))
+        text += ", persist " + std::string(name(c.persist));
+      if (part.uses_target)
+        text += ", " + format_bytes(c.memory_range.bytes) + " of " + part.target.name + " (" +
+                part.target.spec + ")";
+      if (part.uses_dram)
+        text += ", " + format_bytes(c.dram_memory_range.bytes) + " of " + part.dram.name + " (" +
+                part.dram.spec + ")";
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace holdfast::bench::memory

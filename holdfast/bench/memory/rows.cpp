@@ -1,0 +1,262 @@
+#include <holdfast/bench/memory/rows.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/bench/statistics.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSpreadWarning = 0.1;
+constexpr double kSecondsShort = 0.01;
+constexpr double kCpuShareWarning = 0.95;
+
+template <class Number>
+std::vector<double> samples(const Series& series, const Number& number) {
+  std::vector<double> values;
+  for (const auto& result : series)
+    values.push_back(result ? number(*result) : kNaN);
+  return values;
+}
+
+double operations_per_s(const LoadResult& result) {
+  return static_cast<double>(result.operations) / result.seconds;
+}
+
+void set_estimate(Row& row, const std::string& name, const std::vector<double>& values) {
+  const auto rate = estimate(values);
+  row.set(name + "_median", rate.median);
+  row.set(name + "_low", rate.low);
+  row.set(name + "_high", rate.high);
+  row.set(name + "_samples", Value(values));
+}
+
+Value parameter(KeyId id, const Config& config) {
+  switch (id) {
+    case KeyId::kAccessSize: return config.access_bytes;
+    case KeyId::kMemoryRange: return config.memory_range.bytes;
+    case KeyId::kDramMemoryRange: return config.dram_memory_range.bytes;
+    case KeyId::kDramOperationRatio: return config.dram_operation_ratio;
+    case KeyId::kNumberOperations: return config.number_operations;
+    case KeyId::kRunTime: return config.run_time_s;
+    case KeyId::kNumberPartitions: return std::uint64_t{config.number_partitions};
+    case KeyId::kZipfAlpha: return config.zipf_alpha;
+    case KeyId::kLatencySampleFrequency: return config.latency_sample_frequency;
+    case KeyId::kPrefaultFile: return config.prefault;
+    case KeyId::kDramHugePages: return config.dram_huge_pages;
+    case KeyId::kMinIoChunkSize: return config.min_io_chunk_bytes;
+    case KeyId::kWriteRatio: return config.write_ratio;
+    case KeyId::kFenceEveryOperations: return config.fence_every_operations;
+    case KeyId::kFenceEveryBytes: return config.fence_every_bytes;
+    case KeyId::kStride: return config.stride_bytes;
+    case KeyId::kDelayNs: return config.delay_ns;
+    case KeyId::kDelayEveryOperations: return config.delay_every_operations;
+    case KeyId::kChaseWindow: return config.chase_window_bytes;
+    default: return keys()[static_cast<std::size_t>(id)].get(config);
+  }
+}
+
+// Whether a row says it although the file did not set it.
+bool always_said(KeyId id, const PlannedPart& part) {
+  const auto& config = part.config;
+  switch (id) {
+    case KeyId::kExecMode: return true;
+    case KeyId::kAccessSize: return !config.custom();
+    case KeyId::kOperation: return !config.custom() && config.write_ratio < 0;
+    case KeyId::kMemoryRange:
+    case KeyId::kRegion: return part.uses_target;
+    case KeyId::kDramMemoryRange:
+    case KeyId::kDramRegion: return part.uses_dram;
+    case KeyId::kPersistInstruction:
+      return config.has_writes() && !config.custom() && !is_atomic(config);
+    case KeyId::kRandomDistribution: return config.exec_mode == ExecMode::kRandom;
+    case KeyId::kZipfAlpha: return config.distribution == Distribution::kZipf;
+    default: return false;
+  }
+}
+
+// Keys whose value does not tell measurements apart where the mode ignores them.
+bool never_said(KeyId id, const PlannedPart& part) {
+  const auto& config = part.config;
+  if (id == KeyId::kPersistInstruction) return !always_said(id, part);
+  if (id == KeyId::kMemoryRange) return !part.uses_target;
+  if (id == KeyId::kDramMemoryRange) return !part.uses_dram;
+  if (id == KeyId::kAccessSize) return config.custom();
+  return false;
+}
+
+// Reads and writes in bytes per second.
+std::pair<double, double> traffic(const Config& config, double bytes_per_s) {
+  if (config.custom()) {
+    double reads = 0, all = 0;
+    for (const auto& operation : config.chain) {
+      all += static_cast<double>(operation.bytes);
+      if (!operation.write) reads += static_cast<double>(operation.bytes);
+    }
+    return {bytes_per_s * reads / all, bytes_per_s * (all - reads) / all};
+  }
+  if (config.chase()) return {bytes_per_s, 0};
+  if (config.write_ratio >= 0)
+    return {bytes_per_s * (1 - config.write_ratio), bytes_per_s * config.write_ratio};
+  return config.has_writes() ? std::pair{0.0, bytes_per_s} : std::pair{bytes_per_s, 0.0};
+}
+
+// Whether what is accessed is at least four times the last-level cache, and evenly.
+bool beyond_cache(const PlannedPart& part, const Machine& machine) {
+  if (part.config.distribution == Distribution::kZipf) return false;
+  // Updates go to lines that their reads brought into the cache.
+  if (part.config.custom()) return false;
+  if (part.config.chase() && part.config.chase_window_bytes > 0) return false;
+  const auto limit = 4 * machine.last_level_cache_bytes;
+  return (!part.uses_target || part.config.memory_range.bytes >= limit) &&
+         (!part.uses_dram || part.config.dram_memory_range.bytes >= limit);
+}
+
+void add_warnings(Row& row, const Series& series, const Config& config, const Machine& machine) {
+  const auto rates = samples(series, operations_per_s);
+  const auto [low, high] = std::minmax_element(
+      rates.begin(), rates.end(), [](double a, double b) { return std::isnan(b) || a < b; });
+  const auto spread = (*high - *low) / median(rates);
+  if (std::isfinite(spread)) row.set("spread_ratio", spread);
+  std::uint64_t faults = 0, switches = 0;
+  double cpu = 0, wall = 0, shortest = 1e9;
+  for (const auto& result : series) {
+    if (!result) continue;
+    faults += result->page_faults;
+    switches += result->involuntary_switches;
+    cpu += result->cpu_seconds;
+    wall += result->seconds * config.number_threads;
+    shortest = std::min(shortest, result->seconds);
+  }
+  row.set("page_faults", faults);
+  row.set("involuntary_switches", switches);
+  row.set("cpu_share", cpu / wall);
+  char text[160];
+  if (faults > 0 && config.prefault) {
+    std::snprintf(text, sizeof text, "%llu page faults in the timed part",
+                  static_cast<unsigned long long>(faults));
+    row.warn(text);
+  }
+  if (shortest < kSecondsShort) {
+    std::snprintf(text, sizeof text, "the shortest repetition took %.3g ms only", 1e3 * shortest);
+    row.warn(text);
+  }
+  if (config.number_threads > machine.cpus.size()) {
+    std::snprintf(text, sizeof text, "more threads than the %zu CPUs", machine.cpus.size());
+    row.warn(text);
+  } else if (cpu / wall < kCpuShareWarning) {
+    std::snprintf(text, sizeof text,
+                  "its threads had their CPUs for %.0f %% of the time only: others ran there",
+                  100 * cpu / wall);
+    row.warn(text);
+  }
+  if (spread > kSpreadWarning) {
+    std::snprintf(text, sizeof text, "repetitions differ by %.0f %%", 100 * spread);
+    row.warn(text);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> parameter_names() {
+  std::vector<std::string> names = {"part"};
+  for (const auto& key : keys()) {
+    // How long it was measured does not make it another measurement.
+    if (!key.parameter.empty() && key.id != KeyId::kRunTime && key.id != KeyId::kNumberOperations)
+      names.emplace_back(key.parameter);
+  }
+  names.emplace_back("beside");
+  return names;
+}
+
+Fields parameters_of(const PlannedRun& run, std::size_t index) {
+  const auto& part = run.parts[index];
+  Fields fields;
+  if (run.parts.size() > 1) fields.set("part", Value(part.part->name));
+  for (const auto& key : keys()) {
+    if (key.parameter.empty() || never_said(key.id, part)) continue;
+    if (part.config.is_set(key.id) || always_said(key.id, part))
+      fields.set(key.parameter, parameter(key.id, part.config));
+  }
+  if (run.parts.size() > 1) {
+    // The other part and what the matrix made of it.
+    const auto& other = run.parts[1 - index];
+    auto beside =
+        other.part->name + " number_threads=" + std::to_string(other.config.number_threads);
+    for (const auto& [key, text] : other.variant->matrix) {
+      if (key != "number_threads") beside += " " + key + "=" + text;
+    }
+    fields.set("beside", Value(beside));
+  }
+  std::vector<std::string> matrix;
+  for (const auto& key : part.part->matrix_keys) {
+    const auto& known = *find_key(key);
+    matrix.emplace_back(known.parameter.empty() ? "threads" : known.parameter);
+  }
+  if (!matrix.empty()) fields.set("matrix", Value(matrix));
+  return fields;
+}
+
+std::optional<Row> row_of(const RowContext& context, const std::string& subject,
+                          const Series& series, const std::string& wrong) {
+  const auto& part = context.run.parts[context.part];
+  const auto& config = part.config;
+  const auto counted = static_cast<std::uint64_t>(
+      std::count_if(series.begin(), series.end(), [](const auto& r) { return r.has_value(); }));
+  if (counted == 0 && wrong.empty()) return {};
+  Row row(subject, context.run.benchmark->name, config.number_threads);
+  row.merge(parameters_of(context.run, context.part));
+  if (!wrong.empty()) row.invalidate(wrong);
+  if (counted == 0) return row;
+
+  const auto rates = samples(series, operations_per_s);
+  set_estimate(row, "ops_per_s", rates);
+  row.set("interval_coverage", estimate(rates).coverage);
+  row.set("ns_per_op_median", 1e9 * config.number_threads / median(rates));
+  row.set("cpu_ns_per_op_median", median(samples(series, [](const LoadResult& r) {
+            return 1e9 * r.cpu_seconds / static_cast<double>(r.operations);
+          })));
+  row.set("repetitions", counted);
+  const auto bytes =
+      samples(series, [](const LoadResult& r) { return static_cast<double>(r.bytes) / r.seconds; });
+  set_estimate(row, "bytes_per_s", bytes);
+  row.set("seconds_samples", Value(samples(series, [](const LoadResult& r) { return r.seconds; })));
+  double operations = 0, fences = 0;
+  Histogram latency;
+  const LoadResult* last = nullptr;
+  for (const auto& result : series) {
+    if (!result) continue;
+    operations += static_cast<double>(result->operations);
+    fences += static_cast<double>(result->fences);
+    latency.merge(result->latency);
+    last = &*result;
+  }
+  row.set("operations_total", operations);
+  row.set("thread_ops_per_s", Value(last->thread_ops_per_s));
+  if (config.has_writes() && !is_atomic(config) && subject != "floor")
+    row.set("fences_per_op", fences / operations);
+  if (config.has_writes() && !config.custom() && !is_atomic(config))
+    row.set("write_back", Value(std::string(name(flush_of(config.persist)))));
+  row.set_latency(latency);
+  add_warnings(row, series, config, context.machine);
+  const auto [reads, writes] = traffic(config, median(bytes));
+  judge(row, context.limits, context.machine, reads, writes, beyond_cache(part, context.machine));
+  return row;
+}
+
+void compare(Row& row, const Series& series, const Series& baseline, const std::string& name) {
+  const auto ratio = estimate(
+      paired_ratios(samples(baseline, operations_per_s), samples(series, operations_per_s)));
+  if (std::isnan(ratio.median)) return;
+  row.set("time_x_" + name + "_median", ratio.median);
+  row.set("time_x_" + name + "_low", ratio.low);
+  row.set("time_x_" + name + "_high", ratio.high);
+}
+
+}  // namespace holdfast::bench::memory

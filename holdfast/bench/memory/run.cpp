@@ -1,0 +1,368 @@
+#include <holdfast/bench/memory/run.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <holdfast/base/hash.hpp>
+#include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/memory/floor.hpp>
+#include <holdfast/bench/memory/kernels.hpp>
+#include <holdfast/bench/memory/rows.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/memory/spec.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+constexpr double kAgainLimit = 0.03;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The mapped memory of a run, kept for the next ones: filling gigabytes takes longer than
+// measuring.
+class Tiers {
+ public:
+  explicit Tiers(const Plan& plan) {
+    for (const auto& run : plan.runs) {
+      std::map<std::string, unsigned> uses;
+      for_each_need(run, [&](const TierNeed& need) {
+        auto& largest = largest_[slot(need, uses)];
+        largest = std::max(largest, need.bytes);
+      });
+    }
+  }
+
+  // One tier for each range of the run, in the order of its parts, the target first.
+  Result<std::vector<Tier*>> open_for(const PlannedRun& run) {
+    std::vector<std::string> slots;
+    std::map<std::string, unsigned> uses;
+    std::vector<const TierNeed*> needs;
+    for_each_need(run, [&](const TierNeed& need) {
+      slots.push_back(slot(need, uses));
+      needs.push_back(&need);
+    });
+    // What the run does not need makes room first.
+    const bool all_there = std::all_of(slots.begin(), slots.end(),
+                                       [&](const auto& name) { return tiers_.count(name) > 0; });
+    if (!all_there) {
+      std::erase_if(tiers_, [&](const auto& entry) {
+        return std::find(slots.begin(), slots.end(), entry.first) == slots.end();
+      });
+    }
+    std::vector<Tier*> opened;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      auto& tier = tiers_[slots[i]];
+      // Where first touches count nothing is kept.
+      if (tier == nullptr || !needs[i]->prefault) {
+        tier.reset();
+        auto need = *needs[i];
+        if (need.prefault) need.bytes = largest_[slots[i]];
+        HF_ASSIGN_OR_RETURN(tier, Tier::open(need));
+        note(*tier);
+      }
+      opened.push_back(tier.get());
+    }
+    return opened;
+  }
+
+  const std::vector<Fields>& regions() const { return regions_; }
+  std::vector<std::string> warnings() const { return {warnings_.begin(), warnings_.end()}; }
+
+ private:
+  template <class Visit>
+  static void for_each_need(const PlannedRun& run, const Visit& visit) {
+    for (const auto& part : run.parts) {
+      if (part.uses_target) visit(part.target);
+      if (part.uses_dram) visit(part.dram);
+    }
+  }
+
+  // Two ranges of one run never share memory.
+  static std::string slot(const TierNeed& need, std::map<std::string, unsigned>& uses) {
+    const auto key = need.key();
+    return key + "#" + std::to_string(uses[key]++);
+  }
+
+  void note(const Tier& tier) {
+    const auto fields = tier.fields();
+    const auto same = [&](const Fields& other) {
+      return other.text("name") == fields.text("name") && other.text("spec") == fields.text("spec");
+    };
+    const auto found = std::find_if(regions_.begin(), regions_.end(), same);
+    if (found == regions_.end())
+      regions_.push_back(fields);
+    else
+      *found = fields;
+    for (const auto& warning : tier.warnings())
+      warnings_.insert("region " + tier.need().name + ": " + warning);
+  }
+
+  std::map<std::string, std::uint64_t> largest_;
+  std::map<std::string, std::unique_ptr<Tier>> tiers_;
+  std::vector<Fields> regions_;
+  std::set<std::string> warnings_;
+};
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const RunOptions& options, const Machine& machine,
+         const std::function<void(const RunProgress&)>& progress)
+      : plan_(plan), options_(options), machine_(machine), progress_(progress), tiers_(plan) {
+    for (const auto& run : plan.runs)
+      seconds_planned_ += estimated_seconds(run, options);
+  }
+
+  Result<RunOutcome> all() {
+    if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
+    // Memory that cannot be had is found out before two seconds are spent.
+    if (!plan_.runs.empty()) HF_RETURN_IF_ERROR(status_of(tiers_.open_for(plan_.runs.front())));
+    limits_ = find_limits(machine_, system_specs());
+    auto& document = outcome_.document;
+    document.environment = environment();
+    document.environment.set("vectors", best_kernels().name);
+    document.calibration = limits_.fields();
+    document.parameters = parameter_names();
+    begin_ = Clock::now();
+    for (std::size_t i = 0; i < plan_.runs.size() && !interrupted(); ++i) {
+      HF_RETURN_IF_ERROR(one(plan_.runs[i], i));
+      seconds_done_ += estimated_seconds(plan_.runs[i], options_);
+    }
+    outcome_.interrupted = interrupted();
+    document.regions = tiers_.regions();
+    document.warnings = tiers_.warnings();
+    for (const auto& note : plan_.notes)
+      document.warnings.push_back(note);
+    if (outcome_.interrupted) {
+      document.warnings.push_back(
+          "interrupted: rows hold the repetitions that were complete, and "
+          "the runs that came later are missing");
+    }
+    document.command = command();
+    return std::move(outcome_);
+  }
+
+ private:
+  template <class T>
+  static Status status_of(const Result<T>& result) {
+    return result ? Status() : Status(result.error());
+  }
+
+  std::vector<std::string> system_specs() const {
+    std::set<std::string> specs;
+    for (const auto& run : plan_.runs) {
+      for (const auto& part : run.parts) {
+        for (const auto* need : {&part.target, &part.dram}) {
+          const auto spec = RegionSpec::parse(need->spec);
+          if (spec && spec->kind == RegionSpec::Kind::kNode) specs.insert(need->spec);
+        }
+      }
+    }
+    return {specs.begin(), specs.end()};
+  }
+
+  Fields command() const {
+    Fields fields;
+    fields.set("name", "bench run");
+    fields.set("path", Value(options_.path));
+    fields.set("target", Value(options_.target));
+    fields.set("seed", options_.seed);
+    fields.set("repetitions", options_.repetitions);
+    fields.set("scale_auto", options_.scale_auto);
+    fields.set("time_budget_s", options_.time_budget_s);
+    fields.set("seconds_per_repetition", plan_.seconds_per_repetition);
+    fields.set("floor", options_.floor);
+    fields.set("again", options_.again);
+    fields.set("filters", Value(options_.filters));
+    fields.set("interrupted", outcome_.interrupted);
+    fields.set("seconds", seconds_since(begin_));
+    return fields;
+  }
+
+  void report(const PlannedRun& run, std::size_t index, unsigned repetition) const {
+    if (!progress_) return;
+    const auto this_run = estimated_seconds(run, options_);
+    const auto done = seconds_done_ + this_run * (repetition - 1) / run.repetitions;
+    // What estimates were worth so far corrects the rest.
+    const auto passed = seconds_since(begin_);
+    const auto pace = done > 1 ? passed / done : 1;
+    progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions,
+               std::max(0.0, (seconds_planned_ - done) * pace)});
+  }
+
+  // The CPUs of the threads of all parts, one after another.
+  void choose_cpus(std::vector<Load>& loads) const {
+    std::map<std::vector<int>, std::size_t> used;  // Of each set of CPUs.
+    for (auto& load : loads) {
+      const auto& config = load.config;
+      if (config.pinning == Pinning::kNone) continue;
+      auto cpus = cpus_for(load);
+      if (cpus.empty()) continue;
+      load.pin_each = config.pinning == Pinning::kCore && config.number_threads <= cpus.size();
+      auto& first = used[cpus];
+      load.cpus = cpus;
+      if (load.pin_each) {
+        std::rotate(load.cpus.begin(), load.cpus.begin() + static_cast<long>(first % cpus.size()),
+                    load.cpus.end());
+      }
+      first += config.number_threads;
+    }
+  }
+
+  std::vector<int> cpus_for(const Load& load) const {
+    if (!options_.numa_nodes.empty()) {
+      std::vector<int> cpus;
+      for (const auto id : options_.numa_nodes) {
+        if (const auto* node = machine_.node(id))
+          cpus.insert(cpus.end(), node->cpus.begin(), node->cpus.end());
+      }
+      return cpus;
+    }
+    if (!options_.use_numa) return machine_.cpus;
+    const auto* tier = load.target != nullptr ? load.target : load.dram;
+    const auto& nodes = tier->report().nodes;
+    return machine_.cpus_for(nodes.empty() ? -1 : nodes.front(), load.config.numa_pattern);
+  }
+
+  static void attach(const PlannedRun& run, const std::vector<Tier*>& tiers,
+                     std::vector<Load>& loads) {
+    std::size_t next = 0;
+    for (std::size_t p = 0; p < run.parts.size(); ++p) {
+      const auto& part = run.parts[p];
+      if (part.uses_target) loads[p].target = tiers[next++];
+      if (part.uses_dram) loads[p].dram = tiers[next++];
+    }
+  }
+
+  Status one(const PlannedRun& run, std::size_t index) {
+    report(run, index, 1);
+    std::vector<Load> loads;
+    for (const auto& part : run.parts) {
+      Load load;
+      load.config = part.config;
+      load.target_bytes = part.config.memory_range.bytes;
+      load.dram_bytes = part.config.dram_memory_range.bytes;
+      load.seconds_max = run.seconds_max;
+      load.seed = mix64(options_.seed + hash64(part.part->name));
+      loads.push_back(std::move(load));
+    }
+    HF_ASSIGN_OR_RETURN(auto tiers, tiers_.open_for(run));
+    attach(run, tiers, loads);
+    choose_cpus(loads);
+    std::vector<PreparedLoad> prepared;
+    for (auto& load : loads)
+      prepared.emplace_back(load);
+
+    const auto floor =
+        options_.floor && run.parts.size() == 1 ? Floor::make(loads.front()) : nullptr;
+    std::vector<std::string> subjects = {"holdfast"};
+    if (floor != nullptr) subjects.emplace_back("floor");
+    if (options_.again) subjects.emplace_back("again");
+    // [subject][part][repetition]
+    std::vector<std::vector<Series>> series(
+        subjects.size(), std::vector<Series>(run.parts.size(), Series(run.repetitions)));
+    std::vector<std::vector<std::string>> wrong(subjects.size(),
+                                                std::vector<std::string>(run.parts.size()));
+    for (unsigned repetition = 0; repetition < run.repetitions && !interrupted(); ++repetition) {
+      report(run, index, repetition + 1);
+      for (const auto s : rotated(subjects.size(), repetition)) {
+        if (interrupted()) break;
+        // Where first touches count, the memory is new each time.
+        if (needs_new_memory(run)) {
+          HF_ASSIGN_OR_RETURN(tiers, tiers_.open_for(run));
+          attach(run, tiers, loads);
+          for (std::size_t p = 0; p < prepared.size(); ++p)
+            prepared[p].set_tiers(loads[p].target, loads[p].dram);
+        }
+        std::vector<LoadResult> results;
+        if (subjects[s] == "floor") {
+          prepared.front().prepare_content();
+          results = {floor->run(loads.front(), repetition)};
+        } else {
+          std::vector<PreparedLoad*> pointers;
+          for (auto& load : prepared)
+            pointers.push_back(&load);
+          results = execute(pointers, ++executions_);
+        }
+        if (interrupted()) break;  // Cut short: no sample.
+        for (std::size_t p = 0; p < results.size(); ++p) {
+          if (results[p].wrong.empty())
+            series[s][p][repetition] = std::move(results[p]);
+          else if (wrong[s][p].empty())
+            wrong[s][p] = results[p].wrong;
+        }
+      }
+    }
+    add_rows(run, subjects, series, wrong);
+    return {};
+  }
+
+  static bool needs_new_memory(const PlannedRun& run) {
+    return std::any_of(run.parts.begin(), run.parts.end(), [](const auto& part) {
+      return (part.uses_target && !part.target.prefault) || (part.uses_dram && !part.dram.prefault);
+    });
+  }
+
+  void add_rows(const PlannedRun& run, const std::vector<std::string>& subjects,
+                const std::vector<std::vector<Series>>& series,
+                const std::vector<std::vector<std::string>>& wrong) {
+    for (std::size_t p = 0; p < run.parts.size(); ++p) {
+      for (std::size_t s = 0; s < subjects.size(); ++s) {
+        auto row = row_of({run, p, machine_, limits_}, subjects[s], series[s][p], wrong[s][p]);
+        if (!row) continue;
+        for (std::size_t b = 0; b < subjects.size(); ++b) {
+          if (b != s && subjects[b] == "floor") compare(*row, series[s][p], series[b][p], "floor");
+        }
+        if (subjects[s] == "again") judge_again(*row, series[s][p], series[0][p]);
+        outcome_.trustworthy = outcome_.trustworthy && row->valid();
+        outcome_.document.rows.push_back(std::move(*row));
+      }
+    }
+  }
+
+  // Twice the same: how far apart they are is what a difference between machines must exceed.
+  void judge_again(Row& row, const Series& again, const Series& first) {
+    compare(row, again, first, "holdfast");
+    const auto ratio = row.number("time_x_holdfast_median");
+    if (std::isnan(ratio)) return;
+    ++outcome_.again_rows;
+    if (std::abs(ratio - 1) < kAgainLimit) {
+      ++outcome_.again_within_3_percent;
+      return;
+    }
+    std::string why;
+    if (row.number("cpu_share") < 0.99 || row.number("involuntary_switches") > 0)
+      why = "; others ran on its CPUs (" + to_text(*row.find("involuntary_switches")) +
+            " involuntary switches)";
+    else if (row.number("spread_ratio") > kAgainLimit)
+      why = "; its own repetitions differ by " +
+            std::to_string(static_cast<int>(100 * row.number("spread_ratio"))) +
+            " %, which CPU clocks and the hosts of virtual machines do";
+    row.warn("A/A: differs from the same measurement by " +
+             std::to_string(static_cast<int>(std::abs(ratio - 1) * 100 + 0.5)) + " %" + why);
+  }
+
+  const Plan& plan_;
+  const RunOptions& options_;
+  const Machine& machine_;
+  const std::function<void(const RunProgress&)>& progress_;
+  Tiers tiers_;
+  MachineLimits limits_;
+  RunOutcome outcome_;
+  Clock::time_point begin_ = Clock::now();
+  double seconds_planned_ = 0, seconds_done_ = 0;
+  std::uint64_t executions_ = 0;
+};
+
+}  // namespace
+
+Result<RunOutcome> run(const Plan& plan, const RunOptions& options, const Machine& machine,
+                       const std::function<void(const RunProgress&)>& progress) {
+  return Runner(plan, options, machine, progress).all();
+}
+
+}  // namespace holdfast::bench::memory

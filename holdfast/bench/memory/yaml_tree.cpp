@@ -1,0 +1,205 @@
+#include <holdfast/bench/memory/yaml_tree.hpp>
+
+#include <exception>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <holdfast/base/format.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+Position position_of(const YAML::Mark& mark) {
+  if (mark.is_null()) return {};
+  return {static_cast<unsigned>(mark.line) + 1, static_cast<unsigned>(mark.column) + 1};
+}
+
+// Thrown through the library to end a parse that would grow beyond its bounds; caught below.
+struct Stop {
+  Position position;
+  std::string message;
+};
+
+// Builds the tree from the events of the library: it has a tree of its own, but that one copies
+// aliases when it is walked and forgets the places of keys.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(const std::string& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
+
+  YamlPointer root() const { return root_ ? root_ : std::make_shared<YamlNode>(); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    place(made(YamlNode::Kind::kNull, mark, anchor));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string& value) override {
+    auto node = made(YamlNode::Kind::kScalar, mark, anchor);
+    node->text = value;
+    place(std::move(node));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end() || is_open(found->second)) {
+      throw Stop{position_of(mark), "an alias must name an anchor that is complete before it"};
+    }
+    place(found->second);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(made(YamlNode::Kind::kList, mark, anchor));
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(made(YamlNode::Kind::kMap, mark, anchor));
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Level {
+    std::shared_ptr<YamlNode> node;
+    bool has_key = false;  // Of a map: the next event is a value.
+    std::string key = {};
+    Position key_position = {};
+    bool key_counts = true;  // False for a duplicate or one that is no text: its value is dropped.
+    std::set<std::string> keys = {};
+  };
+
+  std::shared_ptr<YamlNode> made(YamlNode::Kind kind, const YAML::Mark& mark,
+                                 YAML::anchor_t anchor) {
+    const auto position = position_of(mark);
+    if (++nodes_ > kYamlNodesMax)
+      throw Stop{position, "more than " + std::to_string(kYamlNodesMax) + " values in one file"};
+    auto node = std::make_shared<YamlNode>();
+    node->kind = kind;
+    node->position = position;
+    if (anchor != 0) anchors_[anchor] = node;
+    return node;
+  }
+
+  bool is_open(const YamlPointer& node) const {
+    for (const auto& level : levels_) {
+      if (level.node == node) return true;
+    }
+    return false;
+  }
+
+  void open(std::shared_ptr<YamlNode> node) {
+    if (levels_.size() >= kYamlDepthMax)
+      throw Stop{node->position, "nested deeper than " + std::to_string(kYamlDepthMax) + " levels"};
+    levels_.push_back({.node = std::move(node)});
+  }
+
+  void close() {
+    auto node = std::move(levels_.back().node);
+    levels_.pop_back();
+    place(std::move(node));
+  }
+
+  void place(YamlPointer node) {
+    if (levels_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    auto& level = levels_.back();
+    if (level.node->kind == YamlNode::Kind::kList) {
+      level.node->items.push_back(std::move(node));
+    } else if (!level.has_key) {
+      take_key(level, *node);
+    } else {
+      if (level.key_counts)
+        level.node->entries.push_back({level.key, level.key_position, std::move(node)});
+      level.has_key = false;
+    }
+  }
+
+  void take_key(Level& level, const YamlNode& key) {
+    level.has_key = true;
+    level.key = key.text;
+    level.key_position = key.position;
+    level.key_counts = false;
+    if (key.kind != YamlNode::Kind::kScalar) {
+      diagnostics_.add(file_, key.position,
+                       "a key must be a text, this is " + std::string(name(key.kind)));
+    } else if (!level.keys.insert(key.text).second) {
+      const auto* first = level.node->find(key.text);
+      diagnostics_.add(file_, key.position,
+                       in_quotes(key.text) + " is there twice, first in line " +
+                           std::to_string(first == nullptr ? 0 : first->key_position.line) +
+                           "; remove one of them");
+    } else {
+      level.key_counts = true;
+    }
+  }
+
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  YamlPointer root_;
+  std::vector<Level> levels_;
+  std::map<YAML::anchor_t, YamlPointer> anchors_;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace
+
+const YamlEntry* YamlNode::find(std::string_view key) const {
+  for (const auto& entry : entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+std::string_view name(YamlNode::Kind kind) {
+  switch (kind) {
+    case YamlNode::Kind::kNull: return "nothing";
+    case YamlNode::Kind::kScalar: return "a text";
+    case YamlNode::Kind::kList: return "a list";
+    case YamlNode::Kind::kMap: return "a map";
+  }
+  return "unknown";
+}
+
+YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+  TreeBuilder builder(file, diagnostics);
+  if (text.size() > kYamlBytesMax) {
+    diagnostics.add(
+        file, {}, "holds more than " + format_bytes(kYamlBytesMax) + ": this is no workload file");
+    return builder.root();
+  }
+  if (!is_valid_utf8(text)) {
+    diagnostics.add(file, {}, "is not UTF-8 text");
+    return builder.root();
+  }
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    if (parser.HandleNextDocument(builder)) {
+      TreeBuilder second(file, diagnostics);
+      if (parser.HandleNextDocument(second)) {
+        diagnostics.add(
+            file, second.root()->position,
+            "a second document; put all benchmarks of a file into one (remove the ---)");
+      }
+    }
+  } catch (const Stop& stop) {
+    diagnostics.add(file, stop.position, stop.message);
+  } catch (const YAML::Exception& error) {
+    diagnostics.add(file, position_of(error.mark), "is not YAML: " + error.msg);
+  } catch (const std::exception& error) {
+    // The library lets some of the standard's own through (numbers in escapes and tags).
+    diagnostics.add(file, {}, std::string("is not YAML: ") + error.what());
+  }
+  return builder.root();
+}
+
+}  // namespace holdfast::bench::memory

@@ -1,0 +1,179 @@
+// Interleaved operations against a dull model: every machinery, every group, nodes shared by many;
+// several threads at once (also under TSan).
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/blocks/interleave/fp_leaves.hpp>
+#include <holdfast/blocks/interleave/hash_buckets.hpp>
+
+namespace holdfast::blocks {
+namespace {
+
+constexpr Machinery kMachineries[] = {Machinery::kLoop, Machinery::kStateMachines,
+                                      Machinery::kCoroutines};
+
+Region memory(std::uint64_t bytes) {
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes = bytes;
+  return Region::open("dram?granularity=line", options).value();
+}
+
+// What fits decides capacity(key): how many keys of the key's node there may be.
+template <class Table, class NodeOf>
+void agrees_with_model(Table& table, NodeOf node_of, std::uint64_t key_bound, std::uint64_t seed,
+                       const Interleaving& how, Machinery machinery) {
+  std::map<std::uint64_t, std::uint64_t> model;
+  std::map<std::uint64_t, unsigned> in_node;
+  Random random(seed);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<KeyValue> pairs(1 + random.below(300));
+    for (auto& pair : pairs)
+      pair = {random.below(key_bound), random()};
+    std::vector<InsertResult> results(pairs.size());
+    table.insert_many(pairs, results, machinery, how);
+    // Of equal keys in one call any one may have come first; nodes fill up in any order.
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (results[i] != InsertResult::kInserted) continue;
+      EXPECT_TRUE(model.emplace(pairs[i].key, pairs[i].value).second) << "inserted twice";
+      EXPECT_LE(++in_node[node_of(pairs[i].key)], Table::kSlots);
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (results[i] == InsertResult::kExists) {
+        EXPECT_TRUE(model.contains(pairs[i].key));
+      }
+      if (results[i] == InsertResult::kFull) {
+        EXPECT_FALSE(model.contains(pairs[i].key));
+        EXPECT_EQ(in_node[node_of(pairs[i].key)], Table::kSlots);
+      }
+    }
+    std::vector<std::uint64_t> keys(200);
+    for (auto& key : keys)
+      key = random.below(key_bound);
+    std::vector<std::optional<std::uint64_t>> values(keys.size());
+    table.lookup_many(keys, values, machinery, how);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto found = model.find(keys[i]);
+      EXPECT_EQ(values[i], found == model.end() ? std::nullopt : std::optional(found->second))
+          << "seed=" << seed;
+    }
+  }
+  EXPECT_GT(model.size(), 20u);
+}
+
+TEST(Interleave, EveryMachineryAndGroupAgreesWithAMap) {
+  std::uint64_t seed = 1;
+  for (const auto machinery : kMachineries) {
+    for (const unsigned group : {1u, 2u, 7u, 64u}) {
+      for (const bool reads : {false, true}) {
+        for (const bool shared_fences : {false, true}) {
+          const Interleaving how{group, reads, shared_fences};
+          auto region = memory(64 * KiB);  // 113 leaves; most keys meet in the first few.
+          auto leaves = FpLeaves::open(region, whole(region)).value();
+          agrees_with_model(
+              leaves, [](auto key) { return key / FpLeaves::kKeysPerLeaf; }, 700, ++seed, how,
+              machinery);
+          auto other = memory(4 * KiB);  // 64 buckets.
+          auto buckets = HashBuckets::open(other, whole(other)).value();
+          agrees_with_model(
+              buckets, [&](auto key) { return buckets.bucket_of(key); }, 400, ++seed, how,
+              machinery);
+        }
+      }
+    }
+  }
+}
+
+TEST(Interleave, AGroupOnOneLeafFillsItWithDifferentSlots) {
+  for (const auto machinery : kMachineries) {
+    auto region = memory(4 * KiB);
+    auto leaves = FpLeaves::open(region, whole(region)).value();
+    std::vector<KeyValue> pairs;
+    for (std::uint64_t key = 0; key < 40; ++key)
+      pairs.push_back({key, key + 1000});
+    std::vector<InsertResult> results(pairs.size());
+    leaves.insert_many(pairs, results, machinery, {64, true, true});
+    EXPECT_EQ(std::count(results.begin(), results.end(), InsertResult::kInserted), 32);
+    EXPECT_EQ(std::count(results.begin(), results.end(), InsertResult::kFull), 8);
+    EXPECT_EQ(leaves.leaf(0).used, 0xffffffffu);
+  }
+}
+
+TEST(Interleave, AGroupSharesItsFences) {
+  auto region = memory(1 * MiB);
+  auto leaves = FpLeaves::open(region, whole(region)).value();
+  std::vector<KeyValue> pairs;  // Each on a leaf of its own.
+  for (std::uint64_t i = 0; i < 64; ++i)
+    pairs.push_back({i * FpLeaves::kKeysPerLeaf, i});
+  std::vector<InsertResult> results(pairs.size());
+  for (const auto machinery : {Machinery::kStateMachines, Machinery::kCoroutines}) {
+    const auto before = persist_counts();
+    for (auto& pair : pairs)
+      ++pair.key;
+    leaves.insert_many(pairs, results, machinery, {64, true, true});
+    EXPECT_LE(persist_counts().fences - before.fences, 4u);  // 2, and some who shared a latch.
+    EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 128u);
+  }
+}
+
+// Each thread inserts its own keys and looks up everybody's; nodes are common.
+template <class Table>
+void threads_agree(Table& table, std::uint64_t keys) {
+  constexpr unsigned kThreads = 3;
+  std::vector<std::thread> threads;
+  std::atomic<std::uint64_t> inserted{0}, wrong{0};
+  for (unsigned t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const auto machinery = kMachineries[t];
+      Random random(t + 1);
+      std::vector<KeyValue> pairs;
+      for (std::uint64_t key = t; key < keys; key += kThreads)
+        pairs.push_back({key, mix64(key)});
+      for (std::size_t at = 0; at < pairs.size(); at += 50) {
+        const auto batch = std::span<const KeyValue>(pairs).subspan(
+            at, std::min<std::size_t>(50, pairs.size() - at));
+        std::vector<InsertResult> results(batch.size());
+        table.insert_many(batch, results, machinery, {16, true, true});
+        inserted += static_cast<std::uint64_t>(
+            std::count(results.begin(), results.end(), InsertResult::kInserted));
+        std::vector<std::uint64_t> sought(50);
+        for (auto& key : sought)
+          key = random.below(keys);
+        std::vector<std::optional<std::uint64_t>> found(50);
+        table.lookup_many(sought, found, machinery, {16, true, true});
+        for (std::size_t i = 0; i < sought.size(); ++i)
+          wrong += found[i].has_value() && *found[i] != mix64(sought[i]);
+        // Mine are there at once.
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+          std::optional<std::uint64_t> value;
+          table.lookup_many({&batch[i].key, 1}, {&value, 1}, Machinery::kLoop);
+          wrong += (results[i] == InsertResult::kInserted) != (value == batch[i].value);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(inserted, keys / 4);
+}
+
+TEST(InterleaveConcurrent, ThreadsMeetOnLeavesAndBuckets) {
+  auto region = memory(64 * KiB);
+  auto leaves = FpLeaves::open(region, whole(region)).value();
+  threads_agree(leaves, 2'000);
+  auto other = memory(64 * KiB);
+  auto buckets = HashBuckets::open(other, whole(other)).value();
+  threads_agree(buckets, 2'000);
+}
+
+TEST(Interleave, RefusesRegionsWithoutLoadsAndStores) {
+  auto region = memory(64 * KiB);
+  EXPECT_EQ(FpLeaves::open(region, {0, 100}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(HashBuckets::open(region, {64 * KiB, 4096}).code(), Errc::kInvalidOption);
+}
+
+}  // namespace
+}  // namespace holdfast::blocks

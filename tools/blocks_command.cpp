@@ -1,0 +1,175 @@
+#include "blocks_command.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/bench/table.hpp>
+#include <holdfast/memory/cpu.hpp>
+
+#include "console.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+namespace bb = holdfast::bench::blocks;
+
+struct Arguments {
+  bb::BlocksBenchOptions options;
+  std::string json, baseline = "fence", against;
+  bool quick = false, quiet = false;
+};
+
+// The smallest run that still goes through everything: seconds for all suites.
+void make_quick(bb::BlocksBenchOptions& options) {
+  options.region_bytes = 64 * MiB;
+  options.repeat = 1;
+  options.seconds = 0.01;
+}
+
+void print_preface(const bench::Fields& environment) {
+  std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
+              environment.text("kernel").c_str(), environment.text("compiler").c_str());
+  std::printf(
+      "region %s: %s, granularity %s (%s), %s, pages of %s, %s; durability: %s\n\n",
+      environment.text("region").c_str(), environment.text("region_kind").c_str(),
+      environment.text("region_granularity").c_str(),
+      environment.text("region_granularity_source").c_str(),
+      environment.text("region_mapping").c_str(),
+      format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))).c_str(),
+      environment.text("write_back").c_str(), environment.text("durability").c_str());
+}
+
+// PMDK reads its environment when it is loaded: where that is not as the comparison needs it, the
+// command starts itself again. Returns if it is, or if that fails; then rows of PMDK say so.
+void ensure_pmdk_environment(const std::string& region) {
+  const bool nt = region.find("nt_evicts=on") != std::string::npos ||
+                  (nt_evicts().value && region.find("nt_evicts=off") == std::string::npos);
+  bool changed = false;
+  for (const auto& assignment : bb::pmdk_environment(nt)) {
+    const auto at = assignment.find('=');
+    const auto name = assignment.substr(0, at), value = assignment.substr(at + 1);
+    const char* const now = std::getenv(name.c_str());
+    if (now != nullptr && value == now) continue;
+    ::setenv(name.c_str(), value.c_str(), 1);
+    changed = true;
+  }
+  if (!changed || std::getenv("HOLDFAST_STARTED_AGAIN") != nullptr) return;
+  ::setenv("HOLDFAST_STARTED_AGAIN", "1", 1);
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1)
+    words.emplace_back(line.c_str() + at);
+  std::vector<char*> arguments;
+  for (auto& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv("/proc/self/exe", arguments.data());
+}
+
+int run_and_report(Arguments& arguments) {
+  auto& options = arguments.options;
+  ensure_pmdk_environment(options.region);
+  if (arguments.quick) make_quick(options);
+  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  bench::interrupt_on_signals();
+  const auto result = bb::run_blocks_bench(options);
+  if (!result) {
+    complain("holdfast blocks bench", result.error().message());
+    const auto code = result.code();
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ||
+                   code == Errc::kUnsupported
+               ? kExitBadRequest
+               : kExitFailed;
+  }
+  if (!arguments.json.empty()) {
+    if (const auto status = bench::write_json(result->document, arguments.json); !status) {
+      complain("holdfast blocks bench", status.error().message());
+      return kExitFailed;
+    }
+  }
+  if (arguments.json != "-") {
+    print_preface(result->document.environment);
+    std::fputs(bench::table(result->document, {arguments.baseline, arguments.against}).c_str(),
+               stdout);
+    if (std::fflush(stdout) != 0) return kExitFailed;
+  }
+  if (result->interrupted)
+    complain("holdfast blocks bench",
+             "interrupted; rows hold the repetitions that were complete, files are removed");
+  else if (!result->trustworthy)
+    complain("holdfast blocks bench", "some rows are INVALID; see their reasons");
+  return bench::exit_code(result->trustworthy, result->interrupted);
+}
+
+}  // namespace
+
+void add_blocks_command(CLI::App& root, int& exit_code) {
+  auto& blocks = *root.add_subcommand(
+      "blocks", "Logs, pages, fields, interleaving: what each costs on this machine");
+  blocks.require_subcommand(1);
+  const auto arguments = std::make_shared<Arguments>();
+  auto& options = arguments->options;
+  auto& app = *blocks.add_subcommand(
+      "bench", "Measure the building blocks, beside PMDK and the bare fence; every answer checked");
+  std::string list;
+  for (const auto& suite : bb::suites())
+    list += "\n  " + suite.name + std::string(14 - suite.name.size(), ' ') + suite.what;
+  app.add_option("--suite", options.suites, "Which suites (default: all)")->delimiter(',');
+  app.add_option("--only", options.only,
+                 "Only experiments whose name contains one of these ('64 B')")
+      ->delimiter(',');
+  app.add_option("--region", options.region,
+                 "Where: a path of its own, dram, node:N or /dev/daxX.Y, with options "
+                 "('/dev/shm/x?granularity=line')")
+      ->required();
+  app.add_option_function<std::string>(
+         "--region-bytes",
+         [&options](const std::string& text) {
+           const auto value = parse_bytes(text, "--region-bytes");
+           if (!value) throw CLI::ValidationError("--region-bytes", value.error().detail);
+           options.region_bytes = *value;
+         },
+         "How much of it the suites may use")
+      ->type_name("BYTES")
+      ->default_str("1GiB");
+  app.add_option("--threads", options.threads, "Thread counts to measure")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--repeat", options.repeat, "Repetitions, the order of subjects rotated")
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Seconds a phase takes at most")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of random places")->capture_default_str();
+  app.add_option("--peer-directory", options.peer_directory,
+                 "For peers that need files (default: beside --region, or /dev/shm)");
+  app.add_flag("--erase-device", options.erase_device,
+               "With --region /dev/daxX.Y: all the device holds may be lost");
+  app.add_option("--against", arguments->against, "One more column: time as a ratio to this one");
+  app.add_option("--json", arguments->json,
+                 "Write the result document; - for standard output, and no table then");
+  app.add_flag("--latency", options.latency, "Percentiles too, from a pass of their own");
+  app.add_flag("--quick", arguments->quick,
+               "Smoke size: one repetition of 10 ms phases in 64 MiB; no number to quote");
+  app.add_flag("--quiet", arguments->quiet, "No progress");
+  app.footer("Suites:" + list +
+             "\nExit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a "
+             "peer not built).\n"
+             "Example: holdfast blocks bench --suite log --region '/dev/shm/x?granularity=line'\n");
+  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+}
+
+}  // namespace holdfast::tools
