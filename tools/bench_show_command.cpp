@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <holdfast/bench/memory/memory_table.hpp>
 #include <holdfast/bench/table.hpp>
 
 #include "console.hpp"
@@ -31,7 +32,11 @@ int show(const Arguments& arguments) {
       if (!text.empty()) machine += (machine.empty() ? ": " : ", ") + text;
     }
     fmt::print("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
-    fmt::print("{}", bench::table(*document, arguments.table));
+    // Whose rows have parameters of their own is shown with a column for each that varies.
+    const auto maker = document->command.text("name");
+    const bool of_memory = maker == "bench run" || maker == "perma-bench";
+    fmt::print("{}", of_memory ? bench::memory::memory_table(*document)
+                               : bench::table(*document, arguments.table));
     for (const auto& warning : document->warnings)
       fmt::print("warning: {}\n", warning);
     for (const auto& row : document->rows)
