@@ -122,7 +122,7 @@ function lineChart(width, {series, x, value, claims, hidden, powers}) {
   const column = (f.right - f.left) / labels.length;
   const place = (row) => f.left + column * ((x ? labels.indexOf(row[x.name]) : 0) + 0.5);
 
-  for (const tick of ticks(least, most, value.unit, powers)) f.level(level(tick), value.format(tick));
+  for (const tick of ticks(least, most, value.unit(most), powers)) f.level(level(tick), value.format(tick));
   const every = Math.ceil(56 / column);
   labels.forEach((label, i) => {
     if (x && i % every === 0) f.below(readable(x.name, label), f.left + column * (i + 0.5));
