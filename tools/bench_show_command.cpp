@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <holdfast/bench/memory/memory_table.hpp>
 #include <holdfast/bench/table.hpp>
 
 #include "console.hpp"
@@ -25,11 +26,17 @@ int show(const Arguments& arguments) {
     int exit_code = kExitDone;
     const auto document = read_result("holdfast bench show", path, exit_code);
     if (!document) return exit_code;
-    const auto& environment = document->environment;
-    fmt::print("{}{}: {}, {}, {}, {}\n\n", &path == &arguments.paths.front() ? "" : "\n", path,
-               environment.text("cpu_model"), environment.text("kernel"),
-               environment.text("compiler"), environment.text("utc_time"));
-    fmt::print("{}", bench::table(*document, arguments.table));
+    std::string machine;
+    for (const auto* name : {"cpu_model", "kernel", "compiler", "utc_time"}) {
+      const auto text = document->environment.text(name);
+      if (!text.empty()) machine += (machine.empty() ? ": " : ", ") + text;
+    }
+    fmt::print("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
+    // Whose rows have parameters of their own is shown with a column for each that varies.
+    const auto maker = document->command.text("name");
+    const bool of_memory = maker == "bench run" || maker == "perma-bench";
+    fmt::print("{}", of_memory ? bench::memory::memory_table(*document)
+                               : bench::table(*document, arguments.table));
     for (const auto& warning : document->warnings)
       fmt::print("warning: {}\n", warning);
     for (const auto& row : document->rows)

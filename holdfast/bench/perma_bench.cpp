@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/statistics.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -242,12 +243,23 @@ Json json_of(const Value& value) {
   return to_text(value);
 }
 
-Json config_of(const Row& row, const std::vector<std::string>& parameters) {
+// Theirs knows two kinds of memory.
+std::string memory_type(const Document& document, const std::string& region) {
+  for (const auto& entry : document.regions) {
+    if (entry.text("name") == region)
+      return entry.text("kind") == "dram" || entry.text("kind").starts_with("node") ? "dram"
+                                                                                    : "pmem";
+  }
+  return region == "dram" ? "dram" : "pmem";
+}
+
+Json config_of(const Row& row, const Document& document) {
   Json config = {{"number_threads", row.threads()}};
-  for (const auto& parameter : parameters) {
+  for (const auto& parameter : document.parameters) {
     const auto* value = row.find(parameter);
-    if (value != nullptr && parameter != "part")
-      config[theirs(kConfigNames, parameter)] = json_of(*value);
+    if (value == nullptr || parameter == "part") continue;
+    config[theirs(kConfigNames, parameter)] =
+        parameter == "region" ? Json(memory_type(document, to_text(*value))) : json_of(*value);
   }
   return config;
 }
@@ -268,6 +280,11 @@ Json results_of(const Row& row) {
   const bool plain = !std::isnan(bytes) && row.find("custom_operations") == nullptr;
   const auto total = plain ? bytes / kGiB : rate;
   auto per_thread = row.numbers(plain ? "thread_bytes_per_s" : "thread_ops_per_s");
+  if (plain && per_thread.empty()) {
+    per_thread = row.numbers("thread_ops_per_s");
+    for (auto& each : per_thread)
+      each *= row.number("access_bytes");
+  }
   if (plain) {
     for (auto& each : per_thread)
       each /= kGiB;
@@ -276,11 +293,17 @@ Json results_of(const Row& row) {
   const std::string prefix = plain ? "thread_bandwidth_" : "thread_ops_per_second_";
   results[prefix + "avg"] = total / threads;
   results[prefix + "std_dev"] = standard_deviation(per_thread, total / threads);
-  for (const auto& [field, name] : {std::pair{"execution_time_s", "execution_time"},
-                                    {"accessed_bytes", "accessed_bytes"},
-                                    {"operations", "num_operations"}}) {
-    if (const auto* value = row.find(field)) results[name] = json_of(*value);
-  }
+  // Ours is many repetitions: theirs gets the median time, and what was done in it at the median
+  // rate.
+  const auto given = row.number("execution_time_s");
+  const auto seconds = std::isnan(given) ? median(row.numbers("seconds_samples")) : given;
+  if (!std::isnan(seconds)) results["execution_time"] = seconds;
+  const auto* amount = row.find(plain ? "accessed_bytes" : "operations");
+  const auto done = std::round(seconds * (plain ? bytes : rate));
+  if (amount != nullptr)
+    results[plain ? "accessed_bytes" : "num_operations"] = json_of(*amount);
+  else if (done >= 0 && done < 0x1p63)
+    results[plain ? "accessed_bytes" : "num_operations"] = static_cast<std::uint64_t>(done);
   auto list = Json::array();
   const auto counts = row.numbers(plain ? "thread_accessed_bytes" : "thread_operations");
   const auto times = row.numbers("thread_execution_time_s");
@@ -302,8 +325,8 @@ Json results_of(const Row& row) {
 }
 
 // The rows of one benchmark of a parallel pair: consecutive ones belong together.
-Json pairs_of(const std::vector<const Row*>& rows, const std::vector<std::string>& parameters,
-              Json& benchmark, std::vector<std::string>& warnings) {
+Json pairs_of(const std::vector<const Row*>& rows, const Document& document, Json& benchmark,
+              std::vector<std::string>& warnings) {
   const auto first = rows.front()->text("part");
   std::vector<const Row*> ones, others;
   for (const auto* row : rows)
@@ -314,12 +337,12 @@ Json pairs_of(const std::vector<const Row*>& rows, const std::vector<std::string
   if (ones.size() != others.size() || second.empty())
     warnings.push_back("a half of a parallel pair has no partner and is left out");
   benchmark["sub_bm_names"] = {first, second};
-  benchmark["matrix_args"] = {{first, matrix_of(ones, parameters)}};
-  if (!others.empty()) benchmark["matrix_args"][second] = matrix_of(others, parameters);
+  benchmark["matrix_args"] = {{first, matrix_of(ones, document.parameters)}};
+  if (!others.empty()) benchmark["matrix_args"][second] = matrix_of(others, document.parameters);
   for (std::size_t i = 0; i < pairs; ++i) {
     Json run;
     for (const auto* row : {ones[i], others[i]}) {
-      run["configs"][row->text("part")] = config_of(*row, parameters);
+      run["configs"][row->text("part")] = config_of(*row, document);
       run["results"][row->text("part")]["results"] = results_of(*row);
     }
     runs.push_back(std::move(run));
@@ -378,14 +401,14 @@ PermaBenchJson to_perma_bench(const Document& document, const std::string& subje
     const bool parallel = !rows.front()->text("part").empty();
     Json benchmark = {{"bm_name", name}, {"bm_type", parallel ? "parallel" : "single"}};
     if (parallel) {
-      auto runs = pairs_of(rows, document.parameters, benchmark, out.warnings);
+      auto runs = pairs_of(rows, document, benchmark, out.warnings);
       benchmark["benchmarks"] = std::move(runs);
     } else {
       benchmark["matrix_args"] = matrix_of(rows, document.parameters);
       benchmark["benchmarks"] = Json::array();
       for (const auto* row : rows) {
         benchmark["benchmarks"].push_back(
-            {{"config", config_of(*row, document.parameters)}, {"results", results_of(*row)}});
+            {{"config", config_of(*row, document)}, {"results", results_of(*row)}});
       }
     }
     json.push_back(std::move(benchmark));

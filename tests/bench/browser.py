@@ -31,7 +31,7 @@ class Failure(Exception):
 
 
 class Browser:
-    def __init__(self, timeout_s=60):
+    def __init__(self, timeout_s=30):
         self.timeout_s = timeout_s
         self.profile = tempfile.mkdtemp(prefix='holdfast-browser-')
         to_browser, self.write = os.pipe()
@@ -160,7 +160,7 @@ class Page:
         deadline = time.monotonic() + self.browser.timeout_s
         while not self.evaluate(expression):
             if time.monotonic() > deadline:
-                raise Failure(f'never true: {expression}')
+                raise Failure(f'never true: {expression}; the page says {self.complaints()}')
             time.sleep(0.02)
 
     def settle(self):

@@ -141,6 +141,35 @@ TEST(PermaBench, DamageIsNamedByItsPlace) {
       std::string::npos);
 }
 
+// What `bench run` writes has repetitions and regions; theirs has one time, one amount, two kinds
+// of memory.
+TEST(PermaBench, AResultOfOursHasAllThatTheirsMustHave) {
+  Document document;
+  document.parameters = {"access_bytes", "region"};
+  document.regions.resize(2);
+  document.regions[0].set("name", "target");
+  document.regions[0].set("kind", "dram");
+  document.regions[1].set("name", "far");
+  document.regions[1].set("kind", "devdax");
+  for (const auto* region : {"target", "far"}) {
+    auto& row = document.rows.emplace_back("holdfast", "reads", 2);
+    row.set("access_bytes", 256);
+    row.set("region", region);
+    row.set("bytes_per_s_median", 2 * 0x1p30);
+    row.set("seconds_samples", Value(std::vector<double>{1, 3, 2}));
+    row.set("thread_ops_per_s", Value(std::vector<double>{0x1p22, 0x1p22}));
+  }
+  const auto out = json::parse(to_perma_bench(document, "").text);
+  const auto& runs = out[0]["benchmarks"];
+  EXPECT_EQ(runs[0]["config"]["memory_type"], "dram");
+  EXPECT_EQ(runs[1]["config"]["memory_type"], "pmem");
+  EXPECT_EQ(runs[0]["results"]["execution_time"], 2.0);
+  EXPECT_EQ(runs[0]["results"]["accessed_bytes"], std::uint64_t{4} << 30);
+  EXPECT_EQ(runs[0]["results"]["threads"].size(), 2u);
+  EXPECT_EQ(runs[0]["results"]["threads"][0]["bandwidth"], 1.0);
+  EXPECT_EQ(runs[0]["results"]["thread_bandwidth_avg"], 1.0);
+}
+
 TEST(PermaBench, WhatItCannotSayIsLeftOutAndSaid) {
   Document document;
   for (const auto* subject : {"holdfast", "floor"}) {

@@ -311,6 +311,47 @@ class ReportTest(unittest.TestCase):
             self.assertGreater(page.evaluate('document.querySelectorAll("#environment td.differs").length'), 0)
             self.keep('comparison', page.screenshot([0, 0, 1200, 2400]))
 
+    def test_whatever_a_document_may_hold_is_drawn(self):
+        """Fields of any allowed type under the names that mean something, no fields, no rows: legal, if senseless."""
+        odd = [None, True, 0, -1, 1e308, 5e-324, '', 'text', [], [1, None], ['a', 'b']]
+        names = ['warnings', 'repetitions', 'bytes_per_s_median', 'bytes_per_s_low', 'ops_per_s_median', 'p99_ns']
+        names += [
+            'access_bytes',
+            'latency_upper_ns',
+            'latency_count',
+            'latency_curve_ns',
+            'region',
+            'interval_coverage',
+        ]
+        rows = [
+            {'subject': 'a', 'operation': f'b{i % 3}', 'threads': i % 4, 'valid': True if i % 5 else 'no'}
+            for i in range(40)
+        ]
+        for i, row in enumerate(rows[1:]):
+            row |= {name: odd[(i * 7 + j * 3) % len(odd)] for j, name in enumerate(names) if (i + j) % 3}
+        document = {
+            'schema': {'name': 'holdfast.bench', 'version': 2},
+            'environment': {'a': None, 'b': [], 'c': ['x']},
+            'calibration': {},
+            'command': {},
+            'regions': [{}],
+            'parameters': ['access_bytes', 'region', 'threads', '__proto__'],
+            'warnings': [],
+        }
+        for some in (rows, []):
+            with tempfile.TemporaryDirectory(prefix='holdfast-report-') as directory:
+                file, out = pathlib.Path(directory) / 'odd.json', pathlib.Path(directory) / 'odd.html'
+                file.write_text(json.dumps(document | {'rows': some}))
+                made = subprocess.run(
+                    [HOLDFAST, 'bench', 'report', file, file, '-o', out], capture_output=True, text=True
+                )
+                self.assertIn(made.returncode, (0, 3), made.stderr)
+                page = self.another_page(out)
+                self.assertEqual(page.complaints(), [])
+                self.assertEqual(
+                    page.evaluate('document.querySelectorAll("section[data-operation]").length'), 3 if some else 0
+                )
+
     def test_pictures_for_people(self):
         height = self.page.evaluate('document.documentElement.scrollHeight')
         png = self.page.screenshot([0, 0, 1200, min(height, 5000)], scale=0.75)

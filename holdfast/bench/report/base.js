@@ -59,8 +59,10 @@ function scaled(number, base, units) {
   return digits(number) + (units[unit] ? ' ' + units[unit] : '');
 }
 
+// The unit in which the larger of some numbers of bytes have digits before the point, or nearly.
+const unitOf = (bytes) => bytes >= 0.0995 * 2 ** 30 ? 2 ** 30 : bytes >= 0.0995 * 2 ** 20 ? 2 ** 20 : 1;
 const FORMATS = {
-  bandwidth: (v) => digits(v / 2 ** 30) + ' GiB/s',
+  bandwidth: (v) => digits(v / unitOf(v)) + {[2 ** 30]: ' GiB/s', [2 ** 20]: ' MiB/s', 1: ' B/s'}[unitOf(v)],
   rate: (v) => scaled(v, 1000, ['/s', 'k/s', 'M/s', 'G/s']),
   time: (v) => scaled(v, 1000, ['ns', 'µs', 'ms', 's']),
   bytes: (v) => scaled(v, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']),
@@ -86,7 +88,7 @@ const VALUES = [
   ['dram_bytes_per_record', 'DRAM per record', 'bytes'],
   ['medium_bytes_per_record', 'medium per record', 'bytes'],
 ].map(([field, label, format]) => ({
-  field, label, format: FORMATS[format], unit: {bandwidth: 2 ** 30, bytes: 1024}[format] ?? 1,
+  field, label, format: FORMATS[format], unit: format === 'bandwidth' || format === 'bytes' ? unitOf : () => 1,
 }));
 const middle = (row, value) => row[value.field + '_median'] ?? row[value.field];
 const low = (row, value) => row[value.field + '_low'];
@@ -120,7 +122,8 @@ const parameters = [...new Set(data.results.flatMap(({document: one}) =>
   one.parameters?.length ? one.parameters : PARAMETERS_OF_VERSION_1))].filter((name) => name !== 'experiment');
 const rows = data.results.flatMap((result) => result.document.rows.map((row) => ({...row, result: result.label})));
 const valid = (row) => row.valid === true;
-const note = (row) => valid(row) ? (row.warnings ?? []).join('; ') : 'INVALID: ' + row.valid;
+const warningsOf = (row) => Array.isArray(row.warnings) ? row.warnings : [];
+const note = (row) => valid(row) ? warningsOf(row).join('; ') : 'INVALID: ' + row.valid;
 
 // By what was done.
 function groups() {

@@ -13,6 +13,7 @@ function ticks(bottom, top, unit, powers) {
   }
   const raw = top / unit / 5, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].find((s) => s * power >= raw) * power * unit;
+  if (!(step > 0)) return [0];  // Below what a step can be made of.
   return Array.from({length: Math.floor(top / step * 1.0001) + 1}, (_, i) => i * step);
 }
 
@@ -110,7 +111,8 @@ function lineChart(width, {series, x, value, claims, hidden, powers}) {
   const numbers = all.filter(valid).flatMap((row) => [middle(row, value), low(row, value), high(row, value)])
     .concat(claims.flatMap((claim) => [claim.value, claim.low, claim.high])).filter(isNumber);
   const most = Math.max(...numbers, 0) || 1;
-  const least = Math.min(...numbers.filter((number) => number > 0), most) * 0.8;
+  // Nine powers of ten below the largest is as good as nothing.
+  const least = Math.max(Math.min(...numbers.filter((number) => number > 0), most) * 0.8, most * 1e-9);
   // What is INVALID does not set the scale; what of it lies beyond is marked above it.
   const room = all.some((row) => !valid(row) && middle(row, value) > most) ? 1.15 : 1.06;
   const limit = most * (powers ? room ** 4 : room);
@@ -120,7 +122,7 @@ function lineChart(width, {series, x, value, claims, hidden, powers}) {
   const column = (f.right - f.left) / labels.length;
   const place = (row) => f.left + column * ((x ? labels.indexOf(row[x.name]) : 0) + 0.5);
 
-  for (const tick of ticks(least, most, value.unit, powers)) f.level(level(tick), value.format(tick));
+  for (const tick of ticks(least, most, value.unit(most), powers)) f.level(level(tick), value.format(tick));
   const every = Math.ceil(56 / column);
   labels.forEach((label, i) => {
     if (x && i % every === 0) f.below(readable(x.name, label), f.left + column * (i + 0.5));
@@ -154,7 +156,7 @@ function drawPoint(drawing, {row, x, y}, line, value, level) {
   const [least, most] = [low(row, value), high(row, value)], stroke = `stroke:${colour(line.index)}`;
   if (isNumber(least) && isNumber(most) && most > least)
     drawing.append(svg('path', {class: 'error-bar', style: stroke, d: `M${x - 4},${level(most)}h8m-4,0V${level(least)}m-4,0h8`}));
-  const inside = row.warnings?.length > 0 ? 'var(--card)' : colour(line.index);
+  const inside = warningsOf(row).length > 0 ? 'var(--card)' : colour(line.index);
   drawing.append(svg('circle', {cx: x, cy: y, r: 4, style: `${stroke};stroke-width:2;fill:${inside}`}));
 }
 

@@ -135,6 +135,7 @@ function prices(table) {
 
 function fieldText(name, value) {
   if (value === undefined) return '';
+  if (value === null) return '–';
   if (Array.isArray(value)) return value.join(', ');
   if (!isNumber(value)) return String(value);
   if (name.includes('bytes_per_s')) return FORMATS.bandwidth(value);

@@ -40,7 +40,7 @@ Document for_the_page(const Document& document) {
     Row kept;
     for (const auto& field : row.all()) {
       if (field.name != "latency_upper_ns" && field.name != "latency_count" &&
-          !field.name.ends_with("_samples"))
+          field.name != "latency_curve_ns" && !field.name.ends_with("_samples"))
         kept.set(field.name, field.value);
     }
     if (!curve.empty()) kept.set("latency_curve_ns", Value(std::move(curve)));
@@ -79,7 +79,7 @@ Json claim_json(const Claim& claim) {
 }
 
 // JSON that may stand inside a script element: "</script" and "<!--" cannot occur.
-std::string inside_a_script(std::string json) {
+std::string inside_a_script(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
   for (const auto letter : json) {
