@@ -98,6 +98,44 @@ TEST_P(LogCrash, AppendsOfOneToFourLinesAreThereOrNot) {
   }
 }
 
+// A torn record, and over it one of the same length that shares words with it: with these the dead
+// one would be whole again.
+TEST_P(LogCrash, ATornRecordDoesNotComeBackWhenTheNextOneBringsItsMissingWords) {
+  for (const bool twice : {false, true}) {
+    auto protocol = this->protocol();
+    const auto of = [=](std::uint64_t id) {
+      Texts texts{pattern(7, 8) + pattern(id, 8)};
+      if (twice) texts.push_back(pattern(8, 8) + pattern(id + 10, 8));
+      return texts;
+    };
+    const auto append = [&](Log& log, std::uint64_t id) {
+      const auto texts = of(id);
+      std::vector<Record> group;
+      for (const auto& one : texts)
+        group.push_back(bytes(one));
+      log.append_many(group).value();
+      finish(log);
+    };
+    protocol.workload = [&](Region& region, crash::Workload& run) {
+      auto log = open(region);
+      run.perform(1, [&] { append(log, 1); });
+      run.perform(2, [&] { append(log, 2); });
+    };
+    protocol.then = [&](Region& region, crash::Workload& run, const Texts&) {
+      auto log = open(region);
+      run.perform(3, [&] { append(log, 3); });
+    };
+    protocol.check = [&](const auto& past, const auto& seen) {
+      return is_sequence_of(past, seen, of);
+    };
+    auto options = checker();
+    options.nested_states_per_point = 300;
+    options.images_per_run *= 4;
+    const auto report = crash::check(protocol, options);
+    ASSERT_TRUE(report.ok()) << report;
+  }
+}
+
 TEST_P(LogCrash, OfAGroupAPrefixIsThere) {
   auto protocol = this->protocol();
   const auto of = [](std::uint64_t id) {

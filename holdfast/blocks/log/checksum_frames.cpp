@@ -6,8 +6,9 @@
 //   24  the record, up to a multiple of 8
 //
 // One fence: it does not matter in which order words become durable, nor what lay there before, so
-// nothing is zeroed, streaming stores are fine, and torn sectors are as good as torn lines. A mix
-// of old and new bytes passes with probability 2^-64.
+// nothing is zeroed ahead, streaming stores are fine, and torn sectors are as good as torn lines. A
+// mix of two records passes with probability 2^-64. What a crash left at the tail loses its first
+// word at open(), else the words that it misses might come with the next record.
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
@@ -73,6 +74,17 @@ class ChecksumFrames final : public Frames {
              head[0] & kLastOfGroup ? segment.after_group(end) : end,
              (head[0] & kAfterCut) != 0};
     return true;
+  }
+
+  // A torn frame of which only some words are missing would be whole, and come back, once the next
+  // one brings the same words to these places. Without its first word it cannot.
+  Status repair(const Segment& segment, std::uint64_t tail) const override {
+    const auto group = segment.after_group(tail);
+    for (const auto at : {tail, group}) {
+      if (at + 8 > segment.bytes || *segment.word(at) == 0) continue;
+      HF_RETURN_IF_ERROR(segment.clear(at));
+    }
+    return {};
   }
 
   // Only the group in flight may be torn. A whole frame beyond it that begins a later group was

@@ -24,6 +24,16 @@ Status Segment::put(std::uint64_t at, std::byte* from, std::uint64_t count, Site
   return {};
 }
 
+Status Segment::clear(std::uint64_t at, Site site) const {
+  if (paged()) {
+    const std::byte zeros[8] = {};
+    return region->write(static_cast<std::uint64_t>(data - region->data()) + at, zeros, site);
+  }
+  persist().store(word(at), 0, site);
+  persist().write_back(word(at), 8, site);
+  return {};
+}
+
 const Frames* frames_of(LogFormat format) {
   switch (format) {
     case LogFormat::kChecksum: return &checksum_frames();

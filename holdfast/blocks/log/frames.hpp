@@ -89,6 +89,8 @@ struct Segment {
   // Stores `count` bytes (a multiple of 8) from staged lines and starts writing them back. With
   // padding `at` is a line and the rest of the last one is taken from `from` too.
   Status put(std::uint64_t at, std::byte* from, std::uint64_t count, HOLDFAST_SITE) const;
+  // Stores zero to the word at `at` and starts writing it back.
+  Status clear(std::uint64_t at, HOLDFAST_SITE) const;
 };
 
 struct Group {
@@ -162,9 +164,11 @@ class Frames {
 
   // Makes a segment that nobody needs ready for a new lap; durable on return.
   virtual void prepare(const Segment& segment) const { (void)segment; }
-  // After recovery: makes what a crash left from `tail` on harmless; durable on return.
-  virtual void repair(const Segment& segment, std::uint64_t tail) const {
+  // After recovery: makes what a crash left from `tail` on harmless, durably before the next
+  // append: open() ends in a barrier.
+  virtual Status repair(const Segment& segment, std::uint64_t tail) const {
     (void)segment, (void)tail;
+    return {};
   }
   // The LSN of a frame beyond `tail` that proves that what lay at `tail` had been durable, so that
   // the medium lost it; 0: no sign of it.

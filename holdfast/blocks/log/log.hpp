@@ -15,7 +15,8 @@
 // Page media (a plain file) append() returns when its records survive the process; sync() makes
 //            them survive power loss.
 // Invariants (1) A frame is a record iff its format says so (frames.hpp) and its LSN is above the
-//                one before in its lane and below the durable limit.
+//                one before in its lane and below the durable limit. A torn frame at a tail is made
+//                unable to become one before anything is appended over it.
 //            (2) open() hands out LSNs from the old limit on and raises it durably first, so that
 //                nothing a crash left behind a tail can come back.
 //            (3) A segment is taken only when the durable head is above all its LSNs; truncation is

@@ -107,7 +107,10 @@ class ParityFrames final : public Frames {
 
   // segment.lap is the lap to come.
   void prepare(const Segment& segment) const override { flip(segment, first()); }
-  void repair(const Segment& segment, std::uint64_t tail) const override { flip(segment, tail); }
+  Status repair(const Segment& segment, std::uint64_t tail) const override {
+    flip(segment, tail);
+    return {};
+  }
 
  private:
   // Gives every word from `from` on the parity that the lap does not have.

@@ -88,7 +88,10 @@ class PopcountFrames final : public Frames {
   }
 
   void prepare(const Segment& segment) const override { zero(segment, first()); }
-  void repair(const Segment& segment, std::uint64_t tail) const override { zero(segment, tail); }
+  Status repair(const Segment& segment, std::uint64_t tail) const override {
+    zero(segment, tail);
+    return {};
+  }
 
  private:
   static void zero(const Segment& segment, std::uint64_t from) {

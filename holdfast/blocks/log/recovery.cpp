@@ -83,6 +83,14 @@ Status Space::find_segments() {
       by_lane[header.lane].emplace_back(header, index);
     } else {
       HF_RETURN_IF_ERROR(check_lost(index));
+      // A torn header must not become whole, and its dead frames with it, by words that the next
+      // one shares with it.
+      if (header.checksum != 0 && !region_.read_only()) {
+        const std::uint64_t nothing = 0;
+        HF_RETURN_IF_ERROR(
+            put(kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum),
+                &nothing, sizeof nothing));
+      }
       free_.push_back(index);
     }
   }
@@ -134,7 +142,7 @@ Status Space::recover_lane(Lane& lane) {
   // A process that was killed left lines in the cache that nobody has written back. From now on
   // readers rely on them.
   if (!segment.paged()) region_.persist().write_back(segment.data, at);
-  frames_->repair(segment, at);
+  HF_RETURN_IF_ERROR(frames_->repair(segment, at));
   if (lane.last_lsn < head()) {  // Nothing in it is needed.
     free_.push_back(use.index);
     lane.uses.clear();
