@@ -3,15 +3,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
+#include <holdfast/memory/cpu.hpp>
 
 #include "console.hpp"
 
@@ -46,8 +52,37 @@ void print_preface(const bench::Fields& environment) {
       environment.text("write_back").c_str(), environment.text("durability").c_str());
 }
 
+// PMDK reads its environment when it is loaded: where that is not as the comparison needs it, the
+// command starts itself again. Returns if it is, or if that fails; then rows of PMDK say so.
+void ensure_pmdk_environment(const std::string& region) {
+  const bool nt = region.find("nt_evicts=on") != std::string::npos ||
+                  (nt_evicts().value && region.find("nt_evicts=off") == std::string::npos);
+  bool changed = false;
+  for (const auto& assignment : bb::pmdk_environment(nt)) {
+    const auto at = assignment.find('=');
+    const auto name = assignment.substr(0, at), value = assignment.substr(at + 1);
+    const char* const now = std::getenv(name.c_str());
+    if (now != nullptr && value == now) continue;
+    ::setenv(name.c_str(), value.c_str(), 1);
+    changed = true;
+  }
+  if (!changed || std::getenv("HOLDFAST_STARTED_AGAIN") != nullptr) return;
+  ::setenv("HOLDFAST_STARTED_AGAIN", "1", 1);
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1)
+    words.emplace_back(line.c_str() + at);
+  std::vector<char*> arguments;
+  for (auto& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv("/proc/self/exe", arguments.data());
+}
+
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
+  ensure_pmdk_environment(options.region);
   if (arguments.quick) make_quick(options);
   options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
   bench::interrupt_on_signals();

@@ -5,6 +5,7 @@
 //
 //   store       one aligned 8-byte word; never torn
 //   copy        bytes, with ordinary stores; each aligned 8-byte word inside is never torn
+//   fill        the same by a kernel of the caller's
 //   stream      whole lines that this thread has not read: non-temporal stores where they leave the
 //               cache (`nt_evicts`), else copy + write_back
 //   write_back  starts writing the lines of a range to the medium; does not wait
@@ -119,6 +120,16 @@ class Persist {
 
   void copy(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
     copy_words(to, from, bytes);
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_store(to, bytes, site);
+#endif
+  }
+
+  // Ordinary stores made by `write()`, in whole aligned words, to all of [to, to + bytes): for
+  // kernels that compute what they store in vector registers.
+  template <class Write>
+  void fill(void* to, [[maybe_unused]] std::size_t bytes, Write&& write, HOLDFAST_SITE) const {
+    write(to);
 #ifdef HOLDFAST_TRACED
     trace_sink().on_store(to, bytes, site);
 #endif

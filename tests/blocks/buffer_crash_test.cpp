@@ -132,5 +132,35 @@ TEST_P(BufferCrash, APageWithAChecksumIsOldNewOrKnownToBeTorn) {
   EXPECT_EQ(report.operation(3).barriers(), 1u);
 }
 
+TEST_P(BufferCrash, PagesWithChecksumsAreThereOrNotAfterTheirCreation) {
+  ChecksumPagesOptions options;
+  options.page_bytes = kSmallPageBytes;
+  options.pages = 2;
+  crash::Protocol<bool> protocol;
+  protocol.setup = [](Region& region) {  // Leftovers.
+    region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + 4096), 7);
+    region.persist().persist(region.data() + 4096, 8);
+  };
+  protocol.workload = [=](Region& region, crash::Workload& run) {
+    run.perform(1, [&] { ChecksumPages::create(region, whole(region), options).value(); });
+  };
+  protocol.recover = [](Region& region) -> Result<bool> {
+    auto pages = ChecksumPages::open(region, whole(region));
+    if (!pages && pages.code() == Errc::kNotHoldfast) return false;
+    if (!pages) return std::move(pages).error();
+    std::vector<std::byte> content(kSmallPageBytes);
+    if ((*pages)->read({0}, content).code() != Errc::kNotFound)
+      return Error{Errc::kCorrupt, "a new page is not new"};
+    return true;
+  };
+  protocol.check = [](const crash::Past<bool>& past, const bool& there) {
+    const bool created = past.base || past.operations[0].acknowledged();
+    return created && !there ? "gone" : "";
+  };
+  const auto report = crash::check(protocol, small_medium(GetParam()));
+  EXPECT_TRUE(report.ok()) << report;
+  EXPECT_EQ(report.operation(1).barriers(), 2u);
+}
+
 }  // namespace
 }  // namespace holdfast::blocks

@@ -1,60 +1,195 @@
 // Suite log: what appending one record costs, beside the bare fence that no durable append can do
-// without.
+// without and beside libpmemlog.
+//
+// All subjects go round in the same number of bytes, truncation and reuse included. A record holds
+// its thread's number and its place in that thread's order, then a pattern; after each phase what
+// is left in the log is read back: of each thread the last record and, in order, all before it.
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include <holdfast/base/hash.hpp>
+#include <holdfast/bench/blocks/log_peer.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/blocks/log/log.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
 
-// The floor: the same lines stored and written back, one fence; no framing, nothing to recover.
+using holdfast::blocks::Log;
+using holdfast::blocks::LogAppender;
+using holdfast::blocks::LogFormat;
+using holdfast::blocks::Lsn;
+using holdfast::blocks::Record;
+
+constexpr unsigned kGroup = 16;
+
+bool knows(const std::string& operation) {
+  return operation == "append" || operation == "append_many";
+}
+
+// The floor: as many lines as `Log` stores and writes back, and one fence; no framing, nothing to
+// recover.
 class FenceSubject final : public BlockSubject {
  public:
-  FenceSubject(const Context& context, std::uint32_t record_bytes)
-      : BlockSubject(context), record_bytes_(record_bytes) {}
+  FenceSubject(const Context& context, const LogShape& shape)
+      : BlockSubject(context), shape_(shape) {}
   Status create() override { return {}; }
-  bool supports(const std::string& operation) const override { return operation == "append"; }
-  Fields facts() const override {
-    Fields facts;
-    facts.set("record_bytes", record_bytes_);
-    return facts;
-  }
+  bool supports(const std::string& operation) const override { return knows(operation); }
+  Fields facts() const override { return shape_.facts(); }
   Status run(PhaseThread& thread) override {
-    const auto share =
-        round_down(context_.options.region_bytes / thread.phase().threads, kCacheLineBytes);
+    const auto share = round_down(shape_.log_bytes / thread.phase().threads, kCacheLineBytes);
     auto* const begin = memory() + share * thread.index();
-    const auto stride = round_up(record_bytes_, kCacheLineBytes);
-    std::vector<std::byte> record(record_bytes_, std::byte{0x5a});
+    const unsigned keys = thread.phase().operation == "append" ? 1 : kGroup;
+    constexpr std::uint64_t kFrame = 24;
+    const auto bytes = keys * (kFrame + round_up(shape_.record_bytes, 8));
+    const auto stride = round_up(bytes, shape_.padded ? kCacheLineBytes : 8);
+    std::vector<std::byte> records(stride, std::byte{0x5a});
     std::uint64_t at = 0;
-    return timed_loop(thread, 16, 1, record_bytes_, [&](std::uint64_t i) {
-      std::memcpy(record.data(), &i, sizeof i);
-      persist().copy(begin + at, record.data(), record_bytes_);
-      persist().persist(begin + at, record_bytes_);
+    return timed_loop(thread, 16, keys, keys * shape_.record_bytes, [&](std::uint64_t i) {
+      std::memcpy(records.data(), &i, sizeof i);
+      if (shape_.padded) {
+        persist().stream(begin + at, records.data(), stride);
+        persist().fence();
+      } else {
+        persist().copy(begin + at, records.data(), bytes);
+        persist().persist(begin + at, bytes);
+      }
       at = at + 2 * stride > share ? 0 : at + stride;
     });
   }
 
  private:
-  std::uint32_t record_bytes_;
+  LogShape shape_;
 };
+
+class LogSubject final : public BlockSubject {
+ public:
+  LogSubject(const Context& context, const LogShape& shape, LogFormat format)
+      : BlockSubject(context), shape_(shape), format_(format) {}
+  Status create() override { return {}; }
+  bool supports(const std::string& operation) const override { return knows(operation); }
+  Fields facts() const override {
+    auto facts = shape_.facts();
+    facts.set("segment_bytes", options().segment_bytes);
+    return facts;
+  }
+  Status before(const Phase& phase) override {
+    lanes_ = phase.threads;
+    HF_ASSIGN_OR_RETURN(auto log, Log::create(context_.region, {0, shape_.log_bytes}, options()));
+    log_.emplace(std::move(log));
+    appended_.assign(phase.threads, 0);
+    return {};
+  }
+  Status run(PhaseThread& thread) override {
+    // The first thread has the log itself.
+    if (thread.index() == 0) return run_with(thread, *log_);
+    HF_ASSIGN_OR_RETURN(auto appender, log_->appender());
+    return run_with(thread, appender);
+  }
+  template <class Appender>
+  Status run_with(PhaseThread& thread, Appender& appender) {
+    RecordSource source(shape_.record_bytes, thread.index());
+    Status failure;
+    if (thread.phase().operation == "append") {
+      HF_RETURN_IF_ERROR(timed_loop(thread, 16, 1, shape_.record_bytes, [&](std::uint64_t i) {
+        const auto record = source.record(0, i);
+        append(failure, [&] { return appender.append(record); });
+      }));
+    } else {
+      std::vector<Record> group(kGroup);
+      HF_RETURN_IF_ERROR(timed_loop(thread, 4, kGroup, std::uint64_t{kGroup} * shape_.record_bytes,
+                                    [&](std::uint64_t i) {
+                                      for (unsigned j = 0; j < kGroup; ++j)
+                                        group[j] = source.record(j, i * kGroup + j);
+                                      append(failure, [&] { return appender.append_many(group); });
+                                    }));
+    }
+    appended_[thread.index()] = thread.operations;
+    return failure;
+  }
+  Status after(const Phase&) override {
+    RecordCheck check(shape_.record_bytes, appended_);
+    for (auto reader = log_->read();;) {
+      HF_ASSIGN_OR_RETURN(const bool more, reader.next());
+      if (!more) break;
+      HF_RETURN_IF_ERROR(check.next(reader.record()));
+    }
+    const auto status = check.finish();
+    log_.reset();
+    return status;
+  }
+  void destroy() override { log_.reset(); }
+
+ private:
+  holdfast::blocks::LogOptions options() const {
+    holdfast::blocks::LogOptions options;
+    options.format = format_;
+    options.padded = shape_.padded;
+    options.lanes = lanes_;
+    return options;
+  }
+  // Appends; where the log is full, truncates it and tries again.
+  template <class Append>
+  void append(Status& failure, Append&& append_once) {
+    for (int tries = 0;; ++tries) {
+      const auto lsn = append_once();
+      if (lsn) [[likely]]
+        return;
+      if (lsn.code() != Errc::kNoSpace || tries == 1000) {
+        if (failure) failure = lsn.error();
+        return;
+      }
+      // Half of what is there: the rest shows to after() that nothing was lost.
+      const auto head = log_->head().value, end = log_->stable().value + 1;
+      if (const auto status = log_->truncate({head + (end - head) / 2 + 1});
+          !status && status.code() != Errc::kInvalidOption)
+        failure = status;
+    }
+  }
+
+  LogShape shape_;
+  LogFormat format_;
+  unsigned lanes_ = 1;
+  std::optional<Log> log_;
+  std::vector<std::uint64_t> appended_;  // By thread.
+};
+
+template <class S, class... Rest>
+SubjectEntry entry(const std::string& name, const Context& context, Rest... rest) {
+  return {name, [&context, rest...](unsigned) { return std::make_unique<S>(context, rest...); },
+          ""};
+}
 
 }  // namespace
 
 std::vector<Experiment> log_experiments(const Context& context) {
   std::vector<Experiment> experiments;
-  for (const std::uint32_t bytes : {16u, 32u, 64u, 128u, 256u, 512u}) {
-    Experiment experiment;
-    experiment.name = "log " + std::to_string(bytes) + " B";
-    experiment.what = "Section 3.3, figure 8: log entries by size";
-    experiment.plan.subjects.push_back(
-        {"fence",
-         [&context, bytes](unsigned) { return std::make_unique<FenceSubject>(context, bytes); },
-         ""});
-    experiment.plan.operations = {{"append", {}}};
-    experiment.plan.threads = {};
-    experiment.plan.baseline = "fence";
-    experiments.push_back(std::move(experiment));
+  for (const bool padded : {true, false}) {
+    for (const std::uint32_t bytes : {16u, 32u, 64u, 128u, 256u, 512u}) {
+      const LogShape shape{bytes, padded,
+                           std::min<std::uint64_t>(context.options.region_bytes, 256 * MiB)};
+      Experiment experiment;
+      experiment.name = "log " + std::to_string(bytes) + " B " + (padded ? "padded" : "dense");
+      experiment.what = "Section 3.3, figure 8: log entries by size, naive and padded to lines";
+      auto& plan = experiment.plan;
+      plan.subjects.push_back(entry<FenceSubject>("fence", context, shape));
+      plan.subjects.push_back(entry<LogSubject>("holdfast", context, shape, LogFormat::kChecksum));
+      for (const auto format : {LogFormat::kLineTags, LogFormat::kPopcount, LogFormat::kParity,
+                                LogFormat::kClassic, LogFormat::kHeader, LogFormat::kDancing}) {
+        if (format == LogFormat::kLineTags && !padded) continue;
+        plan.subjects.push_back(
+            entry<LogSubject>(std::string(name(format)), context, shape, format));
+      }
+      // It knows no padding; beside both, so that each ratio is of one run.
+      plan.subjects.push_back(libpmemlog_entry(context, shape));
+      plan.operations = {{"append", {}}, {"append_many", {}}};
+      plan.threads = {};
+      plan.baseline = "fence";
+      experiment.footprint_bytes = shape.log_bytes;
+      experiments.push_back(std::move(experiment));
+    }
   }
   return experiments;
 }

@@ -1,0 +1,99 @@
+// log_peer.hpp: what the subjects of suite log share: the records they append and how these are
+// checked. Internal to bench/blocks.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/hash.hpp>
+#include <holdfast/bench/blocks/suites.hpp>
+
+namespace holdfast::bench::blocks {
+
+struct LogShape {
+  std::uint32_t record_bytes = 0;  // At least 16.
+  bool padded = true;
+  std::uint64_t log_bytes = 0;  // What a log goes round in.
+
+  Fields facts() const {
+    Fields facts;
+    facts.set("record_bytes", record_bytes);
+    facts.set("padded", padded);
+    facts.set("log_bytes", log_bytes);
+    facts.set("group", 16u);
+    return facts;
+  }
+};
+
+// The records of one thread: its place in the thread's order, its thread, then words that follow
+// from the thread.
+class RecordSource {
+ public:
+  RecordSource(std::uint32_t bytes, std::uint64_t thread)
+      : bytes_(bytes), words_(16 * ((bytes + 7) / 8)) {
+    const auto each = words_.size() / 16;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      words_[i] = i % each == 1 ? thread : mix64(thread * 1000 + i % each);
+  }
+  // `slot` below 16: up to 16 records are valid at a time.
+  std::span<const std::byte> record(unsigned slot, std::uint64_t place) {
+    auto* const words = words_.data() + slot * (words_.size() / 16);
+    words[0] = place;
+    return {reinterpret_cast<const std::byte*>(words), bytes_};
+  }
+
+ private:
+  std::uint32_t bytes_;
+  std::vector<std::uint64_t> words_;
+};
+
+// Checks what a log holds after a phase.
+class RecordCheck {
+ public:
+  // `appended`: by thread, how many records.
+  RecordCheck(std::uint32_t bytes, const std::vector<std::uint64_t>& appended)
+      : bytes_(bytes), appended_(appended), next_(appended.size(), kNone) {
+    for (std::size_t i = 0; i < appended.size(); ++i)
+      sources_.emplace_back(bytes, i);
+  }
+  // Kind of answer: kCorrupt with "wrong" in it.
+  Status next(std::span<const std::byte> record) {
+    std::uint64_t head[2] = {};
+    if (record.size() == bytes_) std::memcpy(head, record.data(), sizeof head);
+    if (record.size() != bytes_ || head[1] >= next_.size()) return wrong("no record of ours");
+    auto& next = next_[head[1]];
+    if (next != kNone && head[0] != next) return wrong("a record is missing or twice");
+    const auto expected = sources_[head[1]].record(0, head[0]);
+    if (std::memcmp(expected.data(), record.data(), bytes_) != 0) return wrong("its bytes differ");
+    next = head[0] + 1;
+    return {};
+  }
+  // Each thread's last record was there. Where another thread truncated after a thread's last
+  // append nothing of it need be left.
+  Status finish() const {
+    bool any = false;
+    for (std::size_t i = 0; i < next_.size(); ++i) {
+      if (next_[i] != kNone && next_[i] != appended_[i]) return wrong("the last record is lost");
+      any = any || next_[i] != kNone;
+    }
+    return any ? Status() : wrong("the log is empty");
+  }
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  static Error wrong(const std::string& what) {
+    return {Errc::kCorrupt, "wrong answer when the log was read back: " + what};
+  }
+  std::uint32_t bytes_;
+  const std::vector<std::uint64_t>& appended_;
+  std::vector<std::uint64_t> next_;
+  std::vector<RecordSource> sources_;
+};
+
+// libpmemlog_subject.cpp, or, without it, a row that says so.
+SubjectEntry libpmemlog_entry(const Context& context, const LogShape& shape);
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,44 @@
+#include <holdfast/bench/blocks/pmdk.hpp>
+
+#include <cstdlib>
+
+namespace holdfast::bench::blocks {
+namespace {
+
+bool is_set(const std::string& assignment) {
+  const auto at = assignment.find('=');
+  const char* value = std::getenv(assignment.substr(0, at).c_str());
+  return value != nullptr && assignment.substr(at + 1) == value;
+}
+
+}  // namespace
+
+std::vector<std::string> pmdk_environment(bool nt_evicts) {
+  std::vector<std::string> wanted = {"PMEM_IS_PMEM_FORCE=1", "PMEMOBJ_CONF=sds.at_create=0",
+                                     "PMEMLOG_CONF=sds.at_create=0",
+                                     "PMEMBLK_CONF=sds.at_create=0"};
+  wanted.push_back(nt_evicts ? "PMEM_NO_MOVNT=0" : "PMEM_NO_MOVNT=1");
+  return wanted;
+}
+
+void add_pmdk_facts(Fields& facts, const Context& context) {
+  std::string text;
+  for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {
+    if (is_set(assignment)) text += (text.empty() ? "" : " ") + assignment;
+  }
+  facts.set("peer_environment", Value(text));
+  facts.set("peer_directory", Value(context.peer_directory));
+}
+
+Status check_pmdk_environment(const Context& context) {
+  for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {
+    if (!is_set(assignment))
+      return Error{
+          Errc::kUnsupported,
+          "PMDK was loaded without " + assignment +
+              " in the environment; run the command `holdfast blocks bench`, which sets it"};
+  }
+  return {};
+}
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,24 @@
+// pmdk.hpp: PMDK 1.12 as a peer. Where the build did not find it, rows say so.
+//
+// PMDK does not take a tmpfs or a plain file for persistent memory and would msync. For a fair
+// comparison with our primitive on the same memory it is told to believe (PMEM_IS_PMEM_FORCE=1),
+// and where non-temporal stores do not leave the cache not to rely on them (PMEM_NO_MOVNT=1). It
+// reads some of this when it is loaded, so the command sets the environment and starts itself
+// again.
+#pragma once
+
+#include <string>
+
+#include <holdfast/bench/blocks/suites.hpp>
+
+namespace holdfast::bench::blocks {
+
+// The environment that PMDK must have been loaded with, as NAME=VALUE, for a region with this
+// property.
+std::vector<std::string> pmdk_environment(bool nt_evicts);
+// Adds `peer_environment`: which of it is set; and `peer_file_system`.
+void add_pmdk_facts(Fields& facts, const Context& context);
+// kUnsupported unless the environment is set: numbers of msync are not comparable.
+Status check_pmdk_environment(const Context& context);
+
+}  // namespace holdfast::bench::blocks

@@ -1,0 +1,56 @@
+// cow_field.hpp: a value that is replaced in place by writing its other copy and turning a
+// selector.
+//
+// Guarantee  After a crash and recover() the field holds the value of the last acknowledged update,
+// or
+//            of the one in flight.
+// Invariant  The copy is durable before the selector turns to it: two fences, ordinary stores (hole
+//            24 of anchors/blocks.md: selector and data must not share streaming stores).
+// Threads    One writer at a time and no reader beside it.
+// Media      Line and byte granularity. Zeros are a valid field that holds zeros.
+// Costs      2 n + 8 bytes; two fences, two lines for 16 bytes where it begins on a line.
+// Implements: van Renen et al., section 3.4.1.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/memory/persist.hpp>
+
+namespace holdfast::blocks {
+
+template <class T>
+class CowField {
+ public:
+  using value_type = T;
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  T read() const {
+    T value;
+    std::memcpy(&value, copies_[selector_ & 1], sizeof value);
+    return value;
+  }
+
+  void update(const Persist& persist, const T& value, HOLDFAST_SITE) {
+    const auto other = (selector_ & 1) ^ 1;
+    persist.copy(copies_[other], &value, sizeof value, site);
+    persist.persist(copies_[other], sizeof value, site);
+    persist.store(&selector_, other, site);
+    persist.persist(&selector_, sizeof selector_, site);
+  }
+
+  // Makes durable what a killed process may have left in the cache. One fence.
+  Status recover(const Persist& persist, HOLDFAST_SITE) {
+    if (selector_ > 1) return Error{Errc::kCorrupt, "field: its selector is neither 0 nor 1"};
+    persist.persist(this, sizeof *this, site);
+    return {};
+  }
+
+ private:
+  std::uint64_t selector_;
+  alignas(8) std::byte copies_[2][(sizeof(T) + 7) / 8 * 8];
+};
+
+}  // namespace holdfast::blocks

@@ -1,0 +1,105 @@
+// fam_field.hpp: a value of 16 to 256 bytes that is replaced in place with one fence.
+//
+//   struct Account {                            // On the medium, the user's own.
+//     FamField<Balance> balance;
+//   };
+//   account->balance.update(persist, next);     // Durable when it returns. One fence.
+//   const Balance now = account->balance.read();
+//   account->balance.recover(persist).value();  // Once after each crash, before any of these.
+//
+// Guarantee  After a crash and recover() the field holds the value of the last acknowledged update,
+// or
+//            of the one in flight.
+// Invariants (1) Before an update starts all blocks durably carry one version (hole 19 of
+//                anchors/blocks.md: recover() ends in a fence).
+//            (2) At most one update of a field is not fenced (hole 20): the only way to leave the
+//                fence to later is FieldGroup, which fences before it touches a field again.
+// Threads    One writer at a time and no reader beside it: the user's latch decides.
+// Media      Line and byte granularity. Zeros are a valid field; nothing to create.
+// Costs      8 bytes for each 31 bits: 16 -> 40 bytes, 64 -> 136, 256 -> 536. Aligned so that the
+//            field begins on a line, 16 bytes are one line and one fence.
+// Implements: van Renen et al., section 3.4.3 and appendix A, except that the top bits are taken
+// from the input (the printed listing loses them, hole 21), the old half of every block is its own
+// (22), and recovery persists.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/blocks/field/fam_kernels.hpp>
+#include <holdfast/memory/persist.hpp>
+
+namespace holdfast::blocks {
+
+class FieldGroup;
+
+namespace field_detail {
+
+// Rolls blocks that are one version ahead back. Stores only where needed; writes back all. Errors:
+// kCorrupt (versions that no crash leaves).
+Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count, HOLDFAST_SITE);
+
+}  // namespace field_detail
+
+template <class T>
+class FamField {
+ public:
+  using value_type = T;
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(sizeof(T) >= 4 && sizeof(T) <= 256, "16 to 256 bytes is what this is for");
+  static constexpr std::size_t kWords = (sizeof(T) + 3) / 4;
+  static constexpr std::size_t kBlocks = field_detail::fam_blocks(kWords);
+
+  T read() const {
+    std::array<std::uint32_t, kWords> words;
+    field_detail::default_fam_kernels().read(blocks_, words.data(), kWords);
+    T value;
+    std::memcpy(&value, words.data(), sizeof value);
+    return value;
+  }
+
+  void update(const Persist& persist, const T& value, HOLDFAST_SITE) {
+    store(persist, value, field_detail::default_fam_kernels(), site);
+    persist.fence(site);
+  }
+  // The same with kernels of a given width, for tests and benchmarks.
+  void update_with(const field_detail::FamKernels& kernels, const Persist& persist, const T& value,
+                   HOLDFAST_SITE) {
+    store(persist, value, kernels, site);
+    persist.fence(site);
+  }
+
+  // One fence. Errors: kCorrupt.
+  Status recover(const Persist& persist, HOLDFAST_SITE) {
+    return recover_all(persist, std::span(this, 1), site);
+  }
+  // Several fields, one fence together.
+  static Status recover_all(const Persist& persist, std::span<FamField> fields, HOLDFAST_SITE) {
+    for (auto& field : fields)
+      HF_RETURN_IF_ERROR(field_detail::fam_recover(persist, field.blocks_, kBlocks, site));
+    persist.fence(site);
+    return {};
+  }
+
+ private:
+  friend class FieldGroup;
+  // Stores and writes back; the caller fences.
+  void store(const Persist& persist, const T& value, const field_detail::FamKernels& kernels,
+             HOLDFAST_SITE) {
+    std::array<std::uint32_t, kWords> words;
+    if constexpr (sizeof(T) % 4 != 0) words.back() = 0;
+    std::memcpy(words.data(), &value, sizeof value);
+    persist.fill(
+        blocks_, sizeof blocks_, [&](void*) { kernels.update(blocks_, words.data(), kWords); },
+        site);
+    persist.write_back(blocks_, sizeof blocks_, site);
+  }
+
+  std::uint64_t blocks_[kBlocks];
+};
+
+}  // namespace holdfast::blocks

@@ -1,0 +1,47 @@
+// field_group.hpp: updates of several fields that share one fence.
+//
+//   FieldGroup group(persist);
+//   for (auto& [account, next] : changes) group.update(account->balance, next);
+//   group.commit();                             // Only now are they acknowledged.
+//
+// Guarantee  After commit() (or the destructor) all updates are durable. A crash before keeps or
+// loses
+//            each field on its own: a group is not a transaction.
+// Invariant  A field has at most one update without a fence (hole 20 of anchors/blocks.md): one
+// that is
+//            updated again is fenced first.
+// Threads    One. The fields must not be updated in any other way while they are in the group.
+// Costs      One fence per group, and looking for each field among those of the group: meant for
+// some
+//            dozens.
+#pragma once
+
+#include <vector>
+
+#include <holdfast/blocks/field/fam_field.hpp>
+#include <holdfast/memory/persist.hpp>
+
+namespace holdfast::blocks {
+
+class FieldGroup {
+ public:
+  explicit FieldGroup(const Persist& persist) : persist_(persist) {}
+  ~FieldGroup();
+  FieldGroup(const FieldGroup&) = delete;
+  FieldGroup& operator=(const FieldGroup&) = delete;
+
+  template <class T>
+  void update(FamField<T>& field, const T& value, HOLDFAST_SITE) {
+    enter(&field, site);
+    field.store(persist_, value, field_detail::default_fam_kernels(), site);
+  }
+  void commit(HOLDFAST_SITE);
+
+ private:
+  void enter(const void* field, HOLDFAST_SITE);
+
+  const Persist persist_;
+  std::vector<const void*> fields_;
+};
+
+}  // namespace holdfast::blocks

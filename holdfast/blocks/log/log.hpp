@@ -1,0 +1,163 @@
+// log.hpp: a durable log of records in a ring of segments.
+//
+//   auto log = Log::create(region, whole(region)).value();
+//   const Lsn lsn = log.append(bytes).value();           // Durable when it returns. One fence.
+//   auto appender = log.appender().value();              // For each further thread.
+//   for (auto reader = log.read(); reader.next().value();) use(reader.lsn(), reader.record());
+//   log.truncate(lsn).value();                           // Records before `lsn` go.
+//
+// Guarantee  append() and append_many() return after their records are durable. After a crash the
+//            log holds every acknowledged record from the head on; of a call in flight, a prefix of
+//            its records in their order. LSNs rise in the order of appends, also over threads: if
+//            one append returned before another began, its LSN is the smaller one.
+// Gaps       LSNs strictly increase but have gaps: after open(), and where a crash took a record in
+//            flight from one thread and not a later one from another.
+// Page media (a plain file) append() returns when its records survive the process; sync() makes
+//            them survive power loss.
+// Invariants (1) A frame is a record iff its format says so (frames.hpp) and its LSN is above the
+//                one before in its lane and below the durable limit. A torn frame at a tail is made
+//                unable to become one before anything is appended over it.
+//            (2) open() hands out LSNs from the old limit on and raises it durably first, so that
+//                nothing a crash left behind a tail can come back.
+//            (3) A segment is taken only when the durable head is above all its LSNs; truncation is
+//                one word.
+//            (4) A lane's new segment says what was the last LSN before it, so that a segment or
+//                record that the medium lost is kCorrupt, never a shorter log.
+// Threads    append(), append_many(): one thread at a time. Each appender: one thread at a time;
+//            several appenders and readers beside one another. truncate(), sync(), read(): any.
+// Costs      docs/blocks_log.md: fences, lines, bytes.   Format: there, too.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/blocks/extent.hpp>
+#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::blocks {
+
+struct Lsn {
+  std::uint64_t value = 0;  // From 1.
+  auto operator<=>(const Lsn&) const = default;
+};
+
+struct LogOptions {
+  LogFormat format = LogFormat::kChecksum;  // The others are baselines and cost more; frames.hpp.
+  std::uint64_t segment_bytes = 1 * MiB;    // Multiple of 4096, 4 KiB to 256 MiB (kDancing: 8 KiB).
+  std::uint32_t lanes = 8;                  // Threads that may append at once; 1 to 64.
+  // Each append begins on a line of its own: no line is written back twice. Off: dense, 8 bytes.
+  bool padded = true;
+
+  Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
+};
+
+namespace log_detail {
+class Space;
+struct Lane;
+struct Cursor;
+}  // namespace log_detail
+
+// One thread's way to append beside others. Given back when destroyed; the log must outlive it.
+class LogAppender {
+ public:
+  LogAppender(LogAppender&&) noexcept;
+  LogAppender& operator=(LogAppender&&) noexcept;
+  ~LogAppender();
+
+  // As Log::append and Log::append_many.
+  Result<Lsn> append(Record record);
+  Result<Lsn> append_many(std::span<const Record> records);
+
+ private:
+  friend class Log;
+  LogAppender(log_detail::Space* space, log_detail::Lane* lane) : space_(space), lane_(lane) {}
+  log_detail::Space* space_;
+  log_detail::Lane* lane_;
+};
+
+// The records from an LSN on that were acknowledged when it was made, by rising LSN. Truncated
+// segments are not reused while it is alive. The log must outlive it.
+class LogReader {
+ public:
+  LogReader(LogReader&&) noexcept;
+  LogReader& operator=(LogReader&&) noexcept;
+  ~LogReader();
+
+  // Goes on to the next record; false after the last. Errors: kCorrupt (a record that was there
+  // when the log was opened or appended to is not there any more; names segment and offset).
+  Result<bool> next();
+  // Of the record that next() went to. `record` is valid until the next call.
+  Lsn lsn() const { return lsn_; }
+  Record record() const { return record_; }
+
+ private:
+  friend class Log;
+  LogReader(log_detail::Space* space, Lsn from);
+  log_detail::Space* space_;
+  std::vector<std::unique_ptr<log_detail::Cursor>> cursors_;  // One per lane with records left.
+  std::uint64_t pin_ = 0;
+  std::uint64_t until_ = 0;  // The last LSN to give.
+  std::size_t current_ = 0;
+  bool started_ = false;
+  Lsn lsn_;
+  Record record_;
+};
+
+class Log {
+ public:
+  // Makes an empty log, whatever lay there. Three fences. Errors: kInvalidOption, kReadOnly,
+  // kUnsupported (a format that is not sound on page media), kIo.
+  static Result<Log> create(Region& region, const Extent& where, const LogOptions& options = {});
+  // Recovers: finds the tails, makes what was found durable and raises the limit of LSNs. A
+  // read-only region is left as it is, and read only. Costs one pass over all frames. Errors:
+  // kNotHoldfast, kNewerFormat, kCorrupt (names what and where), kInvalidOption, kIo.
+  static Result<Log> open(Region& region, const Extent& where);
+  Log(Log&&) noexcept;
+  Log& operator=(Log&&) noexcept;
+  ~Log();
+
+  // Returns the record's LSN when it is durable (page media: when it survives the process).
+  // Errors: kTooLarge (more than a segment holds), kNoSpace (no segment is free: truncate),
+  // kReadOnly, kIo. After an error of append nothing was appended.
+  Result<Lsn> append(Record record);
+  // Several records that share their fences. Returns the first one's LSN; the others follow one by
+  // one. Not atomic: of a call that a crash interrupts, the first records may be there. `records`
+  // is not empty and fits into one segment. Errors as above.
+  Result<Lsn> append_many(std::span<const Record> records);
+
+  // Errors: kBusy (all lanes are taken), kReadOnly.
+  Result<LogAppender> appender();
+
+  // From the first record at or after `from` (and the head).
+  LogReader read(Lsn from = {}) const;
+
+  // Records below `up_to` are gone; durable on return, one fence. At most stable() + 1. Space is
+  // reused segment by segment. Errors: kInvalidOption, kReadOnly, kIo.
+  Status truncate(Lsn up_to);
+
+  // What was appended before survives power loss. Line and byte media: nothing to do.
+  Status sync();
+
+  Lsn head() const;  // Records below are gone.
+  // No LSN up to here is in flight or will come: every record up to here is readable.
+  Lsn stable() const;
+  std::uint64_t max_record_bytes() const;
+  std::uint64_t free_segments() const;  // A lane takes one when its own is full.
+  const LogOptions& options() const;
+  const Extent& where() const;
+
+ private:
+  explicit Log(std::unique_ptr<log_detail::Space> space);
+  std::unique_ptr<log_detail::Space> space_;
+};
+
+// "checksum", "line-tags", "poplog", "rawl", "classic", "header", "header-dancing".
+std::string_view name(LogFormat format);
+
+}  // namespace holdfast::blocks

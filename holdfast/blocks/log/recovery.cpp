@@ -1,0 +1,182 @@
+// Opening a log: what is there, where each lane ends, and what must be made durable before the next
+// append.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include <holdfast/base/checksum.hpp>
+#include <holdfast/blocks/log/space.hpp>
+
+namespace holdfast::blocks::log_detail {
+
+Error Space::damaged(std::uint32_t segment, std::uint64_t at, const std::string& what) const {
+  return {
+      Errc::kCorrupt,
+      "log: segment " + std::to_string(segment) + ", offset " + std::to_string(at) + " (" +
+          std::to_string(where_.offset_bytes + kPageBytes + segment * header_.segment_bytes + at) +
+          " in the region): " + what};
+}
+
+Status Space::read_header() {
+  std::memcpy(&header_, base(), sizeof header_);
+  if (header_.magic != kMagic)
+    return Error{Errc::kNotHoldfast, "log: no log begins at offset " +
+                                         std::to_string(where_.offset_bytes) + " of the region"};
+  if (header_.version > kVersion)
+    return Error{Errc::kNewerFormat, "log: written in format " + std::to_string(header_.version) +
+                                         "; this build reads up to " + std::to_string(kVersion)};
+  const auto sum =
+      checksum64({reinterpret_cast<const std::byte*>(&header_), offsetof(LogHeader, checksum)}, 0);
+  if (sum != header_.checksum)
+    return Error{Errc::kCorrupt, "log: the header's checksum does not match"};
+  options_.format = static_cast<LogFormat>(header_.format);
+  options_.segment_bytes = header_.segment_bytes;
+  options_.lanes = header_.lanes;
+  options_.padded = header_.padded != 0;
+  frames_ = frames_of(options_.format);
+  if (frames_ == nullptr || !options_.validate() || header_.segments < 2)
+    return Error{Errc::kCorrupt, "log: the header is whole but contradicts itself"};
+  const auto room = where_.size_bytes - kPageBytes;
+  if (header_.segments > room / header_.segment_bytes)
+    return Error{Errc::kCorrupt, "log: " + std::to_string(header_.segments) + " segments of " +
+                                     std::to_string(header_.segment_bytes) +
+                                     " bytes do not fit into an extent of " +
+                                     std::to_string(where_.size_bytes)};
+  return {};
+}
+
+Result<std::uint64_t> Space::read_state(StateWord which) const {
+  const auto word = *reinterpret_cast<const std::uint64_t*>(base() + kStateOffset + which * 8);
+  if (const auto value = word >> 8; value != 0 && checked(value, header_.log_id, which) == word)
+    return value;
+  return Error{Errc::kCorrupt, std::string("log: the state word of ") +
+                                   (which == kLimit ? "the LSN limit" : "the head") +
+                                   " is damaged"};
+}
+
+bool Space::read_segment_header(std::uint32_t index, SegmentHeader& header) const {
+  std::memcpy(&header, base() + kPageBytes + index * header_.segment_bytes, sizeof header);
+  const auto sum =
+      checksum64({reinterpret_cast<const std::byte*>(&header), offsetof(SegmentHeader, checksum)},
+                 segment_seed(index));
+  return sum == header.checksum && header.lane < options_.lanes && header.base_lsn != 0 &&
+         header.base_lsn < limit_;
+}
+
+// A segment without a valid header was never used, or a crash took the header with the first group
+// of a lap. A later group means that the header had been durable.
+Status Space::check_lost(std::uint32_t index) const {
+  auto segment = view(index, 0);
+  segment.bytes = std::min(segment.bytes, 64 * KiB);  // Enough to meet the second group.
+  const auto lsn = frames_->proof_of_loss(segment, frames_->first(), head() - 1, limit_);
+  if (lsn == 0) return {};
+  return damaged(index, 0,
+                 "the header is lost, and with it records around LSN " + std::to_string(lsn));
+}
+
+Status Space::find_segments() {
+  std::vector<std::vector<std::pair<SegmentHeader, std::uint32_t>>> by_lane(options_.lanes);
+  for (std::uint32_t index = 0; index < header_.segments; ++index) {
+    SegmentHeader header;
+    if (read_segment_header(index, header)) {
+      laps_[index] = header.lap;
+      by_lane[header.lane].emplace_back(header, index);
+    } else {
+      HF_RETURN_IF_ERROR(check_lost(index));
+      // A torn header must not become whole, and its dead frames with it, by words that the next
+      // one shares with it.
+      if (header.checksum != 0 && !region_.read_only()) {
+        const std::uint64_t nothing = 0;
+        HF_RETURN_IF_ERROR(
+            put(kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum),
+                &nothing, sizeof nothing));
+      }
+      free_.push_back(index);
+    }
+  }
+  for (auto& lane : lanes_) {
+    auto& found = by_lane[lane->number];
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.first.base_lsn < b.first.base_lsn; });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto& [header, index] = found[i];
+      // The successor says where this one ended.
+      const bool last = i + 1 == found.size();
+      const auto end = last ? 0 : found[i + 1].first.previous_lsn;
+      if (!last && end < head()) {
+        free_.push_back(index);
+        continue;
+      }
+      if (lane->uses.empty() && header.previous_lsn >= head())
+        return damaged(index, 0,
+                       "its lane continues LSN " + std::to_string(header.previous_lsn) +
+                           ", whose segment is lost");
+      lane->uses.push_back({index, header.base_lsn, end});
+      lane->last_lsn = header.previous_lsn;  // Until recover_lane() knows better.
+    }
+  }
+  return {};
+}
+
+Status Space::recover_lane(Lane& lane) {
+  auto& use = lane.uses.back();
+  lane.segment = view(use.index, laps_[use.index]);
+  const auto& segment = lane.segment;
+  const auto end = frames_->end(segment);
+  auto at = frames_->first();
+  auto last = use.base_lsn - 1;
+  Frame frame;
+  std::vector<std::byte> buffer;
+  while (at < end && frames_->follow(segment, at, last, limit_, frame, buffer)) {
+    at = frame.next;
+    last = lane.last_lsn = frame.lsn;
+  }
+  if (const auto lsn = frames_->proof_of_loss(segment, at, last, limit_); lsn != 0)
+    return damaged(use.index, at,
+                   "the record after LSN " + std::to_string(last) +
+                       " is damaged; a later one, LSN " + std::to_string(lsn) + ", is whole");
+  // The next group begins on a line of its own (Lane::position), also after a part of one.
+  lane.cut = segment.after_group(at) != at;
+  lane.tail.store(at, std::memory_order_release);
+  if (region_.read_only()) return {};
+  // A process that was killed left lines in the cache that nobody has written back. From now on
+  // readers rely on them.
+  if (!segment.paged()) region_.persist().write_back(segment.data, at);
+  HF_RETURN_IF_ERROR(frames_->repair(segment, at));
+  if (lane.last_lsn < head()) {  // Nothing in it is needed.
+    free_.push_back(use.index);
+    lane.uses.clear();
+    lane.segment = {};
+    lane.last_lsn = 0;
+  }
+  return {};
+}
+
+Status Space::open() {
+  HF_RETURN_IF_ERROR(read_header());
+  make_lanes();
+  HF_ASSIGN_OR_RETURN(limit_, read_state(kLimit));
+  HF_ASSIGN_OR_RETURN(const auto head, read_state(kHead));
+  if (head > limit_)
+    return Error{Errc::kCorrupt, "log: the head, " + std::to_string(head) +
+                                     ", lies beyond the LSN limit, " + std::to_string(limit_)};
+  head_.store(head);
+  HF_RETURN_IF_ERROR(find_segments());
+  for (const auto& lane : lanes_) {
+    if (!lane->uses.empty()) HF_RETURN_IF_ERROR(recover_lane(*lane));
+  }
+  // What the crash left beyond the tails has LSNs below the old limit, new records have not.
+  next_.store(limit_);
+  syncs_begun_.store(1);
+  syncs_done_.store(1);
+  if (region_.read_only()) return {};
+  if (limit_ + 6 * lsns_per_round() > kLsnMax) return {};  // take_segment() refuses.
+  if (region_.granularity() != Granularity::kPage)
+    region_.persist().write_back(base(), sizeof(LogHeader));
+  const auto limit = limit_ + 4 * lsns_per_round();
+  HF_RETURN_IF_ERROR(set_state(kLimit, limit));
+  limit_ = limit;
+  return {};
+}
+
+}  // namespace holdfast::blocks::log_detail

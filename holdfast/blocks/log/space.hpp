@@ -1,0 +1,162 @@
+// space.hpp: what a log has on its medium, and the state of its lanes in DRAM. Internal to
+// blocks/log.
+//
+// The extent: a page with the header and the state line, then the segments.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <type_traits>
+#include <vector>
+
+#include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/blocks/log/log.hpp>
+
+namespace holdfast::blocks::log_detail {
+
+inline constexpr std::uint64_t kMagic = 0x314c474f4c46'4448;  // "HDFLOGL1"
+inline constexpr std::uint32_t kVersion = 1;
+
+struct LogHeader {  // On media, at the start of the extent; written once.
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t format;  // LogFormat.
+  std::uint64_t log_id;  // Random.
+  std::uint64_t segment_bytes;
+  std::uint32_t segments;
+  std::uint32_t lanes;
+  std::uint32_t padded;  // 0 or 1.
+  std::uint32_t reserved[3];
+  std::uint64_t checksum;  // checksum64 of the words before, seed 0.
+};
+static_assert(sizeof(LogHeader) == kCacheLineBytes);
+static_assert(std::has_unique_object_representations_v<LogHeader>);
+
+struct SegmentHeader {         // On media, at the start of a segment; written when it is taken.
+  std::uint64_t base_lsn;      // All LSNs in the segment are at least this.
+  std::uint64_t previous_lsn;  // The last one in the lane's segment before; 0: there was none.
+  std::uint32_t lane;
+  std::uint32_t lap;  // One more than before, where that is known.
+  std::uint64_t reserved[4];
+  std::uint64_t checksum;  // checksum64 of the words before, seeded with log and segment.
+};
+static_assert(sizeof(SegmentHeader) == kCacheLineBytes);
+static_assert(std::has_unique_object_representations_v<SegmentHeader>);
+
+// The state line, behind the header: words that change by one store each.
+inline constexpr std::uint64_t kStateOffset = kCacheLineBytes;
+enum StateWord : std::uint64_t {
+  kLimit = 0,  // LSNs below may have been used.
+  kHead = 1,   // Records below are gone.
+};
+// 56 bits of value and 8 that tell damage.
+inline std::uint64_t checked(std::uint64_t value, std::uint64_t log_id, StateWord which) {
+  return value << 8 | (mix64(mix64(value + log_id) + which) & 0xff);
+}
+
+struct Use {  // A segment of a lane.
+  std::uint32_t index;
+  std::uint64_t base_lsn;
+  std::uint64_t last_lsn;  // 0: no record.
+};
+
+struct alignas(kCacheLineBytes) Lane {
+  // The first LSN of the append in progress; kDrawing while it is being drawn.
+  std::atomic<std::uint64_t> in_flight{kIdle};
+  std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
+  std::uint64_t last_lsn = 0;          // Acknowledged.
+  Segment segment;                     // The last one of `uses`; no data: none yet.
+  bool cut = false;                    // Group::after_cut of the next one.
+  std::uint64_t sync_mark = 0;         // Syncs begun when the last append had returned.
+  // Where the next group begins. The appender's.
+  std::uint64_t position() const {
+    return segment.after_group(tail.load(std::memory_order_relaxed));
+  }
+  std::uint32_t number = 0;
+  bool taken = false;
+  Staging staging;
+  std::vector<Use> uses;  // By base_lsn. Under the space's mutex.
+};
+
+class Space {
+ public:
+  Space(Region& region, const Extent& where, const LogOptions& options);
+
+  Status create();
+  Status open();  // recovery.cpp
+
+  Result<Lsn> append(Lane& lane, std::span<const Record> records);
+  Status truncate(Lsn up_to);
+  Status sync();
+  Result<Lane*> take_lane();
+  void give_back(Lane& lane);
+  std::uint64_t stable() const;  // Log::stable().
+  std::uint64_t max_record_bytes() const;
+
+  Segment view(std::uint32_t index, std::uint32_t lap) const;
+  // Under the mutex.
+  Segment view_of(const Use& use) const { return view(use.index, laps_[use.index]); }
+  const Frames& frames() const { return *frames_; }
+  const LogOptions& options() const { return options_; }
+  const Extent& where() const { return where_; }
+  std::uint64_t head() const { return head_.load(std::memory_order_acquire); }
+  std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
+  std::uint64_t free_segments();
+
+  // For readers: segments with LSNs from `lsn` on are kept until unpin.
+  void pin(std::uint64_t lsn) { pins_.insert(lsn); }
+  void unpin(std::uint64_t lsn) {
+    const std::lock_guard hold(mutex_);
+    pins_.erase(pins_.find(lsn));
+  }
+  Mutex& mutex() { return mutex_; }
+
+ private:
+  // LSNs that all lanes together can use before each of them takes another segment.
+  std::uint64_t lsns_per_round() const { return options_.lanes * (options_.segment_bytes / 16); }
+  std::byte* base() const { return region_.data() + where_.offset_bytes; }
+  Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HOLDFAST_SITE);
+  Status set_state(StateWord which, std::uint64_t value, HOLDFAST_SITE);
+  Status barrier(HOLDFAST_SITE);
+  Status take_segment(Lane& lane, std::span<const Record> records);
+  void reclaim();
+  std::uint64_t group_end(const Lane& lane, std::span<const Record> records) const;
+  void make_lanes();
+
+  // recovery.cpp
+  Status read_header();
+  Result<std::uint64_t> read_state(StateWord which) const;
+  bool read_segment_header(std::uint32_t index, SegmentHeader& header) const;
+  Status find_segments();
+  Status recover_lane(Lane& lane);
+  Status check_lost(std::uint32_t index) const;
+  Error damaged(std::uint32_t segment, std::uint64_t at, const std::string& what) const;
+  std::uint64_t segment_seed(std::uint32_t index) const {
+    return mix64(header_.log_id ^ (index + 1));
+  }
+
+  Region& region_;
+  const Extent where_;
+  LogOptions options_;
+  LogHeader header_{};
+  const Frames* frames_ = nullptr;
+
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::deque<std::uint32_t> free_;   // Taken from the front: a ring.
+  std::vector<std::uint32_t> laps_;  // By segment; 0: unknown.
+  std::multiset<std::uint64_t> pins_;
+  std::uint64_t limit_ = 0;
+  std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> syncs_begun_{0}, syncs_done_{0};
+
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_{0};  // The next LSN to hand out.
+};
+
+}  // namespace holdfast::blocks::log_detail

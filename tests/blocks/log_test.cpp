@@ -1,0 +1,246 @@
+// What a log does while nothing goes wrong: all formats, dense and padded.
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include <holdfast/base/random.hpp>
+
+#include "log_support.hpp"
+
+namespace holdfast::blocks {
+namespace {
+
+class AnyLog : public testing::TestWithParam<LogKind> {};
+INSTANTIATE_TEST_SUITE_P(Formats, AnyLog, testing::ValuesIn(all_kinds()),
+                         [](const auto& kind) { return kind.param.name(); });
+
+TEST_P(AnyLog, KeepsRecordsOfAllLengthsOverReopening) {
+  auto region = dram(512 * KiB);
+  std::vector<std::string> expected;
+  {
+    auto log = Log::create(region, whole(region), GetParam().options()).value();
+    for (std::size_t length = 0; length < 200; ++length) {
+      expected.push_back(pattern(length, length));
+      ASSERT_TRUE(log.append(bytes(expected.back())));
+    }
+    EXPECT_EQ(records(log), expected);
+  }
+  auto log = Log::open(region, whole(region)).value();
+  EXPECT_EQ(log.options().format, GetParam().format);
+  EXPECT_EQ(log.options().padded, GetParam().padded);
+  EXPECT_EQ(records(log), expected);
+  ASSERT_TRUE(log.append(bytes("one more")));
+  expected.emplace_back("one more");
+  EXPECT_EQ(records(log), expected);
+}
+
+TEST_P(AnyLog, GivesRisingLsnsAndReadsFromAnyOfThem) {
+  auto region = dram(512 * KiB);
+  auto log = Log::create(region, whole(region), GetParam().options()).value();
+  std::vector<Lsn> lsns;
+  for (int i = 0; i < 20; ++i)
+    lsns.push_back(log.append(bytes(std::to_string(i))).value());
+  for (int i = 0; i < 20; ++i) {
+    if (i > 0) {
+      EXPECT_GT(lsns[i], lsns[i - 1]);
+    }
+    const auto found = records(log, lsns[i]);
+    ASSERT_EQ(found.size(), 20u - i);
+    EXPECT_EQ(found[0], std::to_string(i));
+  }
+  EXPECT_TRUE(records(log, {lsns.back().value + 1}).empty());
+}
+
+TEST_P(AnyLog, AppendsManyWithTheFencesOfOne) {
+  auto region = dram(512 * KiB);
+  auto log = Log::create(region, whole(region), GetParam().options()).value();
+  ASSERT_TRUE(log.append(bytes("first")));  // Takes the segment.
+  std::vector<std::string> texts;
+  std::vector<Record> group;
+  for (std::uint64_t i = 0; i < 16; ++i)
+    texts.push_back(pattern(i, 40 + i));
+  for (const auto& one : texts)
+    group.push_back(bytes(one));
+  const auto before = persist_counts().fences;
+  ASSERT_TRUE(log.append(bytes("single")));
+  const auto single = persist_counts().fences - before;
+  ASSERT_TRUE(log.append_many(group));
+  EXPECT_EQ(persist_counts().fences - before, 2 * single);
+  auto expected = texts;
+  expected.insert(expected.begin(), {"first", "single"});
+  EXPECT_EQ(records(log), expected);
+  EXPECT_EQ(records(Log::open(region, whole(region)).value()), expected);
+}
+
+TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
+  auto region = dram(4 * KiB + 4 * 8 * KiB);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
+  std::vector<Lsn> lsns;
+  Result<Lsn> result = Lsn{};
+  while ((result = log.append(bytes(pattern(lsns.size(), 100)))))
+    lsns.push_back(*result);
+  EXPECT_EQ(result.code(), Errc::kNoSpace);
+  EXPECT_NE(result.error().detail.find("truncate"), std::string::npos);
+  EXPECT_GT(lsns.size(), 60u);
+  EXPECT_EQ(records(log).size(), lsns.size());
+  // Half of it goes; what remains is read on, also after reopening; and there is room again.
+  const auto cut = lsns[lsns.size() / 2];
+  ASSERT_TRUE(log.truncate(cut));
+  EXPECT_EQ(log.head(), cut);
+  EXPECT_EQ(entries(log).value().front().first, cut.value);
+  EXPECT_TRUE(log.append(bytes("room")));
+  auto again = Log::open(region, whole(region)).value();
+  EXPECT_EQ(again.head(), cut);
+  const auto found = records(again);
+  EXPECT_EQ(found.size(), lsns.size() - lsns.size() / 2 + 1);
+  EXPECT_EQ(found.back(), "room");
+}
+
+TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Random random(seed);
+    auto region = dram(4 * KiB + 5 * 8 * KiB);
+    auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
+    std::deque<std::pair<std::uint64_t, std::string>> model;
+    const auto most = log.max_record_bytes();
+    for (int step = 0; step < 1500; ++step) {
+      const auto dice = random.below(100);
+      if (dice < 70) {
+        const auto length = dice == 0 ? most : random.below(dice < 60 ? 100 : 1000);
+        const auto record = pattern(random.next(), length);
+        const auto lsn = log.append(bytes(record));
+        if (lsn)
+          model.emplace_back(lsn->value, record);
+        else
+          ASSERT_EQ(lsn.code(), Errc::kNoSpace);
+      } else if (dice < 80) {
+        std::vector<std::string> texts;
+        std::vector<Record> group;
+        for (auto n = 1 + random.below(8); n > 0; --n)
+          texts.push_back(pattern(random.next(), random.below(200)));
+        for (const auto& one : texts)
+          group.push_back(bytes(one));
+        if (const auto first = log.append_many(group); first) {
+          for (std::size_t i = 0; i < texts.size(); ++i)
+            model.emplace_back(first->value + i, texts[i]);
+        } else {
+          ASSERT_EQ(first.code(), Errc::kNoSpace);
+        }
+      } else if (dice < 95) {
+        if (model.empty()) continue;
+        const auto at = random.below(model.size() + 1);
+        const auto up_to = at == model.size() ? model.back().first + 1 : model[at].first;
+        ASSERT_TRUE(log.truncate({up_to}));
+        model.erase(model.begin(), model.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        log = Log::open(region, whole(region)).value();
+      }
+      if (step % 50 == 0 || dice >= 95) {
+        ASSERT_EQ(entries(log).value(), Entries(model.begin(), model.end()))
+            << "seed " << seed << " step " << step;
+      }
+    }
+  }
+}
+
+TEST_P(AnyLog, MergesAppendersByLsn) {
+  auto region = dram(1 * MiB);
+  auto log = Log::create(region, whole(region), GetParam().options()).value();
+  Entries expected;
+  {
+    auto second = log.appender().value();
+    auto third = log.appender().value();
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      const auto record = pattern(i, i % 90);
+      const auto lsn = i % 3 == 0   ? log.append(bytes(record)).value()
+                       : i % 3 == 1 ? second.append(bytes(record)).value()
+                                    : third.append(bytes(record)).value();
+      expected.emplace_back(lsn.value, record);
+    }
+    const auto fourth = log.appender().value();
+    const auto fifth = log.appender();
+    ASSERT_FALSE(fifth);
+    EXPECT_EQ(fifth.code(), Errc::kBusy);
+  }
+  EXPECT_EQ(entries(log).value(), expected);
+  auto again = Log::open(region, whole(region)).value();
+  EXPECT_EQ(entries(again).value(), expected);
+  ASSERT_TRUE(again.append(bytes("last")));
+  EXPECT_EQ(records(again).back(), "last");
+}
+
+TEST_P(AnyLog, RefusesRecordsThatNoSegmentHolds) {
+  auto region = dram(256 * KiB);
+  auto log = Log::create(region, whole(region), GetParam().options()).value();
+  const auto most = log.max_record_bytes();
+  EXPECT_TRUE(log.append(bytes(pattern(1, most))));
+  const auto refused = log.append(bytes(pattern(1, most + 8)));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.code(), Errc::kTooLarge);
+  EXPECT_EQ(records(log).size(), 1u);
+}
+
+TEST_P(AnyLog, KeepsWhatAReaderReadsUntilItIsGone) {
+  auto region = dram(4 * KiB + 3 * 8 * KiB);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
+  std::vector<std::string> expected;
+  Lsn last;
+  while (log.free_segments() > 0) {
+    expected.push_back(pattern(expected.size(), 200));
+    last = log.append(bytes(expected.back())).value();
+  }
+  {
+    auto reader = log.read();
+    ASSERT_TRUE(log.truncate(last));
+    EXPECT_EQ(log.free_segments(), 0u);
+    std::vector<std::string> found;
+    while (reader.next().value())
+      found.push_back(text(reader.record()));
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_EQ(log.free_segments(), 2u);
+}
+
+TEST(LogOptions, RefusesWhatItCannotBeAndNamesTheField) {
+  auto region = dram(256 * KiB);
+  const auto refused = [&](LogOptions options, const std::string& says) {
+    const auto log = Log::create(region, whole(region), options);
+    ASSERT_FALSE(log) << says;
+    EXPECT_EQ(log.code(), Errc::kInvalidOption);
+    EXPECT_NE(log.error().detail.find(says), std::string::npos) << log.error().detail;
+  };
+  LogOptions good;
+  good.segment_bytes = 64 * KiB;
+  ASSERT_TRUE(Log::create(region, whole(region), good));
+  const auto with = [&](auto change) {
+    auto options = good;
+    change(options);
+    return options;
+  };
+  refused(with([](auto& o) { o.segment_bytes = 5000; }), "segment_bytes=5000");
+  refused(with([](auto& o) { o.segment_bytes = 512 * MiB; }), "segment_bytes=");
+  refused(with([](auto& o) { o.segment_bytes = 256 * KiB; }), "extent.size_bytes=");
+  refused(with([](auto& o) { o.lanes = 0; }), "lanes=0");
+  refused(with([](auto& o) { o.lanes = 65; }), "lanes=65");
+  refused(with([](auto& o) { o.format = static_cast<LogFormat>(9); }), "format=9");
+  refused(with([](auto& o) {
+            o.format = LogFormat::kLineTags;
+            o.padded = false;
+          }),
+          "padded=false");
+}
+
+TEST(Log, TruncatesOnlyWhatWasAppended) {
+  auto region = dram(256 * KiB);
+  auto log = Log::create(region, whole(region), LogKind{}.options()).value();
+  const auto lsn = log.append(bytes("x")).value();
+  EXPECT_EQ(log.stable(), lsn);
+  EXPECT_EQ(log.truncate({lsn.value + 2}).code(), Errc::kInvalidOption);
+  EXPECT_TRUE(log.truncate({lsn.value + 1}));
+  EXPECT_TRUE(records(log).empty());
+  EXPECT_TRUE(log.truncate({1}));  // Gone already.
+  EXPECT_EQ(log.head().value, lsn.value + 1);
+}
+
+}  // namespace
+}  // namespace holdfast::blocks
