@@ -1,9 +1,7 @@
-// Interleaved operations against a dull model: every machinery, every group, nodes shared by many;
-// several threads at once (also under TSan).
+// Interleaved operations against a dull model: every machinery, every group, nodes shared by many.
 #include <gtest/gtest.h>
 
 #include <map>
-#include <thread>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/blocks/interleave/fp_leaves.hpp>
@@ -116,57 +114,6 @@ TEST(Interleave, AGroupSharesItsFences) {
     EXPECT_LE(persist_counts().fences - before.fences, 4u);  // 2, and some who shared a latch.
     EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 128u);
   }
-}
-
-// Each thread inserts its own keys and looks up everybody's; nodes are common.
-template <class Table>
-void threads_agree(Table& table, std::uint64_t keys) {
-  constexpr unsigned kThreads = 3;
-  std::vector<std::thread> threads;
-  std::atomic<std::uint64_t> inserted{0}, wrong{0};
-  for (unsigned t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      const auto machinery = kMachineries[t];
-      Random random(t + 1);
-      std::vector<KeyValue> pairs;
-      for (std::uint64_t key = t; key < keys; key += kThreads)
-        pairs.push_back({key, mix64(key)});
-      for (std::size_t at = 0; at < pairs.size(); at += 50) {
-        const auto batch = std::span<const KeyValue>(pairs).subspan(
-            at, std::min<std::size_t>(50, pairs.size() - at));
-        std::vector<InsertResult> results(batch.size());
-        table.insert_many(batch, results, machinery, {16, true, true});
-        inserted += static_cast<std::uint64_t>(
-            std::count(results.begin(), results.end(), InsertResult::kInserted));
-        std::vector<std::uint64_t> sought(50);
-        for (auto& key : sought)
-          key = random.below(keys);
-        std::vector<std::optional<std::uint64_t>> found(50);
-        table.lookup_many(sought, found, machinery, {16, true, true});
-        for (std::size_t i = 0; i < sought.size(); ++i)
-          wrong += found[i].has_value() && *found[i] != mix64(sought[i]);
-        // Mine are there at once.
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-          std::optional<std::uint64_t> value;
-          table.lookup_many({&batch[i].key, 1}, {&value, 1}, Machinery::kLoop);
-          wrong += (results[i] == InsertResult::kInserted) != (value == batch[i].value);
-        }
-      }
-    });
-  }
-  for (auto& thread : threads)
-    thread.join();
-  EXPECT_EQ(wrong, 0u);
-  EXPECT_GT(inserted, keys / 4);
-}
-
-TEST(InterleaveConcurrent, ThreadsMeetOnLeavesAndBuckets) {
-  auto region = memory(64 * KiB);
-  auto leaves = FpLeaves::open(region, whole(region)).value();
-  threads_agree(leaves, 2'000);
-  auto other = memory(64 * KiB);
-  auto buckets = HashBuckets::open(other, whole(other)).value();
-  threads_agree(buckets, 2'000);
 }
 
 TEST(Interleave, RefusesRegionsWithoutLoadsAndStores) {

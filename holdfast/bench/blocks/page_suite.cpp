@@ -198,7 +198,7 @@ std::vector<Experiment> page_experiments(const Context& context) {
           entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
       if (whole_page) {
         subjects.push_back(entry<ChecksumSubject>("checksum", context, shape, pages));
-        subjects.push_back(pmemblk_entry(context, shape, pages));
+        subjects.push_back(libpmemblk_entry(context, shape, pages));
       }
       experiment.plan.operations = {{"flush_page", {}}};
       experiment.plan.threads = {};

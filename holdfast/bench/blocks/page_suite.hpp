@@ -100,8 +100,8 @@ class PageChanges {
   Change now_{}, upcoming_{};
 };
 
-// libpmemblk in `directory`, or an entry that says why there is none.
-SubjectEntry pmemblk_entry(const Context& context, const PageShape& shape,
-                           std::shared_ptr<DramPages> pages);
+// libpmemblk_subject.cpp; where the build did not find it, an entry that says so.
+SubjectEntry libpmemblk_entry(const Context& context, const PageShape& shape,
+                              std::shared_ptr<DramPages> pages);
 
 }  // namespace holdfast::bench::blocks

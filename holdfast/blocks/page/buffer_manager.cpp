@@ -1,0 +1,319 @@
+#include <holdfast/blocks/page/buffer_manager.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace holdfast::blocks {
+
+Status BufferOptions::validate() const {
+  if (frames < 1)
+    return Error{Errc::kInvalidOption, "buffer manager: frames=0: allowed are 1 and more"};
+  if (background_interval_ms < 1 || background_interval_ms > 60'000)
+    return Error{Errc::kInvalidOption, "buffer manager: background_interval_ms=" +
+                                           std::to_string(background_interval_ms) +
+                                           ": allowed are 1 to 60,000"};
+  return {};
+}
+
+// ---- FixedPage ----
+
+FixedPage::FixedPage(FixedPage&& other) noexcept
+    : buffers_(std::exchange(other.buffers_, nullptr)),
+      frame_(other.frame_),
+      access_(other.access_) {}
+
+FixedPage& FixedPage::operator=(FixedPage&& other) noexcept {
+  std::swap(buffers_, other.buffers_);
+  std::swap(frame_, other.frame_);
+  std::swap(access_, other.access_);
+  return *this;
+}
+
+FixedPage::~FixedPage() {
+  if (buffers_ != nullptr) buffers_->unfix(frame_, access_);
+}
+
+PageId FixedPage::id() const { return buffers_->frames_[frame_].page; }
+
+std::span<const std::byte> FixedPage::bytes() const {
+  return {buffers_->frames_[frame_].content, buffers_->store_.page_bytes()};
+}
+
+std::span<std::byte> FixedPage::change(std::uint32_t offset, std::uint32_t bytes) {
+  HF_CHECK(access_ == Access::kWrite);
+  HF_CHECK(offset <= buffers_->store_.page_bytes() &&
+           bytes <= buffers_->store_.page_bytes() - offset);
+  auto& frame = buffers_->frames_[frame_];
+  if (bytes == 0) return {};
+  frame.lines.mark(offset, bytes);
+  if (!frame.dirty.exchange(true)) buffers_->dirty_count_.fetch_add(1);
+  return {frame.content + offset, bytes};
+}
+
+void FixedPage::write(std::uint32_t offset, std::span<const std::byte> bytes) {
+  HF_CHECK(bytes.size() <= buffers_->store_.page_bytes());
+  const auto to = change(offset, static_cast<std::uint32_t>(bytes.size()));
+  if (!to.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
+}
+
+// ---- The table ----
+
+BufferManager::BufferManager(PageStore& store, BufferOptions options)
+    : store_(store),
+      options_(std::move(options)),
+      memory_(std::uint64_t{options_.frames} * store.page_bytes() + kCacheLineBytes),
+      frames_(new Frame[options_.frames]) {
+  auto* const first =
+      memory_.data() + (0 - reinterpret_cast<std::uintptr_t>(memory_.data())) % kCacheLineBytes;
+  for (std::uint32_t i = 0; i < options_.frames; ++i)
+    frames_[i].content = first + std::uint64_t{i} * store.page_bytes();
+  if (options_.background) background_ = std::thread([this] { run_background(); });
+}
+
+Result<std::unique_ptr<BufferManager>> BufferManager::create(PageStore& store,
+                                                             BufferOptions options) {
+  HF_RETURN_IF_ERROR(options.validate());
+  return std::unique_ptr<BufferManager>(new BufferManager(store, std::move(options)));
+}
+
+BufferManager::~BufferManager() {
+  {
+    const std::lock_guard table(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (background_.joinable()) background_.join();
+}
+
+Result<FixedPage> BufferManager::fix(PageId page, Access access) {
+  if (page.value >= store_.pages())
+    return Error{Errc::kInvalidOption, "buffer manager: page " + std::to_string(page.value) +
+                                           ": allowed are 0 to " +
+                                           std::to_string(store_.pages() - 1)};
+  for (;;) {
+    std::unique_lock table(mutex_);
+    std::uint32_t number = 0;
+    if (const auto found = table_.find(page.value); found != table_.end()) {
+      number = found->second;
+      auto& frame = frames_[number];
+      ++frame.pins;
+      frame.referenced = true;
+      ++counts_.hits;
+      table.unlock();
+      if (access == Access::kWrite)
+        frame.latch.lock();
+      else
+        frame.latch.lock_shared();
+      if (!frame.failed) return FixedPage(*this, number, access);
+      unfix(number, access);  // Whoever brought it in failed; perhaps we do better.
+      continue;
+    }
+    HF_ASSIGN_OR_RETURN(number, take_frame(table));  // Pinned. May have let go of the table.
+    auto& frame = frames_[number];
+    if (table_.contains(page.value)) {  // Somebody else was faster.
+      --frame.pins;
+      continue;
+    }
+    ++counts_.misses;
+    frame.page = page;
+    frame.mapped = frame.referenced = true;
+    frame.failed = false;
+    table_[page.value] = number;
+    frame.latch.lock();  // At once: nobody else knows this frame yet.
+    table.unlock();
+    if (auto status = load(frame, access); !status) {
+      frame.failed = true;
+      table.lock();
+      table_.erase(page.value);
+      frame.mapped = false;
+      table.unlock();
+      unfix(number, Access::kWrite);
+      return std::move(status).error();
+    }
+    if (access == Access::kWrite) return FixedPage(*this, number, access);
+    frame.latch.unlock();
+    frame.latch.lock_shared();  // Pinned meanwhile: it stays this page.
+    if (!frame.failed) return FixedPage(*this, number, access);
+    unfix(number, access);
+  }
+}
+
+Status BufferManager::load(Frame& frame, Access access) {
+  auto status = store_.read(frame.page, {frame.content, store_.page_bytes()});
+  if (status.code() == Errc::kNotFound && !status && access == Access::kWrite) {
+    std::memset(frame.content, 0, store_.page_bytes());
+    return {};
+  }
+  return status;
+}
+
+// A frame without a page, pinned once. Two rounds of the hand take away every second chance.
+Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& table) {
+  for (std::uint64_t turn = 0; turn < 2 * std::uint64_t{options_.frames} + 1; ++turn) {
+    const auto number = hand_;
+    hand_ = hand_ + 1 == options_.frames ? 0 : hand_ + 1;
+    auto& frame = frames_[number];
+    if (frame.pins != 0) continue;
+    if (std::exchange(frame.referenced, false)) continue;
+    ++frame.pins;  // Nobody else evicts it; its page can still be found.
+    if (frame.mapped && frame.dirty.load()) {
+      ++counts_.flushes_by_eviction;
+      table.unlock();
+      auto status = clean(number);
+      table.lock();
+      if (!status) {
+        --frame.pins;
+        return std::move(status).error();
+      }
+    }
+    if (frame.pins > 1 || (frame.mapped && frame.dirty.load())) {  // Wanted after all.
+      --frame.pins;
+      continue;
+    }
+    if (frame.mapped) {
+      table_.erase(frame.page.value);
+      frame.mapped = false;
+      ++counts_.evictions;
+    }
+    return number;
+  }
+  return Error{Errc::kNoSpace, "buffer manager: all " + std::to_string(options_.frames) +
+                                   " frames are fixed; unfix some, or have more"};
+}
+
+void BufferManager::unfix(std::uint32_t number, Access access) {
+  if (access == Access::kWrite)
+    frames_[number].latch.unlock();
+  else
+    frames_[number].latch.unlock_shared();
+  unpin(number);
+}
+
+void BufferManager::unpin(std::uint32_t number) {
+  const std::lock_guard table(mutex_);
+  --frames_[number].pins;
+  if (dirty_count_.load() > options_.frames / 4 && options_.background) wake_.notify_one();
+}
+
+// ---- Back to the store ----
+
+Status BufferManager::flush_frames(std::span<Frame* const> frames) {
+  std::vector<PageId> pages;
+  std::vector<PageFlush> flushes;
+  for (auto* const frame : frames) {
+    pages.push_back(frame->page);
+    flushes.push_back({frame->page, frame->content, &frame->lines, InDram::kWholePage});
+  }
+  if (options_.before_flush) HF_RETURN_IF_ERROR(options_.before_flush(pages));
+  HF_RETURN_IF_ERROR(store_.flush_many(flushes));
+  for (auto* const frame : frames) {
+    frame->lines.clear();
+    frame->dirty.store(false);
+    dirty_count_.fetch_sub(1);
+  }
+  return {};
+}
+
+Status BufferManager::clean(std::uint32_t number) {
+  auto* const frame = &frames_[number];
+  const std::lock_guard latch(frame->latch);
+  if (!frame->dirty.load()) return {};
+  return flush_frames({&frame, 1});
+}
+
+Status BufferManager::flush(PageId page) {
+  std::unique_lock table(mutex_);
+  const auto found = table_.find(page.value);
+  if (found == table_.end()) return {};
+  const auto number = found->second;
+  ++frames_[number].pins;
+  table.unlock();
+  auto status = clean(number);
+  unpin(number);
+  return status;
+}
+
+Status BufferManager::flush_all() {
+  Status first;
+  // In groups that share fences; what is fixed just now is waited for, one by one.
+  flush_what_is_idle();
+  for (std::uint32_t number = 0; number < options_.frames; ++number) {
+    auto& frame = frames_[number];
+    {
+      const std::lock_guard table(mutex_);
+      if (!frame.mapped || !frame.dirty.load()) continue;
+      ++frame.pins;
+    }
+    auto status = clean(number);
+    unpin(number);
+    if (!status && first) first = std::move(status);
+  }
+  return first;
+}
+
+Status BufferManager::free(PageId page) {
+  auto fixed = fix(page, Access::kWrite);
+  if (!fixed) return std::move(fixed).error();
+  auto& frame = frames_[fixed->frame_];
+  auto status = store_.free(page);
+  if (!status && status.code() != Errc::kNotFound) return status;
+  // Not in the store, but written to here: then it ends here.
+  const bool only_here = !status && frame.dirty.load();
+  if (frame.dirty.exchange(false)) dirty_count_.fetch_sub(1);
+  frame.lines.clear();
+  frame.failed = true;  // Who waits for it looks again.
+  {
+    const std::lock_guard table(mutex_);
+    table_.erase(page.value);
+    frame.mapped = false;
+  }
+  return only_here ? Status{} : status;
+}
+
+// Flushes what is dirty and not fixed, a group at a time. Returns how many pages; errors leave them
+// dirty, for flush_all() or an eviction to report.
+std::uint64_t BufferManager::flush_what_is_idle() {
+  std::uint64_t flushed = 0;
+  std::vector<std::uint32_t> group;
+  std::vector<Frame*> frames;
+  std::uint32_t number = 0;
+  while (number < options_.frames) {
+    group.clear(), frames.clear();
+    {
+      const std::lock_guard table(mutex_);
+      for (; number < options_.frames && group.size() < PageStore::kGroup; ++number) {
+        auto& frame = frames_[number];
+        if (!frame.mapped || frame.pins != 0 || !frame.dirty.load()) continue;
+        if (!frame.latch.try_lock()) continue;
+        ++frame.pins;
+        group.push_back(number), frames.push_back(&frame);
+      }
+    }
+    if (group.empty()) break;
+    if (flush_frames(frames)) flushed += group.size();
+    for (const auto held : group)
+      unfix(held, Access::kWrite);
+  }
+  return flushed;
+}
+
+void BufferManager::run_background() {
+  std::unique_lock table(mutex_);
+  while (!stopping_) {
+    wake_.wait_for(table, std::chrono::milliseconds(options_.background_interval_ms));
+    if (stopping_ || dirty_count_.load() == 0) continue;
+    table.unlock();
+    const auto flushed = flush_what_is_idle();
+    table.lock();
+    counts_.flushes_in_background += flushed;
+  }
+}
+
+BufferManager::Counts BufferManager::counts() const {
+  const std::lock_guard table(mutex_);
+  return counts_;
+}
+
+}  // namespace holdfast::blocks

@@ -1,0 +1,152 @@
+// buffer_manager.hpp: pages of a page store in DRAM: fix one, change it, unfix it; it finds its way
+// back.
+//
+//   auto page = buffers.fix(PageId{7}, Access::kWrite);      // Result<FixedPage>
+//   page->write(128, bytes_of(record));                      // Marks the lines it touches.
+//                                                            // Unfixed when `page` goes.
+//   buffers.flush_all();                                     // Durable now.
+//
+// Guarantee  A page that was changed reaches the store whole or not at all (page_store.hpp), at
+//            any time after its unfix, at the latest in flush() or flush_all(). A crash loses the
+//            changes since a page's last flush: whoever must not lose them writes a log first, and
+//            `before_flush` is where the log is made durable up to what the pages hold.
+// Eviction   Clock: a fixed page gets a second chance, a page in use none of it. A background
+//            thread flushes dirty pages ahead of the hand, in groups that share fences, so that an
+//            eviction rarely waits.
+// Latches    A fixed page is latched: any number of readers or one writer. Whoever fixes several
+//            at a time must do so in one order (say, ascending), or two threads may wait for each
+//            other for ever. Nobody waits for a frame while holding one that is wanted by others:
+//            with all frames fixed, fix() fails.
+//            flush(), flush_all() and free() wait for latches, too: not while having a page fixed.
+// Threads    Any. A FixedPage stays on the thread that got it.
+// Small on purpose: one table, one mutex around it, one latch per frame.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/blocks/page/page_store.hpp>
+
+namespace holdfast::blocks {
+
+struct BufferOptions {
+  std::uint32_t frames = 1024;  // Pages in DRAM; 1 or more.
+  // Flushes dirty pages once more than a quarter of the frames is dirty, and every so often.
+  bool background = true;
+  std::uint32_t background_interval_ms = 20;  // 1 to 60,000.
+  // Called with the pages of each group before it is flushed, their latches held: makes durable
+  // what must precede them. An error keeps them dirty.
+  std::function<Status(std::span<const PageId>)> before_flush;
+  Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
+};
+
+enum class Access : std::uint8_t { kRead, kWrite };
+
+class BufferManager;
+
+// A page that stays where it is, latched, while this lives.
+class FixedPage {
+ public:
+  FixedPage(FixedPage&& other) noexcept;
+  FixedPage& operator=(FixedPage&& other) noexcept;
+  ~FixedPage();
+
+  PageId id() const;
+  std::span<const std::byte> bytes() const;
+  // With kWrite only. The bytes lie inside of the page: checked, our caller's mistake stops it.
+  void write(std::uint32_t offset, std::span<const std::byte> bytes);
+  // To be changed in place; the lines of the range count as dirty.
+  std::span<std::byte> change(std::uint32_t offset, std::uint32_t bytes);
+
+ private:
+  friend class BufferManager;
+  FixedPage(BufferManager& buffers, std::uint32_t frame, Access access)
+      : buffers_(&buffers), frame_(frame), access_(access) {}
+  BufferManager* buffers_;
+  std::uint32_t frame_;
+  Access access_;
+};
+
+class BufferManager {
+ public:
+  // `store` outlives it. Errors: kInvalidOption.
+  static Result<std::unique_ptr<BufferManager>> create(PageStore& store,
+                                                       BufferOptions options = {});
+  // Ends the background thread. Changes that were not flushed are lost: flush_all() first.
+  ~BufferManager();
+
+  // A page that does not exist yet is zeros to a writer, and comes to exist with its first flush.
+  // Errors: kNotFound (a reader's page does not exist), kInvalidOption (page number), kNoSpace (all
+  // frames are fixed), what the store's flush or before_flush says (evicting a dirty page).
+  Result<FixedPage> fix(PageId page, Access access);
+  // Durable when it returns; nothing to do for a page that is clean or not here. Waits for whoever
+  // has it fixed. Errors: the store's, before_flush's.
+  Status flush(PageId page);
+  // All that were unfixed before the call. Goes on after an error and returns the first one.
+  Status flush_all();
+  // The page ends, here and in the store. Waits for whoever has it fixed. Errors: kNotFound, the
+  // store's.
+  Status free(PageId page);
+
+  struct Counts {
+    std::uint64_t hits, misses, evictions, flushes_by_eviction, flushes_in_background;
+  };
+  Counts counts() const;
+
+  BufferManager(const BufferManager&) = delete;
+  BufferManager& operator=(const BufferManager&) = delete;
+
+ private:
+  friend class FixedPage;
+  struct Frame {
+    std::byte* content = nullptr;
+    PageId page;
+    // Under the table's mutex.
+    std::uint32_t pins = 0;   // A pinned frame keeps its page.
+    bool mapped = false;      // Holds a page that the table knows.
+    bool referenced = false;  // Fixed since the hand came by.
+    // Under `latch`; `dirty` may be peeked at.
+    std::shared_mutex latch;
+    LineSet lines;
+    std::atomic<bool> dirty{false};
+    bool failed = false;  // Could not be read: whoever waited for it must try again.
+  };
+
+  BufferManager(PageStore& store, BufferOptions options);
+  Result<std::uint32_t> take_frame(std::unique_lock<std::mutex>& table);
+  Status load(Frame& frame, Access access);
+  // Latched exclusively, all of them, and dirty.
+  Status flush_frames(std::span<Frame* const> frames);
+  Status clean(std::uint32_t frame);  // Latches.
+  void unfix(std::uint32_t frame, Access access);
+  void unpin(std::uint32_t frame);
+  std::uint64_t flush_what_is_idle();
+  void run_background();
+
+  PageStore& store_;
+  const BufferOptions options_;
+  std::vector<std::byte> memory_;
+  std::unique_ptr<Frame[]> frames_;
+
+  mutable std::mutex mutex_;  // The table: which page is in which frame, pins, the hand.
+  std::unordered_map<std::uint32_t, std::uint32_t> table_;
+  std::uint32_t hand_ = 0;
+  Counts counts_{};
+  std::atomic<std::uint32_t> dirty_count_{0};
+
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread background_;
+};
+
+}  // namespace holdfast::blocks
