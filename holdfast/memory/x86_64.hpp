@@ -1,5 +1,6 @@
 // x86_64.hpp: the persistence instructions of this architecture. Another one needs a file like this
-// and a line in persist.hpp. Nobody but persist.hpp and cpu.cpp uses them.
+// and a line in persist.hpp. Nobody but persist.hpp and cpu.cpp uses them, and the
+// memory benchmark, which measures them.
 #pragma once
 
 #include <emmintrin.h>

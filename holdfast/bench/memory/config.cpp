@@ -35,7 +35,9 @@ class Checks {
   void check_sizes() {
     const auto size = config_.access_bytes;
     const bool below_line = size == 8 || size == 16 || size == 32;
-    if (!below_line && (size == 0 || size % kCacheLineBytes != 0 || size > kAccessBytesMax)) {
+    size_is_good_ =
+        below_line || (size > 0 && size % kCacheLineBytes == 0 && size <= kAccessBytesMax);
+    if (!size_is_good_) {
       problem(KeyId::kAccessSize,
               std::to_string(size) + " must be 8, 16, 32 or a multiple of 64 up to 1G");
     }
@@ -58,7 +60,7 @@ class Checks {
       return;
     }
     const auto size = config_.custom() || config_.chase() ? kCacheLineBytes : config_.access_bytes;
-    if (size == 0 || !used) return;
+    if (!size_is_good_ || !used) return;
     if (range.bytes % size != 0) {
       problem(key, bytes(range.bytes) + " is no multiple of " +
                        (size == config_.access_bytes && !config_.custom()
@@ -121,8 +123,16 @@ class Checks {
     }
     const auto unit =
         config_.exec_mode == ExecMode::kStrided ? config_.stride_bytes : config_.access_bytes;
-    if (partitions == 1 || unit == 0 || config_.custom() || config_.chase() ||
+    if (partitions == 1 || unit == 0 || !size_is_good_ || config_.custom() || config_.chase() ||
         config_.memory_range.percent > 0) {
+      return;
+    }
+    // Of individual ranges the rest at the end is left alone: thread counts like 18 are what it is
+    // for.
+    if (config_.grouping == Grouping::kIndividual) {
+      if (config_.memory_range.bytes / partitions < unit)
+        problem(KeyId::kMemoryRange, bytes(config_.memory_range.bytes) + " is too little for " +
+                                         std::to_string(partitions) + " threads");
       return;
     }
     if (config_.memory_range.bytes % (partitions * unit) != 0) {
@@ -180,6 +190,7 @@ class Checks {
   }
 
   const Config& config_;
+  bool size_is_good_ = false;  // Else what it must divide is no further mistake.
   std::vector<Problem> problems_;
 };
 

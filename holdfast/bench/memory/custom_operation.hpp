@@ -4,7 +4,7 @@
 //   chain  = op {"," op}                                   the first one is a read
 //   read   = ("r" | "rp" | "rd") "_" size
 //   write  = ("w" | "wp" | "wd") "_" size "_" persist ["_" offset]
-//   persist = "none" | "cache" | "cacheinv" | "nocache"
+//   persist = "none" | "cache" | "cacheinv" | "nocache" | "flush"
 //
 // p (or nothing) is the region that is measured, d the region in DRAM. A read goes to a random
 // place, aligned to its size, that depends on what the read before it returned; a write to where
@@ -32,6 +32,7 @@ enum class PersistKind : std::uint8_t {
   kCache,            // clwb: writes the line back, may keep it in the cache.
   kCacheInvalidate,  // clflushopt: writes it back and evicts it.
   kNoCache,          // Non-temporal stores.
+  kFlush,            // clflush: as clflushopt, but one after another. Ours.
 };
 
 struct CustomOperation {

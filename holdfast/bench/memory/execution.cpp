@@ -137,6 +137,7 @@ Flush flush_of(PersistKind kind) {
   switch (kind) {
     case PersistKind::kNone: return Flush::kNone;
     case PersistKind::kNoCache: return Flush::kNonTemporal;
+    case PersistKind::kFlush: return Flush::kClflush;
     case PersistKind::kCache:
       if (cpu().clwb) return Flush::kClwb;
       [[fallthrough]];

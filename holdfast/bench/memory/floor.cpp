@@ -15,15 +15,6 @@ namespace {
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPointersMax = std::uint64_t{1} << 23;  // Of a thread: 64 MiB.
 
-const FloorSet& floor_set() {
-  switch (cpu().vectors) {
-    case VectorWidth::kAvx512: return kAvx512Floor;
-    case VectorWidth::kAvx2: return kAvx2Floor;
-    case VectorWidth::kPortable: break;
-  }
-  return kPortableFloor;
-}
-
 std::string compare_lanes(const Lanes& seen, const LinesRead& lines) {
   for (unsigned lane = 0; lane + 1 < kLanes; ++lane) {
     if (seen.sum[lane] != lines.lane(lane)) return "the floor's checksum is wrong";
@@ -61,7 +52,7 @@ class SequentialFloor final : public Floor {
           job.lanes = &lanes;
           auto* const first = job.base + thread.index() * part;
           const auto quota = operations_of_thread(load, part / access);
-          const auto loop = write ? floor_set().write_sequential : floor_set().read_sequential;
+          const auto loop = write ? best_floor().write_sequential : best_floor().read_sequential;
           std::uint64_t done_bytes = 0, passes = 0, at = 0;
           thread.begin();
           while (done_bytes / access < quota && !thread.stop()) {
@@ -135,7 +126,7 @@ class PointerFloor final : public Floor {
       if (at == pointers.size()) at = 0;
     }
     thread.end(done);
-    const bool dependent = loop_ == floor_set().lookup_in_tree;
+    const bool dependent = loop_ == best_floor().lookup_in_tree;
     LinesRead lines;
     for (std::uint64_t i = 0; i < done; ++i) {
       auto byte = static_cast<std::uint64_t>(pointers[i % pointers.size()] - base_);
@@ -159,7 +150,7 @@ class PointerFloor final : public Floor {
 
 std::unique_ptr<Floor> Floor::make(const Load& load) {
   const auto& config = load.config;
-  const auto& loops = floor_set();
+  const auto& loops = best_floor();
   if (load.dram != nullptr || config.latency_sample_frequency > 0 || config.delay_ns > 0 ||
       !config.prefault) {
     return nullptr;

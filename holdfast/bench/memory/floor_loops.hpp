@@ -1,6 +1,10 @@
 // floor_loops.hpp: the loops of floor.hpp, for whatever vectors the including kernels_*.cpp is
-// compiled for. It defines HOLDFAST_FLOOR_SET before.
+// compiled for. It defines HOLDFAST_FLOOR_SET before; without it, it is the portable one.
 #pragma once
+
+#ifndef HOLDFAST_FLOOR_SET
+#define HOLDFAST_FLOOR_SET kPortableFloor
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +65,7 @@ void lookup_in_tree(const FloorJob& job) {
       auto node = LineVector::zero();
       for (std::size_t byte = 0; byte < 512; byte += 64)
         node.add_from(at + byte);
+      node.stay();
       sum.add(node);
       if (level == 2) break;
       at = job.base + 512 * chain_slot(node.lane0(), job.first + i, level, job.slots);

@@ -36,5 +36,7 @@ struct FloorSet {
 extern const FloorSet kPortableFloor;
 extern const FloorSet kAvx2Floor;
 extern const FloorSet kAvx512Floor;
+// The widest that this CPU has.
+const FloorSet& best_floor();
 
 }  // namespace holdfast::bench::memory

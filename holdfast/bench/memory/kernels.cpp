@@ -1,8 +1,7 @@
-// The kernels without vectors, and the choice among those with.
+// The kernels without vectors.
 #include <holdfast/bench/memory/kernels.hpp>
 
 #include <holdfast/bench/memory/vector_lines.hpp>
-#include <holdfast/memory/cpu.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -68,15 +67,6 @@ void fetch_and_add(const Accesses& accesses) {
 }
 
 }  // namespace
-
-const KernelSet& best_kernels() {
-  switch (cpu().vectors) {
-    case VectorWidth::kAvx512: return kAvx512Kernels;
-    case VectorWidth::kAvx2: return kAvx2Kernels;
-    case VectorWidth::kPortable: break;
-  }
-  return kPortableKernels;
-}
 
 const Kernel kReadWords[2] = {&read_words<false>, &read_words<true>};
 const Kernel kWriteWords[2][kFlushCount][2] = {

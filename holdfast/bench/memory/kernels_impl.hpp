@@ -1,6 +1,12 @@
 // kernels_impl.hpp: the kernels of whole lines, for whatever vectors the including file is compiled
-// for. It defines HOLDFAST_KERNEL_SET, the name of its table, and HOLDFAST_KERNEL_NAME before.
+// for. It defines HOLDFAST_KERNEL_SET, the name of its table, and HOLDFAST_KERNEL_NAME before;
+// without them it is the portable one.
 #pragma once
+
+#ifndef HOLDFAST_KERNEL_SET
+#define HOLDFAST_KERNEL_SET kPortableKernels
+#define HOLDFAST_KERNEL_NAME "portable"
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +46,9 @@ void read(const Accesses& accesses) {
   auto sum = LineVector::zero();
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto* at = accesses.base + byte_of<kSlots>(accesses, i);
+#ifdef HOLDFAST_TEST_LOSE_LOADS  // memory_kernel_lines.py must see this.
+    if (i % 2 == 1) continue;
+#endif
     for (std::uint64_t line = 0; line < lines; ++line) {
       if constexpr (kStreamed)
         sum.add_streamed_from(at + line * 64);
@@ -85,6 +94,7 @@ void chain_read(const ChainStep& step, ChainState& state) {
   auto sum = LineVector::zero();
   for (std::uint64_t line = 0; line < lines; ++line)
     sum.add_from(at + line * 64);
+  sum.stay();
   add_to(*step.lanes, sum);
   // Of all lines: what follows waits for the last of them.
   state.value = sum.lane0();

@@ -11,8 +11,17 @@ namespace {
 
 Error invalid(std::string detail) { return {Errc::kInvalidOption, std::move(detail)}; }
 
+// parse_bytes() and parse_count() name the value; here the key stands before.
+Error without_name(const Error& error) {
+  constexpr std::string_view kName = "value=";
+  const auto& detail = error.detail;
+  return invalid(detail.starts_with(kName) ? detail.substr(kName.size()) : detail);
+}
+
 Status set_bytes(std::uint64_t& to, std::string_view text) {
-  HF_ASSIGN_OR_RETURN(to, parse_bytes(text, "value"));
+  const auto value = parse_bytes(text, "value");
+  if (!value) return without_name(value.error());
+  to = *value;
   return {};
 }
 
@@ -37,7 +46,9 @@ Status set_real(double& to, std::string_view text, double low, double high) {
 
 template <class Number>
 Status set_count(Number& to, std::string_view text, std::uint64_t low, std::uint64_t high) {
-  HF_ASSIGN_OR_RETURN(const auto value, parse_count(text, "value"));
+  const auto parsed = parse_count(text, "value");
+  if (!parsed) return without_name(parsed.error());
+  const auto value = *parsed;
   if (value < low || value > high) {
     return invalid(std::string(text) + " must be from " + std::to_string(low) + " to " +
                    std::to_string(high));
@@ -206,7 +217,8 @@ constexpr std::array<Key, kKeyCount> kKeys = {{
      {"cache_instruction"},
      "persist_instruction",
      true,
-     "after a write: cache (clwb), cacheinv (clflushopt), nocache (ntstore) or none",
+     "after a write: cache (clwb), cacheinv (clflushopt), nocache (ntstore), flush (clflush) or "
+     "none",
      [](Config& c, std::string_view t) { return set_word(c.persist, t); },
      [](const Config& c) { return std::string(name(c.persist)); }},
     {KeyId::kNumberPartitions,

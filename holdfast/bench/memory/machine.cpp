@@ -229,7 +229,7 @@ void judge(Row& row, const MachineLimits& limits, const Machine& machine, double
     claim(writes, std::max(best_write, limits.write_bytes_per_s), "writing memory with all CPUs");
   }
   const auto ns = row.number("ns_per_op_median");
-  if (row.text("exec_mode") == "chase" && row.number("chase_window_bytes") == 0 &&
+  if (row.text("exec_mode") == "chase" && !(row.number("chase_window_bytes") > 0) &&
       ns * kSlack * 2 < one.dependent_read_ns) {
     char text[200];
     std::snprintf(text, sizeof text,

@@ -132,6 +132,11 @@ std::string block(const Document& document, const std::vector<const Row*>& rows)
   return text;
 }
 
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  return text;
+}
+
 std::string row_name(const Row& row) {
   auto text = row.operation();
   if (row.subject() != "holdfast") text += " (" + row.subject() + ")";
@@ -152,23 +157,24 @@ std::string memory_table(const Document& document) {
   std::string text;
   for (const auto& name : order)
     text += name + "\n" + block(document, benchmarks[name]) + "\n";
-  std::map<std::string, std::vector<const Row*>> warnings;
+  // What differs in its numbers only is shown once.
+  std::map<std::string, std::vector<std::pair<const Row*, std::string>>> warnings;
   for (const auto& row : document.rows) {
     if (!row.valid()) text += "INVALID " + row_name(row) + ": " + row.invalid_reason() + "\n";
     for (const auto& warning : row.texts("warnings"))
-      warnings[warning].push_back(&row);
+      warnings[without_digits(warning)].emplace_back(&row, warning);
   }
   constexpr std::size_t kWarningsMax = 12;
   std::size_t shown = 0;
-  for (const auto& [warning, rows] : warnings) {
+  for (const auto& [kind, rows] : warnings) {
     if (shown++ == kWarningsMax) {
       text += "(!) and " + std::to_string(warnings.size() - kWarningsMax) +
               " other warnings; --json has them with their rows\n";
       break;
     }
-    text += "(!) " + row_name(*rows.front());
-    if (rows.size() > 1) text += " and " + std::to_string(rows.size() - 1) + " more";
-    text += ": " + warning + "\n";
+    text += "(!) " + row_name(*rows.front().first) + ": " + rows.front().second;
+    if (rows.size() > 1) text += " (and " + std::to_string(rows.size() - 1) + " more like it)";
+    text += "\n";
   }
   return text;
 }

@@ -33,6 +33,10 @@ class Planner {
     define_regions();
     for (const auto& benchmark : plan_.workloads.benchmarks)
       add_runs(benchmark);
+    if (same_as_others_ > 0) {
+      note_once(std::to_string(same_as_others_) + " combinations with more threads than the " +
+                std::to_string(machine_.cpus.size()) + " CPUs here are left out");
+    }
     check_filters();
     set_times();
     return std::move(plan_);
@@ -76,8 +80,9 @@ class Planner {
       std::string there;
       for (const auto& known : machine_.nodes)
         there += (there.empty() ? "" : ", ") + std::to_string(known.id);
-      const auto message = "region " + in_quotes(region.name) + ": there is no NUMA node " +
-                           std::to_string(node) + "; here are " + there;
+      const auto message = "region " + in_quotes(region.name) +
+                           " is wanted: there is no NUMA node " + std::to_string(node) +
+                           "; here are " + there;
       // A file for large servers also runs on small ones; what the command names must be there.
       if (options_.scale_auto && region.position.line > 0)
         missing_[region.name] = message;
@@ -136,7 +141,7 @@ class Planner {
       if (!wanted(run.label)) continue;
       if (options_.scale_auto) fit_threads(run);
       if (const auto reason = obstacle(run); !reason.empty()) {
-        note_once(benchmark.name + " is left out: " + reason);
+        note_once(benchmark.name + ": left out where " + reason);
         continue;
       }
       resolve(run);
@@ -201,8 +206,8 @@ class Planner {
         if (const auto found = missing_.find(name); found != missing_.end()) return found->second;
       }
       if (config.numa_pattern != NumaPattern::kNear && options_.use_numa && !machine_.has_far()) {
-        const auto message = std::string(name(config.numa_pattern)) +
-                             " needs CPUs on a socket far from the memory; here all are near";
+        const auto message = "numa_pattern " + std::string(name(config.numa_pattern)) +
+                             " is wanted: no CPU of this machine is far from the memory";
         if (options_.scale_auto) return message;
         problem(part, KeyId::kNumaPattern, message);
       }
@@ -386,6 +391,7 @@ class Planner {
   const Machine& machine_;
   Diagnostics& diagnostics_;
   Plan plan_;
+  std::size_t same_as_others_ = 0;
   std::map<std::string, RegionDefinition> regions_;
   std::map<std::string, std::string> missing_;  // Regions that this machine lacks, and why.
 };

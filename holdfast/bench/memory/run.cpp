@@ -27,7 +27,7 @@ double seconds_since(Clock::time_point begin) {
 // measuring.
 class Tiers {
  public:
-  explicit Tiers(const Plan& plan) {
+  Tiers(const Plan& plan, const Machine& machine) {
     for (const auto& run : plan.runs) {
       std::map<std::string, unsigned> uses;
       for_each_need(run, [&](const TierNeed& need) {
@@ -35,6 +35,10 @@ class Tiers {
         largest = std::max(largest, need.bytes);
       });
     }
+    std::uint64_t all = 0;
+    for (const auto& [name, bytes] : largest_)
+      all += bytes;
+    roomy_ = all <= machine.available_bytes / 2;
   }
 
   // One tier for each range of the run, in the order of its parts, the target first.
@@ -49,7 +53,7 @@ class Tiers {
     // What the run does not need makes room first.
     const bool all_there = std::all_of(slots.begin(), slots.end(),
                                        [&](const auto& name) { return tiers_.count(name) > 0; });
-    if (!all_there) {
+    if (!all_there || !roomy_) {
       std::erase_if(tiers_, [&](const auto& entry) {
         return std::find(slots.begin(), slots.end(), entry.first) == slots.end();
       });
@@ -57,11 +61,12 @@ class Tiers {
     std::vector<Tier*> opened;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       auto& tier = tiers_[slots[i]];
-      // Where first touches count nothing is kept.
-      if (tier == nullptr || !needs[i]->prefault) {
+      // Where first touches count nothing is kept, and where memory is short no more than needed.
+      const bool fits = tier != nullptr && (roomy_ || tier->need().bytes == needs[i]->bytes);
+      if (!fits || !needs[i]->prefault) {
         tier.reset();
         auto need = *needs[i];
-        if (need.prefault) need.bytes = largest_[slots[i]];
+        if (need.prefault && roomy_) need.bytes = largest_[slots[i]];
         HF_ASSIGN_OR_RETURN(tier, Tier::open(need));
         note(*tier);
       }
@@ -103,6 +108,7 @@ class Tiers {
   }
 
   std::map<std::string, std::uint64_t> largest_;
+  bool roomy_ = true;  // All at their largest fit at the same time.
   std::map<std::string, std::unique_ptr<Tier>> tiers_;
   std::vector<Fields> regions_;
   std::set<std::string> warnings_;
@@ -112,7 +118,11 @@ class Runner {
  public:
   Runner(const Plan& plan, const RunOptions& options, const Machine& machine,
          const std::function<void(const RunProgress&)>& progress)
-      : plan_(plan), options_(options), machine_(machine), progress_(progress), tiers_(plan) {
+      : plan_(plan),
+        options_(options),
+        machine_(machine),
+        progress_(progress),
+        tiers_(plan, machine) {
     for (const auto& run : plan.runs)
       seconds_planned_ += estimated_seconds(run, options);
   }
@@ -129,7 +139,11 @@ class Runner {
     document.parameters = parameter_names();
     begin_ = Clock::now();
     for (std::size_t i = 0; i < plan_.runs.size() && !interrupted(); ++i) {
-      HF_RETURN_IF_ERROR(one(plan_.runs[i], i));
+      if (auto status = one(plan_.runs[i], i); !status) {
+        if (document.rows.empty()) return status.error();
+        // What was measured before is worth keeping.
+        add_failed(plan_.runs[i], status.error().detail);
+      }
       seconds_done_ += estimated_seconds(plan_.runs[i], options_);
     }
     outcome_.interrupted = interrupted();
@@ -299,6 +313,15 @@ class Runner {
     }
     add_rows(run, subjects, series, wrong);
     return {};
+  }
+
+  void add_failed(const PlannedRun& run, const std::string& why) {
+    for (std::size_t p = 0; p < run.parts.size(); ++p) {
+      const Series nothing(run.repetitions);
+      outcome_.document.rows.push_back(
+          *row_of({run, p, machine_, limits_}, "holdfast", nothing, why));
+    }
+    outcome_.trustworthy = false;
   }
 
   static bool needs_new_memory(const PlannedRun& run) {

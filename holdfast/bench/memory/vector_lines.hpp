@@ -35,6 +35,8 @@ struct LineVector {
   }
   void store(std::byte* to) const { _mm512_store_si512(to, all); }
   void stream(std::byte* to) const { _mm512_stream_si512(reinterpret_cast<__m512i*>(to), all); }
+  // The compiler must take it from the registers that it is in: clang loads a lane again otherwise.
+  void stay() { asm("" : "+v"(all)); }
   std::uint64_t lane0() const {
     return static_cast<std::uint64_t>(all[0]);  // g++ 12 warns of its own _mm512_castsi512_si128.
   }
@@ -73,6 +75,7 @@ struct LineVector {
     for (int i = 0; i < 2; ++i)
       _mm256_stream_si256(out + i, half[i]);
   }
+  void stay() { asm("" : "+x"(half[0])); }
   std::uint64_t lane0() const {
     return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm256_castsi256_si128(half[0])));
   }
@@ -112,6 +115,7 @@ struct LineVector {
     for (int i = 0; i < 4; ++i)
       _mm_stream_si128(out + i, quarter[i]);
   }
+  void stay() { asm("" : "+x"(quarter[0])); }
   std::uint64_t lane0() const { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(quarter[0])); }
 };
 

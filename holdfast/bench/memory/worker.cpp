@@ -65,7 +65,7 @@ void SharedWork::plan_packages() {
   const auto access =
       c.custom() ? std::max<std::uint64_t>(bytes_of(c.chain), kCacheLineBytes) : c.access_bytes;
   unit_bytes = c.exec_mode == ExecMode::kStrided ? c.stride_bytes : c.access_bytes;
-  partition_bytes = target.bytes / partitions;
+  partition_bytes = target.bytes / partitions / unit_bytes * unit_bytes;
   pass = c.sequential() ? partition_bytes / unit_bytes : kEndless;
   const auto threads_each = std::max(1u, c.number_threads / partitions);
 

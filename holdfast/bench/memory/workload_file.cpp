@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
@@ -310,7 +311,10 @@ class FileReader {
       const auto place = config.places[static_cast<std::size_t>(problem.key)];
       std::string message = std::string(key.name) + ": " + problem.message;
       if (place.line == 0) message = "benchmark " + in_quotes(part.name) + ": " + message;
-      fail(place.line == 0 ? part.position : place, std::move(message));
+      // A matrix meets the same mistake in many combinations; the first one stands for all.
+      failed_ = true;
+      if (reported_.emplace(place.line == 0 ? part.position : place, key.name).second)
+        error(place.line == 0 ? part.position : place, std::move(message));
     }
   }
 
@@ -389,6 +393,7 @@ class FileReader {
   const std::string& file_;
   Workloads& workloads_;
   Diagnostics& diagnostics_;
+  std::set<std::pair<Position, std::string_view>> reported_;
   bool failed_ = false;  // The benchmark being read has a mistake and is left out.
 };
 
@@ -403,7 +408,10 @@ std::size_t Benchmark::runs() const {
 
 void read_workload_text(const std::string& text, const std::string& file, Workloads& workloads,
                         Diagnostics& diagnostics) {
+  const auto before = diagnostics.count();
   const auto root = parse_yaml(text, file, diagnostics);
+  // Of what could not be read it need not be said that it holds nothing.
+  if (root->kind == YamlNode::Kind::kNull && diagnostics.count() > before) return;
   FileReader(file, workloads, diagnostics).read(*root);
 }
 

@@ -1,0 +1,520 @@
+// Workload files: what they mean, and every mistake with its place.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include <holdfast/bench/memory/plan.hpp>
+#include <holdfast/bench/memory/workload_file.hpp>
+#include <holdfast/bench/memory/yaml_tree.hpp>
+
+namespace holdfast::bench::memory {
+namespace {
+
+Workloads read(const std::string& text, Diagnostics& diagnostics) {
+  Workloads workloads;
+  read_workload_text(text, "w.yaml", workloads, diagnostics);
+  return workloads;
+}
+
+Config config_of(const std::string& args) {
+  Diagnostics diagnostics;
+  const auto workloads = read("b:\n  args: {" + args + "}\n", diagnostics);
+  EXPECT_EQ(diagnostics.text(), "");
+  return workloads.benchmarks.empty() ? Config()
+                                      : workloads.benchmarks[0].parts[0].variants[0].config;
+}
+
+// What is said about a file.
+std::string mistakes(const std::string& text) {
+  Diagnostics diagnostics;
+  (void)read(text, diagnostics);
+  return diagnostics.text();
+}
+
+TEST(WorkloadFile, DefaultsAreThoseOfThePublishedFormat) {
+  const auto c = config_of("access_size: 256");
+  EXPECT_EQ(c.access_bytes, 256u);
+  EXPECT_EQ(c.memory_range.bytes, 10 * GiB);
+  EXPECT_EQ(c.dram_memory_range.bytes, 0u);
+  EXPECT_EQ(c.number_operations, 100'000'000u);
+  EXPECT_EQ(c.number_threads, 1u);
+  EXPECT_EQ(c.run_time_s, 0);
+  EXPECT_EQ(c.operation, AccessKind::kRead);
+  EXPECT_EQ(c.exec_mode, ExecMode::kSequential);
+  EXPECT_EQ(c.persist, PersistKind::kNoCache);
+  EXPECT_EQ(c.number_partitions, 1u);
+  EXPECT_EQ(c.distribution, Distribution::kUniform);
+  EXPECT_EQ(c.zipf_alpha, 0.9);
+  EXPECT_EQ(c.latency_sample_frequency, 0u);
+  EXPECT_TRUE(c.prefault);
+  EXPECT_TRUE(c.dram_huge_pages);
+  EXPECT_EQ(c.min_io_chunk_bytes, 64 * MiB);
+}
+
+TEST(WorkloadFile, AllNineteenPublishedKeysAreRead) {
+  std::size_t published = 0;
+  for (const auto& key : keys())
+    published += key.published;
+  EXPECT_EQ(published, 19u);
+  const auto c = config_of(
+      "access_size: 512, memory_range: 1G, dram_memory_range: 2G, dram_operation_ratio: 0.3, "
+      "number_operations: 1000, number_threads: 4, run_time: 7, operation: write, exec_mode: "
+      "random, "
+      "persist_instruction: cacheinv, number_partitions: 2, numa_pattern: far, "
+      "random_distribution: zipf, zipf_alpha: 0.5, latency_sample_frequency: 50, "
+      "prefault_file: false, dram_huge_pages: false, min_io_chunk_size: 1M");
+  EXPECT_EQ(c.access_bytes, 512u);
+  EXPECT_EQ(c.memory_range.bytes, GiB);
+  EXPECT_EQ(c.dram_memory_range.bytes, 2 * GiB);
+  EXPECT_EQ(c.dram_operation_ratio, 0.3);
+  EXPECT_EQ(c.number_operations, 1000u);
+  EXPECT_EQ(c.number_threads, 4u);
+  EXPECT_EQ(c.run_time_s, 7);
+  EXPECT_EQ(c.operation, AccessKind::kWrite);
+  EXPECT_EQ(c.exec_mode, ExecMode::kRandom);
+  EXPECT_EQ(c.persist, PersistKind::kCacheInvalidate);
+  EXPECT_EQ(c.number_partitions, 2u);
+  EXPECT_EQ(c.numa_pattern, NumaPattern::kFar);
+  EXPECT_EQ(c.distribution, Distribution::kZipf);
+  EXPECT_EQ(c.zipf_alpha, 0.5);
+  EXPECT_EQ(c.latency_sample_frequency, 50u);
+  EXPECT_FALSE(c.prefault);
+  EXPECT_FALSE(c.dram_huge_pages);
+  EXPECT_EQ(c.min_io_chunk_bytes, MiB);
+}
+
+TEST(WorkloadFile, ListingOfThePaperIsReadAsPrinted) {
+  Diagnostics diagnostics;
+  const auto workloads = read(R"(hash_index_update:
+ matrix:
+   number_threads: [ 1, 4, 16 ]
+ args:
+   custom_ops: "r_256,w_64_cache_128,w_64_cache_-128"
+   total_memory_range: 10G
+   number_operations: 100000000
+)",
+                              diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  ASSERT_EQ(workloads.benchmarks.size(), 1u);
+  const auto& variants = workloads.benchmarks[0].parts[0].variants;
+  ASSERT_EQ(variants.size(), 3u);
+  EXPECT_EQ(variants[2].config.number_threads, 16u);
+  EXPECT_EQ(variants[0].config.exec_mode, ExecMode::kCustom);
+  ASSERT_EQ(variants[0].config.chain.size(), 3u);
+  EXPECT_EQ(variants[0].config.chain[2].offset, -128);
+}
+
+TEST(WorkloadFile, OlderSpellingsMeanTheSame) {
+  EXPECT_EQ(config_of("write_ratio: 1").operation, AccessKind::kWrite);
+  EXPECT_EQ(config_of("write_ratio: 0").operation, AccessKind::kRead);
+  const auto c = config_of("pause_frequency: 1024, pause_length_micros: 10");
+  EXPECT_EQ(c.delay_every_operations, 1024u);
+  EXPECT_EQ(c.delay_ns, 10'000);
+  EXPECT_EQ(config_of("custom_operations: \"r64,w64_cache\"").chain,
+            config_of("custom_operations: \"r_64, w_64_cache\"").chain);
+}
+
+TEST(WorkloadFile, MatrixIsEveryCombinationTheLastKeyFastest) {
+  Diagnostics diagnostics;
+  const auto workloads = read(
+      "b:\n  matrix:\n    number_threads: [1, 2]\n    access_size: [64, 256, 4K]\n", diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  const auto& variants = workloads.benchmarks[0].parts[0].variants;
+  ASSERT_EQ(variants.size(), 6u);
+  EXPECT_EQ(variants[1].config.number_threads, 1u);
+  EXPECT_EQ(variants[1].config.access_bytes, 256u);
+  EXPECT_EQ(variants[5].config.number_threads, 2u);
+  EXPECT_EQ(variants[5].config.access_bytes, 4096u);
+}
+
+TEST(WorkloadFile, ParallelPairMultipliesBothMatrices) {
+  Diagnostics diagnostics;
+  const auto workloads = read(R"(pair:
+  parallel_benchmark:
+    one: { matrix: { number_threads: [1, 2, 3] }, args: { operation: write } }
+    two: { matrix: { access_size: [64, 128] } }
+)",
+                              diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  EXPECT_TRUE(workloads.benchmarks[0].parallel());
+  EXPECT_EQ(workloads.benchmarks[0].runs(), 6u);
+}
+
+TEST(WorkloadFile, SizesKnowUnitsFractionsAndShares) {
+  EXPECT_EQ(config_of("memory_range: 1.5GiB").memory_range.bytes, 3 * GiB / 2);
+  EXPECT_EQ(config_of("access_size: 4KiB").access_bytes, 4096u);
+  EXPECT_EQ(config_of("memory_range: 20%").memory_range.percent, 20);
+  EXPECT_DOUBLE_EQ(config_of("run_time: 500ms").run_time_s, 0.5);
+  EXPECT_EQ(config_of("delay: 2us").delay_ns, 2000);
+}
+
+TEST(WorkloadFile, AnchorsAndAliasesAreUnderstood) {
+  Diagnostics diagnostics;
+  const auto workloads =
+      read("a:\n  args: &common { access_size: 512 }\nb:\n  args: *common\n", diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  ASSERT_EQ(workloads.benchmarks.size(), 2u);
+  EXPECT_EQ(workloads.benchmarks[1].parts[0].variants[0].config.access_bytes, 512u);
+}
+
+struct Mistake {
+  const char* label;
+  const char* text;
+  const char* said;  // The whole of what must be said.
+};
+
+// One row per rule.
+class Mistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, AreSaidOnceWithPlaceAndRemedy) {
+  EXPECT_EQ(mistakes(GetParam().text), GetParam().said);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Mistakes,
+    testing::Values(
+        Mistake{"UnknownKey", "b:\n  args:\n    acess_size: 64\n",
+                "w.yaml:3:5: \"acess_size\" is unknown; did you mean \"access_size\"?\n"},
+        Mistake{"WrongWord", "b:\n  args: { operation: raed }\n",
+                "w.yaml:2:22: operation: the word \"raed\" is unknown; did you mean \"read\"?\n"},
+        Mistake{
+            "NoNumber", "b:\n  args: { access_size: 1oo }\n",
+            "w.yaml:2:24: access_size: \"1oo\" is not a number of bytes; give for example 4096, "
+            "64M or 1.5GiB\n"},
+        Mistake{"OddAccessSize", "b:\n  args: { access_size: 100 }\n",
+                "w.yaml:2:24: access_size: 100 must be 8, 16, 32 or a multiple of 64 up to 1G\n"},
+        Mistake{"DoesNotDivide", "b:\n  args: { access_size: 640, memory_range: 1G }\n",
+                "w.yaml:2:43: memory_range: 1 GiB is no multiple of access_size, 640 B\n"},
+        Mistake{"PartitionsDoNotDivide",
+                "b:\n  args: { number_threads: 4, number_partitions: 3 }\n",
+                "w.yaml:2:49: number_partitions: 3 must divide number_threads, 4\n"},
+        Mistake{"KeyTwice", "b:\n  args:\n    run_time: 1\n    run_time: 2\n",
+                "w.yaml:4:5: \"run_time\" is there twice, first in line 3; remove one of them\n"},
+        Mistake{"KeyTwiceUnderOlderName",
+                "b:\n  args: { memory_range: 1G, total_memory_range: 1G }\n",
+                "w.yaml:2:29: memory_range is there twice below args, also under an older name\n"},
+        Mistake{"ArgsAndMatrix",
+                "b:\n  matrix: { access_size: [64] }\n  args: { access_size: 64 }\n",
+                "w.yaml:2:13: access_size is below args and below matrix, first in line 3\n"},
+        Mistake{"ListInArgs", "b:\n  args: { access_size: [64, 256] }\n",
+                "w.yaml:2:24: access_size: a list belongs below matrix; args has one value\n"},
+        Mistake{"EmptyMatrix", "b:\n  matrix: { access_size: [] }\n",
+                "w.yaml:2:26: access_size: the list is empty\n"},
+        Mistake{"NeitherArgsNorMatrix", "b: { description: x }\n",
+                "w.yaml:1:1: benchmark \"b\" has neither args nor a matrix\n"},
+        Mistake{"Misplaced", "b:\n  access_size: 64\n  args: { run_time: 1 }\n",
+                "w.yaml:2:3: \"access_size\" is unknown in a benchmark; it belongs below args or "
+                "matrix\n"},
+        Mistake{"DramRatioNeedsRandom",
+                "b:\n  args: { dram_operation_ratio: 0.5, dram_memory_range: 1G }\n",
+                "w.yaml:2:33: dram_operation_ratio: needs exec_mode: random\n"},
+        Mistake{
+            "DramRangeMissing", "b:\n  args: { custom_operations: \"rd_64\" }\n",
+            "w.yaml:1:1: benchmark \"b\": dram_memory_range: is 0, but operations go to DRAM; say "
+            "how large that range is, for example dram_memory_range: 10G\n"},
+        Mistake{"CustomWithoutChain", "b:\n  args: { exec_mode: custom }\n",
+                "w.yaml:2:22: exec_mode: custom needs custom_operations\n"},
+        Mistake{"ChainBeginsWithWrite", "b:\n  args: { custom_operations: \"w_64_cache\" }\n",
+                "w.yaml:2:30: custom_operations: operation 1, \"w_64_cache\", is a write; the "
+                "first one "
+                "must be a read, which says where\n"},
+        Mistake{"ChainBadSize", "b:\n  args: { custom_operations: \"r_100\" }\n",
+                "w.yaml:2:30: custom_operations: operation 1, \"r_100\", the size 100 must be a "
+                "multiple of 64, from 64 to 1G\n"},
+        Mistake{
+            "ChainBadPersist", "b:\n  args: { custom_operations: \"r_64,w_64_cahce\" }\n",
+            "w.yaml:2:30: custom_operations: operation 2, \"w_64_cahce\", the persist instruction "
+            "\"cahce\" is unknown; did you mean \"cache\"?\n"},
+        Mistake{"ChainOddOffset", "b:\n  args: { custom_operations: \"r_64,w_64_cache_8\" }\n",
+                "w.yaml:2:30: custom_operations: operation 2, \"w_64_cache_8\", the offset 8 is no "
+                "multiple of 64, the size of a line\n"},
+        Mistake{
+            "ChainLeavesTheRange",
+            "b:\n  args: { memory_range: 1K, custom_operations: \"r_64,w_64_cache_4096\" }\n",
+            "w.yaml:2:48: custom_operations: operation 1 and the writes after it span 4.06 KiB, "
+            "more than the range of 1 KiB: an offset leaves it\n"},
+        Mistake{"WriteInTheOtherRegion",
+                "b:\n  args: { dram_memory_range: 1G, custom_operations: \"rd_64,w_64_none\" }\n",
+                "w.yaml:2:53: custom_operations: operation 2, \"w_64_none\", writes where the "
+                "operation "
+                "before it was, which is in the other region; read there first\n"},
+        Mistake{"Zipf", "b:\n  args: { exec_mode: random, zipf_alpha: 1.5 }\n",
+                "w.yaml:2:42: zipf_alpha: 1.5 must be from 0.01 to 0.999\n"},
+        Mistake{"ThreePartsOfAPair",
+                "b:\n  parallel_benchmark:\n    x: { args: {} }\n    y: { args: {} }\n    z: { "
+                "args: {} "
+                "}\n",
+                "w.yaml:3:5: parallel_benchmark needs exactly two benchmarks, here are 3\n"},
+        Mistake{"NoMap", "- a\n- b\n",
+                "w.yaml:1:1: must be a map of benchmark names, this is a list\n"},
+        Mistake{"Empty", "# nothing\n", "w.yaml: holds no benchmarks\n"},
+        Mistake{"TwoDocuments", "a:\n  args: { run_time: 1 }\n---\nb: {}\n",
+                "w.yaml:4:1: a second document; put all benchmarks of a file into one (remove the "
+                "---)\n"},
+        Mistake{
+            "RegionWeights", "regions:\n  m: { nodes: [0, 1], weights: [1] }\n",
+            "w.yaml:2:3: region \"m\" has 2 nodes and 1 weights; give one weight for each node\n"},
+        Mistake{"RegionKey", "regions:\n  m: { node: [0] }\n",
+                "w.yaml:2:8: \"node\" is unknown in a region; did you mean \"nodes\"?\n"}),
+    [](const auto& mistake) { return std::string(mistake.param.label); });
+
+TEST(WorkloadFile, AllMistakesOfAFileAreSaidAtOnceInItsOrder) {
+  EXPECT_EQ(
+      mistakes("a:\n  args: { acess_size: 64, operation: raed }\nb:\n  matrix:\n    run_time: "
+               "[1, x, -2]\n"),
+      "w.yaml:2:11: \"acess_size\" is unknown; did you mean \"access_size\"?\n"
+      "w.yaml:2:38: operation: the word \"raed\" is unknown; did you mean \"read\"?\n"
+      "w.yaml:5:19: run_time: \"x\" is no time, for example 10, 500ms or 1.5s\n"
+      "w.yaml:5:22: run_time: -2 must be from 0 to 86400 s\n");
+}
+
+TEST(WorkloadFile, MistakesOfBothPartsOfAPairAreFound) {
+  const auto said = mistakes(
+      "p:\n  parallel_benchmark:\n    x: { args: { access_size: 100 } }\n    y: { args: { "
+      "access_size: 200 } }\n");
+  EXPECT_NE(said.find("3:31: access_size: 100"), std::string::npos) << said;
+  EXPECT_NE(said.find("4:31: access_size: 200"), std::string::npos) << said;
+}
+
+TEST(WorkloadFile, SyntaxErrorsHaveTheirPlace) {
+  const auto said = mistakes("a:\n  args: { x: 1\n");
+  EXPECT_TRUE(said.starts_with("w.yaml:3:1: is not YAML: ")) << said;
+}
+
+TEST(WorkloadFile, DepthAndNumberOfValuesAreBounded) {
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i)
+    deep += '[';
+  EXPECT_NE(mistakes(deep).find("nested deeper than 32 levels"), std::string::npos);
+  std::string laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n";
+  for (char c = 'b'; c < 'z'; ++c) {
+    laughs += std::string(1, c) + ": &" + c + " [";
+    for (int i = 0; i < 9; ++i)
+      laughs += std::string(i ? "," : "") + "*" + static_cast<char>(c - 1);
+    laughs += "]\n";
+  }
+  EXPECT_FALSE(mistakes(laughs).empty());  // And at once.
+  EXPECT_NE(mistakes(
+                "a:\n  matrix:\n    access_size: [64" +
+                [] {
+                  std::string more;
+                  for (int i = 0; i < 300; ++i)
+                    more += ",64";
+                  return more;
+                }() +
+                "]\n    number_threads: [1" +
+                [] {
+                  std::string more;
+                  for (int i = 0; i < 300; ++i)
+                    more += ",1";
+                  return more;
+                }() +
+                "]\n")
+                .find("more than 10000 combinations"),
+            std::string::npos);
+}
+
+// Every key says itself in a form that it reads again.
+TEST(Keys, WhatIsShownCanBeReadAgain) {
+  Config config;
+  config.chain = parse_chain("r_64,w_64_none_64").value();
+  config.write_ratio = 0.5;
+  config.huge_pages = "2M";
+  config.stride_bytes = 128;
+  config.fence_every_bytes = 512;
+  config.chase_window_bytes = 4096;
+  config.repetitions = 3;
+  for (const auto& key : keys()) {
+    auto text = key.get(config);
+    std::erase(text, ' ');
+    if (key.id == KeyId::kDelayNs) text += "ns";
+    Config read;
+    EXPECT_TRUE(key.set(read, text)) << key.name << " " << text;
+    auto again = key.get(read);
+    std::erase(again, ' ');
+    if (key.id == KeyId::kDelayNs) again += "ns";
+    EXPECT_EQ(again, text) << key.name;
+  }
+}
+
+TEST(Chain, ReachIsWhatTheWritesTouch) {
+  const auto chain = parse_chain("r_512,w_64_cache_320,w_64_cache_-448,r_64").value();
+  EXPECT_EQ(reach_of(chain, 0).low, -128);
+  EXPECT_EQ(reach_of(chain, 0).high, 512);
+  EXPECT_EQ(fences_of(chain), 2u);
+  EXPECT_EQ(bytes_of(chain), 704u);
+}
+
+// ---- plans ----
+
+Machine small_machine() {
+  Machine machine;
+  machine.cpus = {0, 1};
+  machine.nodes = {{0, {0, 1}, {10}, 16 * GiB}};
+  machine.available_bytes = 16 * GiB;
+  machine.last_level_cache_bytes = 32 * MiB;
+  return machine;
+}
+
+Machine two_sockets() {
+  Machine machine;
+  for (int cpu = 0; cpu < 72; ++cpu)
+    machine.cpus.push_back(cpu);
+  machine.nodes = {{0, {}, {10, 21, 24}, 200 * GiB},
+                   {1, {}, {21, 10, 34}, 200 * GiB},
+                   {2, {}, {24, 34, 10}, 500 * GiB}};  // A CXL expander at socket 0.
+  for (int cpu = 0; cpu < 72; ++cpu)
+    machine.nodes[static_cast<std::size_t>(cpu / 36)].cpus.push_back(cpu);
+  machine.available_bytes = 900 * GiB;
+  machine.last_level_cache_bytes = 64 * MiB;
+  return machine;
+}
+
+class PlanTest : public testing::Test {
+ protected:
+  PlanTest() {
+    path_ = std::filesystem::temp_directory_path() /
+            ("holdfast-plan-" + std::to_string(::getpid()) + ".yaml");
+  }
+  ~PlanTest() override { std::filesystem::remove(path_); }
+
+  std::string said(const std::string& text, RunOptions options, const Machine& machine) {
+    std::ofstream(path_) << text;
+    options.path = path_;
+    diagnostics_ = Diagnostics();
+    plan_ = make_plan(options, machine, diagnostics_);
+    auto words = diagnostics_.text();
+    for (auto at = words.find(path_.string()); at != std::string::npos;
+         at = words.find(path_.string()))
+      words.replace(at, path_.string().size(), "w");
+    return words;
+  }
+
+  static RunOptions on_dram() {
+    RunOptions options;
+    options.target = "dram";
+    return options;
+  }
+
+  std::filesystem::path path_;
+  Diagnostics diagnostics_;
+  Plan plan_;
+};
+
+TEST_F(PlanTest, ScaleAutoFitsTheSameFileToBothMachines) {
+  const std::string text =
+      "b:\n  matrix: { number_threads: [1, 2, 8, 32] }\n  args: { memory_range: 50G }\n";
+  auto options = on_dram();
+  options.scale_auto = true;
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  ASSERT_EQ(plan_.runs.size(), 2u);  // 8 and 32 became 2, which is there.
+  EXPECT_EQ(plan_.runs[1].parts[0].config.number_threads, 2u);
+  EXPECT_EQ(plan_.runs[0].parts[0].config.memory_range.bytes, 2 * GiB);
+  EXPECT_GT(plan_.runs[0].parts[0].config.run_time_s, 0);
+  EXPECT_EQ(said(text, options, two_sockets()), "");
+  ASSERT_EQ(plan_.runs.size(), 4u);
+  EXPECT_EQ(plan_.runs[3].parts[0].config.memory_range.bytes, 50 * GiB);
+}
+
+TEST_F(PlanTest, BudgetIsSharedByAllRepetitions) {
+  auto options = on_dram();
+  options.time_budget_s = 60;
+  EXPECT_EQ(
+      said("b:\n  matrix: { access_size: [64, 128, 256, 512] }\n  args: { memory_range: 1G }\n",
+           options, small_machine()),
+      "");
+  double seconds = 0;
+  for (const auto& run : plan_.runs)
+    seconds += estimated_seconds(run, options);
+  EXPECT_GT(seconds, 30);
+  EXPECT_LT(seconds, 60);
+}
+
+TEST_F(PlanTest, WhatTheMachineLacksIsAMistakeUnlessItScales) {
+  const std::string far = "b:\n  args: { memory_range: 1G, numa_pattern: far }\n";
+  EXPECT_EQ(
+      said(far, on_dram(), small_machine()),
+      "w:2:43: numa_pattern: numa_pattern far is wanted: no CPU of this machine is far from the "
+      "memory\n");
+  EXPECT_EQ(said(far, on_dram(), two_sockets()), "");
+  auto options = on_dram();
+  options.scale_auto = true;
+  const auto both = far + "c:\n  args: { memory_range: 1G }\n";
+  EXPECT_EQ(said(both, options, small_machine()), "");
+  EXPECT_EQ(plan_.runs.size(), 1u);
+  ASSERT_EQ(plan_.notes.size(), 1u);
+}
+
+TEST_F(PlanTest, MistakesOfTheCommandNameTheirOption) {
+  const std::string text = "b:\n  args: { memory_range: 1G }\n";
+  EXPECT_EQ(said(text, RunOptions(), small_machine()),
+            "--target: is missing: benchmark \"b\" measures it; give --target SPEC (a path, "
+            "/dev/daxX.Y, dram or node:N), or --dram\n");
+  auto options = on_dram();
+  options.target = "node:7";
+  EXPECT_EQ(said(text, options, small_machine()),
+            "--target: region \"target\" is wanted: there is no NUMA node 7; here are 0\n");
+  options.target = "/etc";
+  EXPECT_NE(said(text, options, small_machine()).find("not empty"), std::string::npos);
+  options.target = "/etc/passwd";
+  EXPECT_NE(said(text, options, small_machine()).find("exists"), std::string::npos);
+  options.target = "/no/such/place";
+  EXPECT_NE(said(text, options, small_machine()).find("there is no directory /no/such"),
+            std::string::npos);
+  options = on_dram();
+  options.filters = {"bb"};
+  EXPECT_EQ(said(text, options, small_machine()),
+            "--filter: \"bb\" matches no benchmark; did you mean \"b\"?\n");
+}
+
+TEST_F(PlanTest, TooLittleMemoryIsKnownBeforehand) {
+  EXPECT_EQ(
+      said("b:\n  args: { memory_range: 50G }\n", on_dram(), small_machine()),
+      "w:2:25: memory_range: too little memory: 50 GiB are needed, 16 GiB are available; make "
+      "the range smaller, or use --scale auto\n");
+}
+
+TEST_F(PlanTest, UnknownRegionsAreNamedWithThoseThereAre) {
+  EXPECT_EQ(
+      said("b:\n  args: { memory_range: 1G, region: taget }\n", on_dram(), small_machine()),
+      "w:2:37: region: \"taget\" is no region; did you mean \"target\"? (regions come from the "
+      "file's `regions` and from --region NAME=SPEC)\n");
+  auto options = on_dram();
+  options.regions = {{"slow", "node:0"}};
+  EXPECT_EQ(said("b:\n  args: { memory_range: 1G, region: slow }\n", options, small_machine()), "");
+  EXPECT_EQ(plan_.runs[0].parts[0].target.spec, "node:0");
+}
+
+TEST(MachineCpus, NearFarAndBothOfASocket) {
+  const auto machine = two_sockets();
+  EXPECT_EQ(machine.cpus_for(1, NumaPattern::kNear).front(), 36);
+  EXPECT_EQ(machine.cpus_for(1, NumaPattern::kFar).front(), 0);
+  const auto both = machine.cpus_for(0, NumaPattern::kBoth);
+  EXPECT_EQ(both.size(), 72u);
+  EXPECT_EQ(both[0], 0);
+  EXPECT_EQ(both[1], 36);
+  // Memory without CPUs is near to the socket that is nearest to it.
+  EXPECT_EQ(machine.cpus_for(2, NumaPattern::kNear).front(), 0);
+  EXPECT_EQ(machine.cpus_for(2, NumaPattern::kFar).front(), 36);
+  EXPECT_FALSE(small_machine().has_far());
+}
+
+// What is shipped is right, on a small machine and on a large one.
+TEST(Shipped, WorkloadsFitEveryMachine) {
+  for (const auto& machine : {small_machine(), two_sockets()}) {
+    RunOptions options;
+    options.path = std::string(HOLDFAST_SOURCE_DIR) + "/workloads";
+    options.target = "dram";
+    options.scale_auto = true;
+    Diagnostics diagnostics;
+    const auto plan = make_plan(options, machine, diagnostics);
+    EXPECT_EQ(diagnostics.text(), "");
+    EXPECT_GT(plan.runs.size(), 300u);
+    EXPECT_GE(plan.workloads.benchmarks.size(), 50u);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::bench::memory
