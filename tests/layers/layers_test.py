@@ -37,10 +37,8 @@ INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w
 INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp',
                      'bench/memory/vector_lines.hpp'}
 INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
-INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp'}
 HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
 INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp', 'bench/memory/vector_lines.hpp'}
-HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb)')
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 
 
