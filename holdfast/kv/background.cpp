@@ -99,12 +99,13 @@ void StoreCore::maintain() {
       fail(grown.error());
   }
   // What the user asked for at open stays.
-  const std::uint64_t keep = (options_.initial_bytes + geometry_.segment_bytes - 1) /
-                             geometry_.segment_bytes;
+  const std::uint64_t keep =
+      (options_.initial_bytes + geometry_.segment_bytes - 1) / geometry_.segment_bytes;
   if (table_.free_blocks() > 3 * ahead && table_.blocks() > keep * ahead) {
     // verify() reads words of blocks that must stay while it does.
     const std::lock_guard lock(reclaim_mutex_);
-    if (auto trimmed = table_.trim(2 * ahead, std::max<std::uint64_t>(keep, 1)); !trimmed) return fail(trimmed.error());
+    if (auto trimmed = table_.trim(2 * ahead, std::max<std::uint64_t>(keep, 1)); !trimmed)
+      return fail(trimmed.error());
     // What lies at the end keeps the files from shrinking: it moves to where there is room.
     if (!options_.reclaim.background || table_.free_blocks() <= 3 * ahead) return;
     if (auto moved = Reclaimer(*this).empty_last_segment(options_.reclaim.bytes_per_second);

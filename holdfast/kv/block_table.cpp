@@ -234,8 +234,9 @@ Status BlockTable::mark_sealed(std::uint64_t head) {
 
 Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
   if (heads.empty()) return {};
-  // Heads first: a sealed head without all of its tails would be damage, tails without a head are
-  // what recovery frees.
+  // Heads first: a sealed head without all of its tails would be damage. Tails without a head are
+  // what recovery frees, so their words are ordered by nothing: until they are durable they say
+  // kTail, and who opens such a block again writes the same word.
   bool tails = false;
   for (const std::uint64_t head : heads) {
     HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));
@@ -249,7 +250,6 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
         HF_RETURN_IF_ERROR(put_block_word(block, {run.generation, BlockState::kFree}));
       }
     }
-    HF_RETURN_IF_ERROR(medium_.order());
   }
   const std::lock_guard lock(mutex_);
   for (const std::uint64_t head : heads) {

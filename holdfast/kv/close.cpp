@@ -55,7 +55,6 @@ Status StoreCore::close() {
   }
   for (const std::uint64_t head : dirty)
     HF_RETURN_IF_ERROR(table_.confirm_sealed(head));
-  if (!dirty.empty()) HF_RETURN_IF_ERROR(medium_.order());
   for (const std::uint64_t head : dirty)
     HF_RETURN_IF_ERROR(table_.put_dead_bits(head, take_dead_bits(head)));
   CleanMark mark{};
@@ -65,13 +64,10 @@ Status StoreCore::close() {
   mark.next_generation = table_.next_generation();
   mark.records = count();
   mark.checksum = clean_mark_checksum(mark, superblock_.store_id);
-  // In one line, the checksum last: in order of the stores the line is not believed before it is
-  // whole.
+  // A torn mark is none: its checksum does not hold.
   HF_RETURN_IF_ERROR(medium_.put(kCleanMarkAt + sizeof mark.checksum,
                                  reinterpret_cast<const std::byte*>(&mark) + sizeof mark.checksum,
                                  sizeof mark - sizeof mark.checksum));
-  if (medium_.paged())
-    HF_RETURN_IF_ERROR(medium_.order());  // A sector's words may arrive in any order.
   HF_RETURN_IF_ERROR(medium_.put_word(kCleanMarkAt, mark.checksum));
   return medium_.order();
 }

@@ -92,7 +92,6 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
   HF_RETURN_IF_ERROR(
       medium.put(sizeof superblock, zeros, kSuperblockPageBytes - sizeof superblock));
   HF_RETURN_IF_ERROR(medium.put(0, &superblock, sizeof superblock));
-  HF_RETURN_IF_ERROR(medium.order());
   Geometry geometry;
   geometry.block_bytes = options.block_bytes;
   geometry.segment_bytes = options.segment_bytes;

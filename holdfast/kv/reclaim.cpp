@@ -82,8 +82,7 @@ Status Reclaimer::put_all_dead_bits() {
   // began when the bits had been taken; elsewhere it was fenced before it was published.
   for (const auto& [head, bits] : dead)
     HF_RETURN_IF_ERROR(core_.table_.confirm_sealed(head));
-  if (!dead.empty())
-    HF_RETURN_IF_ERROR(core_.medium_.paged() ? core_.sync() : core_.medium_.order());
+  if (!dead.empty() && core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
   for (const auto& [head, bits] : dead)
     HF_RETURN_IF_ERROR(core_.table_.put_dead_bits(head, bits));
   if (dead.empty()) return {};

@@ -26,10 +26,9 @@ std::uint64_t body_hash(std::span<const std::byte> key_and_padding,
 
 std::uint64_t RecordView::sum(std::uint64_t seed, std::span<const std::uint32_t> patchable) const {
   const std::span body(at_ + header_bytes_, record_bytes() - header_bytes_);
-  const std::uint64_t hash =
-      patchable.empty()
-          ? hash64(body)
-          : body_hash(body.first(body.size() - value_bytes()), value_span(), patchable);
+  const std::uint64_t hash = patchable.empty() ? hash64(body)
+                                               : body_hash(body.first(body.size() - value_bytes()),
+                                                           value_span(), patchable);
   return record_sum(header(), hash, seed);
 }
 

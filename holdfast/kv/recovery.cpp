@@ -498,7 +498,7 @@ Status Recovery::make_writable() {
   // The clean mark first: from here on the image on the medium may not be believed any more.
   if (mark_.checksum != 0) {
     HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
-    HF_RETURN_IF_ERROR(medium.order());
+    HF_RETURN_IF_ERROR(medium.order());  // Before anything else is written.
   }
   // After the death of a process what we read may lie in caches only, and so could still be lost
   // with the power: what this recovery relies on is made durable before anything is built on it.

@@ -158,7 +158,7 @@ Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   return Store(std::move(core));
 }
 [[gnu::flatten]] Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
-                                WriteOptions options) {
+                                                 WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->put(bytes(key), bytes(value), options);

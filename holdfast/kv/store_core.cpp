@@ -114,7 +114,7 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   if (up_to <= limit) return {};
   const std::uint64_t raised = up_to + sequence_step_;
   HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, raised));
-  HF_RETURN_IF_ERROR(medium_.order());
+  HF_RETURN_IF_ERROR(medium_.order());  // Before one is used.
   sequence_limit_.store(raised, std::memory_order_release);
   return {};
 }

@@ -152,6 +152,50 @@ TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// A recovery's tail vouches for the records before it, which may have been in caches only: in every
+// state of one small run. (Two lines of record, one of tail.)
+TEST_P(KvLifeCrash, ATailBecomesDurableAfterTheRecordsItVouchesFor) {
+  Crash crash;
+  crash.check.durable_at_acknowledge = false;
+  crash.check.depth = 1;
+  crash.check.images_per_run = 4'000;
+  crash.then = false;
+  crash.during = [](Tested& store) {
+    const std::uint64_t dying = store.take_id();
+    store.model().put(dying, "n", value_of('n', 80));
+    store.run().begin(dying, 7);
+    std::thread([&] {
+      ForTests::append_without_fence(store.store(), "n", value_of('n', 80));
+    }).join();
+    store.abandon();
+    store.reopen();
+    Actor(store, 8).get("n");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
+// With an image the reopening frees its blocks, and that orders the clearing of the clean mark, too;
+// without one nothing is freed.
+TEST_P(KvLifeCrash, ReopeningAfterACleanCloseThatHadNoRoomForAnImage) {
+  Crash crash;
+  crash.options.max_bytes = crash.options.initial_bytes;
+  crash.check.max_size_bytes = crash.options.max_bytes;
+  crash.then = false;
+  crash.before = [](Tested& store) {
+    for (const char* key : {"a", "b", "c"})  // A block each; the last four are no put's.
+      store.put(key, value_of('v', 7000));
+    store.seal();
+  };
+  crash.during = [](Tested& store) {
+    store.close();
+    store.reopen();
+    EXPECT_EQ(store.store().stats().free_blocks, 4u);
+    EXPECT_FALSE(store.store().recovery().clean);
+    store.erase("a");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // An append after a crash is laid over what the crash left of another one.
 TEST_P(KvLifeCrash, CrashAppendCrashInBlocksWithStaleBytes) {
   Crash crash;
