@@ -73,7 +73,7 @@ void add_bench_compare_command(CLI::App& bench, int& exit_code) {
                  "The field to compare, for example p99_ns (default: bytes_per_s, else ops_per_s)");
   app.add_flag("--json", arguments->json, "For programs");
   app.footer(
-      "Intervals are of the ratio, at 95 %, by ranks (docs/results.md); they need at least four\n"
+      "Intervals are of the ratio, at 95 %, by ranks (docs/report.md); they need at least four\n"
       "repetitions on both sides.\n"
       "Exit code 1: a measurement is worse by more than the threshold; 3: one is INVALID.");
   app.callback([arguments, &exit_code] { exit_code = compare(*arguments); });

@@ -171,7 +171,7 @@ TEST(Price, EveryMistakeOfAFileIsNamedWithItsPlace) {
       "p.yaml:2:14: dimms must be a whole number up to 65536\n"
       "p.yaml:2:35: price_per_dimm must be a number above 0, it is '-1'\n"
       "p.yaml:2:55: bytes_per_dimm=\"1X\" is not a number of bytes; give for example 4096, 64M or "
-            "1.5GiB");
+      "1.5GiB");
   EXPECT_NE(error("systems: {a: {price_per_month: 5}}").find("a needs bytes"), std::string::npos);
   EXPECT_NE(error("systems: {a: {dimms: 1, price_per_dimm: x, bytes_per_dimm: 1X}}")
                 .find("price_per_dimm must be a number above 0, it is 'x'"),
