@@ -271,7 +271,7 @@ TEST_P(PageCrash, ThreadsFlushTheSameAndDifferentPages) {
   auto options = small_medium(GetParam());
   options.states_per_point = 300;
   options.nested_states_per_point = 20;
-  options.schedules.seeds = 6;
+  options.schedules.seeds = 3;
   options.images_per_run = 10'000;
   const auto report = crash::check(protocol, options);
   EXPECT_TRUE(report.ok()) << report;

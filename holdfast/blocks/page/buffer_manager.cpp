@@ -121,7 +121,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
     frame.mapped = frame.referenced = true;
     frame.failed = false;
     table_[page.value] = number;
-    frame.latch.lock();  // At once: nobody else knows this frame yet.
+    HF_CHECK(frame.latch.try_lock());  // Nobody else knows this frame yet.
     table.unlock();
     if (auto status = load(frame, access); !status) {
       frame.failed = true;

@@ -28,7 +28,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <thread>
 #include <unordered_map>
@@ -51,6 +50,46 @@ struct BufferOptions {
 };
 
 enum class Access : std::uint8_t { kRead, kWrite };
+
+// Readers together or one writer; who waits sleeps. Frames change their pages, so latches are taken
+// in no order of their own: that callers go by pages keeps them from waiting in a circle.
+class PageLatch {
+ public:
+  bool try_lock() {
+    auto none = 0;
+    return state_.compare_exchange_strong(none, kWriter, std::memory_order_acquire);
+  }
+  void lock() {
+    while (!try_lock())
+      wait_while([](int state) { return state != 0; });
+  }
+  void unlock() {
+    state_.store(0, std::memory_order_release);
+    state_.notify_all();
+  }
+  void lock_shared() {
+    for (auto state = state_.load(std::memory_order_relaxed);;) {
+      if (state == kWriter) {
+        wait_while([](int now) { return now == kWriter; });
+        state = state_.load(std::memory_order_relaxed);
+      } else if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) {
+        return;
+      }
+    }
+  }
+  void unlock_shared() {
+    if (state_.fetch_sub(1, std::memory_order_release) == 1) state_.notify_all();
+  }
+
+ private:
+  static constexpr int kWriter = -1;
+  template <class F>
+  void wait_while(F&& taken) {
+    const auto state = state_.load(std::memory_order_relaxed);
+    if (taken(state)) state_.wait(state, std::memory_order_relaxed);
+  }
+  std::atomic<int> state_{0};  // Readers, or kWriter.
+};
 
 class BufferManager;
 
@@ -116,7 +155,7 @@ class BufferManager {
     bool mapped = false;      // Holds a page that the table knows.
     bool referenced = false;  // Fixed since the hand came by.
     // Under `latch`; `dirty` may be peeked at.
-    std::shared_mutex latch;
+    PageLatch latch;
     LineSet lines;
     std::atomic<bool> dirty{false};
     bool failed = false;  // Could not be read: whoever waited for it must try again.

@@ -11,20 +11,6 @@ void write_page(const Persist& persist, std::byte* slot, const std::byte* conten
   persist.stream(slot, content, page_bytes);
 }
 
-void write_page_with_old_lines(const Persist& persist, std::byte* slot, const std::byte* old_slot,
-                               const std::byte* content, const LineSet& dirty,
-                               std::uint32_t page_bytes) {
-  std::uint64_t written = 0;
-  dirty.for_each_run([&](std::uint32_t first, std::uint32_t lines) {
-    const auto at = first * kCacheLineBytes;
-    if (written < at) persist.stream(slot + written, old_slot + written, at - written);
-    persist.stream(slot + at, content + at, lines * kCacheLineBytes);
-    written = at + lines * kCacheLineBytes;
-  });
-  if (written < page_bytes)
-    persist.stream(slot + written, old_slot + written, page_bytes - written);
-}
-
 void write_header(const Persist& persist, SlotHeader* header, std::uint64_t page_word,
                   std::uint64_t version_word) {
   persist.store(&header->page, page_word);
@@ -34,8 +20,8 @@ void write_header(const Persist& persist, SlotHeader* header, std::uint64_t page
 
 namespace {
 
-// Records are put together here: one pass of the checksum and one copy to the log, whatever the
-// pattern of dirty lines; the log itself is never read.
+// Records and merged pages are put together here: one pass of the checksum and one copy to the
+// medium, whatever the pattern of dirty lines; what was written is never read.
 std::byte* staging() {
   alignas(kCacheLineBytes) thread_local std::byte bytes[record_bytes(LineSet::kMaxLines)];
   return bytes;
@@ -44,6 +30,18 @@ std::byte* staging() {
 constexpr std::size_t kChecked = sizeof(std::uint64_t);  // Behind the checksum.
 
 }  // namespace
+
+void write_page_with_old_lines(const Persist& persist, std::byte* slot, const std::byte* old_slot,
+                               const std::byte* content, const LineSet& dirty,
+                               std::uint32_t page_bytes) {
+  auto* const merged = staging();
+  std::memcpy(merged, old_slot, page_bytes);
+  dirty.for_each_run([&](std::uint32_t first, std::uint32_t lines) {
+    const auto at = first * kCacheLineBytes;
+    std::memcpy(merged + at, content + at, lines * kCacheLineBytes);
+  });
+  persist.stream(slot, merged, page_bytes);
+}
 
 std::uint64_t write_record(const Persist& persist, std::byte* log, RecordHeader header,
                            std::uint64_t seed, const std::byte* content, const LineSet& dirty) {

@@ -131,7 +131,7 @@ Result<PageStore::Start> PageStore::start(const PageFlush& flush, Started& start
     write_record(persist_, log_data(started.log),
                  {0, started.version, started.slot, flush.page.value, lines, 0},
                  seed_of(started.log), flush.content, dirty);
-  } else if (partial && flush.in_dram == InDram::kDirtyLines) {
+  } else if (flush.in_dram == InDram::kDirtyLines && lines < geometry_.lines_per_page()) {
     write_page_with_old_lines(persist_, slot, slot_data(page.slot), flush.content, *flush.dirty,
                               geometry_.page_bytes);
   } else {
