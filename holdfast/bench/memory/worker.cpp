@@ -208,12 +208,13 @@ void Worker::run_alone() {
 
 void Worker::run_packages() {
   auto& next = work_.queues[lane_].next;
-  while (!stopped()) {
+  // At least a block: on a busy machine the time may be up before this thread gets its CPU.
+  do {
     const auto first = next.fetch_add(work_.package, std::memory_order_relaxed);
     if (first >= work_.operations) return;
     span(first, std::min(work_.package, work_.operations - first));
     if (fence_packages_) fence(), ++fences_;
-  }
+  } while (!stopped());
 }
 
 void Worker::span(std::uint64_t first, std::uint64_t count) {
