@@ -90,7 +90,7 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--dram', '--numa', '5'], 'does not exist'),
                 ([workload, '--dram', '--json', '/no/such/place/r.json'], 'there is no directory /no/such/place'),
                 (['/no/such/file.yaml', '--dram'], '/no/such/file.yaml'),
-                ([self.path('huge.yaml', 'x:\n  args: { memory_range: 100000G }\n'), '--dram'], 'too little memory')]:
+                ([self.path('huge.yaml', 'x:\n  args: { memory_range: 900G }\n'), '--dram'], 'too little memory')]:
             _, err = self.run_command(*words, code=2)
             self.assertIn(said, err, words)
         self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml'])

@@ -98,7 +98,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
     if (const auto found = table_.find(page.value); found != table_.end()) {
       number = found->second;
       auto& frame = frames_[number];
-      ++frame.pins;
+      ++frame.pins, ++frame.held;
       frame.referenced = true;
       ++counts_.hits;
       table.unlock();
@@ -117,6 +117,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
       continue;
     }
     ++counts_.misses;
+    ++frame.held;
     frame.page = page;
     frame.mapped = frame.referenced = true;
     frame.failed = false;
@@ -149,9 +150,20 @@ Status BufferManager::load(Frame& frame, Access access) {
   return status;
 }
 
-// A frame without a page, pinned once. Two rounds of the hand take away every second chance.
+// A frame without a page, pinned once. Two rounds of the hand take away every second chance; what is
+// pinned then without being held is being written back, and soon free.
 Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& table) {
-  for (std::uint64_t turn = 0; turn < 2 * std::uint64_t{options_.frames} + 1; ++turn) {
+  for (std::uint64_t turn = 0;; ++turn) {
+    if (turn == 2 * std::uint64_t{options_.frames} + 1) {
+      std::uint32_t held = 0;
+      for (std::uint32_t i = 0; i < options_.frames; ++i)
+        held += frames_[i].held != 0;
+      if (held == options_.frames) break;
+      table.unlock();
+      std::this_thread::yield();
+      table.lock();
+      turn = 0;
+    }
     const auto number = hand_;
     hand_ = hand_ + 1 == options_.frames ? 0 : hand_ + 1;
     auto& frame = frames_[number];
@@ -188,6 +200,10 @@ void BufferManager::unfix(std::uint32_t number, Access access) {
     frames_[number].latch.unlock();
   else
     frames_[number].latch.unlock_shared();
+  {
+    const std::lock_guard table(mutex_);
+    --frames_[number].held;
+  }
   unpin(number);
 }
 
@@ -294,7 +310,7 @@ std::uint64_t BufferManager::flush_what_is_idle() {
     if (group.empty()) break;
     if (flush_frames(frames)) flushed += group.size();
     for (const auto held : group)
-      unfix(held, Access::kWrite);
+      frames_[held].latch.unlock(), unpin(held);
   }
   return flushed;
 }

@@ -152,6 +152,7 @@ class BufferManager {
     PageId page;
     // Under the table's mutex.
     std::uint32_t pins = 0;   // A pinned frame keeps its page.
+    std::uint32_t held = 0;   // Of them, those of FixedPages, which only their owners end.
     bool mapped = false;      // Holds a page that the table knows.
     bool referenced = false;  // Fixed since the hand came by.
     // Under `latch`; `dirty` may be peeked at.
