@@ -84,7 +84,9 @@ struct ForTests {
   static bool fits(StoreBase& store, std::uint64_t bytes, std::uint64_t records) {
     return store.core_->lane_of(store.core_->session()).fits(bytes, records);
   }
-  static Status grow(StoreBase& store) { return store.core_->table_.grow_by_segment(store.core_->table_.blocks()); }
+  static Status grow(StoreBase& store) {
+    return store.core_->table_.grow_by_segment(store.core_->table_.blocks());
+  }
   static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
     return store.core_->table_.trim(keep);
   }

@@ -174,8 +174,8 @@ TEST_P(KvLifeCrash, ATailBecomesDurableAfterTheRecordsItVouchesFor) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// With an image the reopening frees its blocks, and that orders the clearing of the clean mark, too;
-// without one nothing is freed.
+// With an image the reopening frees its blocks, and that orders the clearing of the clean mark,
+// too; without one nothing is freed.
 TEST_P(KvLifeCrash, ReopeningAfterACleanCloseThatHadNoRoomForAnImage) {
   Crash crash;
   crash.options.max_bytes = crash.options.initial_bytes;
