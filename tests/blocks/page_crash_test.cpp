@@ -95,16 +95,19 @@ TEST_P(PageCrash, MicroLogChangesLinesInPlaceWithTwoBarriers) {
 }
 
 TEST_P(PageCrash, MicroLogsInTurnKnowWhichOfThemIsOld) {
-  PageRun run;
-  run.options = small_store(FlushMethod::kMicroLog);
-  run.options.micro_logs = 3;
-  run.before = {{1, 0, 3}};
-  // Log 0 holds line 0 of operation 10; by 12 it is old, while 11's is in log 1.
-  run.operations = {{10, 0, 1}, {11, 0, 1}, {12, 0, 2}, {13, 0, 1}};
-  run.after = {{20, 0, 2}, {21, 0, 1}};
-  const auto report = crash::check(run.protocol(), small_medium(GetParam()));
-  EXPECT_TRUE(report.ok()) << report;
-  EXPECT_TRUE(report.exhaustive() || GetParam() == crash::kLineStreaming);
+  // Log 0 holds line 0 of operation 10; by 12 it is old, while 11's is in log 1. Then the same line
+  // each time: 13, of both lines, is in log 0, and 12, finished and older, in log 2.
+  for (const unsigned line_of_12 : {2u, 1u}) {
+    PageRun run;
+    run.options = small_store(FlushMethod::kMicroLog);
+    run.options.micro_logs = 3;
+    run.before = {{1, 0, 3}};
+    run.operations = {{10, 0, 1}, {11, 0, 1}, {12, 0, line_of_12}, {13, 0, 3}};
+    run.after = {{20, 0, 2}, {21, 0, 1}};
+    const auto report = crash::check(run.protocol(), small_medium(GetParam()));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_TRUE(report.exhaustive() || GetParam() == crash::kLineStreaming);
+  }
 }
 
 TEST_P(PageCrash, TheHybridMixesBothOnOnePage) {

@@ -9,7 +9,7 @@
 //  two slots, same p and v -                  kCorrupt: versions are handed out once
 //
 //  micro log, checksum holds   names slot s, page p, version r; made under the present epoch
-//  s is p's and r >= its v     replayed: its lines may be there in part
+//  s is p's and r >= its v     replayed, if it is p's newest log: its lines may be there in part
 //  s is p's and r <  its v     ignored: a later flush of p had begun to change s, so this one was
 //  done s is not p's                ignored: p was copied elsewhere or freed since
 //
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_map>
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
@@ -235,14 +236,22 @@ Status PageStore::recover(bool read_only) {
     page_[*page - 1].slot = slot;
   }
 
-  std::vector<std::uint32_t> replayed;
+  // Of a page's logs only the newest may be unfinished: the one before it was done, and its lines
+  // may be older.
+  std::unordered_map<std::uint32_t, std::uint32_t> newest_log;
   for (std::uint32_t log = 0; log < geometry_.micro_logs; ++log) {
     if (!record_is_valid(log_data(log), seed_of(log), geometry_)) continue;
     const auto record = record_header(log_data(log));
     newest = std::max(newest, record.version);
-    if (page_[record.page].slot == record.slot && record.version >= version_of[record.page])
-      replayed.push_back(log);
+    if (page_[record.page].slot != record.slot || record.version < version_of[record.page])
+      continue;
+    const auto [found, first] = newest_log.emplace(record.page, log);
+    if (!first && record_header(log_data(found->second)).version < record.version)
+      found->second = log;
   }
+  std::vector<std::uint32_t> replayed;
+  for (const auto& [page, log] : newest_log)
+    replayed.push_back(log);
   if (read_only) {
     for (const auto log : replayed)
       overlays_.emplace_back(PageId{record_header(log_data(log)).page}, log);
@@ -261,9 +270,6 @@ Status PageStore::recover(bool read_only) {
         persist_.copy(to, bytes, kCacheLineBytes);
         persist_.write_back(to, kCacheLineBytes);
       });
-      auto* const word = &header(record.slot)->version;
-      persist_.store(word, seal(record.version, WordKind::kVersion, record.slot));
-      persist_.write_back(word, sizeof *word);
     }
     if (!replayed.empty()) persist_.fence();
     // Only now, with the replayed lines in their place, may the records lose their validity.
