@@ -90,7 +90,7 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--dram', '--numa', '5'], 'does not exist'),
                 ([workload, '--dram', '--json', '/no/such/place/r.json'], 'there is no directory /no/such/place'),
                 (['/no/such/file.yaml', '--dram'], '/no/such/file.yaml'),
-                ([self.path('huge.yaml', 'x:\n  args: { memory_range: 100000G }\n'), '--dram'], 'too little memory')]:
+                ([self.path('huge.yaml', 'x:\n  args: { memory_range: 900G }\n'), '--dram'], 'too little memory')]:
             _, err = self.run_command(*words, code=2)
             self.assertIn(said, err, words)
         self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml'])
@@ -110,7 +110,7 @@ class BenchRun(unittest.TestCase):
             [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--repeat', '30', '--json', self.json],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         # Until its memory is mapped and calibration, which takes two seconds alone, is over.
-        time.sleep(12)
+        time.sleep(6)
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=120)
         self.assertEqual(running.returncode, 1, err)
@@ -126,7 +126,7 @@ class BenchRun(unittest.TestCase):
         workload = self.path('w.yaml', LONG)
         running = subprocess.Popen([HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory')],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(4)
+        time.sleep(2)
         running.kill()
         running.wait()
         self.assertEqual(self.files(), ['w.yaml'])
