@@ -110,7 +110,7 @@ class BenchRun(unittest.TestCase):
             [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--repeat', '30', '--json', self.json],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         # Until its memory is mapped and calibration, which takes two seconds alone, is over.
-        time.sleep(12)
+        time.sleep(6)
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=120)
         self.assertEqual(running.returncode, 1, err)
@@ -126,7 +126,7 @@ class BenchRun(unittest.TestCase):
         workload = self.path('w.yaml', LONG)
         running = subprocess.Popen([HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory')],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(4)
+        time.sleep(2)
         running.kill()
         running.wait()
         self.assertEqual(self.files(), ['w.yaml'])

@@ -299,6 +299,18 @@ void Worker::issue_piece(const Piece& piece) {
 }
 
 void Worker::issue_chain(const Piece& piece) {
+  if (chain_.size() == 1) {
+    // A read alone is a random read: nothing is handed from one operation to the next.
+    const auto& step = chain_.front();
+    Accesses accesses;
+    accesses.base = step.base;
+    accesses.slots = piece.slots;
+    accesses.step_bytes = static_cast<std::int64_t>(step.slot_bytes);
+    accesses.count = piece.count;
+    accesses.lines = step.lines;
+    accesses.lanes = step.lanes;
+    return kernels_->read[1][size_class(step.lines)](accesses);
+  }
   ChainState state;
   state.number = piece.operation;
   state.zero = hidden_zero();
