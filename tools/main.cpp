@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "blocks_command.hpp"
 #include "bench_command.hpp"
+#include "blocks_command.hpp"
 #include "console.hpp"
 #include "kv_command.hpp"
 #include "mem_command.hpp"

@@ -22,7 +22,7 @@ class FunctionRef<Returned(Arguments...)> {
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
              std::is_invocable_r_v<Returned, Callable&, Arguments...>)
   FunctionRef(Callable&& callable)  // NOLINT: implicit by design.
-      // Also of functions, which POSIX lets a void* point to.
+                                    // Also of functions, which POSIX lets a void* point to.
       : object_((void*)std::addressof(callable)),  // NOLINT: const is back before the call.
         call_([](void* object, Arguments... arguments) -> Returned {
           return (*reinterpret_cast<std::remove_reference_t<Callable>*>(object))(

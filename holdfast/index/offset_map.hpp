@@ -467,7 +467,8 @@ inline Line OffsetMap::candidate(std::uint64_t hash) const {
   const Place at = place(hash);
   const unsigned candidates = probe(*at.home, at.tag).candidates;
   if (candidates == 0) return kNoLine;
-  return Line{line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+  return Line{
+      line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
 }
 
 inline void OffsetMap::prefetch(std::uint64_t hash) const { prefetch_for_read(place(hash).home); }

@@ -40,8 +40,8 @@ struct alignas(kCacheLineBytes) BlockMeta {
   std::atomic<bool> relocating{false};  // Its records are being moved: no in-place updates.
   std::atomic<bool> moved{
       false};  // Some of its records live on as copies; its dead bits do not say so.
-  std::atomic<bool> evacuated{false};        // Nothing in the index points to it; it waits to be freed.
-  std::atomic<bool> dead_dirty{false};       // Dead bits that the medium does not have yet.
+  std::atomic<bool> evacuated{false};   // Nothing in the index points to it; it waits to be freed.
+  std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
   std::atomic<std::uint64_t> used_bytes{0};  // Of records, at the head; grows while open.
 
   std::uint64_t generation = 0;

@@ -139,8 +139,8 @@ inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count
 // three times as long beyond 240 bytes, and bodies are often just below.
 inline std::uint64_t record_sum(const RecordHeader& header, std::uint64_t body_hash,
                                 std::uint64_t seed) {
-  const std::uint64_t place =
-      header.key_bytes_and_kind | static_cast<std::uint64_t>(header.ordinal) << 32;
+  const std::uint64_t place = header.key_bytes_and_kind | static_cast<std::uint64_t>(header.ordinal)
+                                                              << 32;
   const std::uint64_t fields =
       mix64(header.sequence + mix64(place ^ header.value_bytes * 0x9E3779B97F4A7C15));
   return (body_hash + fields) ^ seed;

@@ -27,8 +27,7 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
 
 // XXH3 of key, padding and value, which need not lie together, with the patchable words as zero.
 std::uint64_t body_hash(std::span<const std::byte> key_and_padding,
-                        std::span<const std::byte> value,
-                        std::span<const std::uint32_t> patchable);
+                        std::span<const std::byte> value, std::span<const std::uint32_t> patchable);
 
 inline std::uint64_t with_word(std::uint64_t sum, std::uint64_t word, std::uint32_t at) {
   return mix64(sum + mix64(word + at));

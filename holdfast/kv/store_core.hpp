@@ -524,8 +524,8 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + geometry_.record_header_bytes, record.key.data(), record.key.size());
   const std::uint64_t sum = record_sum(
-      header,
-      body_hash(std::span(front).subspan(geometry_.record_header_bytes), value, patchable_), seed);
+      header, body_hash(std::span(front).subspan(geometry_.record_header_bytes), value, patchable_),
+      seed);
   if (!patchable_.empty()) std::memcpy(front.data() + sizeof header, &sum, sizeof sum);
   header.checksum = record.kind == RecordKind::kPut ? whole_checksum(sum, value, patchable_) : sum;
   std::memcpy(front.data(), &header, sizeof header);
@@ -811,8 +811,7 @@ Result<std::uint64_t> StoreCore::update_word(Key key, std::uint32_t offset_bytes
     }
     auto* const word = reinterpret_cast<std::uint64_t*>(old.value_data() + offset_bytes);
     BlockMeta& run = table_.run_of(offset);
-    if (!medium_.paged() &&
-        patchable(offset_bytes) &&
+    if (!medium_.paged() && patchable(offset_bytes) &&
         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
         !run.relocating.load(std::memory_order_acquire) &&
         snapshots_open_.load(std::memory_order_acquire) == 0) {

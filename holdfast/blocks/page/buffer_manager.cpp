@@ -150,8 +150,8 @@ Status BufferManager::load(Frame& frame, Access access) {
   return status;
 }
 
-// A frame without a page, pinned once. Two rounds of the hand take away every second chance; what is
-// pinned then without being held is being written back, and soon free.
+// A frame without a page, pinned once. Two rounds of the hand take away every second chance; what
+// is pinned then without being held is being written back, and soon free.
 Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& table) {
   for (std::uint64_t turn = 0;; ++turn) {
     if (turn == 2 * std::uint64_t{options_.frames} + 1) {

@@ -88,9 +88,10 @@ static_assert(std::has_unique_object_representations_v<SlotHeader>);
 //   RecordHeader | line numbers, 2 bytes each | zeros up to a line | the lines
 //
 // It is valid iff its checksum holds, and is replayed iff its slot still holds that page and the
-// slot's version is not newer, the newest of the page only. While the store is open it is never invalidated: the next record
-// overwrites it. Opening raises the epoch, after which no record of before is valid: one that a
-// crash tore could otherwise be completed by words of a later one, and revive.
+// slot's version is not newer, the newest of the page only. While the store is open it is never
+// invalidated: the next record overwrites it. Opening raises the epoch, after which no record of
+// before is valid: one that a crash tore could otherwise be completed by words of a later one, and
+// revive.
 struct RecordHeader {
   std::uint64_t checksum;  // Over all that follows; seeded with store, epoch and the log's number.
   std::uint64_t version;   // What the slot's header gets together with the lines.
