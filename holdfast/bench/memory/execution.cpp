@@ -343,10 +343,11 @@ LoadResult execute_foreign(const Load& load, const ForeignBody& body, std::uint6
   };
   const auto count = load.config.number_threads;
   StartAndStop line(count, count <= usable_cpus());
-  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<std::unique_ptr<Thread>> threads;  // Complete before the first one runs.
+  for (unsigned t = 0; t < count; ++t)
+    threads.push_back(std::make_unique<Thread>(t, line));
   std::vector<std::thread> running;
   for (unsigned t = 0; t < count; ++t) {
-    threads.push_back(std::make_unique<Thread>(t, line));
     running.emplace_back([&, t] {
       pin_this_thread(load, t);
       body(*threads[t]);
