@@ -128,7 +128,6 @@ class TableSubject final : public BlockSubject {
   }
   Fields facts() const override {
     Fields facts;
-    facts.set("group", shape_.how.group);
     facts.set("node_bytes", Kind::kNodeBytes);
     facts.set("nodes", kind_->nodes());
     return facts;
@@ -256,6 +255,9 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
     Experiment experiment;
     experiment.name = std::string(Kind::kName) + " group " + std::to_string(group);
     experiment.what = "Section 3.5.4, figure 12: lookups and inserts by active coroutines";
+    experiment.part = Kind::kName;
+    experiment.parameters.set("node", Kind::kName);
+    experiment.parameters.set("group", group);
     const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences) {
       const Shape shape{machinery,
                         {group, reads, shared_fences},
@@ -267,14 +269,14 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
                                           },
                                           ""});
     };
-    add("one by one", Machinery::kLoop, false, false);
-    add("state machines", Machinery::kStateMachines, true, true);
+    add("loop", Machinery::kLoop, false, false);
+    add("state-machines", Machinery::kStateMachines, true, true);
     add("coroutines", Machinery::kCoroutines, true, true);
-    add("coroutines reads", Machinery::kCoroutines, true, false);
-    add("coroutines writes", Machinery::kCoroutines, false, true);
+    add("coroutines-reads", Machinery::kCoroutines, true, false);
+    add("coroutines-writes", Machinery::kCoroutines, false, true);
     experiment.plan.operations = {{"lookup", {}}, {"insert", {}}};
     experiment.plan.threads = {};
-    experiment.plan.baseline = "one by one";
+    experiment.plan.baseline = "loop";
     experiments.push_back(std::move(experiment));
   }
 }
