@@ -13,6 +13,7 @@
 namespace holdfast::bench::blocks {
 
 // Each in its <name>_suite.cpp.
+std::vector<Experiment> field_experiments(const Context& context);
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
 std::vector<Experiment> page_experiments(const Context& context);
@@ -23,6 +24,8 @@ const std::vector<Suite>& suites() {
        &log_experiments},
       {"page", "writing pages back whole: copy-on-write, micro log and their hybrid",
        &page_experiments},
+      {"field", "replacing 16 to 256 bytes in place, and reading them: FAM, copy-on-write, log",
+       &field_experiments},
       {"interleave", "lookups and inserts one by one and interleaved, by group size",
        &interleave_experiments},
   };
