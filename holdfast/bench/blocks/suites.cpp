@@ -13,6 +13,7 @@
 namespace holdfast::bench::blocks {
 
 // Each in its <name>_suite.cpp.
+std::vector<Experiment> access_experiments(const Context& context);
 std::vector<Experiment> field_experiments(const Context& context);
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
@@ -20,6 +21,8 @@ std::vector<Experiment> page_experiments(const Context& context);
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = {
+      {"access", "what the medium delivers: latency of reads and of durable writes, bandwidth",
+       &access_experiments},
       {"log", "appending records: one fence or two, dense or padded, one thread or several",
        &log_experiments},
       {"page", "writing pages back whole: copy-on-write, micro log and their hybrid",
@@ -123,6 +126,8 @@ void run_experiment(const Context& context, const Suite& suite, Experiment& expe
     row.set("case", Value(experiment.name));
     row.set("baseline", Value(plan.baseline));
     row.merge(experiment.parameters);
+    for (const auto& warning : experiment.warnings)
+      row.warn(warning);
     check_against_limits(row, context.limits, experiment.footprint_bytes);
     result.trustworthy = result.trustworthy && row.valid();
     result.document.rows.push_back(std::move(row));

@@ -63,6 +63,7 @@ struct Experiment {
   Fields parameters;
   Plan plan;  // threads, repetitions, seconds, latency and progress are filled in by the run,
               // threads only where the plan leaves them at {}.
+  std::vector<std::string> warnings;  // Of every row.
   std::uint64_t footprint_bytes = 0;  // For check_against_limits().
 };
 
