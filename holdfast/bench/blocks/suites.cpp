@@ -15,6 +15,7 @@ namespace holdfast::bench::blocks {
 // Each in its <name>_suite.cpp.
 std::vector<Experiment> access_experiments(const Context& context);
 std::vector<Experiment> field_experiments(const Context& context);
+std::vector<Experiment> interference_experiments(const Context& context);
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
 std::vector<Experiment> page_experiments(const Context& context);
@@ -31,6 +32,8 @@ const std::vector<Suite>& suites() {
        &field_experiments},
       {"interleave", "lookups and inserts one by one and interleaved, by group size",
        &interleave_experiments},
+      {"interference", "scans, lookups, logging and page flushing at the same time",
+       &interference_experiments},
   };
   return all;
 }
