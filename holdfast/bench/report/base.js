@@ -84,6 +84,7 @@ const VALUES = [
   ['max_ns', 'longest', 'time'],
   ['cpu_ns_per_op', 'CPU time per operation', 'time'],
   ['time_x_floor', 'time over the floor', 'number'],
+  ['time_x_fence', 'time over the bare fence', 'number'],
   ['fences_per_op', 'fences per operation', 'number'],
   ['dram_bytes_per_record', 'DRAM per record', 'bytes'],
   ['medium_bytes_per_record', 'medium per record', 'bytes'],
