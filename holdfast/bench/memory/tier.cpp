@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -28,6 +29,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string errno_text() { return std::strerror(errno); }
+
+// A file in the file system of devices would be DRAM under the name of a device that is not there.
+bool among_devices(const fs::path& directory) {
+  struct stat devices = {}, there = {};
+  return ::stat("/dev", &devices) == 0 && ::stat(directory.c_str(), &there) == 0 &&
+         devices.st_dev == there.st_dev;
+}
 
 // Runs piece(index) for all pieces on `threads` threads.
 template <class Piece>
@@ -95,7 +103,20 @@ Result<std::string> path_for_target(const std::string& path) {
   if (parent.empty()) parent = ".";
   if (!fs::is_directory(parent, error))
     return Error{Errc::kInvalidOption, path + ": there is no directory " + parent.string()};
+  if (among_devices(parent)) {
+    return Error{Errc::kInvalidOption,
+                 path + ": there is no such device; see what there is with `holdfast mem`"};
+  }
   return path;
+}
+
+std::uint64_t bytes_free_for(const std::string& path) {
+  std::error_code error;
+  if (fs::is_character_file(path, error)) return std::numeric_limits<std::uint64_t>::max();
+  auto directory = fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
+  if (directory.empty()) directory = ".";
+  const auto space = fs::space(directory, error);
+  return error ? std::numeric_limits<std::uint64_t>::max() : space.available;
 }
 
 Result<std::unique_ptr<Tier>> Tier::open(const TierNeed& need) {

@@ -92,5 +92,7 @@ std::vector<std::uint64_t> link_chase(std::byte* base, std::uint64_t bytes,
 // The file that a path target becomes, or why it cannot be one: an empty directory gets a file of
 // its own inside, anything that exists otherwise is refused. Errors: as Tier::open.
 Result<std::string> path_for_target(const std::string& path);
+// How large that file can become; without a limit for a device, whose size its own error tells.
+std::uint64_t bytes_free_for(const std::string& path);
 
 }  // namespace holdfast::bench::memory
