@@ -14,8 +14,8 @@
 //            none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first write and released at its exit. close() and moving need the store to themselves.
-// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (reads and erases go on),
-// kReadOnly,
+// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
+//            erases go on), kReadOnly,
 //            kCorrupt (names the record), kIo, kClosed. Absence is kNotFound, without a detail.
 // Implements seed 003 sections 3 and 4; deviations: docs/kv.md.
 #pragma once
@@ -243,13 +243,14 @@ class Store<> : public StoreBase {
                   WriteOptions options = {});
 
   // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
-  // kNotFound.
+  // kNotFound. `change` may be called again, for the value as it is then, where the medium was
+  // full; it may not call verbs of this store that write.
   Result<Version> update(std::string_view key,
                          const std::function<void(std::string& value)>& change,
                          WriteOptions options = {});
   // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in
   // place where declared in patchable_words and possible, else through a new record. Returns the
-  // old word.
+  // old word. `change` as for update().
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options = {});
