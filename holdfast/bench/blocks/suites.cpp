@@ -15,6 +15,7 @@ namespace holdfast::bench::blocks {
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
 std::vector<Experiment> page_experiments(const Context& context);
+std::vector<Experiment> pmdk_experiments(const Context& context);
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = {
@@ -24,6 +25,8 @@ const std::vector<Suite>& suites() {
        &page_experiments},
       {"interleave", "lookups and inserts one by one and interleaved, by group size",
        &interleave_experiments},
+      {"pmdk", "PMDK's components, with ours beside: persist, memcpy, transactions, alloc, locks",
+       &pmdk_experiments},
   };
   return all;
 }
