@@ -25,6 +25,8 @@ void StoreCore::start_background() {
 }
 
 void StoreCore::stop_background() {
+  reclaim_waiters_.fetch_add(1,
+                             std::memory_order_relaxed);  // For good: what it has begun ends soon.
   {
     const std::lock_guard lock(background_mutex_);
     background_stop_ = true;
@@ -90,7 +92,8 @@ void StoreCore::maintain() {
         break;
       const std::lock_guard stop(background_mutex_);
       if (background_stop_) return;
-      if (table_.free_blocks() < ahead / 2) break;  // Growing cannot wait.
+      if (reclaim_waiters_.load(std::memory_order_relaxed) != 0) break;  // Their turn.
+      if (table_.free_blocks() < ahead / 2) break;                       // Growing cannot wait.
     }
   }
   // A segment ahead of the writers, so that none of them waits for the file system.
@@ -120,7 +123,7 @@ void StoreCore::maintain() {
 Error StoreCore::take_back(Session& session, Error why) {
   session.undone = false;
   const auto mark = [&]() -> Status {
-    const std::lock_guard lock(reclaim_mutex_);
+    const auto lock = lock_reclamation();
     {
       // Only sealed runs have dead bits on the medium.
       Lane& lane = lane_of(session);
@@ -133,23 +136,47 @@ Error StoreCore::take_back(Session& session, Error why) {
   };
   auto marked = mark();
   if (marked) return why;
-  fail(marked.error());
+  fail_in_doubt(marked.error());
   return std::move(marked).error();
 }
 
+// ---- A full medium ----
+
+// Everybody who finds it full comes here, outside of latches and guards, and makes room in turn. A
+// pass that gained nothing is the last one, so that of many who wait none does so for ever; whoever
+// finds that another thread's pass freed blocks meanwhile tries with these first.
 Result<bool> StoreCore::reclaim_some() {
-  const std::lock_guard lock(reclaim_mutex_);
-  while (medium_.paged() && sealing())
-    HF_RETURN_IF_ERROR(sync());
+  // Called from what update() was given: passes wait for guards, and so for ourselves.
+  if (session().participant.inside()) return false;
   constexpr double kLeastGain = 0.02;
-  HF_ASSIGN_OR_RETURN(const std::uint64_t freed,
-                      Reclaimer(*this).pass(kVictimsPerPass, kLeastGain, 0));
-  return freed != 0;
+  const std::uint64_t before = reclaimed_blocks_.load(std::memory_order_acquire);
+  const auto lock = lock_reclamation();
+  if (reclaimed_blocks_.load(std::memory_order_acquire) != before) return true;
+  Reclaimer reclaimer(*this);
+  for (bool last = false;; last = true) {
+    while (medium_.paged() && sealing())
+      HF_RETURN_IF_ERROR(sync());
+    auto freed = reclaimer.pass(kVictimsPerPass, kLeastGain, 0);
+    // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
+    if (freed.code() == Errc::kCorrupt) return true;
+    HF_RETURN_IF_ERROR(std::move(freed));
+    if (reclaimer.gained()) return true;
+    // What is dead may lie in runs that are open still.
+    if (last) return false;
+    HF_ASSIGN_OR_RETURN(const std::uint64_t sealed, reclaimer.seal_wasteful_lanes());
+    if (sealed == 0) return false;
+  }
+}
+
+Error StoreCore::full(Error why) const {
+  if (versions_held_.load(std::memory_order_acquire) != 0)
+    why.detail += "; open snapshots hold back what is dead";
+  return why;
 }
 
 Status StoreCore::reclaim() {
   HF_RETURN_IF_ERROR(check_write(Durability::kProcess));
-  const std::lock_guard lock(reclaim_mutex_);
+  const auto lock = lock_reclamation();
   constexpr double kLeastGain = 0.05;
   for (;;) {
     // On page regions a run counts as sealed only when syncs have covered it.

@@ -28,21 +28,25 @@ void WriteBatch::erase(std::string_view key) {
 }
 
 Result<Version> StoreCore::write(const WriteBatch& batch, WriteOptions options) {
+  return settle(try_write(&batch, options), &StoreCore::try_write, &batch, options);
+}
+
+Result<Version> StoreCore::try_write(const WriteBatch* batch, WriteOptions options) {
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   std::vector<Member> members;
   const auto bytes_at = [&](std::uint64_t at, std::uint64_t count) {
-    return std::as_bytes(std::span(batch.bytes_)).subspan(at, count);
+    return std::as_bytes(std::span(batch->bytes_)).subspan(at, count);
   };
   // The last operation on a key is the one that counts.
   std::unordered_map<std::string_view, std::size_t> by_key;
-  for (const WriteBatch::Operation& operation : batch.operations_) {
+  for (const WriteBatch::Operation& operation : batch->operations_) {
     HF_RETURN_IF_ERROR(check_sizes(operation.key_bytes, operation.value_bytes));
     const Bytes key = bytes_at(operation.key_at, operation.key_bytes);
     const Member member{{operation.erase ? RecordKind::kErase : RecordKind::kPut, hash64(key), key,
                          bytes_at(operation.value_at, operation.value_bytes)},
                         {}};
-    const std::string_view text(batch.bytes_.data() + operation.key_at, operation.key_bytes);
+    const std::string_view text(batch->bytes_.data() + operation.key_at, operation.key_bytes);
     const auto [found, fresh] = by_key.try_emplace(text, members.size());
     if (fresh)
       members.push_back(member);
@@ -186,7 +190,7 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
   std::vector<std::byte> composed(kCacheLineBytes);
   compose_frame(composed.data(), sequence, bytes, 0, seed);
   if (auto put = medium_.put(base, composed.data(), composed.size()); !put) {
-    fail(put.error());
+    fail_in_doubt(put.error());
     return put;
   }
   std::uint64_t at = kCacheLineBytes;
@@ -197,7 +201,7 @@ Status StoreCore::append_batch_run(Session& session, std::vector<Member>& member
     composed.resize(padded);
     compose_record(composed.data(), geometry_, member.record, sequence, ordinal, seed, patchable_);
     if (auto put = medium_.put(base + at, composed.data(), padded); !put) {
-      fail(put.error());
+      fail_in_doubt(put.error());
       return put;
     }
     member.appended = {base + at, padded, sequence, ordinal};

@@ -235,8 +235,9 @@ Status BlockTable::mark_sealed(std::uint64_t head) {
 Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
   if (heads.empty()) return {};
   // Heads first: a sealed head without all of its tails would be damage. Tails without a head are
-  // what recovery frees, so their words are ordered by nothing: until they are durable they say
-  // kTail, and who opens such a block again writes the same word.
+  // what recovery frees, so their words are ordered by nothing. Until they are durable they say
+  // kTail with the generation of a run that is gone, which no head has or will have; and who opens
+  // such a block again stores to the same word, after us (mutex_), and fences that store.
   bool tails = false;
   for (const std::uint64_t head : heads) {
     HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));

@@ -3,7 +3,10 @@
 //
 // The medium holds one word per block (format.hpp); the rest is kept in DRAM and rebuilt at open.
 //
-// Invariants (1) a block's free word is durable before the block can be allocated again;
+// Invariants (1) before a block can be allocated again its word durably says free, or tail of a
+// head
+//                whose word durably says free: such a tail belongs to no run, as generations are
+//                unique to runs, so what a crash finds in it is judged by its next word alone;
 //            (2) generations only rise, over crashes too: a durable limit is raised before one
 //            beyond
 //                it is handed out, and a writing open starts at the limit;

@@ -53,6 +53,8 @@ Status StoreCore::close() {
         run.dead_dirty.load())
       dirty.push_back(block);
   }
+  // In any order: where the bits are durable and the word is not, recovery does not believe them,
+  // and no tombstone goes because of them before the mark, which comes after a fence.
   for (const std::uint64_t head : dirty)
     HF_RETURN_IF_ERROR(table_.confirm_sealed(head));
   for (const std::uint64_t head : dirty)
@@ -64,7 +66,8 @@ Status StoreCore::close() {
   mark.next_generation = table_.next_generation();
   mark.records = count();
   mark.checksum = clean_mark_checksum(mark, superblock_.store_id);
-  // A torn mark is none: its checksum does not hold.
+  // A torn mark is none: its checksum does not hold over words of which some are of an earlier
+  // mark.
   HF_RETURN_IF_ERROR(medium_.put(kCleanMarkAt + sizeof mark.checksum,
                                  reinterpret_cast<const std::byte*>(&mark) + sizeof mark.checksum,
                                  sizeof mark - sizeof mark.checksum));

@@ -91,6 +91,7 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
   const std::byte zeros[kSuperblockPageBytes] = {};
   HF_RETURN_IF_ERROR(
       medium.put(sizeof superblock, zeros, kSuperblockPageBytes - sizeof superblock));
+  // Ordered by format_segments(), before the magic number: without that nobody looks at the rest.
   HF_RETURN_IF_ERROR(medium.put(0, &superblock, sizeof superblock));
   Geometry geometry;
   geometry.block_bytes = options.block_bytes;

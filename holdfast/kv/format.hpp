@@ -84,6 +84,8 @@ struct BlockWord {
   BlockState state;
 };
 inline constexpr std::uint64_t kMaxGeneration = (std::uint64_t{1} << 40) - 1;
+// A limit word beyond is damage: at a hundred million writes a second it is 2,900 years away.
+inline constexpr std::uint64_t kMaxSequence = std::uint64_t{1} << 63;
 
 // The check binds the word to its store and its block, so that swapped files show themselves. Every
 // single flipped bit changes it: no window of 16 bits of the multiplier is all zero or all one.

@@ -79,7 +79,9 @@ Status Reclaimer::put_all_dead_bits() {
     }
   }
   // What superseded them is durable before they are durably dead: on page regions after a sync that
-  // began when the bits had been taken; elsewhere it was fenced before it was published.
+  // began when the bits had been taken; elsewhere it was fenced before it was published. Word and
+  // bits need no order between them, only both before a tombstone goes: until its word is durable a
+  // run counts as open, and recovery puts zeros over the bits that it then does not believe.
   for (const auto& [head, bits] : dead)
     HF_RETURN_IF_ERROR(core_.table_.confirm_sealed(head));
   if (!dead.empty() && core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
@@ -120,6 +122,32 @@ Status Reclaimer::seal_resting_lanes() {
   while (core_.medium_.paged() && core_.sealing())
     HF_RETURN_IF_ERROR(core_.sync());
   return {};
+}
+
+Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
+  std::uint64_t sealed = 0;
+  const auto seal_lane = [&](Lane& lane, bool left) -> Status {
+    const std::lock_guard lock(lane.latch);
+    if (!lane.open() || lane.entries.empty()) return {};
+    if (!left && lane.meta->dead_bytes.load(std::memory_order_relaxed) < lane.run_bytes / 4)
+      return {};
+    ++sealed;
+    return core_.seal(*core_.relocator_, lane);
+  };
+  std::vector<Session*> sessions;
+  {
+    const std::lock_guard lock(core_.sessions_mutex_);
+    for (const auto& session : core_.sessions_)
+      sessions.push_back(session.get());
+  }
+  for (Session* session : sessions) {
+    HF_RETURN_IF_ERROR(seal_lane(session->lane, !session->taken.load(std::memory_order_relaxed)));
+  }
+  if (core_.shared_lane_) HF_RETURN_IF_ERROR(seal_lane(*core_.shared_lane_, false));
+  HF_RETURN_IF_ERROR(seal_lane(core_.relocator_->lane, false));
+  while (core_.medium_.paged() && core_.sealing())
+    HF_RETURN_IF_ERROR(core_.sync());
+  return sealed;
 }
 
 // The dead records of an open run cannot be marked on the medium, so what erased them must stay;
@@ -172,6 +200,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   for (const std::uint64_t head : victims)
     core_.table_.meta(head).relocating.store(true, std::memory_order_seq_cst);
   core_.epochs_.synchronize();
+  target_ = core_.relocator_->lane.head;
   std::uint64_t floor = 0;
   if (std::any_of(victims.begin(), victims.end(),
                   [&](std::uint64_t head) { return core_.table_.meta(head).tombstones != 0; })) {
@@ -207,11 +236,20 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     if (bytes_per_second != 0) {
       const std::chrono::duration<double> due(static_cast<double>(moved) /
                                               static_cast<double>(bytes_per_second));
-      std::this_thread::sleep_until(
-          start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
+      pace(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
     }
   }
   return free_evacuated();
+}
+
+// The limit on bytes moved is for quiet times: whoever waits for this pass to end ends the rest.
+void Reclaimer::pace(std::chrono::steady_clock::time_point due) const {
+  constexpr std::chrono::milliseconds kStep{5};
+  for (auto now = std::chrono::steady_clock::now();
+       now < due && core_.reclaim_waiters_.load(std::memory_order_relaxed) == 0;
+       now = std::chrono::steady_clock::now()) {
+    std::this_thread::sleep_until(std::min(due, now + kStep));
+  }
 }
 
 Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
@@ -236,9 +274,25 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     bool erase;
   };
   std::vector<Move> moves;
+  std::uint64_t copied_bytes = 0;
+  const auto discard = [&](const Appended& copy, bool erase) {
+    if (erase)  // Its bytes count as dead already.
+      core.table_.set_dead(core.table_.run_of(copy.offset), copy.ordinal);
+    else
+      core.abandon(copy);
+  };
   {
     Lane& lane = own.lane;
     const std::lock_guard lock(lane.latch);
+    // Copies that nothing will point to: dead, since a later erase of their keys would not know of
+    // them; and fenced, since the next one who appends here may be another thread, whose fence does
+    // not cover what this one wrote back.
+    const auto give_up = [&](Error why) -> Error {
+      for (const Move& move : moves)
+        discard(move.to, move.erase);
+      if (auto committed = core.commit(own, lane); !committed) return std::move(committed).error();
+      return why;
+    };
     for (std::uint32_t i = 0; i < footer.records; ++i) {
       const bool erase = entries[i].kind() == RecordKind::kErase;
       const std::uint64_t sequence = footer.base_sequence + entries[i].sequence_delta();
@@ -261,19 +315,19 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       // A damaged record is not copied under a fresh checksum, and its run is not freed.
       const bool sound = record.fits(footer.used_bytes - entries[i].offset_bytes()) &&
                          record.sequence() == sequence && record.is_sound(seed, core.patchable_);
-      if (!sound)
-        return core.damaged(offset, "record " + std::to_string(i) + " of sealed block " +
-                                        std::to_string(head) + " is not valid");
+      if (!sound) {
+        return give_up(core.damaged(offset, "record " + std::to_string(i) + " of sealed block " +
+                                                std::to_string(head) + " is not valid"));
+      }
       const auto key = std::as_bytes(std::span(record.key()));
       const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{
           record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
       auto to = core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim);
-      if (!to) {
-        for (const Move& move : moves)
-          core.abandon(move.to);
-        return std::move(to).error();
-      }
+      if (!to) return give_up(std::move(to).error());
       moves.push_back({entries[i].hash, from, *to, record.padded_bytes(), erase});
+      copied_bytes += to->padded_bytes;
+      const BlockMeta& target = core.table_.run_of(to->offset);
+      if (std::exchange(target_, target.head) != target.head) opened_blocks_ += target.run_blocks;
     }
     HF_RETURN_IF_ERROR(core.commit(own, lane));
   }
@@ -297,11 +351,16 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       complete = complete && !entry;
     }
   }
-  return complete && core.versions_held_.load(std::memory_order_acquire) == 0;
+  if (!complete || core.versions_held_.load(std::memory_order_acquire) != 0) return false;
+  dropped_bytes_ += footer.used_bytes - std::min(copied_bytes, footer.used_bytes);
+  return true;
 }
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {
   if (core_.evacuated_.empty()) return 0;
+  core_.epochs_.synchronize();
+  // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
+  // it had, it sent readers there (settled()), those too that came after the first wait began.
   core_.epochs_.synchronize();
   // Who found a victim's record before is out of its guard now: it either pinned the run or let go.
   std::vector<std::uint64_t> ready;
@@ -317,6 +376,7 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
   if (core_.medium_.paged()) HF_RETURN_IF_ERROR(core_.sync());
   HF_RETURN_IF_ERROR(core_.table_.free_runs(ready));
   core_.reclaimed_blocks_.fetch_add(blocks, std::memory_order_relaxed);
+  freed_blocks_ += blocks;
   return blocks;
 }
 

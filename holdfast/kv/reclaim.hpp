@@ -9,12 +9,15 @@
 //      is older than every record in an open run has nothing left to erase
 //   3  copy live records and tombstones still needed, one fence per victim, then point the index to
 //      the copies, each under its latch, unless it moved on
-//   4  wait until no reader can look at the victims (guards, then pins)
+//   4  wait until no reader can look at the victims (guards, those that a batch being published
+//      could still send there, then pins)
 //   5  mark them free, one fence; only then can they be allocated
 //
 // Threads    One at a time (reclaim_mutex_), beside any others.  Fences  2 + one per victim, for
 // hundreds of records each.
 #pragma once
+
+#include <chrono>
 
 #include <holdfast/kv/store_core.hpp>
 
@@ -35,6 +38,13 @@ class Reclaimer {
 
   // Dead bits of all sealed runs to the medium, durably when it returns. Under reclaim_mutex_.
   Status put_all_dead_bits();
+  // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
+  // thread has any more. Returns how many. Under reclaim_mutex_.
+  Result<std::uint64_t> seal_wasteful_lanes();
+
+  // Whether the passes so far made room: what they freed is more than what their copies took, or at
+  // least they left dead bytes behind, so that passes cannot go on like this for ever.
+  bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
 
  private:
   std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
@@ -46,8 +56,11 @@ class Reclaimer {
   // False: a snapshot was opened meanwhile, so the run stays.
   Result<bool> evacuate(std::uint64_t head, std::uint64_t floor);
   Result<std::uint64_t> free_evacuated();
+  void pace(std::chrono::steady_clock::time_point due) const;
 
   StoreCore& core_;
+  std::uint64_t freed_blocks_ = 0, opened_blocks_ = 0, dropped_bytes_ = 0;
+  std::uint64_t target_ = kNoBlock;  // Run that took the last copy.
 };
 
 }  // namespace holdfast::kv

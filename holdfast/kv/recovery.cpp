@@ -66,6 +66,20 @@ Status Recovery::run() {
       note(0, damage);
   }
   HF_RETURN_IF_ERROR(read_table());
+  // No check lies over these words; but a store that counted from such a limit on would soon begin
+  // at zero again.
+  std::uint64_t sequence_limit = core_.medium_.word(kSequenceLimitWordAt);
+  if (sequence_limit > kMaxSequence) {
+    note(kSequenceLimitWordAt, "sequence limit of " + std::to_string(sequence_limit) +
+                                   ": no store has handed out so many");
+    sequence_limit = 0;
+  }
+  std::uint64_t generation_limit = core_.medium_.word(kGenerationLimitWordAt);
+  if (generation_limit > kMaxGeneration) {
+    note(kGenerationLimitWordAt, "generation limit of " + std::to_string(generation_limit) +
+                                     ": no store has handed out so many");
+    generation_limit = 0;
+  }
   std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is
   // lost.
@@ -89,14 +103,12 @@ Status Recovery::run() {
   core_.recovery_.records = core_.count();
   core_.recovery_.superseded = superseded_.load();
   // Nothing that was ever handed out is handed out again, whether or not it left a trace.
-  const std::uint64_t sequence_limit = core_.medium_.word(kSequenceLimitWordAt);
   const std::uint64_t next_sequence = clean
                                           ? std::max(mark_.next_sequence, max_sequence_.load() + 1)
                                           : std::max(sequence_limit, max_sequence_.load() + 1);
   core_.next_sequence_.store(std::max<std::uint64_t>(next_sequence, 1));
   core_.sequence_limit_.store(sequence_limit);
   core_.durable_sequence_.store(core_.next_sequence_.load() - 1);
-  const std::uint64_t generation_limit = core_.medium_.word(kGenerationLimitWordAt);
   const std::uint64_t next_generation = clean ? std::max(mark_.next_generation, max_generation_ + 1)
                                               : std::max(generation_limit, max_generation_ + 1);
   core_.table_.start_generations(std::max<std::uint64_t>(next_generation, 1), generation_limit);

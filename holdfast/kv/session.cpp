@@ -12,9 +12,14 @@ struct LiveStores {
   std::vector<std::uint64_t> uids;
 };
 LiveStores& live_stores() {
-  static LiveStores stores;
+  // Never destroyed: threads that nobody joined may end after main() has.
+  static LiveStores& stores = *new LiveStores;
   return stores;
 }
+
+// What this thread has given back it uses no more, also where destructors of its other thread-local
+// objects still call verbs: they get a session that is given back with the store only.
+constinit thread_local bool sessions_given_back = false;
 
 struct ThreadSessions {
   struct Entry {
@@ -24,6 +29,8 @@ struct ThreadSessions {
   std::vector<Entry> entries;
 
   ~ThreadSessions() {
+    sessions_given_back = true;
+    last_session = {};
     LiveStores& stores = live_stores();
     const std::lock_guard lock(stores.mutex);
     for (const Entry& entry : entries) {
@@ -41,6 +48,10 @@ thread_local ThreadSessions thread_sessions;
 constinit thread_local LastSession last_session;
 
 Session& StoreCore::find_session() const {
+  if (sessions_given_back) [[unlikely]] {
+    last_session = {store_uid_, &take_session()};
+    return *last_session.session;
+  }
   ThreadSessions& own = thread_sessions;
   for (const auto& entry : own.entries) {
     if (entry.store_uid == store_uid_) {
@@ -48,23 +59,7 @@ Session& StoreCore::find_session() const {
       return *entry.session;
     }
   }
-  Session* taken = nullptr;
-  {
-    const std::lock_guard lock(sessions_mutex_);
-    for (const auto& session : sessions_) {
-      bool free = false;
-      // A session that a thread gave back comes with its lane, where that one left off.
-      if (session->taken.compare_exchange_strong(free, true, std::memory_order_acq_rel)) {
-        taken = session.get();
-        break;
-      }
-    }
-    if (taken == nullptr) {
-      sessions_.push_back(std::make_unique<Session>());
-      taken = sessions_.back().get();
-      taken->participant = epochs_.join();
-    }
-  }
+  Session* const taken = &take_session();
   LiveStores& stores = live_stores();
   const std::lock_guard lock(stores.mutex);
   // Entries of stores that are gone make room.
@@ -74,6 +69,19 @@ Session& StoreCore::find_session() const {
   own.entries.push_back({store_uid_, taken});
   last_session = {store_uid_, taken};
   return *taken;
+}
+
+Session& StoreCore::take_session() const {
+  const std::lock_guard lock(sessions_mutex_);
+  for (const auto& session : sessions_) {
+    bool free = false;
+    // A session that a thread gave back comes with its lane, where that one left off.
+    if (session->taken.compare_exchange_strong(free, true, std::memory_order_acq_rel))
+      return *session;
+  }
+  sessions_.push_back(std::make_unique<Session>());
+  sessions_.back()->participant = epochs_.join();
+  return *sessions_.back();
 }
 
 void StoreCore::enroll() {

@@ -14,8 +14,8 @@
 //            none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first write and released at its exit. close() and moving need the store to themselves.
-// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (reads and erases go on),
-// kReadOnly,
+// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
+//            erases go on), kReadOnly,
 //            kCorrupt (names the record), kIo, kClosed. Absence is kNotFound, without a detail.
 // Implements seed 003 sections 3 and 4; deviations: docs/kv.md.
 #pragma once
@@ -237,18 +237,20 @@ class Store<> : public StoreBase {
   // the misses of the batch (seed 004, section 3.5). Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                   std::span<Errc> outcomes) const;
-  // Several puts that share one fence; not atomic: after a crash any prefix may be there.
+  // Several puts that share one fence; not atomic: after a crash any prefix may be there, except
+  // keys for which an operation of another thread that ran meanwhile counts as the later one.
   Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
                   WriteOptions options = {});
 
   // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
-  // kNotFound.
+  // kNotFound. `change` may be called again, for the value as it is then, where the medium was
+  // full; it may not call verbs of this store that write.
   Result<Version> update(std::string_view key,
                          const std::function<void(std::string& value)>& change,
                          WriteOptions options = {});
   // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in
   // place where declared in patchable_words and possible, else through a new record. Returns the
-  // old word.
+  // old word. `change` as for update().
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options = {});

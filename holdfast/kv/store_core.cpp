@@ -72,6 +72,10 @@ Status StoreCore::explain_refusal(Durability durability) const {
 void StoreCore::fail(const Error& error) {
   if (error.code == Errc::kNoSpace || error.code == Errc::kTooLarge)
     return;  // Nothing is in doubt.
+  fail_in_doubt(error);
+}
+
+void StoreCore::fail_in_doubt(const Error& error) {
   const std::lock_guard lock(failure_mutex_);
   if (!failure_) failure_ = error;
   writable_.store(false, std::memory_order_release);
@@ -206,7 +210,7 @@ Status StoreCore::commit(Session& session, Lane& lane) {
     auto put = medium_.put(lane.run_offset + lane.committed, lane.write_base + lane.committed,
                            lane.at - lane.committed);
     if (!put) {
-      fail(put.error());
+      fail_in_doubt(put.error());
       return put;
     }
     lane.committed = lane.at;
@@ -277,6 +281,12 @@ Version StoreCore::durable_up_to() const {
 
 Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, Version expected,
                                   WriteOptions options) {
+  return settle(try_put_if(key, value, condition, expected, options), &StoreCore::try_put_if, key,
+                value, condition, expected, options);
+}
+
+Result<Version> StoreCore::try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
+                                      WriteOptions options) {
   HF_RETURN_IF_ERROR(check_sizes(key.size(), value.size()));
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
@@ -320,6 +330,12 @@ Result<Version> StoreCore::put_if(Bytes key, Bytes value, Condition condition, V
 
 Result<Version> StoreCore::update(Bytes key, const std::function<void(std::string&)>& change,
                                   bool fixed_size, WriteOptions options) {
+  return settle(try_update(key, &change, fixed_size, options), &StoreCore::try_update, key, &change,
+                fixed_size, options);
+}
+
+Result<Version> StoreCore::try_update(Bytes key, const std::function<void(std::string&)>* change,
+                                      bool fixed_size, WriteOptions options) {
   const Durability durability = effective(options);
   HF_RETURN_IF_ERROR(check_write(durability));
   const std::uint64_t hash = hash64(key);
@@ -336,7 +352,7 @@ Result<Version> StoreCore::update(Bytes key, const std::function<void(std::strin
     return damaged(offset, "record longer than its run or of unknown kind");
   HF_RETURN_IF_ERROR(check_read(old, offset));
   std::string value(old.value());
-  change(value);
+  (*change)(value);
   if (fixed_size && value.size() != old.value_bytes()) {
     return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " +
                                            std::to_string(old.value_bytes()) + " bytes"};
@@ -391,7 +407,8 @@ Result<Pinned> StoreCore::get_pinned(Bytes key) const {
       // A word may be being updated in place right now, by a writer that has not seen our pin: a
       // copy is what stays as it was.
       run.pins.fetch_sub(1, std::memory_order_release);
-      pinned.copy_ = std::make_unique<std::string>(record.value());
+      pinned.copy_ = std::make_unique<std::string>();
+      copy_value(record, *pinned.copy_);
       medium_.persist().persist(record.bytes(), record.record_bytes());
       pinned.value_ = *pinned.copy_;
       return pinned;

@@ -16,7 +16,7 @@ VerifyReport StoreCore::verify() const {
   for (const Defect& found : recovery_.defects)
     defect(found.offset, found.what);
   // While this runs nothing is freed: a run that we read stays what it was.
-  const std::lock_guard no_reclamation(reclaim_mutex_);
+  const auto no_reclamation = lock_reclamation();
   Session& own = session();
   for (std::uint64_t head = 0; head < table_.blocks(); ++head) {
     const BlockMeta& run = table_.meta(head);

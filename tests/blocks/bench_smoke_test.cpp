@@ -1,4 +1,7 @@
 // Every suite at its smallest: it runs, its answers are right, its rows say what they measured.
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,9 +30,16 @@ TEST_P(BlocksBench, EverySuiteRunsAndItsRowsAreValidOrSayWhatIsNotBuilt) {
   const auto result = run_blocks_bench(options);
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_FALSE(result->document.rows.empty());
+  ASSERT_EQ(result->document.regions.size(), 1u);
+  EXPECT_EQ(result->document.regions.front().text("spec"), options.region);
+  std::set<std::string> identities;
   for (const auto& row : result->document.rows) {
     EXPECT_EQ(row.text("suite"), GetParam());
     EXPECT_FALSE(row.text("experiment").empty());
+    EXPECT_FALSE(row.text("case").empty());
+    // Compared and drawn by these: no two rows may be of the same measurement.
+    const auto what = identity(row, result->document.parameters);
+    EXPECT_TRUE(identities.insert(what).second) << what;
     // A row of two milliseconds may be disturbed, and a peer may be missing; it must not be wrong.
     EXPECT_EQ(row.invalid_reason().find("wrong"), std::string::npos)
         << row.subject() << " " << row.operation() << ": " << row.invalid_reason();

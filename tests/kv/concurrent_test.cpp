@@ -2,10 +2,12 @@
 // TSan.
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <thread>
 
 #include <holdfast/base/random.hpp>
 
+#include "for_tests.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
@@ -306,6 +308,98 @@ TEST_P(Concurrent, SnapshotsPinsAndShortThreadsBesideWriters) {
   EXPECT_EQ(wrong, 0);
   EXPECT_TRUE(store.verify().ok());
   EXPECT_LE(store.stats().sessions, 2u);
+}
+
+template <class Condition>
+bool soon(Condition&& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return condition();
+}
+
+// Found by reading: a batch that is being published sends readers to the records that it
+// supersedes, and the index does not name these any more. A pass emptied their run and waited for
+// the batch; readers that came after its wait had begun were still sent there, and it did not wait
+// for them.
+TEST_P(Concurrent, AReaderThatABatchBeingPublishedSendsBackKeepsItsRecord) {
+  auto store = open();
+  const std::string old = text_of(1, 2000);
+  const auto seal = [&](const std::string& filler) {
+    ASSERT_TRUE(store.put(filler, text_of(3, 5000)));
+    ASSERT_TRUE(ForTests::seal(store));
+    for (int i = 0; i < 3; ++i)  // Page regions: for the records, for the run's tail, for its word.
+      ASSERT_TRUE(store.sync());
+  };
+  ASSERT_TRUE(store.put("first", text_of(2, 100)));
+  seal("a");
+  ASSERT_TRUE(store.put("k", old));
+  seal("b");
+  ASSERT_TRUE(store.erase("a").value());  // The first victim is emptier than the one with `k`.
+  ASSERT_TRUE(store.erase("b").value());
+  BlockMeta& first = ForTests::run_of(store, "first");
+  BlockMeta& victim = ForTests::run_of(store, "k");
+  auto pass = std::async(std::launch::async, [&] { return ForTests::slow_pass(store).value(); });
+  ASSERT_TRUE(soon([&] { return first.evacuated.load(); }));
+  std::promise<void> reading, go_on;
+  std::string seen;
+  std::thread reader;
+  ForTests::publish_slowly(store, "k", "new", [&] {
+    ForTests::hurry(store);
+    ASSERT_TRUE(soon([&] { return victim.evacuated.load(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The pass waits for us now.
+    reader = std::thread([&] {
+      ForTests::get(store, "k", [&](std::string_view value) {
+        reading.set_value();
+        go_on.get_future().wait();
+        seen = value;
+      });
+    });
+    reading.get_future().wait();
+  });
+  if (pass.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready) {
+    for (int i = 0; i < 8; ++i)
+      ASSERT_TRUE(store.put("other" + std::to_string(i), std::string(7000, 'x')));
+  }
+  go_on.set_value();
+  reader.join();
+  EXPECT_EQ(seen == old, true);
+  EXPECT_EQ(pass.get(), 2u);
+  EXPECT_EQ(get(store, "k"), "new");
+}
+
+// Found by reading: a thread gave its session back at its exit, and went on using it in destructors
+// of other thread-local objects, beside the thread that had taken it.
+struct Late {
+  Store<>* store = nullptr;
+  std::promise<void>* put = nullptr;
+  std::future<void> go_on;
+  ~Late() {
+    if (store == nullptr) return;
+    store->put("late", "v").value();
+    put->set_value();
+    go_on.wait();
+  }
+};
+thread_local Late late;
+
+TEST(ConcurrentExit, AThreadThatStillWritesWhileItEndsHasASessionOfItsOwn) {
+  const Scratch scratch = Scratch::tmpfs();
+  auto store = Store<>::open(scratch.path("store"), tiny()).value();
+  std::promise<void> put, go_on;
+  std::thread thread([&] {
+    late.store = &store;  // Before the session, so that it is destroyed after that.
+    late.put = &put;
+    late.go_on = go_on.get_future();
+    store.put("early", "v").value();
+  });
+  put.get_future().wait();
+  ASSERT_TRUE(store.put("mine", "v"));
+  EXPECT_EQ(store.stats().sessions, 2u);
+  go_on.set_value();
+  thread.join();
+  expect_contents(store, {{"early", "v"}, {"late", "v"}, {"mine", "v"}});
 }
 
 }  // namespace

@@ -584,5 +584,67 @@ TEST_F(Damage, AnOperationWithoutADurableSequenceIsNotAcknowledged) {
   }
 }
 
+// Found by reading: a write that the file system refused for lack of space may have arrived all the
+// same, and was handed over again with the next one: after a death the refused put was there.
+TEST_F(Damage, AWriteRefusedHalfWayForLackOfSpaceMakesTheStoreReadOnly) {
+  const std::string spec = spoilt() + "?granularity=page";
+  const std::pair<const char*, std::function<Errc(Store<>&)>> verbs[] = {
+      {"a record of its run", [](Store<>& store) { return store.put("k", "new").code(); }},
+      {"a record with a run of its own",
+       [](Store<>& store) { return store.put("k", std::string(20'000, 'n')).code(); }},
+      {"a batch with a run of its own",
+       [](Store<>& store) {
+         WriteBatch batch;
+         for (const char* key : {"k", "l", "m"})
+           batch.put(key, std::string(7'000, 'n'));
+         return store.write(batch).code();
+       }},
+  };
+  for (const auto& [name, verb] : verbs) {
+    // Where a word of the table is refused (the segment is too small for some, so it grows first),
+    // the run does not exist. The record's own writes are the last ones.
+    std::uint64_t doubts = 0;
+    for (int at = 1; at <= 20; ++at) {
+      std::filesystem::remove_all(spoilt());
+      auto store = Store<>::open(spec, tiny()).value();
+      ASSERT_TRUE(store.put("k", "old"));
+      writes_until_failure = at;
+      error_of_write = ENOSPC;
+      memory_detail::set_fault_hook(&fail_write);
+      const Errc refused = verb(store);
+      memory_detail::set_fault_hook(nullptr);
+      if (refused == Errc::kOk) continue;
+      EXPECT_TRUE(refused == Errc::kNoSpace || refused == Errc::kReadOnly) << name << " " << at;
+      EXPECT_EQ(get(store, "k"), "old") << name;
+      const Errc next = store.put("next", "v").code();
+      EXPECT_TRUE(next == Errc::kOk || next == Errc::kReadOnly) << name << " " << at;
+      doubts += next == Errc::kReadOnly;
+      ForTests::abandon(store);
+      auto died = Store<>::open(spec, tiny()).value();
+      EXPECT_EQ(get(died, "next"), next == Errc::kOk ? "v" : "<kNotFound>") << name << " " << at;
+      if (next == Errc::kOk) {
+        EXPECT_EQ(get(died, "k"), "old") << name << " " << at;
+      }
+    }
+    EXPECT_GE(doubts, 1u) << name;
+  }
+}
+
+// Found by reading: nothing checks these words, and one that was all ones made the store count from
+// zero again: versions that were used before, and a put that could not tell why it failed.
+TEST_F(Damage, LimitsThatNoStoreCanHaveReached) {
+  for (const bool close : {false, true}) {
+    for (const auto& [at, what] : {std::pair{kSequenceLimitWordAt, "sequence limit"},
+                                   std::pair{kGenerationLimitWordAt, "generation limit"}}) {
+      for (const std::uint64_t word :
+           {~std::uint64_t{0}, ~std::uint64_t{0} - 70, kMaxSequence + 1}) {
+        Image image = good(close);
+        image.write(at, word);
+        EXPECT_EQ(expect_found(image, what), 0u) << word;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::kv

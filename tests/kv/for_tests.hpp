@@ -1,7 +1,10 @@
 // for_tests.hpp: what tests may do to a store that its users may not.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <holdfast/kv/reclaim.hpp>
 #include <holdfast/kv/store_core.hpp>
@@ -83,6 +86,70 @@ struct ForTests {
   // Whether this thread's run takes so many records of so many bytes, padded, in all.
   static bool fits(StoreBase& store, std::uint64_t bytes, std::uint64_t records) {
     return store.core_->lane_of(store.core_->session()).fits(bytes, records);
+  }
+  // A byte of the value, as if the medium had lost it. Not on page regions.
+  static void spoil(StoreBase& store, std::string_view key) {
+    const StoreCore& core = *store.core_;
+    core.get(std::as_bytes(std::span(key)),
+             [](const RecordView& record) { record.value_data()[0] ^= std::byte{1}; })
+        .value();
+  }
+  // A get whose thread is slow: `copy` runs where the value would be copied out.
+  static void get(StoreBase& store, std::string_view key,
+                  const std::function<void(std::string_view value)>& copy) {
+    store.core_
+        ->get(std::as_bytes(std::span(key)),
+              [&](const RecordView& record) { copy(record.value()); })
+        .value();
+  }
+  // A batch of one put whose thread is slow between publishing its record and the moment when the
+  // batch becomes visible.
+  static void publish_slowly(StoreBase& store, std::string_view key, std::string_view value,
+                             const std::function<void()>& meanwhile) {
+    StoreCore& core = *store.core_;
+    const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+    std::vector<StoreCore::Member> members(1);
+    members[0].record = {RecordKind::kPut, hash64(bytes(key)), bytes(key), bytes(value)};
+    const std::uint64_t hash = members[0].record.hash;
+    Session& own = core.session();
+    const auto guard = core.epochs_.enter(own.participant);
+    own.latches.acquire(*core.index_, {&hash, 1});
+    const auto entry = own.latches[0].find(core.matches(bytes(key)));
+    const Line old = own.latches[0].line(entry);
+    core.append_batch(own, members, Durability::kProcess).value();
+    const Appended& appended = members[0].appended;
+    const Line line{appended.offset / kCacheLineBytes};
+    auto pending = std::make_unique<StoreCore::PendingBatch>();
+    pending->previous.emplace(line, old);
+    core.pending_batch_.store(pending.get());
+    own.latches[0].replace(entry, line);
+    meanwhile();
+    core.pending_batch_.store(nullptr);
+    own.latches.release();
+    core.epochs_.retire(pending.release(),
+                        [](void* batch) { delete static_cast<StoreCore::PendingBatch*>(batch); });
+  }
+  static BlockMeta& run_of(StoreBase& store, std::string_view key) {
+    StoreCore& core = *store.core_;
+    const auto bytes = std::as_bytes(std::span(key));
+    const auto guard = core.epochs_.enter(core.session().participant);
+    const Line line = core.index_->find(hash64(bytes), core.matches(bytes));
+    return core.table_.run_of(line.number * kCacheLineBytes);
+  }
+  // A pass that rests after each victim for as long as nobody hurries it.
+  static Result<std::uint64_t> slow_pass(StoreBase& store) {
+    StoreCore& core = *store.core_;
+    const std::lock_guard lock(core.reclaim_mutex_);
+    return Reclaimer(core).pass(16, 0.05, 1);
+  }
+  static void hurry(StoreBase& store) { store.core_->reclaim_waiters_.fetch_add(1); }
+  // As if `key` had the same 45 bits of hash as `other`, which is there.
+  static void collide(StoreBase& store, std::string_view key, std::string_view other) {
+    StoreCore& core = *store.core_;
+    const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+    const auto guard = core.epochs_.enter(core.session().participant);
+    const Line line = core.index_->find(hash64(bytes(other)), core.matches(bytes(other)));
+    HF_CHECK(core.index_->latch(hash64(bytes(key))).insert(line));
   }
   static Status grow(StoreBase& store) {
     return store.core_->table_.grow_by_segment(store.core_->table_.blocks());

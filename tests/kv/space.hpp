@@ -2,9 +2,7 @@
 // and to the dead records that they erase, the medium would grow for ever.
 #pragma once
 
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "support.hpp"
 
@@ -21,34 +19,21 @@ inline std::string key_of(char kind, std::uint64_t number) {
   return key;
 }
 
-// A writer that outruns reclamation meets max_bytes; then it waits until space comes back, up to 20
-// s.
-inline void put_or_wait(Store<>& store, const std::string& key, const std::string& value) {
-  for (int tries = 0;; ++tries) {
-    const auto put = store.put(key, value);
-    if (put) return;
-    if (put.code() != Errc::kNoSpace || tries == 20'000) {
-      put.value();  // Tells the error.
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 // Returns the numbers at the moment when most blocks were in use.
 inline StoreStats run(Store<>& store, const ColdAndShortLived& load) {
   StoreStats peak;
   const std::string value(100, 'v');
   for (std::uint64_t i = 0; i < load.cold; ++i) {
-    put_or_wait(store, key_of('c', i), value);
+    store.put(key_of('c', i), value).value();
     // Some short-lived ones between them, so that no block is all cold.
     if (i % 4 == 0) {
-      put_or_wait(store, key_of('t', i), value);
+      store.put(key_of('t', i), value).value();
       store.erase(key_of('t', i)).value();
     }
   }
   constexpr std::uint64_t kAlive = 100;
   for (std::uint64_t i = 0; i < load.short_lived; ++i) {
-    put_or_wait(store, key_of('s', i), value);
+    store.put(key_of('s', i), value).value();
     if (i >= kAlive && !store.erase(key_of('s', i - kAlive)).value())
       ADD_FAILURE() << "lost " << i - kAlive;
     if (i % 10'000 == 0) {

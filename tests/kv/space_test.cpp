@@ -4,6 +4,7 @@
 #include <functional>
 #include <thread>
 
+#include "for_tests.hpp"
 #include "space.hpp"
 #include "support.hpp"
 
@@ -143,6 +144,37 @@ TEST_P(Space, ARecordMovedOutOfAPinnedBlockStaysErased) {
   EXPECT_EQ(died.count(), 2u);
 }
 
+// Found by reading: a pass that met a damaged record left the copies that it had made, unmarked and
+// without a fence. What they were copies of was erased, the tombstone dropped, and after a death a
+// copy was there.
+TEST_P(Space, WhatAPassCopiedBeforeItMetADamagedRecordStaysErased) {
+  if (paged()) GTEST_SKIP() << "the mapping cannot be spoilt";
+  auto store = open();
+  const auto fill_block = [&](const std::string& key) {
+    ASSERT_TRUE(store.put(key, std::string(7000, 'f')));
+  };
+  ASSERT_TRUE(store.put("victim", "v"));
+  ASSERT_TRUE(store.put("dead", std::string(3000, 'd')));
+  ASSERT_TRUE(store.put("damaged", "d"));
+  fill_block("filler");
+  fill_block("filler");
+  ASSERT_TRUE(store.erase("dead").value());
+  ForTests::spoil(store, "damaged");
+  const Status met = store.reclaim();
+  ASSERT_EQ(met.code(), Errc::kCorrupt);
+  ASSERT_TRUE(store.erase("victim").value());
+  const auto dropped = store.stats().tombstones_dropped;
+  for (int i = 0; i < 10; ++i) {
+    fill_block("filler");
+    ASSERT_TRUE(store.reclaim());
+  }
+  EXPECT_GE(store.stats().tombstones_dropped, dropped + 2);
+  copy_files("died");
+  auto died = open(with_access(RegionAccess::kOpenReadOnly), "died");
+  EXPECT_EQ(get(died, "victim"), "<kNotFound>");
+  EXPECT_EQ(get(died, "dead"), "<kNotFound>");
+}
+
 TEST_P(Space, FullMediumRefusesPutsAndStillReadsAndErases) {
   StoreOptions options = tiny();
   options.max_bytes = 512 * KiB;
@@ -200,30 +232,9 @@ TEST_P(Space, FullMediumReclaimsByItselfWhenRecordsAreErased) {
     ++stored;
   for (int i = 0; i < stored; i += 2)
     ASSERT_TRUE(store.erase("key" + std::to_string(i)));
-  EXPECT_TRUE(eventually([&] { return store.put("again", text_of(1, 300)).has_value(); }));
+  EXPECT_TRUE(store.put("again", text_of(1, 300)));
   for (int i = 1; i < stored; i += 2)
     ASSERT_EQ(get(store, "key" + std::to_string(i)), text_of(i, 300));
-}
-
-TEST_P(Space, OverwritesInAFullMediumGoOnWithTheBackgroundsHelp) {
-  StoreOptions options = with_background();
-  options.max_bytes = 1 * MiB;
-  auto store = open(options);
-  Contents expected;
-  std::uint64_t refused = 0;
-  for (int i = 0; i < (paged() ? 5000 : 20000); ++i) {
-    const std::string key = "key" + std::to_string(i % 1000);
-    const std::string value = text_of(i, 300);
-    while (true) {
-      const auto put = store.put(key, value);
-      if (put) break;
-      ASSERT_EQ(put.code(), Errc::kNoSpace);
-      ASSERT_LT(++refused, 100000u);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    expected[key] = value;
-  }
-  expect_contents(store, expected);
 }
 
 TEST_P(Space, PutAndEraseOfDistinctKeysOverColdOnesStaysBounded) {

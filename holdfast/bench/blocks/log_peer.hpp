@@ -20,10 +20,8 @@ struct LogShape {
 
   Fields facts() const {
     Fields facts;
-    facts.set("record_bytes", record_bytes);
-    facts.set("padded", padded);
     facts.set("log_bytes", log_bytes);
-    facts.set("group", 16u);
+    facts.set("records_per_append_many", 16u);
     return facts;
   }
 };

@@ -173,6 +173,9 @@ std::vector<Experiment> log_experiments(const Context& context) {
       Experiment experiment;
       experiment.name = "log " + std::to_string(bytes) + " B " + (padded ? "padded" : "dense");
       experiment.what = "Section 3.3, figure 8: log entries by size, naive and padded to lines";
+      experiment.part = padded ? "log padded" : "log dense";
+      experiment.parameters.set("record_bytes", bytes);
+      experiment.parameters.set("padded", padded);
       auto& plan = experiment.plan;
       plan.subjects.push_back(entry<FenceSubject>("fence", context, shape));
       plan.subjects.push_back(entry<LogSubject>("holdfast", context, shape, LogFormat::kChecksum));

@@ -35,6 +35,9 @@ Experiment byte_experiment(const Context& context, const ByteShape& shape) {
   Experiment experiment;
   experiment.name = shape.verb + " " + (shape.sequential ? "sequential " : "random ") +
                     std::to_string(shape.bytes) + " B";
+  experiment.part = shape.verb + (shape.sequential ? " sequential" : " random");
+  experiment.parameters.set("data_bytes", shape.bytes);
+  experiment.parameters.set("order", shape.sequential ? "sequential" : "random");
   auto& plan = experiment.plan;
   plan.subjects = own_byte_entries(context, shape);
   plan.subjects.push_back(libpmem_entry(context, shape));
@@ -64,6 +67,8 @@ Experiment transaction_experiment(const Context& context, std::uint32_t bytes) {
   const ByteShape shape{"memcpy", bytes, false, area_bytes(context), StoreHint::kNone};
   Experiment experiment;
   experiment.name = "tx " + std::to_string(bytes) + " B";
+  experiment.part = "tx";
+  experiment.parameters.set("data_bytes", bytes);
   experiment.what = "Figure 4.10: a range replaced in a transaction, and the nearest of ours";
   experiment.plan.subjects = own_transaction_entries(context, shape);
   experiment.plan.subjects.push_back(libpmemobj_entry(context, shape));
@@ -76,6 +81,8 @@ Experiment allocation_experiment(const Context& context, std::uint32_t bytes) {
   const AllocationShape shape{bytes, std::min<std::uint64_t>(50'000, room / (bytes + 128))};
   Experiment experiment;
   experiment.name = "alloc " + std::to_string(bytes) + " B";
+  experiment.part = "alloc";
+  experiment.parameters.set("data_bytes", bytes);
   experiment.what = "Figures 4.11 and 4.12: allocating and freeing, and the nearest of ours";
   experiment.plan.subjects = own_allocation_entries(context, shape);
   for (const auto* api : {"atomic", "transactional", "published"})
@@ -88,6 +95,9 @@ Experiment lock_experiment(const Context& context, const LockShape& shape) {
   Experiment experiment;
   experiment.name = shape.shared ? "locks, one for all" : "locks, one each";
   if (shape.operations != 0) experiment.name += " " + std::to_string(shape.operations) + " times";
+  experiment.part = "locks";
+  experiment.parameters.set("sharing", shape.shared ? "one lock" : "a lock per thread");
+  experiment.parameters.set("lock_operations", shape.operations);
   experiment.what = "Figure 4.13: taking a lock and giving it back, by operations per thread";
   auto& plan = experiment.plan;
   plan.subjects = own_lock_entries(context, shape);

@@ -30,8 +30,6 @@ struct ByteShape {
 
   Fields facts() const {
     Fields facts;
-    facts.set("data_bytes", bytes);
-    facts.set("order", sequential ? "sequential" : "random");
     facts.set("area_bytes", area_bytes);
     return facts;
   }
@@ -115,7 +113,6 @@ struct AllocationShape {
 
   Fields facts() const {
     Fields facts;
-    facts.set("data_bytes", bytes);
     facts.set("objects_max", objects);
     return facts;
   }
@@ -124,13 +121,6 @@ struct AllocationShape {
 struct LockShape {
   bool shared = false;           // One lock for all threads, or one for each.
   std::uint64_t operations = 0;  // Of a phase; 0: until the time is up.
-
-  Fields facts() const {
-    Fields facts;
-    facts.set("sharing", shared ? "one lock" : "a lock per thread");
-    facts.set("lock_operations", operations);
-    return facts;
-  }
 };
 
 // Peers, each in its own file; where the build did not find them, entries that say so.

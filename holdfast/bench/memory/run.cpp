@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/floor.hpp>
@@ -18,6 +20,9 @@ namespace holdfast::bench::memory {
 namespace {
 
 constexpr double kAgainLimit = 0.03;
+// So many executions tell what one costs; of the budget a little is left for the end.
+constexpr std::uint64_t kExecutionsKnown = 30;
+constexpr double kBudgetUsed = 0.98;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -123,14 +128,16 @@ class Runner {
         machine_(machine),
         progress_(progress),
         tiers_(plan, machine) {
-    for (const auto& run : plan.runs)
+    for (const auto& run : plan.runs) {
       seconds_planned_ += estimated_seconds(run, options);
+      executions_planned_ += run.repetitions * (1.0 + options.floor + options.again);
+    }
   }
 
   Result<RunOutcome> all() {
-    if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     // Memory that cannot be had is found out before two seconds are spent.
     if (!plan_.runs.empty()) HF_RETURN_IF_ERROR(status_of(tiers_.open_for(plan_.runs.front())));
+    if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     limits_ = find_limits(machine_, system_specs());
     auto& document = outcome_.document;
     document.environment = environment();
@@ -151,6 +158,12 @@ class Runner {
     document.warnings = tiers_.warnings();
     for (const auto& note : plan_.notes)
       document.warnings.push_back(note);
+    if (shortest_s_ < plan_.seconds_per_repetition) {
+      document.warnings.push_back("to keep the time budget, repetitions were cut from " +
+                                  format_nanoseconds(1e9 * plan_.seconds_per_repetition) +
+                                  " to as little as " + format_nanoseconds(1e9 * shortest_s_) +
+                                  ": the machine was busy, or slower than planned");
+    }
     if (outcome_.interrupted) {
       document.warnings.push_back(
           "interrupted: rows hold the repetitions that were complete, and "
@@ -204,8 +217,26 @@ class Runner {
     // What estimates were worth so far corrects the rest.
     const auto passed = seconds_since(begin_);
     const auto pace = done > 1 ? passed / done : 1;
-    progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions,
-               std::max(0.0, (seconds_planned_ - done) * pace)});
+    auto left = std::max(0.0, (seconds_planned_ - done) * pace);
+    if (options_.time_budget_s > 0)
+      left = std::clamp(options_.time_budget_s - seconds_since(started_), 0.0, left);
+    progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions, left});
+  }
+
+  // Of a time budget, what the next execution may take. What executions need beside the time that
+  // is measured (threads, checks, memory to fill) is what it was so far: on a busy machine more
+  // than the plan knew.
+  double seconds_allowed() {
+    const auto planned = plan_.seconds_per_repetition;
+    if (options_.time_budget_s == 0 || executions_ < kExecutionsKnown) return planned;
+    const auto passed = seconds_since(started_);
+    const auto beside =
+        std::max(0.0, seconds_since(begin_) - seconds_measured_) / static_cast<double>(executions_);
+    const auto seconds =
+        seconds_within(kBudgetUsed * options_.time_budget_s - passed,
+                       executions_planned_ - static_cast<double>(executions_), beside, planned);
+    shortest_s_ = std::min(shortest_s_, seconds);
+    return seconds;
   }
 
   // The CPUs of the threads of all parts, one after another.
@@ -292,6 +323,11 @@ class Runner {
           for (std::size_t p = 0; p < prepared.size(); ++p)
             prepared[p].set_tiers(loads[p].target, loads[p].dram);
         }
+        const auto seconds_max = plan_.seconds_per_repetition > 0 ? seconds_allowed() : 0;
+        loads.front().seconds_max = seconds_max;  // The floor's.
+        for (auto& load : prepared)
+          load.set_seconds_max(seconds_max);
+        ++executions_;
         std::vector<LoadResult> results;
         if (subjects[s] == "floor") {
           prepared.front().prepare_content();
@@ -300,9 +336,10 @@ class Runner {
           std::vector<PreparedLoad*> pointers;
           for (auto& load : prepared)
             pointers.push_back(&load);
-          results = execute(pointers, ++executions_);
+          results = execute(pointers, executions_);
         }
         if (interrupted()) break;  // Cut short: no sample.
+        seconds_measured_ += results.front().seconds;
         for (std::size_t p = 0; p < results.size(); ++p) {
           if (results[p].wrong.empty())
             series[s][p][repetition] = std::move(results[p]);
@@ -337,6 +374,7 @@ class Runner {
       for (std::size_t s = 0; s < subjects.size(); ++s) {
         auto row = row_of({run, p, machine_, limits_}, subjects[s], series[s][p], wrong[s][p]);
         if (!row) continue;
+        if (run.parts.size() == 2) add_both(*row, series[s][p], series[s][1 - p]);
         for (std::size_t b = 0; b < subjects.size(); ++b) {
           if (b != s && subjects[b] == "floor") compare(*row, series[s][p], series[b][p], "floor");
         }
@@ -376,8 +414,11 @@ class Runner {
   Tiers tiers_;
   MachineLimits limits_;
   RunOutcome outcome_;
-  Clock::time_point begin_ = Clock::now();
-  double seconds_planned_ = 0, seconds_done_ = 0;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point begin_ = started_;  // Of the first run.
+  double seconds_planned_ = 0, seconds_done_ = 0, seconds_measured_ = 0;
+  double executions_planned_ = 0;
+  double shortest_s_ = std::numeric_limits<double>::infinity();
   std::uint64_t executions_ = 0;
 };
 

@@ -1,0 +1,251 @@
+// A medium of fixed size under writers that outrun reclamation: whoever finds it full makes room
+// for himself. kNoSpace says that what lives does not fit.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <holdfast/base/random.hpp>
+
+#include "for_tests.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+class Full : public OnEveryPlace {
+ protected:
+  static constexpr std::uint64_t kBytes = 1 * MiB;
+
+  // 128 blocks of 8 KiB: one is the table, four are kept for reclamation.
+  static StoreOptions fixed(bool background) {
+    StoreOptions options = tiny();
+    options.max_bytes = kBytes;
+    options.background = background;
+    options.sync_interval_ms = 1;
+    return options;
+  }
+  // Of records of 384 bytes as these tests write them, 20 in a block.
+  static std::string value(std::uint64_t seed) { return text_of(seed, 320); }
+  static std::string key(std::uint64_t number) { return "key" + std::to_string(number); }
+  // Over the death of the process, too.
+  void expect_nothing_lost(Store<>& store, const StoreOptions& options, const Contents& expected) {
+    expect_contents(store, expected);
+    ForTests::abandon(store);
+    store = open(with_access(RegionAccess::kOpen, options));
+    expect_contents(store, expected);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Full, kEveryPlace, place_name);
+
+// Live records take 80 of the 123 blocks that puts may have; ten times as much is written.
+TEST_P(Full, OverwritesAreNeverRefused) {
+  for (const bool background : {false, true}) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    const StoreOptions options = fixed(background);
+    auto store = open(options);
+    Contents expected;
+    Random random(7);
+    for (std::uint64_t i = 0; i < 16'000; ++i) {
+      const std::string k = key(i < 1'600 ? i : random.below(1'600));
+      const auto put = store.put(k, expected[k] = value(i));
+      ASSERT_TRUE(put) << i << ": " << put.error().message();
+    }
+    EXPECT_LE(store.stats().medium_bytes, kBytes);
+    expect_nothing_lost(store, options, expected);
+  }
+}
+
+TEST_P(Full, SeveralWritersHelpOneAnother) {
+  const StoreOptions options = fixed(true);
+  auto store = open(options);
+  constexpr std::uint64_t kWriters = 4, kKeys = 350;
+  std::vector<Contents> models(kWriters);
+  std::vector<std::thread> writers;
+  std::atomic<int> refused{0};
+  for (std::uint64_t w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&, w] {
+      Random random(w);
+      for (std::uint64_t i = 0; i < (paged() ? 2'000u : 6'000u); ++i) {
+        const std::string k = key(w * kKeys + random.below(kKeys));
+        if (random.below(8) == 0) {
+          refused += !store.erase(k).has_value();
+          models[w].erase(k);
+        } else {
+          models[w][k] = value(i * kWriters + w);
+          refused += !store.put(k, models[w][k]).has_value();
+        }
+      }
+    });
+  }
+  for (auto& writer : writers)
+    writer.join();
+  EXPECT_EQ(refused, 0);
+  Contents expected;
+  for (const Contents& model : models)
+    expected.insert(model.begin(), model.end());
+  expect_nothing_lost(store, options, expected);
+}
+
+TEST_P(Full, EveryVerbMakesRoomForItself) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  Contents expected;
+  Random random(11);
+  for (std::uint64_t i = 0; i < 1'400; ++i)
+    ASSERT_TRUE(store.put(key(i), expected[key(i)] = value(i)));
+  for (std::uint64_t i = 0; i < 12'000; ++i) {
+    const std::uint64_t number = random.below(1'400);
+    const std::string k = key(number), v = value(i + 10'000);
+    switch (random.below(6)) {
+      case 0: ASSERT_TRUE(store.put(k, v)) << i; break;
+      case 1: ASSERT_TRUE(store.update(k, [&](std::string& old) { old = v; })) << i; break;
+      case 2: {
+        std::uint64_t word;
+        std::memcpy(&word, v.data() + 8, 8);
+        ASSERT_TRUE(store.update_word(k, 8, [&](std::uint64_t) { return word; })) << i;
+        expected[k].replace(8, 8, v, 8, 8);
+        continue;
+      }
+      case 3: {
+        ASSERT_TRUE(store.erase(k).value()) << i;
+        ASSERT_TRUE(store.put_if_absent(k, v)) << i;
+        break;
+      }
+      case 4: {
+        WriteBatch batch;
+        for (std::uint64_t j = 0; j < 30; ++j)
+          batch.put(key((number + j) % 1'400), expected[key((number + j) % 1'400)] = value(i * j));
+        ASSERT_TRUE(store.write(batch)) << i;
+        continue;
+      }
+      default: {
+        std::vector<std::string> keys, values;
+        for (std::uint64_t j = 0; j < 70; ++j) {
+          keys.push_back(key((number + j) % 1'400));
+          values.push_back(expected[keys.back()] = value(i + j));
+        }
+        const std::vector<std::string_view> k_views(keys.begin(), keys.end()),
+            v_views(values.begin(), values.end());
+        ASSERT_TRUE(store.put_many(k_views, v_views)) << i;
+        continue;
+      }
+    }
+    expected[k] = v;
+  }
+  expect_nothing_lost(store, options, expected);
+}
+
+// Puts of new keys until they are refused, over records that die meanwhile: then nine tenths of
+// what puts may have are alive, and what was refused is not there.
+TEST_P(Full, NoSpaceMeansThatWhatLivesDoesNotFit) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  Contents expected;
+  Random random(3);
+  for (std::uint64_t i = 0;; ++i) {
+    ASSERT_LT(i, 100'000u);
+    const bool fresh = random.below(3) == 0 || expected.empty();
+    const std::string k = key(fresh ? i : random.below(i));
+    if (!fresh && !expected.contains(k)) continue;
+    const auto put = store.put(k, value(i));
+    if (!put) {
+      EXPECT_EQ(put.code(), Errc::kNoSpace);
+      EXPECT_TRUE(mentions(put.error(), "max_bytes")) << put.error().detail;
+      break;
+    }
+    expected[k] = value(i);
+  }
+  const std::uint64_t for_puts = (128 - 1 - 4) * options.block_bytes;
+  EXPECT_GE(store.stats().live_bytes, for_puts * 85 / 100) << store.stats().live_bytes;
+  expect_nothing_lost(store, options, expected);
+  // Room for so much more as is erased, without anybody calling reclaim().
+  std::uint64_t erased = 0;
+  for (auto it = expected.begin(); erased < 300; ++erased) {
+    ASSERT_TRUE(store.erase(it->first).value()) << erased;
+    it = expected.erase(it);
+  }
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::string k = "again" + std::to_string(i);
+    const auto put = store.put(k, expected[k] = value(i));
+    ASSERT_TRUE(put) << i << ": " << put.error().message();
+  }
+  expect_contents(store, expected);
+}
+
+// Threads that came and went left open blocks; all that is in them was overwritten since.
+TEST_P(Full, DeadRecordsInBlocksOfThreadsThatWentAreRoom) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  Contents expected;
+  std::vector<std::thread> threads;
+  std::atomic<int> at_once{0};
+  constexpr int kThreads = 30;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      store.put("thread" + std::to_string(t), std::string(3'000, 't')).value();
+      ++at_once;  // All are there at the same time, so that each has a block.
+      while (at_once < kThreads)
+        std::this_thread::yield();
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  for (int t = 0; t < kThreads; ++t)
+    ASSERT_TRUE(
+        store.put("thread" + std::to_string(t), expected["thread" + std::to_string(t)] = "s"));
+  for (std::uint64_t i = 0; i < 105 * 20; ++i) {
+    const auto put = store.put(key(i), expected[key(i)] = value(i));
+    ASSERT_TRUE(put) << i << ": " << put.error().message();
+  }
+  expect_nothing_lost(store, options, expected);
+}
+
+TEST_P(Full, AnOpenSnapshotIsNamedAsTheReasonAndTheEndOfIt) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  Contents expected;
+  for (std::uint64_t i = 0; i < 1'000; ++i)
+    ASSERT_TRUE(store.put(key(i), expected[key(i)] = value(i)));
+  const Contents then = expected;
+  {
+    const Snapshot snapshot = store.snapshot();
+    std::uint64_t i = 0;
+    for (;; ++i) {
+      const auto put = store.put(key(i % 1'000), value(i + 5'000));
+      if (!put) {
+        EXPECT_EQ(put.code(), Errc::kNoSpace);
+        EXPECT_TRUE(mentions(put.error(), "snapshots")) << put.error().detail;
+        break;
+      }
+      expected[key(i % 1'000)] = value(i + 5'000);
+    }
+    EXPECT_GT(i, 1'000u);
+    EXPECT_TRUE(contents_of(snapshot) == then);
+  }
+  for (std::uint64_t i = 0; i < 3'000; ++i)
+    ASSERT_TRUE(store.put(key(i % 1'000), expected[key(i % 1'000)] = value(i + 90'000))) << i;
+  expect_nothing_lost(store, options, expected);
+}
+
+// The limit on what the background moves per second does not bind who waits for room, nor for the
+// end of a pass: a verify() or close() took as long as the pass did.
+TEST_P(Full, NobodyWaitsForARateLimit) {
+  StoreOptions options = fixed(true);
+  options.reclaim.bytes_per_second = 1'000;  // A block every eight seconds.
+  auto store = open(options);
+  const auto start = std::chrono::steady_clock::now();
+  Contents expected;
+  Random random(5);
+  for (std::uint64_t i = 0; i < 6'000; ++i) {
+    const std::string k = key(random.below(1'400));
+    ASSERT_TRUE(store.put(k, expected[k] = value(i)));
+  }
+  expect_contents(store, expected);
+  ASSERT_TRUE(store.close());
+  // Sixteen blocks, half of them dead, would take more than a minute.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+}  // namespace
+}  // namespace holdfast::kv
