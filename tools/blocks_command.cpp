@@ -34,6 +34,7 @@ struct Arguments {
 
 // The smallest run that still goes through everything: seconds for all suites.
 void make_quick(bb::BlocksBenchOptions& options) {
+  options.quick = true;
   options.region_bytes = 64 * MiB;
   options.repeat = 1;
   options.seconds = 0.01;

@@ -32,6 +32,7 @@ struct BlocksBenchOptions {
   // For peers that need files where `region` is no path; empty: below /dev/shm.
   std::string peer_directory;
   bool erase_device = false;  // Consent: a device in `region` loses all it holds.
+  bool quick = false;         // Fewer points per curve, where a suite has many.
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
