@@ -77,12 +77,15 @@ class ReadSubject final : public AccessSubject {
 class WriteSubject final : public AccessSubject {
  public:
   using AccessSubject::AccessSubject;
+  Status create() override {
+    memory_->written(medium_);
+    return AccessSubject::create();
+  }
   Status run(PhaseThread& thread) override {
     const auto& kernels = memory::best_kernels();
     const auto kernel =
         kernels.write[shape_.order == AccessOrder::kRandom][memory::size_class(shape_.lines)]
                      [static_cast<std::size_t>(shape_.flush)][shape_.fence];
-    memory_->written(medium_);
     const auto status = in_blocks(thread, [&](std::uint64_t first, std::uint64_t count) {
       auto block = accesses(thread.index(), first, count);
       block.tag = tag(thread.phase());

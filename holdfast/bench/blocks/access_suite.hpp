@@ -136,6 +136,7 @@ class CopySubject final : public AccessSubject {
   bool counts_persists() const override { return Writer::kCountsPersists; }
   Status create() override {
     HF_RETURN_IF_ERROR(writer_.ready());
+    memory_->written(medium_);
     return AccessSubject::create();
   }
   Fields facts() const override {
@@ -152,7 +153,6 @@ class CopySubject final : public AccessSubject {
         writer_.write(base_ + place(thread.index(), i), from, bytes);
     });
     writer_.finish();
-    memory_->written(medium_);
     return status;
   }
   Status after(const Phase& phase) override {
