@@ -263,6 +263,16 @@ void check_chain(const KernelSet& set, std::size_t vector_bytes) {
                         " lines, flush " + std::to_string(flush);
       expect(name, seen, wanted);
       expect_written(name, writes, 1, kTag);
+      expect_sums(name, lanes, reads, lines);
+
+      fill();
+      lanes = Lanes();
+      ChainState same_state;
+      const auto run_same = set.run_same[size_class(lines)][flush];
+      const auto same = touched_by([&] { run_same(steps, 2, 3, slots, 2, same_state); });
+      expect(name + ", all the same", same, wanted);
+      expect_written(name + ", all the same", writes, 1, kTag);
+      expect_sums(name + ", all the same", lanes, reads, lines);
     }
   }
 }

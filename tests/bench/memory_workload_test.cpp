@@ -535,7 +535,8 @@ TEST_F(PlanTest, HugePagePolicyReachesTheRegion) {
 
 TEST_F(PlanTest, ARegionThatThisMachineLacksMattersWhereItIsUsed) {
   const std::string text =
-      "regions:\n  slow: { spec: \"node:2\" }\nhere:\n  args: { memory_range: 1G }\nb:\n  matrix: { "
+      "regions:\n  slow: { spec: \"node:2\" }\nhere:\n  args: { memory_range: 1G }\nb:\n  matrix: "
+      "{ "
       "access_size: [64, 256] }\n  args: { memory_range: 1G, region: slow }\n";
   // Said once, whatever the number of combinations.
   EXPECT_EQ(said(text, on_dram(), small_machine()),

@@ -108,7 +108,7 @@ TEST(BlocksBenchOptions, RefusesWhatItCannotMeanAndNamesTheOption) {
     EXPECT_NE(result.error().detail.find(says), std::string::npos) << result.error().detail;
   };
   using O = BlocksBenchOptions;
-  refused([](O& o) { o.suites = {"logs"}; }, "--suite 'logs': allowed are log");
+  refused([](O& o) { o.suites = {"logs"}; }, "--suite 'logs': allowed are access");
   refused([](O& o) { o.region.clear(); }, "--region ''");
   refused([](O& o) { o.region = "/dev/dax0.0"; }, "--erase-device");
   refused([](O& o) { o.threads = {0}; }, "--threads '0'");

@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 #include <holdfast/bench/blocks/interference_tasks.hpp>

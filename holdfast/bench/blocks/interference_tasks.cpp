@@ -114,8 +114,10 @@ class Workbench::LogWork final : public Work {
         thread_(thread),
         count_(small ? 1 : kAppends) {}
   void step() override {
-    for (unsigned i = 0; i < count_; ++i)
-      append();
+    for (unsigned i = 0; i < count_ && failure_; ++i) {
+      const auto record = source_.record(0, appended_);
+      appended_ += append_in_ring(*bench_.log_, failure_, [&] { return appender_.append(record); });
+    }
   }
   unsigned operations_per_step() const override { return count_; }
   std::uint64_t bytes_per_step() const override { return count_ * kRecordBytes; }
@@ -126,25 +128,6 @@ class Workbench::LogWork final : public Work {
 
  private:
   static constexpr unsigned kAppends = 16;
-  void append() {
-    const auto record = source_.record(0, appended_);
-    for (int tries = 0; failure_; ++tries) {
-      const auto lsn = appender_.append(record);
-      if (lsn) {
-        ++appended_;
-        return;
-      }
-      if (lsn.code() != Errc::kNoSpace || tries == 1000) {
-        failure_ = lsn.error();
-        return;
-      }
-      // Half of what is there: the rest shows to check() that nothing was lost.
-      auto& log = *bench_.log_;
-      const auto head = log.head().value, end = log.stable().value + 1;
-      const auto status = log.truncate({head + (end - head) / 2 + 1});
-      if (!status && status.code() != Errc::kInvalidOption) failure_ = status;
-    }
-  }
   Workbench& bench_;
   LogAppender appender_;
   RecordSource source_;
@@ -207,7 +190,8 @@ Status Workbench::prepare() {
   page_shape_.pages = quarter / page_shape_.page_bytes * 3 / 4;
   page_shape_.dirty_lines = page_shape_.page_bytes / static_cast<std::uint32_t>(kCacheLineBytes);
   dram_pages_.emplace(page_shape_);
-  std::memset(region.data() + page_extent_.offset_bytes, 0, kPageBytes);  // Nothing of the one before.
+  std::memset(region.data() + page_extent_.offset_bytes, 0,
+              kPageBytes);  // Nothing of the one before.
   PageStoreOptions options;
   options.page_bytes = page_shape_.page_bytes;
   options.pages = page_shape_.pages;

@@ -87,9 +87,9 @@ Status Space::find_segments() {
       // one shares with it.
       if (header.checksum != 0 && !region_.read_only()) {
         const std::uint64_t nothing = 0;
-        HF_RETURN_IF_ERROR(
-            put(kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum),
-                &nothing, sizeof nothing));
+        const auto at =
+            kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum);
+        HF_RETURN_IF_ERROR(put(at, &nothing, sizeof nothing));
       }
       free_.push_back(index);
     }
