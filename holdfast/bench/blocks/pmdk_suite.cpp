@@ -131,6 +131,7 @@ std::vector<Experiment> pmdk_experiments(const Context& context) {
   }
   for (auto& experiment : experiments) {
     experiment.plan.threads = {};
+    if (experiment.part != "locks") experiment.plan.baseline = "fence";
     if (experiment.footprint_bytes == 0)
       experiment.footprint_bytes = most_threads(context) * area_bytes(context);
   }
