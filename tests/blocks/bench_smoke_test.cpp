@@ -72,6 +72,7 @@ TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
   ASSERT_TRUE(result) << result.error().message();
   std::size_t checked = 0;
   for (const auto& row : result->document.rows) {
+    EXPECT_EQ(row.text("baseline"), "fence");
     EXPECT_EQ(row.number("data_bytes"), 64) << row.subject() << " " << row.operation();
     if (!row.invalid_reason().starts_with("not built")) {
       EXPECT_GT(row.number("ops_per_s_median"), 0)

@@ -59,7 +59,7 @@ class TransactionSubject final : public BlockSubject {
     unsigned threads = 1;
     for (const auto count : context_.options.threads)
       threads = std::max(threads, count);
-    HF_RETURN_IF_ERROR(pool_.create(context_, threads * (shape_.area_bytes + MiB) + 64 * MiB));
+    HF_RETURN_IF_ERROR(pool_.create(context_, threads * (shape_.area_bytes + MiB) + 32 * MiB));
     areas_.resize(threads, OID_NULL);
     for (auto& area : areas_) {
       if (::pmemobj_zalloc(pool_.get(), &area, shape_.area_bytes, 1) != 0)
@@ -129,7 +129,7 @@ class AllocationSubject final : public BlockSubject {
 
   Status create() override {
     HF_RETURN_IF_ERROR(
-        pool_.create(context_, 2 * shape_.objects * (shape_.bytes + 128) + 64 * MiB));
+        pool_.create(context_, 2 * shape_.objects * (shape_.bytes + 128) + 32 * MiB));
     volatile_ids_.assign(shape_.objects, OID_NULL);
     ids_ = volatile_ids_.data();
     if (api_ != "published") return {};

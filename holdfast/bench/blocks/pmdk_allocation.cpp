@@ -148,7 +148,7 @@ class StoreSubject final : public AllocationSubject {
 
   Status create() override {
     const auto& region = context_.options.region;
-    if (region.starts_with("/dev/"))
+    if (region.starts_with("/dev/dax"))
       return Error{Errc::kUnsupported, "the store beside the suites' region needs a path or dram"};
     const auto mark = std::min(region.find('?'), region.size());
     auto place = region.substr(0, mark);

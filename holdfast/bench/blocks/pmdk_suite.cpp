@@ -16,7 +16,7 @@ namespace holdfast::bench::blocks {
 namespace {
 
 std::vector<std::uint32_t> sizes(const Context& context) {
-  if (context.options.quick) return {8, 64, 512, 8192};
+  if (context.options.quick) return {8, 64, 4096};
   return {8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
 }
 
@@ -131,6 +131,7 @@ std::vector<Experiment> pmdk_experiments(const Context& context) {
   }
   for (auto& experiment : experiments) {
     experiment.plan.threads = {};
+    if (experiment.part != "locks") experiment.plan.baseline = "fence";
     if (experiment.footprint_bytes == 0)
       experiment.footprint_bytes = most_threads(context) * area_bytes(context);
   }
