@@ -2,6 +2,7 @@
 #include "kv_crash.hpp"
 
 #include <optional>
+#include <thread>
 
 namespace holdfast::kv {
 namespace {
@@ -192,6 +193,33 @@ TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits)
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// Dead bits that a process left in caches: the next one drops tombstones because of them.
+TEST_P(KvReclaimCrash, DeadBitsThatAProcessLeftInCachesAreDurableBeforeATombstoneGoes) {
+  Crash crash;
+  crash.check.durable_at_acknowledge = false;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
+    store.seal();
+    store.erase("a");
+    store.put("x", value_of('x', 3000));
+    store.put("x", value_of('y', 3000));
+    store.seal();
+    for (int i = 0; i < 3; ++i)  // Page regions: the runs' tails and words.
+      store.other([&] { store.store().sync().value(); });
+  };
+  crash.during = [](Tested& store) {
+    std::thread([&] { ForTests::put_dead_bits_without_fence(store.store()); }).join();
+    store.abandon();
+    store.reopen();
+    for (int i = 0; i < 2; ++i)
+      store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
+    EXPECT_GT(store.store().stats().tombstones_dropped, 0u);
+    store.put("b", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // The run of the original was kept by a pin; the next process knows only what the medium says of
 // it.
 TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
@@ -223,6 +251,32 @@ TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) 
     store.put("b", "after");
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
+// A crash left a tail whose first line, dead bits only, is of the block's earlier life. The zeros
+// that the recovery puts there are durable before the word that lets them count: else all that the
+// first recovery had shown was gone after a second crash. It takes 512 records for a line of dead
+// bits.
+TEST(KvReclaimLine, ZerosOverForeignDeadBitsAreDurableBeforeTheWordThatLetsThemCount) {
+  Crash crash;
+  crash.options.block_bytes = 64 * KiB;
+  crash.options.segment_bytes = crash.options.initial_bytes = 512 * KiB;
+  crash.check.size_bytes = crash.check.unit_bytes = 512 * KiB;
+  crash.check.images_per_run = 600;
+  crash.then = false;
+  crash.before = [](Tested& store) {
+    store.put("x", std::string(60'000, '\xff'));
+    store.seal();
+    store.put("x", "gone");
+    store.seal();
+    store.pass();
+    std::vector<std::pair<std::string, std::string>> records;
+    for (int i = 0; i < 520; ++i)
+      records.emplace_back("k" + std::to_string(i), "v");
+    store.put_many(records);
+  };
+  crash.during = [](Tested& store) { store.seal(); };
+  EXPECT_TRUE(holds(crash.run(crash::kLine)));
 }
 
 // A pass that a snapshot interrupts leaves copies behind. The next pass must not bring back what
