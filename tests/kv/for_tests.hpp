@@ -1,6 +1,7 @@
 // for_tests.hpp: what tests may do to a store that its users may not.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -73,14 +74,16 @@ struct ForTests {
   }
   // As far as a session gets with the sealing of its run before the tail's fence. Not on page
   // regions.
-  static void put_tail_without_fence(StoreBase& store) {
+  // With `dead_bits` instead of zeros: as if a crash had left all of the tail but these.
+  static void put_tail_without_fence(StoreBase& store, std::uint64_t dead_bits = 0) {
     StoreCore& core = *store.core_;
     Session& own = core.session();
     const std::lock_guard lock(own.lane.latch);
     core.commit(own, own.lane).value();
     const BlockMeta& run = *own.lane.meta;
-    const auto tail = compose_run_tail(own.lane.entries, run.generation, run.run_blocks,
-                                       own.lane.at, 0, own.lane.seed);
+    auto tail = compose_run_tail(own.lane.entries, run.generation, run.run_blocks, own.lane.at, 0,
+                                 own.lane.seed);
+    std::memcpy(tail.data(), &dead_bits, sizeof dead_bits);
     core.medium_
         .put(own.lane.run_offset + own.lane.run_bytes - tail.size(), tail.data(), tail.size())
         .value();
