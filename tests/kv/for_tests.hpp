@@ -1,6 +1,7 @@
 // for_tests.hpp: what tests may do to a store that its users may not.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -70,6 +71,34 @@ struct ForTests {
     const std::lock_guard lock(lane.latch);
     core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
+  }
+  // As far as a session gets with the sealing of its run before the tail's fence. Not on page
+  // regions.
+  // With `dead_bits` instead of zeros: as if a crash had left all of the tail but these.
+  static void put_tail_without_fence(StoreBase& store, std::uint64_t dead_bits = 0) {
+    StoreCore& core = *store.core_;
+    Session& own = core.session();
+    const std::lock_guard lock(own.lane.latch);
+    core.commit(own, own.lane).value();
+    const BlockMeta& run = *own.lane.meta;
+    auto tail = compose_run_tail(own.lane.entries, run.generation, run.run_blocks, own.lane.at, 0,
+                                 own.lane.seed);
+    std::memcpy(tail.data(), &dead_bits, sizeof dead_bits);
+    core.medium_
+        .put(own.lane.run_offset + own.lane.run_bytes - tail.size(), tail.data(), tail.size())
+        .value();
+  }
+  // As far as a pass gets with its dead bits before their fence.
+  static void put_dead_bits_without_fence(StoreBase& store) {
+    StoreCore& core = *store.core_;
+    const std::lock_guard lock(core.reclaim_mutex_);
+    for (std::uint64_t block = 0; block < core.table_.blocks(); ++block) {
+      const BlockMeta& run = core.table_.meta(block);
+      if (run.head != block || run.state.load() != BlockState::kSealed || !run.dead_dirty.load())
+        continue;
+      core.table_.confirm_sealed(block).value();
+      core.table_.put_dead_bits(block, core.take_dead_bits(block)).value();
+    }
   }
   // From here on every put and erase of such a key needs a second append, as if another key of its
   // index partition had just been erased by somebody else.

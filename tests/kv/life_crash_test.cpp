@@ -174,6 +174,29 @@ TEST_P(KvLifeCrash, ATailBecomesDurableAfterTheRecordsItVouchesFor) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// A recovery that finds a valid tail lets the run's word vouch for it: the tail, which may have
+// been in caches only, is durable before the word. Page regions put a tail only between two syncs.
+TEST_P(KvLifeCrash, ATailThatAProcessLeftInCachesIsDurableBeforeItsWord) {
+  if (GetParam().granularity == Granularity::kPage) GTEST_SKIP();
+  Crash crash;
+  crash.check.durable_at_acknowledge = false;
+  crash.before = some_records;
+  crash.during = [](Tested& store) {
+    const std::uint64_t dying = store.take_id();
+    store.model().put(dying, "n", value_of('n', 80));
+    store.run().begin(dying, 7);
+    std::thread([&] {
+      ForTests::append_without_fence(store.store(), "n", value_of('n', 80));
+      ForTests::put_tail_without_fence(store.store());
+    }).join();
+    store.abandon();
+    store.reopen();
+    Actor(store, 8).get("n");
+    Actor(store, 8).put("d", "3");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // With an image the reopening frees its blocks, and that orders the clearing of the clean mark,
 // too; without one nothing is freed.
 TEST_P(KvLifeCrash, ReopeningAfterACleanCloseThatHadNoRoomForAnImage) {

@@ -2,6 +2,7 @@
 #include "kv_crash.hpp"
 
 #include <optional>
+#include <thread>
 
 namespace holdfast::kv {
 namespace {
@@ -192,6 +193,33 @@ TEST_P(KvReclaimCrash, AfterARestartTombstonesAreDroppedOnlyWithDurableDeadBits)
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// Dead bits that a process left in caches: the next one drops tombstones because of them.
+TEST_P(KvReclaimCrash, DeadBitsThatAProcessLeftInCachesAreDurableBeforeATombstoneGoes) {
+  Crash crash;
+  crash.check.durable_at_acknowledge = false;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
+    store.seal();
+    store.erase("a");
+    store.put("x", value_of('x', 3000));
+    store.put("x", value_of('y', 3000));
+    store.seal();
+    for (int i = 0; i < 3; ++i)  // Page regions: the runs' tails and words.
+      store.other([&] { store.store().sync().value(); });
+  };
+  crash.during = [](Tested& store) {
+    std::thread([&] { ForTests::put_dead_bits_without_fence(store.store()); }).join();
+    store.abandon();
+    store.reopen();
+    for (int i = 0; i < 2; ++i)
+      store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
+    EXPECT_GT(store.store().stats().tombstones_dropped, 0u);
+    store.put("b", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // The run of the original was kept by a pin; the next process knows only what the medium says of
 // it.
 TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
@@ -220,6 +248,27 @@ TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) 
     for (int i = 0; i < 3; ++i)
       store.other([&] { ForTests::pass(store.store(), 0.4).value(); });
     EXPECT_GT(store.store().stats().tombstones_dropped, 0u);
+    store.put("b", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
+// A crash left a valid tail, but where its dead bits are, what the block held in its earlier life
+// (where 512 records or more have a line of dead bits alone). The zeros that recovery puts there
+// are durable before the word that lets them count: else all that it had shown was gone after a
+// second crash.
+TEST_P(KvReclaimCrash, ZerosOverForeignDeadBitsAreDurableBeforeTheWordThatLetsThemCount) {
+  if (GetParam().granularity == Granularity::kPage) GTEST_SKIP();
+  Crash crash;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'f'; ++key)
+      store.put(std::string(1, key), value_of(key, 100));
+    ForTests::put_tail_without_fence(store.store(), ~std::uint64_t{0});
+    store.abandon();
+  };
+  crash.during = [](Tested& store) {
+    store.reopen();
+    EXPECT_EQ(store.store().count(), 5u);
     store.put("b", "after");
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
