@@ -65,13 +65,11 @@ Status AccessSubject::before(const Phase& phase) {
     share.first_slot = t * slots;
     share.slots = slots;
     if (shape_.order == AccessOrder::kRandom) {
-      // So many that going over the list again finds nothing in a cache.
-      const auto length =
-          std::max<std::uint64_t>({4096, std::uint64_t{1} << 20,
-                                   2 * context_.last_level_cache_bytes / shape_.access_bytes()});
+      // So many that going over the list again finds nothing in a cache, if the range allows it.
+      const auto wanted = 2 * context_.last_level_cache_bytes / shape_.access_bytes();
+      const auto length = std::max<std::uint64_t>(4096, std::min(wanted, slots));
       share.list =
-          memory::AccessList(shape_.access_bytes() >= MiB ? 4096 : length,
-                             {share.first_slot, slots}, memory::Distribution::kUniform, 0,
+          memory::AccessList(length, {share.first_slot, slots}, memory::Distribution::kUniform, 0,
                              context_.options.seed + phase.number * 1000 + t, phase.threads);
     }
     shares_.push_back(std::move(share));

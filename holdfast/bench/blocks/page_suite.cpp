@@ -190,7 +190,7 @@ std::vector<Experiment> page_experiments(const Context& context) {
       experiment.parameters.set("dirty_lines", dirty_lines);
       experiment.parameters.set("in_dram", whole_page ? "whole page" : "dirty lines");
       auto& subjects = experiment.plan.subjects;
-      if (whole_page) subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
+      subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
       subjects.push_back(
           entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
       subjects.push_back(
