@@ -380,6 +380,8 @@ in_the_cache:
   EXPECT_GT(one.number("both_bytes_per_s_median"), one.number("bytes_per_s_median"));
   EXPECT_DOUBLE_EQ(one.number("both_bytes_per_s_median"), two.number("both_bytes_per_s_median"));
   const auto& cached = document.rows[4];
+  // A thread without its CPU is slower than any memory.
+  if (cached.number("cpu_share") < 0.9) GTEST_SKIP() << "others had the CPU for too long";
   EXPECT_FALSE(cached.valid());
   EXPECT_NE(cached.invalid_reason().find("GiB/s"), std::string::npos) << cached.invalid_reason();
   EXPECT_FALSE(outcome->trustworthy);

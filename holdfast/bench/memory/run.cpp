@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <holdfast/base/format.hpp>
@@ -23,6 +24,8 @@ constexpr double kAgainLimit = 0.03;
 // So many executions tell what one costs; of the budget a little is left for the end.
 constexpr std::uint64_t kExecutionsKnown = 30;
 constexpr double kBudgetUsed = 0.98;
+// Fewer repetitions say nothing of how far they differ.
+constexpr unsigned kRepetitionsLeast = 3;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -164,6 +167,10 @@ class Runner {
                                   " to as little as " + format_nanoseconds(1e9 * shortest_s_) +
                                   ": the machine was busy, or slower than planned");
     }
+    if (fewer_repetitions_) {
+      document.warnings.push_back(
+          "to keep the time budget, some rows have fewer repetitions than were asked for");
+    }
     if (outcome_.interrupted) {
       document.warnings.push_back(
           "interrupted: rows hold the repetitions that were complete, and "
@@ -223,18 +230,32 @@ class Runner {
     progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions, left});
   }
 
+  // What is left of the budget for each execution that is to come, beside what each needs beside.
+  struct Pace {
+    double left_s = 0, executions = 0, beside_s = 0;
+  };
+  std::optional<Pace> pace_needed() const {
+    if (options_.time_budget_s == 0 || executions_ < kExecutionsKnown) return {};
+    const auto done = static_cast<double>(executions_);
+    return Pace{kBudgetUsed * options_.time_budget_s - seconds_since(started_),
+                executions_planned_ - done,
+                std::max(0.0, seconds_since(begin_) - seconds_measured_) / done};
+  }
+
+  // Whether the shortest repetitions would not do: then there are fewer of them.
+  bool is_late() const {
+    const auto now = pace_needed();
+    return now && now->left_s < now->executions * (now->beside_s + kSecondsMin);
+  }
+
   // Of a time budget, what the next execution may take. What executions need beside the time that
   // is measured (threads, checks, memory to fill) is what it was so far: on a busy machine more
   // than the plan knew.
   double seconds_allowed() {
     const auto planned = plan_.seconds_per_repetition;
-    if (options_.time_budget_s == 0 || executions_ < kExecutionsKnown) return planned;
-    const auto passed = seconds_since(started_);
-    const auto beside =
-        std::max(0.0, seconds_since(begin_) - seconds_measured_) / static_cast<double>(executions_);
-    const auto seconds =
-        seconds_within(kBudgetUsed * options_.time_budget_s - passed,
-                       executions_planned_ - static_cast<double>(executions_), beside, planned);
+    const auto now = pace_needed();
+    if (!now) return planned;
+    const auto seconds = seconds_within(now->left_s, now->executions, now->beside_s, planned);
     shortest_s_ = std::min(shortest_s_, seconds);
     return seconds;
   }
@@ -313,6 +334,12 @@ class Runner {
     std::vector<std::vector<std::string>> wrong(subjects.size(),
                                                 std::vector<std::string>(run.parts.size()));
     for (unsigned repetition = 0; repetition < run.repetitions && !interrupted(); ++repetition) {
+      if (repetition >= kRepetitionsLeast && is_late()) {
+        executions_planned_ -=
+            static_cast<double>((run.repetitions - repetition) * subjects.size());
+        fewer_repetitions_ = true;
+        break;
+      }
       report(run, index, repetition + 1);
       for (const auto s : rotated(subjects.size(), repetition)) {
         if (interrupted()) break;
@@ -420,6 +447,7 @@ class Runner {
   double executions_planned_ = 0;
   double shortest_s_ = std::numeric_limits<double>::infinity();
   std::uint64_t executions_ = 0;
+  bool fewer_repetitions_ = false;
 };
 
 }  // namespace
