@@ -233,6 +233,35 @@ TYPED_TEST(Field, AnyBytesAreRefusedOrAFieldThatCanBeUpdated) {
   EXPECT_GT(taken, 50u);
 }
 
+// The lines that docs/blocks_field.md names, of fields that begin on one.
+TEST(FieldCosts, AreTheLinesThatTheDocumentNames) {
+  auto region = dram(64 * KiB);
+  auto log = Log::create(region, {32 * KiB, 32 * KiB}, LogKind{}.options(4 * KiB, 1)).value();
+  FieldLog redo(region, log);
+  const auto lines = [](auto&& update) {
+    update();  // The first one takes a segment of the log.
+    const auto before = persist_counts().lines_written_back;
+    update();
+    return persist_counts().lines_written_back - before;
+  };
+  const auto check = [&]<class T>(T, std::uint64_t fam, std::uint64_t cow, std::uint64_t logged) {
+    struct Place {
+      alignas(64) FamField<T> fam;
+      alignas(64) CowField<T> cow;
+      alignas(64) LogField<T> logged;
+    };
+    auto& place = *reinterpret_cast<Place*>(region.data());
+    const auto value = value_of<T>(1);
+    EXPECT_EQ(lines([&] { place.fam.update(region.persist(), value); }), fam) << sizeof(T);
+    EXPECT_EQ(lines([&] { place.cow.update(region.persist(), value); }), cow) << sizeof(T);
+    EXPECT_EQ(lines([&] { place.logged.update(redo, value).value(); }), logged) << sizeof(T);
+    std::memset(region.data(), 0, sizeof place);
+  };
+  check(Bytes<16>{}, 1, 2, 1 + 1);
+  check(Bytes<64>{}, 3, 3, 2 + 1);
+  check(Bytes<256>{}, 9, 6, 5 + 4);
+}
+
 TEST(FieldGroup, SharesAFenceAndFencesBeforeAFieldComesAgain) {
   auto region = dram(64 * KiB);
   auto* const fields = reinterpret_cast<FamField<Bytes<16>>*>(region.data());
