@@ -33,6 +33,27 @@ TEST_P(KvLifeCrash, Creation) {
   EXPECT_GT(report.images_in_all(), 20u);
 }
 
+// What a device held before is not the store's: neither its limits nor the rest of its superblock
+// may be believed once the magic number is there.
+TEST_P(KvLifeCrash, CreationOverForeignBytes) {
+  Crash crash;
+  crash.created = false;
+  crash.instead = [&](Region& region, crash::Workload& run, KeyValueModel& model) {
+    {
+      const auto quiet = run.quiet();
+      const std::string foreign(kSuperblockPageBytes - 8, '\xff');
+      region.write(8, std::as_bytes(std::span(foreign))).value();  // Without a magic number.
+      region.sync().value();
+    }
+    model.batch(1, {});
+    run.begin(1);
+    Store<> store = Store<>::open(std::move(region), crash.options).value();
+    run.acknowledge(1);
+    ForTests::abandon(store);
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 TEST_P(KvLifeCrash, Growth) {
   Crash crash;
   crash.before = some_records;

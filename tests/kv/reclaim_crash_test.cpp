@@ -53,6 +53,29 @@ TEST_P(KvReclaimCrash, DroppingTombstones) {
   EXPECT_TRUE(holds(report));
 }
 
+// Nothing is moved, so no fence of a copy orders the dead bits before the tombstone's run goes.
+TEST_P(KvReclaimCrash, DroppingATombstoneOfARunInWhichNothingLives) {
+  Crash crash;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'g'; ++key)
+      store.put(std::string(1, key), value_of(key, 1000));
+    store.seal();
+    store.erase("a");
+    store.put("x", value_of('x', 3000));
+    store.seal();
+    store.put("x", value_of('y', 5000));
+    store.seal();
+    for (int i = 0; i < 3; ++i)  // Page regions: the runs' tails and words.
+      store.other([&] { store.store().sync().value(); });
+  };
+  crash.during = [](Tested& store) {
+    store.other([&] { EXPECT_EQ(ForTests::pass(store.store(), 0.4).value(), 1u); });
+    EXPECT_EQ(store.store().stats().tombstones_dropped, 1u);
+    store.put("b", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 TEST_P(KvReclaimCrash, RecordsPatchedInPlaceAreMoved) {
   Crash crash;
   crash.options = patchable_options();

@@ -112,6 +112,18 @@ TEST_P(KvVerbCrash, BatchInARunOfItsOwn) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// Key and value are written one after the other; of a key this long the value's lines cover
+// nothing.
+TEST_P(KvVerbCrash, LongKeyInARunOfItsOwn) {
+  Crash crash;
+  crash.before = some_records;
+  crash.during = [](Tested& store) {
+    store.put(std::string(200, 'k'), value_of('l', 9000));
+    store.put("d", "after");
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 TEST_P(KvVerbCrash, LargeValueInARunOfItsOwn) {
   Crash crash;
   crash.before = some_records;
