@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <holdfast/kv/store_append.hpp>
+
 namespace holdfast::kv {
 namespace {
 
