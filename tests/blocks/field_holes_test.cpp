@@ -31,7 +31,7 @@ Counts counts_of(const Report& report) {
   return counts;
 }
 
-// --- 19, 20: FAM and its recovery ----------------------------------------------------------------
+// ---- 19, 20: FAM and its recovery ----
 
 TEST(FieldHoles, Hole19ARollBackThatIsNotPersistedMixesWithTheNextUpdate) {
   // One update is sound: 12/0, two blocks in one line and three in the next.
@@ -96,7 +96,7 @@ TEST(FieldHoles, Hole20AGroupFencesBeforeItUpdatesAFieldAgain) {
   EXPECT_EQ(report.operation(2).barriers(), 2u);
 }
 
-// --- 21, 22: the listings ------------------------------------------------------------------------
+// ---- 21, 22: the listings ----
 
 TEST(FieldHoles, Hole21ThePseudoCodeSmearsTheTopBitOfASignedWord) {
   Random random(21);
@@ -180,7 +180,7 @@ TEST(FieldHoles, Hole22TheSlidingUpdateOf128BytesCannotBeRolledBack) {
   }
 }
 
-// --- 23, 24: log and copy-on-write ---------------------------------------------------------------
+// ---- 23, 24: log and copy-on-write ----
 
 TEST(FieldHoles, Hole23ARedoRecordNeedsItsPlaceAndALogThatIsEmpty) {
   // "Reading": no counts were published. Without an address the update of the second field goes to

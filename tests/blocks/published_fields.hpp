@@ -9,7 +9,7 @@
 
 namespace holdfast::crash::protocols {
 
-// --- FAM: version in bits 62-63, the value before in 31-61, the value in 0-30 of each block ------
+// ---- FAM: version in bits 62-63, the value before in 31-61, the value in 0-30 of each block ----
 
 inline constexpr std::uint64_t kFamLow = 0x7fffffff;
 
@@ -151,7 +151,7 @@ inline void sliding_update(std::vector<std::uint64_t>& blocks,
   }
 }
 
-// --- The redo log: what changes is logged, then written in place ---------------------------------
+// ---- The redo log: what changes is logged, then written in place ----
 
 // Two fields in words 32 and 40; a log of two entries of a line each: count, where, what. The
 // published entry has no `where`, so recovery takes entry i for field i; and the artifact opens an
@@ -200,7 +200,7 @@ inline Protocol<Words> redo_field(bool whole_record, bool fresh_log) {
   return protocol;
 }
 
-// --- The selector of two copies ------------------------------------------------------------------
+// ---- The selector of two copies ----
 
 enum class SelectorForm {
   kSound,     // The copy, fence, the selector, fence.

@@ -14,7 +14,7 @@ namespace holdfast::crash::protocols {
 
 inline constexpr std::uint64_t kLineWords = 8;
 
-// --- PopLog: an entry is valid iff the stored number of one bits is that of its words ------------
+// ---- PopLog: an entry is valid iff the stored number of one bits is that of its words ----
 
 // Slots of `slot_words`. Word 0 of an entry is (count << 32 | payload words), so that it is never
 // 0 and length and count are one store.
@@ -134,7 +134,7 @@ inline Protocol<Entries> pop_log_reuse(const Words& old, const Words& fresh, boo
   return protocol;
 }
 
-// --- Truncation ----------------------------------------------------------------------------------
+// ---- Truncation ----
 
 enum class Truncation {
   kZeroes,            // Published: zero all of it, then a fence.
@@ -213,7 +213,7 @@ inline Protocol<std::uint64_t> redo_log(Truncation how) {
   return protocol;
 }
 
-// --- RAWL: the top bit of each word tells in which pass it was written ---------------------------
+// ---- RAWL: the top bit of each word tells in which pass it was written ----
 
 inline constexpr std::uint64_t kParity = std::uint64_t{1} << 63;
 
@@ -360,7 +360,7 @@ inline Protocol<Words> rawl_unwritten_header(bool all_lines) {
   return protocol;
 }
 
-// --- Header: a size in front, stored after the data ----------------------------------------------
+// ---- Header: a size in front, stored after the data ----
 
 enum class HeaderForm {
   kSound,       // The data, fence, the size, fence.
@@ -442,7 +442,7 @@ inline Protocol<std::uint64_t> dancing_reset(bool generations) {
   return protocol;
 }
 
-// --- Classic: header and footer agree ------------------------------------------------------------
+// ---- Classic: header and footer agree ----
 
 struct Classic {
   bool unique = true;  // Published: no, the mark is the entry's offset. Else a sequence number.

@@ -7,8 +7,7 @@
 namespace holdfast::crash::protocols {
 namespace {
 
-// --- Payload and commit flag in one line, one fence
-// ------------------------------------------------
+// ---- Payload and commit flag in one line, one fence ----
 
 Protocol<std::uint64_t> flagged(bool stream) {
   Protocol<std::uint64_t> protocol;  // Sum of the payload, 0 without the flag.
@@ -56,8 +55,7 @@ TEST(ProtocolFlag, TheSameIsUnsoundWithStreamingStores) {
   EXPECT_EQ(copied.images[0], 9u);
 }
 
-// --- Copy-on-write: page id and version identify a slot
-// --------------------------------------------
+// ---- Copy-on-write: page id and version identify a slot ----
 
 // The slot held page 1, version 1. It gets page 2, version 5: id first, then version. `version_at`
 // is the word of the version: 1 (same line as the id) or 8 (the next line).
@@ -113,8 +111,7 @@ TEST(ProtocolCopyOnWrite, StreamedIdAndVersionAreNotOrderedEvenInOneLine) {
   EXPECT_EQ(report.violations[0], 1u);
 }
 
-// --- The micro log: dirty lines are logged, then written in place
-// ----------------------------------
+// ---- The micro log: dirty lines are logged, then written in place ----
 
 // Word 0: log valid (the page's version, 0 = invalid). Words 8, 16: logged lines. Words 24, 32: the
 // page's lines; word 40: its version, raised by whoever writes the page.

@@ -101,7 +101,7 @@ inline std::uint64_t place_seed(const Context& context, const Phase& phase, unsi
   return mix64(context.options.seed + phase.number * 1000 + thread);
 }
 
-// --- experiments of objects: transactions, allocation, locks
+// ---- Experiments of objects: transactions, allocation, locks ----
 
 // Transactions are shaped as copies: a range of shape.bytes of an area is replaced, whole or not at
 // all. `tx_add_range_16` changes so many in one transaction.

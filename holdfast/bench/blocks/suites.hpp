@@ -88,8 +88,7 @@ struct BlocksBenchResult {
 // something), kNoSpace, kUnsupported (a region of page granularity), what opening the region says.
 Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options);
 
-// --- for subjects
-// ---------------------------------------------------------------------------------
+// ---- For subjects ----
 
 // A Subject with the parts filled in that most here leave empty.
 class BlockSubject : public Subject {
