@@ -12,6 +12,7 @@ class LockedMap {
  public:
   static const char* settings() { return "std::unordered_map behind one std::mutex"; }
 
+  void reserve(std::uint64_t records) { map_.reserve(records); }
   void put(const KeyBytes& key, ValueView value) {
     const std::lock_guard lock(mutex_);
     map_[key].assign(value.data, value.size);

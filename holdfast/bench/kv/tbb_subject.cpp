@@ -12,6 +12,7 @@ class TbbMap {
  public:
   static const char* settings() { return "oneTBB concurrent_hash_map, default allocator"; }
 
+  void reserve(std::uint64_t records) { map_.rehash(records); }
   void put(const KeyBytes& key, ValueView value) {
     typename Map::accessor found;
     map_.insert(found, key);
