@@ -92,7 +92,9 @@ class HoldfastStore {
     const auto stats = store_->stats();
     facts.set("dram_index_bytes_per_record",
               static_cast<double>(stats.dram_index_bytes) / static_cast<double>(context_.records));
-    facts.set("settings", "word 0 of the value patchable, prefaulted, background reclamation on");
+    facts.set(
+        "settings",
+        "word 0 of the value patchable, prefaulted, index reserved, background reclamation on");
     return facts;
   }
   Session session(unsigned) { return {*store_, records_}; }
