@@ -7,8 +7,8 @@
 
 namespace holdfast::bench::kv {
 
-// Map: put(key, value), bool read(key, function on the value), bool change(key, function), bool
-// erase(key).
+// Map: reserve(records), put(key, value), bool read(key, function on the value), bool change(key,
+// function), bool erase(key).
 template <class Map, class KeyBytes, class ValueBytes>
 class VolatileSession {
  public:
