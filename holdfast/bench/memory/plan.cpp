@@ -108,10 +108,12 @@ class Planner {
     std::vector<std::string_view> names;
     for (const auto& benchmark : plan_.workloads.benchmarks)
       names.push_back(benchmark.name);
-    if (options_.filters.empty()) {
-      diagnostics_.add(options_.path, {}, "nothing in it can run on this machine");
-      return;
-    }
+    const std::string nothing = "nothing in it can run on this machine";
+    // What was filtered out is not left out: then all that was wanted is.
+    for (const auto& [reason, benchmarks] : left_out_)
+      diagnostics_.add(options_.path, {}, nothing + ": " + left_out_text(reason, benchmarks));
+    if (!left_out_.empty()) return;
+    if (options_.filters.empty()) return diagnostics_.add(options_.path, {}, nothing);
     for (const auto& filter : options_.filters)
       diagnostics_.add("--filter", {},
                        in_quotes(filter) + " matches no benchmark" + suggestion(filter, names));
@@ -160,12 +162,16 @@ class Planner {
           std::to_string(same_as_others_) + " combinations that ask for more threads than the " +
           std::to_string(machine_.cpus.size()) + " CPUs here would repeat others and are left out");
     }
-    for (const auto& [reason, names] : left_out_) {
-      std::string list;
-      for (const auto& name : names)
-        list += (list.empty() ? "" : ", ") + name;
-      note_once(reason + ": left out of " + list);
-    }
+    for (const auto& [reason, benchmarks] : left_out_)
+      note_once(left_out_text(reason, benchmarks));
+  }
+
+  static std::string left_out_text(const std::string& reason,
+                                   const std::set<std::string>& benchmarks) {
+    std::string list;
+    for (const auto& benchmark : benchmarks)
+      list += (list.empty() ? "" : ", ") + benchmark;
+    return reason + ": left out of " + list;
   }
 
   void note_once(const std::string& note) {
@@ -213,9 +219,9 @@ class Planner {
           return missing_region(name, found->second);
       }
       if (config.numa_pattern != NumaPattern::kNear && options_.use_numa && !machine_.has_far()) {
-        const auto message = "numa_pattern " + std::string(name(config.numa_pattern)) +
+        const auto message = std::string(name(config.numa_pattern)) +
                              " is wanted, but no CPU of this machine is far from the memory";
-        if (options_.scale_auto) return message;
+        if (options_.scale_auto) return "numa_pattern " + message;
         problem(part, KeyId::kNumaPattern, message);
       }
     }
@@ -413,20 +419,31 @@ class Planner {
       seconds = std::clamp(left / repetitions, kSecondsMin, kSecondsMax);
       if (left / repetitions < kSecondsMin) {
         note_once("the time budget is too small for " + std::to_string(plan_.runs.size()) +
-                  " runs: each repetition gets " + std::to_string(kSecondsMin * 1000) +
-                  " ms, and it will be exceeded; --filter chooses some");
+                  " runs: each repetition gets " + format_nanoseconds(1e9 * kSecondsMin) +
+                  ", and it will be exceeded; --filter chooses some");
       }
     }
     plan_.seconds_per_repetition = seconds;
     if (seconds == 0) return;
+    std::size_t longer = 0, by_operations = 0;
     for (auto& run : plan_.runs) {
       run.seconds_max = seconds;
+      longer += std::any_of(run.parts.begin(), run.parts.end(),
+                            [&](const auto& part) { return part.config.run_time_s > seconds; });
+      by_operations += std::all_of(run.parts.begin(), run.parts.end(),
+                                   [](const auto& part) { return part.config.run_time_s == 0; });
       for (auto& part : run.parts) {
         // So that a short pass goes on until the time is up; not where the first touch counts.
         const bool first_touch = !part.target.prefault && part.uses_target;
         if (!first_touch) part.config.run_time_s = seconds;
       }
     }
+    if (longer + by_operations == 0) return;
+    note_once("each repetition ends after " + format_nanoseconds(1e9 * seconds) + " (" +
+              (options_.time_budget_s > 0 ? "--time-budget" : "--scale auto") + "): of " +
+              std::to_string(plan_.runs.size()) + " runs " + std::to_string(longer) +
+              " have a longer run_time in their files, and " + std::to_string(by_operations) +
+              " a number of operations");
   }
 
   const RunOptions& options_;
