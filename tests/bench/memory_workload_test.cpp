@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/memory/plan.hpp>
+#include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
 
@@ -517,6 +518,40 @@ TEST_F(PlanTest, WhatTheMachineLacksIsAMistakeUnlessItScales) {
   EXPECT_EQ(said(far, options, small_machine()),
             "w: nothing in it can run on this machine: numa_pattern far is wanted, but no CPU of "
             "this machine is far from the memory: left out of b\n");
+}
+
+// A matrix of sizes that divide different ranges, and of shares between two ranges: with --scale
+// auto each would get a range of its own, and no two rows were of one line.
+TEST_F(PlanTest, ScaleAutoGivesAllOfABenchmarkTheSameRanges) {
+  auto options = on_dram();
+  options.scale_auto = true;
+  EXPECT_EQ(
+      said("sizes:\n  matrix: { access_size: [64, 192, 320, 448, 1024], number_threads: [1, 2] }\n"
+           "  args: { memory_range: 10080M, exec_mode: random }\n",
+           options, small_machine()),
+      "");
+  ASSERT_EQ(plan_.runs.size(), 10u);
+  for (const auto& run : plan_.runs) {
+    const auto bytes = run.parts[0].config.memory_range.bytes;
+    EXPECT_EQ(bytes, plan_.runs[0].parts[0].config.memory_range.bytes);
+    EXPECT_EQ(bytes % run.parts[0].config.access_bytes, 0u);
+    EXPECT_GT(bytes, 2 * GiB - 1 * MiB);
+  }
+  EXPECT_EQ(said("shares:\n  matrix: { dram_operation_ratio: [0, 0.5, 1] }\n"
+                 "  args: { memory_range: 8G, dram_memory_range: 8G, exec_mode: random }\n",
+                 options, small_machine()),
+            "");
+  ASSERT_EQ(plan_.runs.size(), 3u);
+  for (const auto& run : plan_.runs) {
+    const auto fields = parameters_of(run, 0);
+    EXPECT_EQ(fields.number("memory_range_bytes"), 1.0 * GiB);
+    EXPECT_EQ(fields.number("dram_memory_range_bytes"), 1.0 * GiB);
+    EXPECT_EQ(fields.text("region"), "target");
+    EXPECT_EQ(fields.text("dram_region"), "dram");
+  }
+  // What no access goes to is not opened all the same.
+  EXPECT_FALSE(plan_.runs[0].parts[0].uses_dram);
+  EXPECT_FALSE(plan_.runs[2].parts[0].uses_target);
 }
 
 // What was cut is in the plan's notes, and so in the result's warnings.

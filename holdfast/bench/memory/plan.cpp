@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -264,14 +265,18 @@ class Planner {
       auto& config = part.config;
       part.uses_target = config.uses_target();
       part.uses_dram = config.uses_dram();
-      if (part.uses_target)
+      part.shared = is_shared(config) && regions_.count(config.region) > 0 &&
+                    regions_.count(config.dram_region) > 0;
+      if (part.uses_target || part.shared)
         resolve_range(part, KeyId::kMemoryRange, KeyId::kRegion, config.memory_range, config.region,
                       config.huge_pages, shares, part.target);
-      if (part.uses_dram)
+      else
+        config.memory_range = {};
+      if (part.uses_dram || part.shared)
         resolve_range(part, KeyId::kDramMemoryRange, KeyId::kDramRegion, config.dram_memory_range,
                       config.dram_region, "", shares, part.dram);
-      if (!part.uses_target) config.memory_range = {};
-      if (!part.uses_dram) config.dram_memory_range = {};
+      else
+        config.dram_memory_range = {};
       if (config.custom()) check_chain_fits(part);
       if (part.uses_target && is_system_memory(part.target)) system_memory += part.target.bytes;
       if (part.uses_dram && is_system_memory(part.dram)) system_memory += part.dram.bytes;
@@ -306,10 +311,16 @@ class Planner {
     }
   }
 
+  static bool is_shared(const Config& config) {
+    return config.is_set(KeyId::kDramOperationRatio) && config.dram_memory_range.bytes > 0;
+  }
+
   static unsigned count_ranges(const PlannedRun& run) {
     unsigned count = 0;
-    for (const auto& part : run.parts)
-      count += part.config.uses_target() + part.config.uses_dram();
+    for (const auto& part : run.parts) {
+      const auto& config = part.config;
+      count += is_shared(config) ? 2 : config.uses_target() + config.uses_dram();
+    }
     return std::max(1u, count);
   }
 
@@ -358,7 +369,11 @@ class Planner {
       if (spec && spec->kind == RegionSpec::Kind::kPath)
         most = std::min(most, bytes_free_for(spec->path) / 2 / shares);
       most = std::bit_floor(most);
-      if (range.bytes > most) range.bytes = std::max(unit, most / unit * unit);
+      if (range.bytes > most) {
+        const auto common = std::lcm(unit, common_unit(*part.part));
+        range.bytes =
+            common <= most / 8 ? most / common * common : std::max(unit, most / unit * unit);
+      }
     }
     need.bytes = range.bytes;
     if (range_key == KeyId::kMemoryRange && config.chase() &&
@@ -366,6 +381,24 @@ class Planner {
       problem(part, range_key,
               "chase needs at least " + format_bytes(2 * kCacheLineBytes * Tier::kChaseStarts));
     }
+  }
+
+  // What the ranges of all variants can be a multiple of, so that they are the same; 1 where that
+  // is too large.
+  std::uint64_t common_unit(const Part& part) {
+    const auto [found, is_new] = common_units_.emplace(&part, 1);
+    auto& common = found->second;
+    if (!is_new) return common;
+    for (const auto& variant : part.variants) {
+      PlannedRun alone;
+      alone.parts.emplace_back();
+      alone.parts.front().config = variant.config;
+      fit_threads(alone);
+      common = std::lcm(common, unit_of(alone.parts.front().config));
+      constexpr auto kTooLarge = 16 * GiB;
+      if (common > kTooLarge) return common = 1;
+    }
+    return common;
   }
 
   // What a range must be a multiple of.
@@ -455,6 +488,7 @@ class Planner {
   std::map<std::string, RegionDefinition> regions_;
   std::map<std::string, std::string> missing_;  // Regions that this machine lacks, and why.
   std::set<std::string> said_missing_;
+  std::map<const Part*, std::uint64_t> common_units_;
 };
 
 std::string join(const std::vector<std::string>& texts, const char* separator) {

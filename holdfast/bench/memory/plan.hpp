@@ -43,6 +43,9 @@ struct PlannedPart {
   const Variant* variant = nullptr;
   Config config;  // With bytes in its ranges, fitted to the machine.
   bool uses_target = false, uses_dram = false;
+  // Its accesses are shared between two ranges (dram_operation_ratio): rows name both even where
+  // all go to one of them, so that the shares are points of one line.
+  bool shared = false;
   TierNeed target, dram;
 };
 

@@ -79,9 +79,9 @@ bool always_said(KeyId id, const PlannedPart& part) {
     case KeyId::kAccessSize: return !config.custom();
     case KeyId::kOperation: return !config.custom() && config.write_ratio < 0;
     case KeyId::kMemoryRange:
-    case KeyId::kRegion: return part.uses_target;
+    case KeyId::kRegion: return part.uses_target || part.shared;
     case KeyId::kDramMemoryRange:
-    case KeyId::kDramRegion: return part.uses_dram;
+    case KeyId::kDramRegion: return part.uses_dram || part.shared;
     case KeyId::kPersistInstruction:
       return config.has_writes() && !config.custom() && !is_atomic(config);
     case KeyId::kRandomDistribution: return config.exec_mode == ExecMode::kRandom;
@@ -94,8 +94,7 @@ bool always_said(KeyId id, const PlannedPart& part) {
 bool never_said(KeyId id, const PlannedPart& part) {
   const auto& config = part.config;
   if (id == KeyId::kPersistInstruction) return !always_said(id, part);
-  if (id == KeyId::kMemoryRange) return !part.uses_target;
-  if (id == KeyId::kDramMemoryRange) return !part.uses_dram;
+  if (id == KeyId::kMemoryRange || id == KeyId::kDramMemoryRange) return !always_said(id, part);
   if (id == KeyId::kAccessSize) return config.custom();
   return false;
 }

@@ -221,7 +221,7 @@ class Runner {
     }
     fields.set("filters", Value(options_.filters));
     fields.set("interrupted", outcome_.interrupted);
-    fields.set("seconds", seconds_since(begin_));
+    fields.set("seconds", seconds_since(started_));
     return fields;
   }
 
@@ -333,8 +333,8 @@ class Runner {
     for (const auto& part : run.parts) {
       Load load;
       load.config = part.config;
-      load.target_bytes = part.config.memory_range.bytes;
-      load.dram_bytes = part.config.dram_memory_range.bytes;
+      load.target_bytes = part.uses_target ? part.config.memory_range.bytes : 0;
+      load.dram_bytes = part.uses_dram ? part.config.dram_memory_range.bytes : 0;
       load.seconds_max = run.seconds_max;
       load.seed = mix64(options_.seed + hash64(part.part->name));
       loads.push_back(std::move(load));
