@@ -392,6 +392,17 @@ TEST(TickClock, TimesWithoutItself) {
   EXPECT_LT(least, 5);
 }
 
+// A clock that follows the frequency: what a row says when it differs from itself.
+TEST(TickClock, TheCoreHasAClock) {
+  const auto ghz = TickClock::get().core_ghz();
+#if defined(__x86_64__)
+  EXPECT_GT(ghz, 0.2);
+  EXPECT_LT(ghz, 10);
+#else
+  EXPECT_TRUE(std::isnan(ghz));
+#endif
+}
+
 // ---- tiers ----
 
 TEST(TierFiles, AFileHasNoNameOnceItIsMapped) {

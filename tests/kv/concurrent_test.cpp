@@ -310,6 +310,26 @@ TEST_P(Concurrent, SnapshotsPinsAndShortThreadsBesideWriters) {
   EXPECT_LE(store.stats().sessions, 2u);
 }
 
+// What stats() adds up belongs to runs that are opened and freed meanwhile.
+TEST_P(Concurrent, StatsBesideWritersAndReclamation) {
+  auto store = open(busy());
+  std::atomic<bool> done{false};
+  std::thread watcher([&] {
+    while (!done) {
+      const auto seen = store.stats();
+      EXPECT_GT(seen.dram_index_bytes, 0u);
+      EXPECT_LE(seen.live_bytes, seen.medium_bytes);
+    }
+  });
+  for (int i = 0; i < 3000 * kScale; ++i) {
+    ASSERT_TRUE(store.put("key" + std::to_string(i % 97), text_of(i, 300)));
+    if (i % 700 == 0) ASSERT_TRUE(store.reclaim());
+  }
+  done = true;
+  watcher.join();
+  EXPECT_GT(store.stats().reclaimed_blocks, 0u);
+}
+
 template <class Condition>
 bool soon(Condition&& condition) {
   for (int i = 0; i < 2000; ++i) {

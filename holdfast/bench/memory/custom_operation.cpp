@@ -50,7 +50,11 @@ Status parse_offset(std::string_view text, std::int64_t& offset) {
 }
 
 Status parse_size(std::string_view text, std::uint64_t& bytes) {
-  HF_ASSIGN_OR_RETURN(bytes, parse_bytes(text, "size"));
+  const auto parsed = parse_bytes(text, "size");
+  if (!parsed)
+    return Error{Errc::kInvalidOption,
+                 "the size " + in_quotes(text) + " is no number of bytes, for example 64 or 4K"};
+  bytes = *parsed;
   if (bytes == 0 || bytes % kCacheLineBytes != 0 || bytes > kAccessBytesMax)
     return Error{Errc::kInvalidOption,
                  "the size " + std::string(text) + " must be a multiple of 64, from 64 to 1G"};
