@@ -145,8 +145,8 @@ TEST_P(Space, ARecordMovedOutOfAPinnedBlockStaysErased) {
 }
 
 // Found by reading: a pass that met a damaged record left the copies that it had made, unmarked and
-// without a fence. What they were copies of was erased, the tombstone dropped, and after a death a
-// copy was there.
+// without a fence: once a tombstone is dropped such a copy could come back after a death. (By
+// argument: in this test it does not, with or without the mark.)
 TEST_P(Space, WhatAPassCopiedBeforeItMetADamagedRecordStaysErased) {
   if (paged()) GTEST_SKIP() << "the mapping cannot be spoilt";
   auto store = open();
