@@ -131,8 +131,8 @@ class Progress {
   void operator()(const mem::RunProgress& progress) {
     if (progress.run == 0) {
       if (lines_)
-        fmt::print(stderr, "{} runs, about {}; calibrating\n", progress.runs,
-                   human_seconds(progress.seconds_left));
+        fmt::print(stderr, "{} run{}, about {}; calibrating\n", progress.runs,
+                   progress.runs == 1 ? "" : "s", human_seconds(progress.seconds_left));
       line_.show("calibrating");
       return;
     }
@@ -219,7 +219,8 @@ int run(Arguments& arguments) {
     double seconds = 0;
     for (const auto& one : plan.runs)
       seconds += mem::estimated_seconds(one, options);
-    fmt::print("{} runs, about {}\n", plan.runs.size(), human_seconds(seconds));
+    fmt::print("{} run{}, about {}\n", plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
+               human_seconds(seconds));
     for (const auto& note : plan.notes)
       fmt::print("note: {}\n", note);
     return kExitDone;

@@ -28,28 +28,29 @@ namespace bb = holdfast::bench::blocks;
 
 struct Arguments {
   bb::BlocksBenchOptions options;
-  std::string json, baseline = "fence", against;
+  std::string json, against;
   bool quick = false, quiet = false;
 };
 
 // The smallest run that still goes through everything: seconds for all suites.
 void make_quick(bb::BlocksBenchOptions& options) {
+  options.quick = true;
   options.region_bytes = 64 * MiB;
   options.repeat = 1;
   options.seconds = 0.01;
 }
 
-void print_preface(const bench::Fields& environment) {
+void print_preface(const bench::Document& document) {
+  const auto& environment = document.environment;
   std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
               environment.text("kernel").c_str(), environment.text("compiler").c_str());
-  std::printf(
-      "region %s: %s, granularity %s (%s), %s, pages of %s, %s; durability: %s\n\n",
-      environment.text("region").c_str(), environment.text("region_kind").c_str(),
-      environment.text("region_granularity").c_str(),
-      environment.text("region_granularity_source").c_str(),
-      environment.text("region_mapping").c_str(),
-      format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))).c_str(),
-      environment.text("write_back").c_str(), environment.text("durability").c_str());
+  const auto& region = document.regions.front();
+  std::printf("region %s: %s, granularity %s (%s), %s, pages of %s, %s; durability: %s\n\n",
+              region.text("spec").c_str(), region.text("kind").c_str(),
+              region.text("granularity").c_str(), region.text("granularity_source").c_str(),
+              region.text("mapping").c_str(),
+              format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))).c_str(),
+              region.text("write_back").c_str(), region.text("durability").c_str());
 }
 
 // PMDK reads its environment when it is loaded: where that is not as the comparison needs it, the
@@ -102,9 +103,8 @@ int run_and_report(Arguments& arguments) {
     }
   }
   if (arguments.json != "-") {
-    print_preface(result->document.environment);
-    std::fputs(bench::table(result->document, {arguments.baseline, arguments.against}).c_str(),
-               stdout);
+    print_preface(result->document);
+    std::fputs(bench::table(result->document, {"", arguments.against}).c_str(), stdout);
     if (std::fflush(stdout) != 0) return kExitFailed;
   }
   if (result->interrupted)

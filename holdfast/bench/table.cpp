@@ -83,13 +83,24 @@ std::string number_cell(const Row& row, const char* name) {
   return std::isnan(value) ? std::string() : three_digits(value);
 }
 
+// What ratios are taken within: a case of an experiment, or the experiment as a whole.
+std::string comparison_of(const Row& row) {
+  const auto name = row.text("case");
+  return name.empty() ? row.text("experiment") : name;
+}
+
 // The row's time over that of `subject` in the same operation, repetition by repetition.
 std::string ratio_cell(const Document& document, const Row& row, const std::string& subject) {
   if (subject.empty()) return {};
   if (row.subject() == subject) return "1";
-  const auto* other =
-      document.find(subject, row.operation(), row.threads(), row.text("experiment"));
-  if (other == nullptr) return {};
+  const auto other =
+      std::find_if(document.rows.begin(), document.rows.end(), [&](const Row& candidate) {
+        return candidate.subject() == subject && candidate.operation() == row.operation() &&
+               candidate.threads() == row.threads() &&
+               candidate.text("suite") == row.text("suite") &&
+               comparison_of(candidate) == comparison_of(row);
+      });
+  if (other == document.rows.end()) return {};
   const auto ratio = estimate(
       paired_ratios(other->numbers("ops_per_s_samples"), row.numbers("ops_per_s_samples")));
   if (std::isnan(ratio.median)) return {};
@@ -118,7 +129,10 @@ std::string table(const Document& document, const TableOptions& options) {
   const auto ratio_header = [](const std::string& name) {
     return name.empty() ? std::string() : "time / " + name;
   };
-  const auto baseline = options.baseline;
+  const bool own_baselines =
+      std::any_of(document.rows.begin(), document.rows.end(),
+                  [](const Row& row) { return !row.text("baseline").empty(); });
+  const auto baseline = own_baselines ? std::string("baseline") : options.baseline;
   const auto subject = options.subject == baseline ? std::string() : options.subject;
   Grid grid({"operation", "subject", "threads", "ops/s", "[low,", "high]", "per op", "CPU",
              ratio_header(baseline), ratio_header(subject), "p50", "p99", "p99.9", "fences/op",
@@ -127,13 +141,15 @@ std::string table(const Document& document, const TableOptions& options) {
   bool any_interval = false;
   double coverage = 1;
   for (const auto& row : document.rows) {
-    const auto experiment = row.text("experiment");
-    if (previous == nullptr ? !experiment.empty() : previous->text("experiment") != experiment) {
-      grid.heading("== " + experiment + " ==");
+    const auto comparison = comparison_of(row);
+    if (previous == nullptr ? !comparison.empty() : comparison_of(*previous) != comparison) {
+      const auto own = row.text("baseline");
+      grid.heading("== " + comparison + (own.empty() ? "" : "; baseline: " + own) + " ==");
     } else if (previous != nullptr &&
                (previous->operation() != row.operation() || previous->threads() != row.threads()))
       grid.gap();
     previous = &row;
+    const auto own_baseline = row.text("baseline");
     const auto rate = row.number("ops_per_s_median");
     const bool measured = !std::isnan(rate);
     const bool interval = measured && row.number("interval_coverage") > 0;
@@ -146,7 +162,8 @@ std::string table(const Document& document, const TableOptions& options) {
               interval ? human_count(row.number("ops_per_s_low")) : "",
               interval ? human_count(row.number("ops_per_s_high")) : "",
               measured ? human_time(row.number("ns_per_op_median")) : "-",
-              time_cell(row, "cpu_ns_per_op_median"), ratio_cell(document, row, baseline),
+              time_cell(row, "cpu_ns_per_op_median"),
+              ratio_cell(document, row, own_baselines ? own_baseline : baseline),
               ratio_cell(document, row, subject), time_cell(row, "p50_ns"),
               time_cell(row, "p99_ns"), time_cell(row, "p999_ns"),
               number_cell(row, "fences_per_op"), number_cell(row, "fences_per_op_with_background"),
@@ -162,9 +179,10 @@ std::string table(const Document& document, const TableOptions& options) {
   }
   for (const auto& row : document.rows) {
     if (row.valid()) continue;
-    text += print("\nINVALID %s %s, %u threads: ", row.subject().c_str(), row.operation().c_str(),
-                  static_cast<unsigned>(row.threads()));
-    text += row.invalid_reason();
+    const auto comparison = comparison_of(row);
+    text += "\nINVALID " + (comparison.empty() ? "" : comparison + ": ") + row.subject() + " " +
+            row.operation() + ", " + std::to_string(row.threads()) +
+            " threads: " + row.invalid_reason();
   }
   return text.ends_with('\n') ? text : text + "\n";
 }

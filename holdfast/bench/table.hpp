@@ -8,8 +8,9 @@
 namespace holdfast::bench {
 
 struct TableOptions {
-  std::string baseline =
-      "floor";          // A column with the time as a ratio to this subject; empty: none.
+  // A column with the time as a ratio to this subject; empty: none. Rows that name a `baseline` of
+  // their own have the ratio to that one in it.
+  std::string baseline = "floor";
   std::string subject;  // And one to this; empty: none.
 };
 

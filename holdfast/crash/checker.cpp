@@ -652,8 +652,7 @@ Report run_check(Subject& subject, const Options& options) {
 
 }  // namespace checker_detail
 
-// --- Workload
-// ------------------------------------------------------------------------------------------
+// ---- Workload ----
 
 namespace {
 std::uint64_t extend(std::uint64_t hash, std::uint64_t event, std::uint64_t id,

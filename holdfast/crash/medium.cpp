@@ -214,8 +214,7 @@ Medium::~Medium() {
 
 Region Medium::open() { return Region(std::make_unique<SimulatedBacking>(*this)); }
 
-// --- images
-// ---------------------------------------------------------------------------------------
+// ---- Images ----
 
 std::uint64_t Medium::hash_with(std::uint64_t delta) const {
   return mix(bytes_hash_ + delta + mix(size_bytes_));
@@ -376,8 +375,7 @@ void Medium::set_size(std::uint64_t size_bytes) {
   size_bytes_ = size_bytes;
 }
 
-// --- threads and counters
-// -------------------------------------------------------------------------
+// ---- Threads and counters ----
 
 std::uint32_t Medium::thread_slot() {
   const std::uint64_t id = this_thread_id();
@@ -429,8 +427,7 @@ void Medium::error(std::string text) {
   if (on_error) on_error(std::move(text));
 }
 
-// --- reports: line and byte
-// -----------------------------------------------------------------------
+// ---- Reports: line and byte ----
 
 void Medium::on_store(const void* to, std::size_t bytes, const std::source_location& site) {
   if (bytes == 0) return;
@@ -598,8 +595,7 @@ bool Medium::drops(Step step, const std::source_location& site) { return should_
 
 void Medium::on_wait() { scheduler_wait(); }
 
-// --- reports: page
-// --------------------------------------------------------------------------------
+// ---- Reports: page ----
 
 void Medium::on_region_call(const std::source_location& site) { region_call_site = site; }
 
@@ -668,8 +664,7 @@ Status Medium::resize(std::uint64_t new_size_bytes) {
   return ok_status();
 }
 
-// --- what the oracles ask
-// -------------------------------------------------------------------------
+// ---- What the oracles ask ----
 
 std::optional<std::uint64_t> Medium::find_bypass() const {
   if (std::memcmp(arena_, recorded_, size_bytes_) == 0) return std::nullopt;

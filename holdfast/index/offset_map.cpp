@@ -149,8 +149,7 @@ OffsetMap::~OffsetMap() {
   }
 }
 
-// --- Geometry
-// ---------------------------------------------------------------------------------------
+// ---- Geometry ----
 
 // The smallest size not below `at_least` of this partition's own series. Series of neighbouring
 // partitions are shifted against each other by parts of a step, so that they do not grow together.
@@ -185,8 +184,7 @@ Geometry OffsetMap::larger(const Geometry& geometry, std::uint64_t entries,
   return next;
 }
 
-// --- Rebuilding
-// -------------------------------------------------------------------------------------
+// ---- Rebuilding ----
 
 template <class Source>
 Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std::uint64_t entries,
@@ -392,8 +390,7 @@ Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint
   return {};
 }
 
-// --- The rest
-// ---------------------------------------------------------------------------------------
+// ---- The rest ----
 
 void OffsetMap::raise_erase_horizon(std::uint64_t hash, std::uint64_t sequence) {
   auto& horizon = erase_horizon(hash);
@@ -428,8 +425,7 @@ std::uint64_t OffsetMap::dram_bytes() const {
          std::uint64_t{partitions_} * (sizeof(Partition) + sizeof tables_[0]) + sizeof *this;
 }
 
-// --- Writers
-// ----------------------------------------------------------------------------------------
+// ---- Writers ----
 
 Entry OffsetMap::Home::claim_behind() {
   const std::uint64_t claimed = payload(tag_, 0);

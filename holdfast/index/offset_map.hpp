@@ -3,9 +3,14 @@
 //   Line line = map.find(hash, [&](Line at) { return key_at(at) == key; });     // Inside a guard.
 //
 //   OffsetMap::Latched home = map.latch(hash);                                  // Inside a guard.
-//   if (Entry entry = home.find(matches)) { home.replace(entry, line); }        // One atomic
-//   store. else if (Entry claimed = home.claim())  { home.replace(claimed, line); }    // Publishes
-//   it. else { home.release(); map.grow(hash); … again … }
+//   if (Entry entry = home.find(matches)) {
+//     home.replace(entry, line);                                                // One atomic
+//     store.
+//   } else if (Entry claimed = home.claim()) {
+//     home.replace(claimed, line);                                              // Publishes it.
+//   } else {
+//     home.release(), map.grow(hash);                                           // … and again.
+//   }
 //
 // The map knows 45 bits or less of each hash and no key: the caller's `matches(line)` decides, and
 // is asked about another key about once in 10^4 calls. Eight bytes per entry (bucket.hpp); a
@@ -16,8 +21,7 @@
 //            below, at find(). The latch of a home gives its holder alone the right to change the
 //            entries of that home. size() is exact when nobody writes.
 // Threads    Everything from any thread, except create() and destruction. What says "inside a
-// guard"
-//            needs an EpochDomain guard of the map's domain around it.
+//            guard" needs an EpochDomain guard of the map's domain around it.
 // Deadlock   A thread holds at most one Latched or LatchedMany at a time, and none while it calls
 //            grow(), clear() or deserialize(). LatchedMany latches in one global order.
 // Hashes     All 64 bits random. Keys whose hashes share their upper 45 bits are found, but slowly.
@@ -144,6 +148,11 @@ class OffsetMap {
   // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory; or
   // some 18,000 keys share 45 bits of hash). Any guard or none.
   Status grow(std::uint64_t hash);
+
+  // Whether growth will soon need memory that the system has yet to provide, and taking it ahead:
+  // for a thread that has time, one at a time. Without it the writer that comes first waits.
+  bool wants_memory() const { return arena_.wants_unit(); }
+  void take_memory() { arena_.prepare(); }
 
   // The greatest sequence number of an erased key of this partition, for kv's protocol; starts at
   // 0, survives growth, is reset by clear().

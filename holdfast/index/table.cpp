@@ -43,6 +43,9 @@ struct Slab {
   std::vector<Unit> units;
   std::uint64_t used = 0;  // Handed out from the front.
   std::uint64_t live = 0;  // Of it, not freed.
+  bool closed = false;     // While prepare() was at it: it unmaps it.
+
+  bool huge() const { return unit_bytes == kHugePageBytes; }
 
   // Calls visit(unit number, bytes in it) for the units of a range.
   template <class Visit>
@@ -59,14 +62,23 @@ struct Slab {
   }
 };
 
+namespace {
+
+void unmap(Slab* slab) {
+  ::munmap(slab->memory, slab->bytes);
+  delete slab;
+}
+
+}  // namespace
+
 TableArena::~TableArena() {
-  for (Slab* slab : open_) {
+  for (Slab* slab : {open_[0], open_[1], spare_}) {
     if (slab != nullptr) close_slab(slab);
   }
   HF_CHECK(live_bytes_ == 0 && slabs_.empty() && held_bytes_ == 0);
 }
 
-Slab* TableArena::open_slab(std::uint64_t table_bytes) {
+Slab* TableArena::map_slab(std::uint64_t table_bytes) {
   const bool huge = live_bytes_ + table_bytes >= kHugeFromBytes;
   const std::uint64_t unit_bytes = huge ? kHugePageBytes : kSmallUnitBytes;
   const std::uint64_t bytes =
@@ -93,13 +105,47 @@ void TableArena::close_slab(Slab* slab) {
   for (std::size_t unit = 0; unit < slab->units.size(); ++unit) {
     if (slab->units[unit].held) held_bytes_ -= slab->unit_bytes;
   }
-  ::munmap(slab->memory, slab->bytes);
   for (Slab*& stream : open_) {
     if (stream == slab) stream = nullptr;
   }
+  if (slab == spare_) spare_ = nullptr;
   if (slab == cleaning_.slab) cleaning_ = {};
   slabs_.erase(std::find(slabs_.begin(), slabs_.end(), slab));
-  delete slab;
+  slab->closed = true;
+  if (slab != preparing_) unmap(slab);
+}
+
+// The unit after the last one that tables in turn lie in; no slab: it has yet to be mapped.
+TableArena::Cursor TableArena::next_unit() const {
+  const std::size_t next = (open_[0]->used + open_[0]->unit_bytes - 1) / open_[0]->unit_bytes;
+  if (next < open_[0]->units.size()) return {open_[0], next, 0};
+  return {spare_, 0, 0};
+}
+
+void TableArena::prepare() {
+  std::unique_lock lock(mutex_);
+  if (!wants_unit()) return;
+  wants_unit_.store(false, std::memory_order_relaxed);
+  Cursor next = next_unit();
+  if (next.slab == nullptr) next.slab = spare_ = map_slab(kSlabBytes);
+  if (next.slab == nullptr) return;  // No memory: who needs it will say so.
+  Slab* const slab = next.slab;
+  Unit& unit = slab->units[next.unit];
+  if (unit.held) return;
+  std::byte* const begin = slab->memory + next.unit * slab->unit_bytes;
+  // Held from now on: writers may get there before the system is done.
+  unit.held = true, held_bytes_ += slab->unit_bytes;
+  preparing_ = slab;
+  lock.unlock();
+  // Advice: refused (before Linux 5.14), the first to write there waits.
+  ::madvise(begin, slab->unit_bytes, MADV_POPULATE_WRITE);
+  lock.lock();
+  preparing_ = nullptr;
+  if (slab->closed) {
+    unmap(slab);
+  } else if (!unit.held) {  // Filled, emptied and given back meanwhile.
+    ::madvise(begin, slab->unit_bytes, MADV_DONTNEED);
+  }
 }
 
 Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, Stream stream) {
@@ -107,13 +153,17 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
   const std::lock_guard lock(mutex_);
   Slab*& open = open_[static_cast<std::size_t>(stream)];
   if (open == nullptr || open->bytes - open->used < bytes) {
-    Slab* const next = open_slab(bytes);
+    const bool from_spare =
+        stream == Stream::kInTurn && spare_ != nullptr && spare_->bytes >= bytes;
+    Slab* const next = from_spare ? std::exchange(spare_, nullptr) : map_slab(bytes);
     if (next == nullptr) return nullptr;
     Slab* const previous = std::exchange(open, next);
     if (previous != nullptr && previous->live == 0) {
       close_slab(previous);
-    } else if (previous != nullptr && previous->used % previous->unit_bytes != 0) {
-      release_unit(previous, previous->used / previous->unit_bytes);
+    } else if (previous != nullptr) {
+      for (std::size_t unit = previous->used / previous->unit_bytes; unit < previous->units.size();
+           ++unit)
+        release_unit(previous, unit);
     }
   }
   Slab* const slab = open;
@@ -132,6 +182,11 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
   slab->used += bytes;
   slab->live += bytes;
   live_bytes_ += bytes;
+  if (stream == Stream::kInTurn && slab->huge()) {
+    const Cursor ahead = next_unit();
+    wants_unit_.store(ahead.slab == nullptr || !ahead.slab->units[ahead.unit].held,
+                      std::memory_order_relaxed);
+  }
   return table;
 }
 
@@ -185,9 +240,13 @@ TableArena::Cursor TableArena::emptiest() const {
 
 std::optional<TableArena::Move> TableArena::next_to_move() {
   const std::lock_guard lock(mutex_);
-  std::uint64_t ahead = 0;  // Not yet handed out of a unit that is held.
-  for (const Slab* slab : open_) {
-    if (slab != nullptr) ahead += round_up(slab->used, slab->unit_bytes) - slab->used;
+  std::uint64_t ahead = 0;  // Not yet handed out of units that are held.
+  for (const Slab* slab : {open_[0], open_[1], spare_}) {
+    if (slab == nullptr) continue;
+    ahead += round_up(slab->used, slab->unit_bytes) - slab->used;
+    for (std::size_t unit = (slab->used + slab->unit_bytes - 1) / slab->unit_bytes;
+         unit < slab->units.size() && slab->units[unit].held; ++unit)
+      ahead += slab->unit_bytes;
   }
   const std::uint64_t fallow = held_bytes_ - live_bytes_ - ahead;
   if (fallow <= std::max(kFallowBytes, live_bytes_ / kFallowShare)) return std::nullopt;

@@ -11,9 +11,14 @@
 // of their own, so that they leave no holes among the first. Where more than a few percent lies
 // fallow all the same, the arena names tables to move out of the emptiest unit (next_to_move), as a
 // log-structured file system cleans its segments.
+//
+// The first touch of a unit takes the system long (2 MiB: 0.3 ms to clear, 7 ms where a host has to
+// find them as well). Whoever has time calls prepare() when wants_unit() says so, and
+// no writer waits for that.
 // Threads    TableArena: any. Errors: allocate() returns null when the system has no memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -84,6 +89,12 @@ class TableArena {
   };
   std::optional<Move> next_to_move();
 
+  // Whether the next unit that tables made in turn will come from is not there yet. Huge units
+  // only.
+  bool wants_unit() const { return wants_unit_.load(std::memory_order_relaxed); }
+  // Takes it from the system. Writers go on meanwhile; one caller at a time.
+  void prepare();
+
   std::uint64_t held_bytes() const;  // Taken from the system.
   std::uint64_t live_bytes() const;  // In tables not yet freed.
 
@@ -93,17 +104,23 @@ class TableArena {
     std::size_t unit = 0;
     std::uint64_t offset = 0;
   };
-  Slab* open_slab(std::uint64_t table_bytes);
+  Slab* map_slab(std::uint64_t table_bytes);
   void close_slab(Slab* slab);
+  Cursor next_unit() const;
   void release(Table* table);
   void release_unit(Slab* slab, std::size_t unit);
   Cursor emptiest() const;
-  bool open(const Slab* slab) const { return slab == open_[0] || slab == open_[1]; }
+  bool open(const Slab* slab) const {
+    return slab == open_[0] || slab == open_[1] || slab == spare_;
+  }
 
   mutable std::mutex mutex_;
   std::vector<Slab*> slabs_;
-  Slab* open_[2] = {};  // Tables come from here, by stream.
-  Cursor cleaning_;     // Tables move out of here.
+  Slab* open_[2] = {};         // Tables come from here, by stream.
+  Slab* spare_ = nullptr;      // Prepared: what tables in turn come from when open_[0] is full.
+  Slab* preparing_ = nullptr;  // prepare() is at one of its units, without the mutex.
+  Cursor cleaning_;            // Tables move out of here.
+  std::atomic<bool> wants_unit_{false};
   std::uint64_t held_bytes_ = 0, live_bytes_ = 0;
 };
 

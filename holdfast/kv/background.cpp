@@ -71,6 +71,7 @@ bool StoreCore::wants_reclaim(const BlockTable::Totals& totals) const {
 
 void StoreCore::maintain() {
   if (!writable_.load(std::memory_order_acquire)) return;
+  index_->take_memory();
   const std::uint64_t ahead = geometry_.blocks_per_segment();
   if (options_.reclaim.background) {
     const std::lock_guard lock(reclaim_mutex_);

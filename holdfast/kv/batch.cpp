@@ -9,7 +9,7 @@
 // appended first could be found half superseded by what was acknowledged before it began, since
 // sequences are handed out in chunks); the new lines are published while `pending_batch_` names
 // their predecessors, to which readers go until it is taken back in one store.
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/store_append.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include <holdfast/kv/recovery.hpp>
+#include <holdfast/kv/store_append.hpp>
 
 namespace holdfast::kv {
 namespace {

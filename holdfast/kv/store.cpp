@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/store_verbs.hpp>
 
 namespace holdfast::kv {
 namespace {

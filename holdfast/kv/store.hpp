@@ -237,7 +237,8 @@ class Store<> : public StoreBase {
   // the misses of the batch (seed 004, section 3.5). Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                   std::span<Errc> outcomes) const;
-  // Several puts that share one fence; not atomic: after a crash any prefix may be there.
+  // Several puts that share one fence; not atomic: after a crash any prefix may be there, except
+  // keys for which an operation of another thread that ran meanwhile counts as the later one.
   Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
                   WriteOptions options = {});
 

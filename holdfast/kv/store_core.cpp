@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <holdfast/kv/store_append.hpp>
+
 namespace holdfast::kv {
 namespace {
 
@@ -147,7 +149,7 @@ Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes,
   } else {
     lane.write_base = medium_.at(lane.run_offset);
   }
-  if (table_.free_blocks() < geometry_.blocks_per_segment()) {
+  if (table_.free_blocks() < geometry_.blocks_per_segment() || index_->wants_memory()) {
     background_wanted_.store(true, std::memory_order_relaxed);
     background_wake_.notify_one();
   }

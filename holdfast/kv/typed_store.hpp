@@ -13,7 +13,7 @@
 // it with others is kWrongType. The medium format is that of Store<>.
 #pragma once
 
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/store_verbs.hpp>
 
 namespace holdfast::kv {
 

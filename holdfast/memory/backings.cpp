@@ -50,8 +50,7 @@ Status MappedBacking::prefault(std::uint64_t offset, std::uint64_t bytes) {
 void MappedBacking::make_pages_huge(std::uint64_t offset, std::uint64_t bytes) const {
   const auto begin = round_up(offset, kHugePageBytes);
   const auto end = round_down(offset + bytes, kHugePageBytes);
-  if (spec_.huge == HugePages::kOff || !no_huge_reason().empty() || begin >= end) return;
-  collapse(at(begin), end - begin);
+  if (wants_huge_pages() && begin < end) collapse(at(begin), end - begin);
 }
 
 RegionReport MappedBacking::report() const {

@@ -55,6 +55,9 @@ class MappedBacking : public Backing {
   // Puts 2 MiB pages in place of small ones, where they are wanted and the kernel can. A refusal
   // shows in the report.
   void make_pages_huge(std::uint64_t offset, std::uint64_t bytes) const;
+  bool wants_huge_pages() const {
+    return spec_.huge != HugePages::kOff && no_huge_reason().empty();
+  }
   // Errors: kNoSpace.
   Status reserve(std::uint64_t least_bytes);
   std::byte* at(std::uint64_t offset) const { return addresses_.data() + offset; }

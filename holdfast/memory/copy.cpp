@@ -83,9 +83,17 @@ __attribute__((target("avx2"))) void copy_avx2(std::byte* to, const std::byte* f
 }
 
 // One store per line touched: byte masks cut the first and the last to the range, and lanes outside
-// the mask neither fault nor are written.
+// the mask neither fault nor are written. A few words go one by one: a masked load of bytes that
+// were stored just now waits until they have left the store buffer, which made 8 and 16 bytes,
+// written back and fenced, 5 to 17 ns slower (of 165).
 __attribute__((target("avx512f,avx512bw"))) void copy_avx512(std::byte* to, const std::byte* from,
                                                              std::size_t bytes) {
+  if (bytes <= 32 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
+    for (; bytes >= 8; to += 8, from += 8, bytes -= 8)
+      store_as<std::uint64_t>(to, from);
+    if (bytes != 0) copy_below_word(to, from, bytes);
+    return;
+  }
   const auto head = head_bytes(to, bytes, kCacheLineBytes);
   if (head != 0) {
     const __mmask64 mask = ~std::uint64_t{0} >> (64 - head);

@@ -61,6 +61,10 @@ class FilesBacking : public MappedBacking {
   mutable std::shared_mutex files_mutex_;  // Exclusive to change `files_`.
 
  private:
+  // Allocates the first 4 KiB of each 2 MiB, if large pages are to be had.
+  void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
+                       std::uint64_t bytes) const;
+
   std::mutex sync_mutex_;  // A sync waits for the one before it, which may cover its writes.
   std::atomic<bool> sync_failed_{false};
 };

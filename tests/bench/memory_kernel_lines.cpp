@@ -36,6 +36,48 @@ std::byte* arena = nullptr;
 std::uintptr_t touches[kTouchesMax];
 volatile std::size_t touch_count = 0;
 
+// What kind of instruction made a touch.
+enum Kind : unsigned char {
+  kOrdinary,
+  kStreamedLoad,
+  kStreamedStore,
+  kWriteBack,
+  kFlushOpt,
+  kFlush
+};
+Kind kinds[kTouchesMax];
+
+// Decodes as much of an instruction as tells those apart: prefixes, then map and opcode, in the
+// encodings before and after VEX and EVEX.
+Kind kind_of(const unsigned char* at) {
+  bool prefix_66 = false;
+  for (;; ++at) {
+    if (*at == 0x66)
+      prefix_66 = true;
+    else if (*at != 0xF0 && *at != 0xF2 && *at != 0xF3 && *at != 0x2E && *at != 0x3E &&
+             (*at & 0xF0) != 0x40)
+      break;
+  }
+  unsigned map = 0, opcode = *at, next = 1;
+  if (at[0] == 0xC5) {
+    map = 1, opcode = at[2], next = 3;
+  } else if (at[0] == 0xC4) {
+    map = at[1] & 0x1F, opcode = at[3], next = 4;
+  } else if (at[0] == 0x62) {
+    map = at[1] & 7, opcode = at[4], next = 5;
+  } else if (at[0] == 0x0F) {
+    const bool longer = at[1] == 0x38;
+    map = longer ? 2 : 1, opcode = at[longer ? 2 : 1], next = longer ? 3 : 2;
+  }
+  const auto reg = at[next] >> 3 & 7;
+  if (map == 2 && opcode == 0x2A) return kStreamedLoad;
+  if (map == 1 && opcode == 0xE7) return kStreamedStore;
+  if (map == 1 && opcode == 0xC3) return kStreamedStore;  // movnti
+  if (map == 1 && opcode == 0xAE && reg == 6 && prefix_66) return kWriteBack;
+  if (map == 1 && opcode == 0xAE && reg == 7) return prefix_66 ? kFlushOpt : kFlush;
+  return kOrdinary;
+}
+
 void protect(bool on) {
   if (mprotect(arena, kArenaBytes, on ? PROT_NONE : PROT_READ | PROT_WRITE) != 0) _exit(3);
 }
@@ -48,6 +90,8 @@ void on_fault(int, siginfo_t* info, void* context) {
     _exit(3);
   }
   touches[touch_count] = at - begin;
+  kinds[touch_count] = kind_of(reinterpret_cast<const unsigned char*>(
+      static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
   touch_count = touch_count + 1;
   protect(false);
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
@@ -105,6 +149,31 @@ void expect(const std::string& name, const Touches& seen, const Touches& wanted)
   for (const auto& [byte, times] : seen) {
     if (wanted.count(byte) == 0)
       return fail(name, "byte " + std::to_string(byte) + " is touched, and should not be");
+  }
+}
+
+// Of the last touched_by(): `flushes` touches by the instruction that belongs to `flush`, the
+// others by loads or stores of the kind that belongs to it.
+void expect_kinds(const std::string& name, Kind accesses, Kind flush, std::size_t flushes) {
+  std::size_t flushed = 0;
+  for (std::size_t i = 0; i < touch_count; ++i) {
+    if (flushes > 0 && kinds[i] == flush)
+      ++flushed;
+    else if (kinds[i] != accesses)
+      return fail(name, "touch " + std::to_string(i) + " is by an instruction of kind " +
+                            std::to_string(kinds[i]) + ", must be " + std::to_string(accesses));
+  }
+  if (flushed != flushes)
+    fail(name, std::to_string(flushed) + " lines are flushed by the instruction, must be " +
+                   std::to_string(flushes));
+}
+
+Kind flush_kind(Flush flush) {
+  switch (flush) {
+    case Flush::kClwb: return kWriteBack;
+    case Flush::kClflushopt: return kFlushOpt;
+    case Flush::kClflush: return kFlush;
+    default: return kOrdinary;
   }
 }
 
@@ -205,6 +274,8 @@ void check_lines(const KernelSet& set, std::size_t vector_bytes) {
         const auto seen = touched_by([&] { kernel(block.accesses); });
         const auto name = base_name + (streamed ? "stream-read" : "read");
         expect(name, seen, lines_wanted(block.bytes, lines, vector_bytes, false));
+        // SSE2 has no such load.
+        expect_kinds(name, streamed && vector_bytes > 16 ? kStreamedLoad : kOrdinary, kOrdinary, 0);
         expect_sums(name, lanes, block.bytes, lines);
       }
       for (std::size_t flush = 0; flush < kFlushCount; ++flush) {
@@ -215,6 +286,9 @@ void check_lines(const KernelSet& set, std::size_t vector_bytes) {
           const auto seen = touched_by([&] { kernel(block.accesses); });
           const auto name = base_name + "write, flush " + std::to_string(flush);
           expect(name, seen, lines_wanted(block.bytes, lines, vector_bytes, flushes(flush)));
+          const auto kind = static_cast<Flush>(flush);
+          expect_kinds(name, kind == Flush::kNonTemporal ? kStreamedStore : kOrdinary,
+                       flush_kind(kind), flushes(flush) ? block.bytes.size() * lines : 0);
           expect_written(name, block.bytes, lines, kTag);
         }
       }
@@ -263,6 +337,16 @@ void check_chain(const KernelSet& set, std::size_t vector_bytes) {
                         " lines, flush " + std::to_string(flush);
       expect(name, seen, wanted);
       expect_written(name, writes, 1, kTag);
+      expect_sums(name, lanes, reads, lines);
+
+      fill();
+      lanes = Lanes();
+      ChainState same_state;
+      const auto run_same = set.run_same[size_class(lines)][flush];
+      const auto same = touched_by([&] { run_same(steps, 2, 3, slots, 2, same_state); });
+      expect(name + ", all the same", same, wanted);
+      expect_written(name + ", all the same", writes, 1, kTag);
+      expect_sums(name + ", all the same", lanes, reads, lines);
     }
   }
 }

@@ -247,6 +247,41 @@ INSTANTIATE_TEST_SUITE_P(
                 "args: {} "
                 "}\n",
                 "w.yaml:3:5: parallel_benchmark needs exactly two benchmarks, here are 3\n"},
+        Mistake{"ArgsNoMap", "b:\n  args: 5\n", "w.yaml:2:9: args must be a map, this is a text\n"},
+        Mistake{"MatrixNoMap", "b:\n  matrix: [1, 2]\n",
+                "w.yaml:2:11: matrix must be a map, this is a list\n"},
+        Mistake{"BenchmarkNoMap", "b: 7\n",
+                "w.yaml:1:4: benchmark \"b\" must be a map, this is a text\n"},
+        Mistake{"BenchmarkNothing", "b: ~\n",
+                "w.yaml:1:4: benchmark \"b\" must be a map, this is nothing\n"},
+        Mistake{"MapAsValue", "b:\n  args: { access_size: {x: 1} }\n",
+                "w.yaml:2:24: access_size must be one value, this is a map\n"},
+        Mistake{"FlagNoFlag", "b:\n  args: { prefault_file: 3 }\n",
+                "w.yaml:2:26: prefault_file: \"3\" is neither true nor false\n"},
+        Mistake{"ZeroThreads", "b:\n  args: { number_threads: 0 }\n",
+                "w.yaml:2:27: number_threads: 0 must be from 1 to 4096\n"},
+        Mistake{"NegativeThreads", "b:\n  args: { number_threads: -1 }\n",
+                "w.yaml:2:27: number_threads: \"-1\" is not a number; give for example 1000, 2k or "
+                "10M\n"},
+        Mistake{"ChunkNoPowerOfTwo", "b:\n  args: { min_io_chunk_size: 3M }\n",
+                "w.yaml:2:30: min_io_chunk_size: 3145728 must be a power of two, at least 64\n"},
+        Mistake{"StrideDoesNotDivide",
+                "b:\n  args: { exec_mode: strided, access_size: 64, stride: 192, memory_range: 1M "
+                "}\n",
+                "w.yaml:2:56: stride: 192 B must be a multiple of access_size and divide "
+                "memory_range\n"},
+        Mistake{"FenceBytesDoNotDivide",
+                "b:\n  args: { operation: write, access_size: 256, fence_every_bytes: 640 }\n",
+                "w.yaml:2:66: fence_every_bytes: 640 B must be a multiple of access_size, 256 B\n"},
+        Mistake{"WindowDoesNotDivide",
+                "b:\n  args: { exec_mode: chase, memory_range: 1M, chase_window: 3K }\n",
+                "w.yaml:2:61: chase_window: 3 KiB must be a power of two, at least 128\n"},
+        Mistake{"ChainWithoutComma", "b:\n  args: { custom_operations: r_64 w_64_cache }\n",
+                "w.yaml:2:30: custom_operations: operation 1, \"r_64 w_64_cache\", has a space "
+                "inside; operations are separated by commas\n"},
+        Mistake{
+            "ChainAsList", "b:\n  args: { custom_operations: [r_64, w_64_cache] }\n",
+            "w.yaml:2:30: custom_operations: a list belongs below matrix; args has one value\n"},
         Mistake{"NoMap", "- a\n- b\n",
                 "w.yaml:1:1: must be a map of benchmark names, this is a list\n"},
         Mistake{"Empty", "# nothing\n", "w.yaml: holds no benchmarks\n"},
@@ -434,10 +469,10 @@ TEST_F(PlanTest, BudgetIsSharedByAllRepetitions) {
 
 TEST_F(PlanTest, WhatTheMachineLacksIsAMistakeUnlessItScales) {
   const std::string far = "b:\n  args: { memory_range: 1G, numa_pattern: far }\n";
-  EXPECT_EQ(
-      said(far, on_dram(), small_machine()),
-      "w:2:43: numa_pattern: numa_pattern far is wanted: no CPU of this machine is far from the "
-      "memory\n");
+  EXPECT_EQ(said(far, on_dram(), small_machine()),
+            "w:2:43: numa_pattern: numa_pattern far is wanted, but no CPU of this machine is far "
+            "from the "
+            "memory\n");
   EXPECT_EQ(said(far, on_dram(), two_sockets()), "");
   auto options = on_dram();
   options.scale_auto = true;
@@ -455,7 +490,7 @@ TEST_F(PlanTest, MistakesOfTheCommandNameTheirOption) {
   auto options = on_dram();
   options.target = "node:7";
   EXPECT_EQ(said(text, options, small_machine()),
-            "--target: region \"target\" is wanted: there is no NUMA node 7; here are 0\n");
+            "--target: region \"target\" is wanted, but there is no NUMA node 7; here are 0\n");
   options.target = "/etc";
   EXPECT_NE(said(text, options, small_machine()).find("not empty"), std::string::npos);
   options.target = "/etc/passwd";
@@ -474,6 +509,66 @@ TEST_F(PlanTest, TooLittleMemoryIsKnownBeforehand) {
       said("b:\n  args: { memory_range: 50G }\n", on_dram(), small_machine()),
       "w:2:25: memory_range: too little memory: 50 GiB are needed, 16 GiB are available; make "
       "the range smaller, or use --scale auto\n");
+}
+
+TEST_F(PlanTest, SharesOfMemoryAreWholeAccesses) {
+  EXPECT_EQ(
+      said("b:\n  args: { memory_range: 25%, access_size: 640 }\n", on_dram(), small_machine()),
+      "");
+  const auto bytes = plan_.runs[0].parts[0].target.bytes;
+  EXPECT_EQ(bytes % 640, 0u);
+  EXPECT_GT(bytes, 4 * GiB - 640);
+  EXPECT_LE(bytes, 4 * GiB);
+}
+
+TEST_F(PlanTest, HugePagePolicyReachesTheRegion) {
+  const auto spec = [&](const std::string& args) {
+    EXPECT_EQ(said("b:\n  args: { memory_range: 1G, " + args + " }\n", on_dram(), small_machine()),
+              "");
+    return plan_.runs[0].parts[0].target.spec;
+  };
+  EXPECT_EQ(spec("run_time: 1"), "dram");
+  EXPECT_EQ(spec("huge_pages: \"off\""), "dram?huge=off");
+  EXPECT_EQ(spec("huge_pages: 1G"), "dram?huge=1G");
+  EXPECT_EQ(spec("dram_huge_pages: false"), "dram?huge=off");
+}
+
+TEST_F(PlanTest, ARegionThatThisMachineLacksMattersWhereItIsUsed) {
+  const std::string text =
+      "regions:\n  slow: { spec: \"node:2\" }\nhere:\n  args: { memory_range: 1G }\nb:\n  matrix: "
+      "{ "
+      "access_size: [64, 256] }\n  args: { memory_range: 1G, region: slow }\n";
+  // Said once, whatever the number of combinations.
+  EXPECT_EQ(said(text, on_dram(), small_machine()),
+            "w:2:3: region \"slow\" is wanted, but there is no NUMA node 2; here are 0\n");
+  auto options = on_dram();
+  options.filters = {"here"};
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  EXPECT_EQ(plan_.runs.size(), 1u);
+  options = on_dram();
+  options.scale_auto = true;
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  ASSERT_EQ(plan_.notes.size(), 1u);
+  EXPECT_EQ(plan_.notes[0],
+            "region \"slow\" is wanted, but there is no NUMA node 2; here are 0: left out of b");
+  EXPECT_EQ(said(text, on_dram(), two_sockets()), "");
+}
+
+TEST_F(PlanTest, AMistypedDeviceIsNoFile) {
+  auto options = on_dram();
+  options.target = "/dev/dax77.0";
+  EXPECT_NE(said("b:\n  args: { memory_range: 1G }\n", options, small_machine())
+                .find("/dev/dax77.0: there is no such device"),
+            std::string::npos);
+}
+
+TEST_F(PlanTest, TooLittleSpaceForAFileIsKnownBeforehand) {
+  auto options = on_dram();
+  options.target = (std::filesystem::temp_directory_path() / "holdfast-no-such-file").string();
+  const auto message =
+      said("b:\n  args: { memory_range: 90000G, access_size: 64K }\n", options, small_machine());
+  EXPECT_NE(message.find("w:2:25: memory_range: too little space: "), std::string::npos) << message;
+  EXPECT_NE(message.find("; make the range smaller, or use --scale auto"), std::string::npos);
 }
 
 TEST_F(PlanTest, UnknownRegionsAreNamedWithThoseThereAre) {

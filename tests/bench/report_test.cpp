@@ -83,7 +83,7 @@ TEST(Claims, OnlyWhatSpeaksOfARowIsDrawn) {
   auto without = with;
   without.rows[0].set("access_bytes", 1024);
   const auto claims = claims_for({&with}).value();
-  EXPECT_EQ(claims.size(), 5u);
+  EXPECT_EQ(claims.size(), 8u);
   EXPECT_TRUE(claims_for({&without}).value().empty());
 }
 

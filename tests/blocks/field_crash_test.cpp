@@ -168,43 +168,92 @@ TYPED_TEST(FieldCrash, UpdatesAreThereOrNotAndCountTheirFences) {
 
 // A process that is killed in an update leaves its stores in the cache, not written back. What a
 // recovery shows must be durable: the checker demands it at the acknowledgement of operation 1,
-// which is the recovery.
+// which is the recovery. Killed in the middle, it leaves one block of FAM that is to be rolled
+// back.
 TYPED_TEST(FieldCrash, WhatAKilledProcessLeftIsDurableAfterRecovery) {
-  auto protocol = protocol_of<TypeParam>();
-  protocol.initial = {TypeParam::text(90), TypeParam::text(91)};
-  protocol.workload = [](Region& region, crash::Workload& run) {
-    {
-      const auto quiet = run.quiet();
-      auto twin = dram(64 * KiB);
-      std::memcpy(twin.data(), region.data(), region.size_bytes());
-      TypeParam technique(twin, false);
-      technique.update(0, 1);
-      // A selector only follows when its copy is durable.
-      for (std::uint64_t at = 4 * KiB; at > 0;) {
-        at -= 8;
-        auto* const to = reinterpret_cast<std::uint64_t*>(region.data() + at);
-        const auto word = *reinterpret_cast<const std::uint64_t*>(twin.data() + at);
-        if (*to == word) continue;
-        region.persist().store(to, word);
-        if (TypeParam::kSelector && at != 0) region.persist().persist(to, 8);
+  constexpr bool kRollsBack = !TypeParam::kSelector && !TypeParam::kLogged;
+  for (const bool half : {false, true}) {
+    if (half && !kRollsBack) continue;
+    auto protocol = protocol_of<TypeParam>();
+    protocol.initial = {TypeParam::text(90), TypeParam::text(91)};
+    protocol.workload = [=](Region& region, crash::Workload& run) {
+      {
+        const auto quiet = run.quiet();
+        auto twin = dram(64 * KiB);
+        std::memcpy(twin.data(), region.data(), region.size_bytes());
+        TypeParam technique(twin, false);
+        technique.update(0, 1);
+        // A redo record and a copy are durable before the value or the selector, at 0, changes.
+        for (auto at = region.size_bytes(); at > 0;) {
+          at -= 8;
+          auto* const to = reinterpret_cast<std::uint64_t*>(region.data() + at);
+          const auto word = *reinterpret_cast<const std::uint64_t*>(twin.data() + at);
+          if (*to == word) continue;
+          region.persist().store(to, word);
+          if (at >= 4 * KiB || (TypeParam::kSelector && at != 0)) region.persist().persist(to, 8);
+          if (half) break;
+        }
       }
-    }
-    run.perform(1, [&] {
-      TypeParam technique(region, false);
+      run.perform(1, [&] {
+        TypeParam technique(region, false);
+        technique.recover(kFields).value();
+      });
+    };
+    protocol.check = [=](const crash::Past<Texts>& past, const Texts& seen) -> std::string {
+      const bool changed = seen[0] == TypeParam::text(1), old = seen[0] == TypeParam::text(90);
+      const bool recovered = past.operations[0].acknowledged();
+      const bool right = half ? old : TypeParam::kLogged ? changed : changed || (old && !recovered);
+      return right && seen[1] == TypeParam::text(91) ? "" : "not what the killed process left";
+    };
+    const auto report = crash::check(protocol, crash_options(crash::kLine, 16 * KiB));
+    EXPECT_TRUE(report.ok()) << report;
+  }
+}
+
+// Operation 1 fills the redo log, so that 2 truncates it first; or, after a crash in 1, the
+// operation after the recovery does, when what the log held has only just been put in place.
+TEST(FieldLogCrash, AnUpdateThatFindsItsLogFullLosesNoFieldsValue) {
+  using Technique = Logged<16>;
+  const auto fill = [](Region& region, std::uint64_t updates) {
+    Technique::create(region);
+    Technique technique(region, true);
+    technique.update(0, 90);
+    const auto head = technique.log_.head();
+    std::uint64_t done = 0;
+    while (done < updates && technique.log_.head() == head)
+      technique.update(1, 100 + done++);
+    return done;
+  };
+  auto probe = dram(16 * KiB);
+  const auto room = fill(probe, 1'000) - 1;  // The last one truncated.
+  for (const auto& model : media()) {
+    auto protocol = protocol_of<Technique>();
+    protocol.setup = [&](Region& region) { fill(region, room - 1); };
+    protocol.initial = {Technique::text(90), Technique::text(100 + room - 2)};
+    const auto update = [](Region& region, crash::Workload& run, std::uint64_t id) {
+      Technique technique(region, false);
       technique.recover(kFields).value();
-    });
-  };
-  protocol.check = [](const crash::Past<Texts>& past, const Texts& seen) -> std::string {
-    const bool changed = seen[0] == TypeParam::text(1), old = seen[0] == TypeParam::text(90);
-    // A logged field's record never reached the log here, so its value is old, new or a mix.
-    if (TypeParam::kLogged) return "";
-    return seen[1] == TypeParam::text(91) &&
-                   (changed || (old && !past.operations[0].acknowledged()))
-               ? ""
-               : "not what the killed process left";
-  };
-  const auto report = crash::check(protocol, crash_options(crash::kLine, 16 * KiB));
-  EXPECT_TRUE(report.ok()) << report;
+      run.perform(id, [&] { technique.update(1, id); });
+      return technique.log_.head();
+    };
+    protocol.workload = [&](Region& region, crash::Workload& run) {
+      const auto head = update(region, run, 1);
+      EXPECT_GT(update(region, run, 2), head) << "it was not full";
+    };
+    protocol.then = [&](Region& region, crash::Workload& run, const Texts&) {
+      update(region, run, 3);
+    };
+    protocol.check = [](const crash::Past<Texts>& past, const Texts& seen) -> std::string {
+      auto expected = past.base;
+      for (const auto& operation : past.operations) {
+        if (!operation.acknowledged() && seen == expected) return "";
+        expected[1] = Technique::text(operation.id);
+      }
+      return seen == expected ? "" : "a field is torn, lost or old";
+    };
+    const auto report = crash::check(protocol, crash_options(model, 16 * KiB));
+    ASSERT_TRUE(report.ok()) << crash::name(model) << "\n" << report;
+  }
 }
 
 TEST(FieldGroupCrash, EachFieldOfAGroupIsOldOrNewAndNothingIsAcknowledgedBeforeTheFence) {

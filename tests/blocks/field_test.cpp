@@ -140,6 +140,128 @@ TYPED_TEST(Field, HoldsWhatWasWrittenLastWithItsFences) {
   EXPECT_EQ(place.logged.read(), value_of<TypeParam>(1999));
 }
 
+// All three kinds side by side, against plain arrays: updates, groups, recoveries, now and then a
+// log that is full.
+TYPED_TEST(Field, AgreesWithAPlainArray) {
+  constexpr std::size_t kFields = 6;
+  auto region = dram(64 * KiB);
+  auto log = Log::create(region, {32 * KiB, 16 * KiB}, LogKind{}.options(4 * KiB, 1)).value();
+  FieldLog redo(region, log);
+  struct Place {
+    alignas(64) FamField<TypeParam> fam;
+    alignas(64) CowField<TypeParam> cow;
+    alignas(64) LogField<TypeParam> logged;
+  };
+  auto* const places = reinterpret_cast<Place*>(region.data());
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Random random(seed);
+    std::memset(region.data(), 0, 32 * KiB);
+    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+    TypeParam fam[kFields]{}, cow[kFields]{}, logged[kFields]{};
+    for (int step = 0; step < 600; ++step) {
+      const auto i = random.below(kFields);
+      const auto next = value_of<TypeParam>(random.next());
+      switch (random.below(6)) {
+        case 0: places[i].fam.update(region.persist(), fam[i] = next); break;
+        case 1: places[i].cow.update(region.persist(), cow[i] = next); break;
+        case 2:
+        case 3: ASSERT_TRUE(places[i].logged.update(redo, logged[i] = next)); break;
+        case 4: {
+          FieldGroup group(region.persist());
+          for (auto n = random.below(10); n > 0; --n) {
+            const auto at = random.below(kFields);
+            group.update(places[at].fam, fam[at] = value_of<TypeParam>(random.next()));
+          }
+          break;
+        }
+        default:
+          for (std::size_t at = 0; at < kFields; ++at) {
+            ASSERT_TRUE(places[at].fam.recover(region.persist()));
+            ASSERT_TRUE(places[at].cow.recover(region.persist()));
+          }
+          log = Log::open(region, {32 * KiB, 16 * KiB}).value();
+          ASSERT_TRUE(redo.recover());
+      }
+      for (std::size_t at = 0; at < kFields; ++at) {
+        ASSERT_EQ(places[at].fam.read(), fam[at]) << "seed " << seed << " step " << step;
+        ASSERT_EQ(places[at].cow.read(), cow[at]) << "seed " << seed << " step " << step;
+        ASSERT_EQ(places[at].logged.read(), logged[at]) << "seed " << seed << " step " << step;
+      }
+    }
+  }
+}
+
+// Whatever bytes lie there: a field, or kCorrupt and not a byte changed.
+TYPED_TEST(Field, AnyBytesAreRefusedOrAFieldThatCanBeUpdated) {
+  using Fam = FamField<TypeParam>;
+  using Cow = CowField<TypeParam>;
+  auto region = dram(64 * KiB);
+  auto* const fam = reinterpret_cast<Fam*>(region.data());
+  auto* const cow = reinterpret_cast<Cow*>(region.data() + 4 * KiB);
+  unsigned refused = 0, taken = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    // Few versions, else hardly any field is one.
+    const auto versions = random.next() & random.next();
+    for (std::size_t at = 0; at < sizeof(Fam); at += 8) {
+      const auto block = (random.next() >> 2) | (versions >> random.below(4) << 62);
+      std::memcpy(region.data() + at, &block, 8);
+    }
+    for (std::size_t at = 0; at < sizeof(Cow); at += 8) {
+      const auto word = at == 0 ? random.below(3) : random.next();
+      std::memcpy(region.data() + 4 * KiB + at, &word, 8);
+    }
+    const std::vector<std::byte> before(region.data(), region.data() + 8 * KiB);
+    const auto next = value_of<TypeParam>(seed);
+    const auto try_one = [&](auto& field) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(&field);
+      if (const auto status = field.recover(region.persist()); !status) {
+        ++refused;
+        EXPECT_EQ(status.code(), Errc::kCorrupt);
+        EXPECT_EQ(std::memcmp(bytes, before.data() + (bytes - region.data()), sizeof field), 0);
+        return;
+      }
+      ++taken;
+      field.update(region.persist(), next);
+      EXPECT_TRUE(field.recover(region.persist()));
+      EXPECT_EQ(field.read(), next);
+    };
+    try_one(*fam);
+    try_one(*cow);
+  }
+  EXPECT_GT(refused, 50u);
+  EXPECT_GT(taken, 50u);
+}
+
+// The lines that docs/blocks_field.md names, of fields that begin on one.
+TEST(FieldCosts, AreTheLinesThatTheDocumentNames) {
+  auto region = dram(64 * KiB);
+  auto log = Log::create(region, {32 * KiB, 32 * KiB}, LogKind{}.options(4 * KiB, 1)).value();
+  FieldLog redo(region, log);
+  const auto lines = [](auto&& update) {
+    update();  // The first one takes a segment of the log.
+    const auto before = persist_counts().lines_written_back;
+    update();
+    return persist_counts().lines_written_back - before;
+  };
+  const auto check = [&]<class T>(T, std::uint64_t fam, std::uint64_t cow, std::uint64_t logged) {
+    struct Place {
+      alignas(64) FamField<T> fam;
+      alignas(64) CowField<T> cow;
+      alignas(64) LogField<T> logged;
+    };
+    auto& place = *reinterpret_cast<Place*>(region.data());
+    const auto value = value_of<T>(1);
+    EXPECT_EQ(lines([&] { place.fam.update(region.persist(), value); }), fam) << sizeof(T);
+    EXPECT_EQ(lines([&] { place.cow.update(region.persist(), value); }), cow) << sizeof(T);
+    EXPECT_EQ(lines([&] { place.logged.update(redo, value).value(); }), logged) << sizeof(T);
+    std::memset(region.data(), 0, sizeof place);
+  };
+  check(Bytes<16>{}, 1, 2, 1 + 1);
+  check(Bytes<64>{}, 3, 3, 2 + 1);
+  check(Bytes<256>{}, 9, 6, 5 + 4);
+}
+
 TEST(FieldGroup, SharesAFenceAndFencesBeforeAFieldComesAgain) {
   auto region = dram(64 * KiB);
   auto* const fields = reinterpret_cast<FamField<Bytes<16>>*>(region.data());

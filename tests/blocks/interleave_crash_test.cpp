@@ -159,7 +159,7 @@ TEST_P(InterleaveCrash, BucketsNeedOneFencePerGroup) {
   }
 }
 
-// --- Published: members that do not know of each other -------------------------------------------
+// ---- Published: members that do not know of each other ----
 
 // Hole 25. Both read the used word before either sets its bit, and take the same slot; and a result
 // is given when the member ends, not when its fence is over.

@@ -4,61 +4,12 @@
 
 #include <algorithm>
 
-#include "crash_support.hpp"
-#include "log_support.hpp"
+#include "log_crash.hpp"
 
 namespace holdfast::blocks {
 namespace {
 
-constexpr std::uint64_t kRegionBytes = 4 * KiB + 3 * 8 * KiB;
-
-struct Case {
-  LogKind kind;
-  crash::Model model;
-  std::string name() const { return kind.name() + "_on_" + crash::name(model); }
-};
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const auto& kind : all_kinds()) {
-    for (const auto& model : crash::all_models()) {
-      const bool paged = model.granularity == Granularity::kPage;
-      if (!paged || log_detail::frames_of(kind.format)->works_on_pages())
-        cases.push_back({kind, model});
-    }
-  }
-  return cases;
-}
-
-class LogCrash : public testing::TestWithParam<Case> {
- protected:
-  LogOptions options() const { return GetParam().kind.options(8 * KiB, 2); }
-  crash::Options checker() const { return crash_options(GetParam().model, kRegionBytes); }
-  bool paged() const { return GetParam().model.granularity == Granularity::kPage; }
-  unsigned fences() const { return log_detail::frames_of(GetParam().kind.format)->fences(); }
-
-  Log create(Region& region) const { return Log::create(region, whole(region), options()).value(); }
-  static Log open(Region& region) { return Log::open(region, whole(region)).value(); }
-  // Durable where an append alone is durable against the death of the process only.
-  void finish(Log& log) const {
-    if (paged()) log.sync().value();
-  }
-
-  crash::Protocol<Texts> protocol() const {
-    crash::Protocol<Texts> protocol;
-    protocol.setup = [this](Region& region) { (void)create(region); };
-    protocol.recover = [](Region& region) -> Result<Texts> {
-      HF_ASSIGN_OR_RETURN(const auto log, Log::open(region, whole(region)));
-      HF_ASSIGN_OR_RETURN(const auto found, entries(log));
-      Texts texts;
-      for (const auto& [lsn, text] : found)
-        texts.push_back(text);
-      return texts;
-    };
-    protocol.print = print_texts;
-    return protocol;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(All, LogCrash, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(All, LogCrash, testing::ValuesIn(all_log_cases()),
                          [](const auto& one) { return one.param.name(); });
 
 // Records that take about one to four lines.
@@ -99,13 +50,15 @@ TEST_P(LogCrash, AppendsOfOneToFourLinesAreThereOrNot) {
 }
 
 // A torn record, and over it one of the same length that shares words with it: with these the dead
-// one would be whole again.
+// one would be whole again. They share words of a line, the same in a group, or whole lines.
 TEST_P(LogCrash, ATornRecordDoesNotComeBackWhenTheNextOneBringsItsMissingWords) {
-  for (const bool twice : {false, true}) {
+  enum { kWords, kGroup, kLines };
+  for (const auto shared : {kWords, kGroup, kLines}) {
     auto protocol = this->protocol();
     const auto of = [=](std::uint64_t id) {
+      if (shared == kLines) return Texts{pattern(id, 40) + pattern(7, 64)};
       Texts texts{pattern(7, 8) + pattern(id, 8)};
-      if (twice) texts.push_back(pattern(8, 8) + pattern(id + 10, 8));
+      if (shared == kGroup) texts.push_back(pattern(8, 8) + pattern(id + 10, 8));
       return texts;
     };
     const auto append = [&](Log& log, std::uint64_t id) {
@@ -172,7 +125,7 @@ TEST_P(LogCrash, RolloverTruncationAndReuseLoseNothing) {
   const auto text_of = [=](std::uint64_t id) { return pattern(id, length); };
   std::uint64_t fill = 0;
   {
-    auto region = dram(kRegionBytes);
+    auto region = dram(kLogRegionBytes);
     auto log = create(region);
     while (log.append(bytes(text_of(1))))
       ++fill;

@@ -93,6 +93,23 @@ TEST_F(DamagedLog, AnExtentThatIsTooSmallIsNamed) {
   EXPECT_NE(log.error().detail.find("do not fit"), std::string::npos);
 }
 
+// A limit that only 228 years of appends, or damage that has the right check bits, lead to.
+TEST_F(DamagedLog, WithoutLsnsLeftItIsReadAndRefusesAppends) {
+  const auto before = records(Log::open(region_, whole(region_)).value());
+  log_detail::LogHeader header;
+  std::memcpy(&header, region_.data(), sizeof header);
+  const auto word = log_detail::checked(log_detail::kLsnMax - 1, header.log_id, log_detail::kLimit);
+  std::memcpy(region_.data() + log_detail::kStateOffset, &word, sizeof word);
+  for (int i = 0; i < 2; ++i) {
+    auto log = Log::open(region_, whole(region_)).value();
+    EXPECT_EQ(records(log), before);
+    const auto refused = log.append(bytes("one more"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.code(), Errc::kNoSpace);
+    EXPECT_NE(refused.error().detail.find("LSNs are used up"), std::string::npos);
+  }
+}
+
 // Nothing that lies on the medium stops the process, and what is found can be read and appended to.
 TEST_F(DamagedLog, AnyBytesAreRefusedOrWork) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

@@ -72,6 +72,32 @@ TEST_P(AnyLog, AppendsManyWithTheFencesOfOne) {
   EXPECT_EQ(records(Log::open(region, whole(region)).value()), expected);
 }
 
+// As docs/blocks_log.md has it, of the format that is meant for use.
+TEST(LogCosts, AnAppendWritesTheLinesThatTheDocumentNamesAndFencesOnce) {
+  auto region = dram(512 * KiB);
+  for (const bool padded : {true, false}) {
+    auto log =
+        Log::create(region, whole(region), LogKind{LogFormat::kChecksum, padded}.options()).value();
+    std::uint64_t at = 64;  // Behind the segment's header.
+    for (const std::uint64_t length : {1, 16, 40, 41, 104, 500, 512}) {
+      const auto before = persist_counts();
+      ASSERT_TRUE(log.append(bytes(pattern(1, length))));
+      const auto end = at + 24 + (length + 7) / 8 * 8;
+      const auto lines = (end + 63) / 64 - at / 64;
+      const bool took_segment = at == 64;  // Its header is a line more.
+      EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back,
+                lines + took_segment)
+          << length << (padded ? " padded" : " dense");
+      EXPECT_EQ(persist_counts().fences - before.fences, 1u);
+      at = padded ? (end + 63) / 64 * 64 : end;
+    }
+    const auto before = persist_counts();
+    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+    EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 1u);
+    EXPECT_EQ(persist_counts().fences - before.fences, 1u);
+  }
+}
+
 TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
   auto region = dram(4 * KiB + 4 * 8 * KiB);
   auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();

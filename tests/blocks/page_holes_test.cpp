@@ -14,7 +14,7 @@
 namespace holdfast::crash::protocols {
 namespace {
 
-// --- 14: page id and version in two lines --------------------------------------------------------
+// ---- 14: page id and version in two lines ----
 
 TEST(PageHoles, Hole14AFrameOf16920BytesPutsEveryEighthHeaderAcrossTwoLines) {
   // The published frame: header and 16 KiB, one after the other, 24 mod 64 bytes long.
@@ -30,7 +30,7 @@ TEST(PageHoles, Hole14AFrameOf16920BytesPutsEveryEighthHeaderAcrossTwoLines) {
 }
 // What that does to a flush: ProtocolCopyOnWrite in tests/crash/protocols_page_test.cpp, 5/1.
 
-// --- 15: two slots with one page and version -----------------------------------------------------
+// ---- 15: two slots with one page and version ----
 
 // Slots in words 0/1 and 8/9 (id, version), contents in 16 and 24. Page 1 is in slot 0 at version
 // 5; slot 1 is free, a stale page 2 at version `stale`. Page 1 is flushed to it as version 6.
@@ -84,7 +84,7 @@ TEST(PageHoles, Hole15AStaleVersionEqualToThePagesLeavesTwoClaimants) {
   }
 }
 
-// --- 16: deleting a page -------------------------------------------------------------------------
+// ---- 16: deleting a page ----
 
 // Slots (id, version) in words 0/1, 8/9, 16/17; freed word of page 1 in word 24. Page 1 is in slot
 // 1 at version 2, an older copy in slot 0 at version 1. It is deleted, and slot 1 gets page 2.
@@ -135,7 +135,7 @@ TEST(PageHoles, Hole16ADeletedPageComesBackAsAnOlderVersionOfItself) {
   EXPECT_TRUE(ours.ok()) << ours;
 }
 
-// --- 17: a micro log that is replayed over a newer page ------------------------------------------
+// ---- 17: a micro log that is replayed over a newer page ----
 
 // Two logs of one page, each valid word and line (words 0, 1 and 8, 9), the page's line in word 16,
 // its version in word 17. Replayed in the order given.
@@ -187,7 +187,7 @@ TEST(PageHoles, Hole17TwoMicroLogsOfOnePageAreReplayedInTheWrongOrder) {
   EXPECT_TRUE(ours.ok()) << ours;
 }
 
-// --- 18: a popcount over lines that were not zeroed ----------------------------------------------
+// ---- 18: a popcount over lines that were not zeroed ----
 
 // A log of three payload words in a line and its count in another; written over an old log of
 // permuted words, so that old and new words together may have the new count.
@@ -245,7 +245,7 @@ TEST(PageHoles, Hole18AMixtureOfTwoLogsHasTheRightPopcount) {
   EXPECT_TRUE(ours.ok()) << ours;
 }
 
-// --- Found with our own first version: a torn record is completed by its successor
+// ---- Found with our own first version: a torn record is completed by its successor ----
 // ----------------
 
 // A record of a checksum and two words in one line, streamed: any subset of its words may be

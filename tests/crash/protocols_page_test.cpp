@@ -1,5 +1,5 @@
-// Pages and fields in place: copy-on-write with page versions, the micro log, failure-atomic
-// memory, a selector between two copies.
+// Pages in place: copy-on-write with page versions, the micro log. More published algorithms, all
+// with their holes: tests/blocks/*_holes_test.cpp.
 #include <gtest/gtest.h>
 
 #include "protocols.hpp"
@@ -7,8 +7,7 @@
 namespace holdfast::crash::protocols {
 namespace {
 
-// --- Payload and commit flag in one line, one fence
-// ------------------------------------------------
+// ---- Payload and commit flag in one line, one fence ----
 
 Protocol<std::uint64_t> flagged(bool stream) {
   Protocol<std::uint64_t> protocol;  // Sum of the payload, 0 without the flag.
@@ -56,8 +55,7 @@ TEST(ProtocolFlag, TheSameIsUnsoundWithStreamingStores) {
   EXPECT_EQ(copied.images[0], 9u);
 }
 
-// --- Copy-on-write: page id and version identify a slot
-// --------------------------------------------
+// ---- Copy-on-write: page id and version identify a slot ----
 
 // The slot held page 1, version 1. It gets page 2, version 5: id first, then version. `version_at`
 // is the word of the version: 1 (same line as the id) or 8 (the next line).
@@ -113,53 +111,7 @@ TEST(ProtocolCopyOnWrite, StreamedIdAndVersionAreNotOrderedEvenInOneLine) {
   EXPECT_EQ(report.violations[0], 1u);
 }
 
-// --- In place: two copies and a selector
-// -----------------------------------------------------------
-
-Protocol<std::uint64_t> selected(bool fence_data, bool stream_all) {
-  Protocol<std::uint64_t> protocol;
-  protocol.workload = [=](Region& region, Workload& run) {
-    run.perform(1, [&] {
-      if (stream_all) {  // Selector and data in one burst.
-        const Words line{1, 0, 7, 0, 0, 0, 0, 0};
-        region.persist().stream(word(region, 0), line.data(), 64);
-        fence(region);
-        return;
-      }
-      store(region, 16, 7);
-      write_back(region, 16, 1);
-      if (fence_data) fence(region);
-      store(region, 0, 1);
-      persist(region, 0, 1);
-    });
-  };
-  protocol.recover = [=](Region& region) -> Result<std::uint64_t> {
-    return load(region, 0) == 0 ? 0 : load(region, stream_all ? 2 : 16) + 1;
-  };
-  protocol.check = [](const Past<std::uint64_t>& past,
-                      const std::uint64_t& observed) -> std::string {
-    return observed == 8 || (observed == 0 && !past.operations[0].acknowledged())
-               ? ""
-               : "half an update";
-  };
-  return protocol;
-}
-
-TEST(ProtocolSelector, DataFencedBeforeTheSelectorIsSound) {
-  const Report report = check(selected(true, false), exhaustive(kLine, 1));
-  EXPECT_TRUE(report.ok()) << report;
-  EXPECT_EQ(report.states[0], 2u + 2u + 1u + 1u);  // 4/0 at the two fences.
-  EXPECT_EQ(report.images[0], 3u);                 // Data durable is a state of both.
-  EXPECT_EQ(report.operation(1).barriers(), 2u);
-}
-
-TEST(ProtocolSelector, WithoutTheFenceOrInOneStreamItIsNot) {
-  EXPECT_EQ(check(selected(false, false), exhaustive(kLine, 1)).violations[0], 1u);
-  EXPECT_EQ(check(selected(false, true), exhaustive(kLineStreaming, 1)).violations[0], 1u);
-}
-
-// --- The micro log: dirty lines are logged, then written in place
-// ----------------------------------
+// ---- The micro log: dirty lines are logged, then written in place ----
 
 // Word 0: log valid (the page's version, 0 = invalid). Words 8, 16: logged lines. Words 24, 32: the
 // page's lines; word 40: its version, raised by whoever writes the page.
@@ -226,106 +178,6 @@ TEST(ProtocolMicroLog, ALogThatStaysValidIsReplayedOverANewerPage) {
 TEST(ProtocolMicroLog, ALogThatKnowsItsVersionIsReplayedOnlyIfThePageIsNotNewer) {
   const Report report = check(micro_log(true), exhaustive(kLine));
   EXPECT_TRUE(report.ok()) << report;
-}
-
-// --- Failure-atomic memory: each block has an old and a new value and a version
-// --------------------
-
-// Block: one word, (new << 32 | old << 8 | version mod 4), in a line of its own. An update raises
-// the version in all blocks; recovery rolls back those ahead of the others.
-constexpr std::uint64_t kBlocks = 2;
-
-std::uint64_t block(std::uint64_t now, std::uint64_t old, std::uint64_t version) {
-  return now << 32 | old << 8 | version % 4;
-}
-
-Words read_blocks(Region& region) {
-  Words values;
-  for (std::uint64_t i = 0; i < kBlocks; ++i) {
-    values.push_back(load(region, i * 8) >> 32);
-  }
-  return values;
-}
-
-void update_blocks(Region& region, std::uint64_t value, bool with_fence = true) {
-  for (std::uint64_t i = 0; i < kBlocks; ++i) {
-    const std::uint64_t before = load(region, i * 8);
-    store(region, i * 8, block(value, before >> 32, before + 1));
-    write_back(region, i * 8, 1);
-  }
-  if (with_fence) fence(region);
-}
-
-Protocol<Words> failure_atomic(bool persist_roll_back, bool group) {
-  Protocol<Words> protocol;
-  protocol.initial = {0, 0};
-  protocol.workload = [=](Region& region, Workload& run) {
-    if (group) {  // Two updates of one field under one fence.
-      run.begin(1, 1);
-      run.begin(2, 2);
-      update_blocks(region, 1, false);
-      update_blocks(region, 2, true);
-      run.acknowledge(1);
-      run.acknowledge(2);
-      return;
-    }
-    run.perform(1, [&] { update_blocks(region, 1); });
-  };
-  protocol.recover = [=](Region& region) -> Result<Words> {
-    const std::uint64_t first = load(region, 0) % 4;
-    const std::uint64_t second = load(region, 8) % 4;
-    if (first == second) return read_blocks(region);
-    const std::uint64_t ahead = first == (second + 1) % 4 ? 0 : 8;
-    const std::uint64_t before = load(region, ahead);
-    const std::uint64_t old = before >> 8 & 0xffffff;
-    store(region, ahead, block(old, old, before + 3));
-    if (persist_roll_back) persist(region, ahead, 1);
-    return read_blocks(region);
-  };
-  protocol.then = [](Region& region, Workload& run, const Words&) {
-    // Opened, so recovered, then updated.
-    run.perform(3, [&] { update_blocks(region, 3); });
-  };
-  if (!persist_roll_back) {
-    protocol.then = [recover = protocol.recover](Region& region, Workload& run, const Words&) {
-      recover(region).value();
-      run.perform(3, [&] { update_blocks(region, 3); });
-    };
-  }
-  protocol.check = [=](const Past<Words>& past, const Words& observed) -> std::string {
-    if (observed[0] != observed[1]) return "half an update";
-    std::uint64_t newest = past.base[0];
-    for (const Operation& operation : past.operations) {
-      if (operation.acknowledged()) newest = operation.id;
-    }
-    for (const Operation& operation : past.operations) {
-      if (!operation.acknowledged() && observed[0] == operation.id) return "";
-    }
-    return observed[0] == newest ? "" : "lost";
-  };
-  protocol.print = [](const Words& values) { return print_entries({values}); };
-  return protocol;
-}
-
-TEST(ProtocolFailureAtomic, OneUpdateNeedsOneFence) {
-  const Report report = check(failure_atomic(true, false), exhaustive(kLine));
-  EXPECT_TRUE(report.ok()) << report;  // 12/0 for several lines, 72/0 with the second update.
-  EXPECT_EQ(report.images[0], 4u);
-  EXPECT_EQ(report.operation(1).barriers(), 1u);
-}
-
-TEST(ProtocolFailureAtomic, ARollBackThatIsNotPersistedMixesWithTheNextUpdate) {
-  // 119/4: an aborted block at version v + 1 meets new blocks at v + 1.
-  const Report report = check(failure_atomic(false, false), exhaustive(kLine));
-  EXPECT_FALSE(report.ok());
-  EXPECT_EQ(report.violations[0], 0u);
-  EXPECT_GT(report.violations[1], 0u);
-}
-
-TEST(ProtocolFailureAtomic, TwoUpdatesOfOneFieldUnderOneFenceNeedMoreThanOneOldValue) {
-  const Report report = check(failure_atomic(true, true), exhaustive(kLine, 1));
-  EXPECT_EQ(report.images[0], 9u);      // 25/8 over four lines; here three states in each of two.
-  EXPECT_EQ(report.violations[0], 2u);  // One block two versions ahead of the other, either way.
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 #include <holdfast/index/table.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace holdfast::index {
@@ -58,8 +60,12 @@ TEST(Table, ReachEndsAtTheLastBucket) {
   TableArena::free(table);
 }
 
-TEST(TableArena, TablesAreZeroDisjointAndAligned) {
+TEST(TableArena, TablesAreZeroDisjointAndAlignedWhileUnitsArePrepared) {
   TableArena arena;
+  std::jthread beside([&](std::stop_token stop) {
+    while (!stop.stop_requested())
+      arena.prepare();
+  });
   std::mt19937_64 random(2);
   std::vector<Table*> tables;
   for (int i = 0; i < 3'000; ++i) {
@@ -81,6 +87,8 @@ TEST(TableArena, TablesAreZeroDisjointAndAligned) {
       tables.pop_back();
     }
   }
+  beside.request_stop();
+  beside.join();
   std::uint64_t bytes = 0;
   for (Table* table : tables)
     bytes += table->bytes;
@@ -139,6 +147,59 @@ TEST(TableArena, TablesLeftInNearlyEmptyUnitsAreNamedUntilLittleLiesFallow) {
   }
   EXPECT_GT(moved, 10);
   EXPECT_LT(arena.held_bytes(), arena.live_bytes() + 5 * MiB);
+  for (Table* table : tables)
+    TableArena::free(table);
+}
+
+// What the system has given pages to, of a table.
+std::size_t resident_pages(Table* table) {
+  auto* const begin =
+      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(table), kPageBytes));
+  const auto* const end = reinterpret_cast<const std::byte*>(table) + table->bytes;
+  std::vector<unsigned char> pages(static_cast<std::size_t>(end - begin) / kPageBytes);
+  EXPECT_EQ(::mincore(begin, pages.size() * kPageBytes, pages.data()), 0);
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; }));
+}
+
+// 300 MiB, so that slabs end as well. Without prepare() the first table of a unit has one page,
+// that of its header, or on machines without huge pages a few.
+TEST(TableArena, TablesComeFromUnitsThatWereThereBefore) {
+  TableArena arena;
+  std::vector<Table*> tables;
+  int prepared = 0;
+  for (std::uint32_t i = 0; i < 1'200; ++i) {
+    const std::uint64_t held = arena.held_bytes();
+    const bool wanted = arena.wants_unit();
+    if (wanted) {
+      arena.prepare();
+      ASSERT_EQ(arena.held_bytes(), held + 2 * MiB);
+      ASSERT_FALSE(arena.wants_unit());
+      ++prepared;
+    }
+    const std::uint64_t before = arena.held_bytes();
+    tables.push_back(arena.allocate({4'093, 2, 8}, i, Stream::kInTurn));  // A quarter of a MiB.
+    if (prepared != 0) {
+      ASSERT_EQ(arena.held_bytes(), before) << i;
+      ASSERT_EQ(resident_pages(tables.back()), 64u) << i;
+    }
+  }
+  EXPECT_GT(prepared, 140);
+  EXPECT_FALSE(arena.next_to_move()) << "what is prepared does not lie fallow";
+  for (Table* table : tables)
+    TableArena::free(table);
+  EXPECT_LE(arena.held_bytes(), 4 * MiB);
+}
+
+TEST(TableArena, NothingIsPreparedForASmallMap) {
+  TableArena arena;
+  std::vector<Table*> tables;
+  for (std::uint32_t i = 0; i < 1'024; ++i)
+    tables.push_back(arena.allocate({8, 2, 7}, i, Stream::kInTurn));
+  EXPECT_FALSE(arena.wants_unit());
+  const std::uint64_t held = arena.held_bytes();
+  arena.prepare();
+  EXPECT_EQ(arena.held_bytes(), held);
   for (Table* table : tables)
     TableArena::free(table);
 }

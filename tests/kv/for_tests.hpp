@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <holdfast/kv/reclaim.hpp>
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/store_verbs.hpp>
 
 namespace holdfast::kv {
 

@@ -84,6 +84,32 @@ TEST(Persist, StreamCopiesUnderEverySetting) {
       2u);
 }
 
+// At every alignment within a line, up to and beyond the pieces in which long ranges go.
+TEST(Persist, WriteCopiesTheRangeAloneAndWritesBackEachOfItsLinesOnce) {
+  constexpr std::size_t kBytes = 4096;
+  alignas(64) static std::byte from[kBytes], to[kBytes];
+  for (std::size_t i = 0; i < kBytes; ++i)
+    from[i] = static_cast<std::byte>(i * 7 + i / 256);
+  for (const auto& persist : {Persist(cpu().write_back, true), Persist(cpu().write_back, false),
+                              Persist::none(), Persist::byte()}) {
+    const bool writes_back = persist.instruction() != WriteBackInstruction::kNone;
+    for (std::size_t at = 128; at < 128 + 64; at += at % 8 == 0 ? 1 : 7) {
+      for (const std::size_t bytes :
+           {0, 1, 8, 55, 63, 64, 65, 128, 129, 511, 512, 513, 1024, 1500, 3000}) {
+        std::memset(to, 0xcd, sizeof to);
+        const auto counts = during([&] { persist.write(to + at, from + 3, bytes); });
+        persist.fence();
+        ASSERT_EQ(std::memcmp(to + at, from + 3, bytes), 0) << at << " " << bytes;
+        for (std::size_t i = 0; i < kBytes; i = i + 1 == at ? at + bytes : i + 1)
+          ASSERT_EQ(to[i], std::byte{0xcd}) << at << " " << bytes << " " << i;
+        const auto lines = bytes == 0 ? 0 : (at + bytes - 1) / 64 - at / 64 + 1;
+        ASSERT_EQ(counts.lines_written_back, writes_back ? lines : 0) << at << " " << bytes;
+        ASSERT_EQ(counts.fences, 0u);
+      }
+    }
+  }
+}
+
 TEST(Persist, StoreAndLoadAreOneWord) {
   alignas(8) std::uint64_t word = 1;
   Persist::none().store(&word, 0x1122334455667788u);

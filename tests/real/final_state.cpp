@@ -110,18 +110,29 @@ class Judge {
     }
   }
 
-  // Part of a put_many is there: so must be what came before it in the same call.
+  // Part of a put_many is there: so must be what came before it in the same call, unless somebody
+  // else's operation on its key overtook it: one that saw the record before it, and went beyond.
   bool close_prefixes() {
     bool changed = false;
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      for (std::size_t o = i; effective_[o] && operations_[o].follows != kNone;
-           o = operations_[o].follows) {
-        if (effective_[operations_[o].follows]) break;
-        effective_[operations_[o].follows] = true;
+      if (!effective_[i]) continue;
+      for (std::size_t o = operations_[i].follows; o != kNone; o = operations_[o].follows) {
+        if (effective_[o]) break;
+        if (overtaken(operations_[o])) continue;
+        effective_[o] = true;
         changed = true;
       }
     }
     return changed;
+  }
+
+  bool overtaken(const RecordedOperation& put) const {
+    const auto last = last_.find(put.effects[0].key);
+    return last != last_.end() &&
+           std::any_of(last->second.chain.begin(), last->second.chain.end(),
+                       [&](std::size_t update) {
+                         return operations_[update].acknowledged_ns >= put.invoked_ns;
+                       });
   }
 
   // Sets last_[key].writer; tells whether an operation in flight had to be taken as done. One in

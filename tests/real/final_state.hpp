@@ -47,8 +47,8 @@ struct RecordedOperation {
   std::uint64_t invoked_ns = 0;            // Above 0.
   std::uint64_t acknowledged_ns = kNever;  // kNever: in flight when the process died.
   std::vector<Effect> effects;             // All or nothing.
-  // put_many: several operations of which a crash keeps a prefix. The index of the one before, or
-  // kNone.
+  // put_many: several operations of which a crash keeps a prefix, except keys that another
+  // operation wrote meanwhile. The index of the one before, or kNone.
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::size_t follows = kNone;
 };

@@ -169,6 +169,21 @@ TEST(FinalState, OfAPutManyInFlightAPrefixIsThere) {
   EXPECT_FALSE(explained({}, history, {{3, plain(13)}}));
 }
 
+// Found by kill_test under load: the members of a put_many were durable, none was published yet,
+// when an update of one's key read the record before it and wrote a newer one.
+TEST(FinalState, OfAPutManyInFlightAMemberMayBeOvertakenByAnUpdate) {
+  const auto history = [](std::uint64_t put_many_invoked) {
+    std::vector<RecordedOperation> operations = {
+        operation(10, 20, {put(1, 7)}), operation(put_many_invoked, kNever, {put(1, 11)}),
+        operation(put_many_invoked, kNever, {put(2, 12)}), operation(40, 50, {update(1, 8, 7)})};
+    operations[2].follows = 1;
+    return operations;
+  };
+  EXPECT_TRUE(explained({}, history(30), {{1, {7, 8}}, {2, plain(12)}}));
+  // After the update nothing can have overtaken it.
+  EXPECT_FALSE(explained({}, history(60), {{1, {7, 8}}, {2, plain(12)}}));
+}
+
 TEST(FinalState, AValueThatNobodyWroteIsNamed) {
   const auto wrong = contradictions({}, {}, {{4, plain(make_stamp(3, 1, 17, 0))}});
   ASSERT_EQ(wrong.size(), 1u);

@@ -21,6 +21,12 @@ scan:
 update:
   args: { custom_operations: "r_256,w_64_cache_128", memory_range: 4M, number_operations: 20000 }
 """
+# 24 runs of a third of a second: long enough to be interrupted, and so many that progress is written.
+MANY = """
+scan:
+  matrix: { access_size: [64, 128, 192, 256, 320, 384], exec_mode: [sequential, random], operation: [read, write] }
+  args: { memory_range: 3840K, run_time: 100ms, repetitions: 3 }
+"""
 LONG = "scan:\n  matrix: { access_size: [64, 256, 512, 4096] }\n  args: { memory_range: 4M, run_time: 1 }\n"
 BAD = "scan:\n  args: { acess_size: 64, operation: raed }\nother:\n  args: { memory_range: 1x }\n"
 
@@ -81,6 +87,8 @@ class BenchRun(unittest.TestCase):
                 ([workload], '--target: is missing'),
                 ([workload, '--target', occupied], 'is a directory that is not empty'),
                 ([workload, '--target', workload], 'exists; the benchmark would overwrite it'),
+                ([workload, '--target', '/dev/dax77.0'], 'there is no such device'),
+                ([workload, '--target', '/dev/null'], 'allow it with --erase-device'),
                 ([workload, '--target', 'node:77'], 'there is no NUMA node 77'),
                 ([workload, '--target', 'dram?huge=3M'], 'huge=3M is none of 2M, 1G, off'),
                 ([workload, '--dram', '--target', 'dram'], 'exclude each other'),
@@ -90,10 +98,13 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--dram', '--numa', '5'], 'does not exist'),
                 ([workload, '--dram', '--json', '/no/such/place/r.json'], 'there is no directory /no/such/place'),
                 (['/no/such/file.yaml', '--dram'], '/no/such/file.yaml'),
+                ([self.path('wide.yaml', 'x:\n  args: { memory_range: 900T, access_size: 1M }\n'), '--target',
+                  '/var/tmp/holdfast-none?granularity=none'], 'too little space'),
                 ([self.path('huge.yaml', 'x:\n  args: { memory_range: 900G }\n'), '--dram'], 'too little memory')]:
             _, err = self.run_command(*words, code=2)
             self.assertIn(said, err, words)
-        self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml'])
+            self.assertNotIn('calibrating', err, words)
+        self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml', 'wide.yaml'])
 
     def test_list_and_dry_run_measure_nothing(self):
         workload = self.path('w.yaml', GOOD)
@@ -105,12 +116,16 @@ class BenchRun(unittest.TestCase):
         self.assertNotIn('update', out)
 
     def test_interrupt_leaves_a_valid_partial_result(self):
-        workload = self.path('w.yaml', LONG)
+        workload = self.path('w.yaml', MANY)
         running = subprocess.Popen(
-            [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--repeat', '30', '--json', self.json],
+            [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--json', self.json],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # Until its memory is mapped and calibration, which takes two seconds alone, is over.
-        time.sleep(6)
+        seen = ''
+        for line in running.stderr:
+            seen += line.decode()
+            if line.startswith(b'run '):
+                break
+        self.assertRegex(seen, r'24 runs, about .*; calibrating\n(.*\n)*run \d+ of 24, about .* left\n')
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=120)
         self.assertEqual(running.returncode, 1, err)
@@ -118,9 +133,46 @@ class BenchRun(unittest.TestCase):
         with open(self.json, encoding='utf-8') as file:
             result = json.load(file)
         self.assertTrue(result['command']['interrupted'])
-        self.assertLess(len(result['rows']), 4)
+        self.assertTrue(any('interrupted' in warning for warning in result['warnings']), result['warnings'])
+        self.assertGreater(len(result['rows']), 0)
+        self.assertLess(len(result['rows']), 24)
         self.assertTrue(all(row['valid'] is True for row in result['rows']))
         self.assertEqual(self.files(), ['result.json', 'w.yaml'])
+        # What reads results takes it.
+        report = self.path('report.html')
+        subprocess.run([HOLDFAST, 'bench', 'report', self.json, '-o', report], capture_output=True, check=True)
+        with open(report, encoding='utf-8') as file:
+            self.assertIn('interrupted: rows hold the repetitions that were complete', file.read())
+
+    def test_interrupt_before_anything_was_measured(self):
+        workload = self.path('w.yaml', MANY)
+        running = subprocess.Popen(
+            [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--json', self.json],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn(b'calibrating', running.stderr.readline())
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=120)
+        self.assertEqual(running.returncode, 1)
+        with open(self.json, encoding='utf-8') as file:
+            self.assertEqual(json.load(file)['rows'], [])
+        self.assertEqual(self.files(), ['result.json', 'w.yaml'])
+
+    def test_a_path_without_dax_is_not_measured_by_mistake(self):
+        workload = self.path('w.yaml', GOOD)
+        with tempfile.TemporaryDirectory(dir='/var/tmp') as directory:
+            kind = subprocess.run(['stat', '-f', '-c', '%T', directory], capture_output=True, text=True, check=True)
+            if kind.stdout.strip() in ('tmpfs', 'ramfs'):
+                self.skipTest('/var/tmp is no disk here')
+            path = os.path.join(directory, 'memory')
+            for target in (path, directory):
+                _, err = self.run_command(workload, '--target', target, code=2)
+                self.assertIn('lies on a file system without DAX', err)
+                self.assertIn('?granularity=none', err)
+                self.assertEqual(err.count('\n'), 1, err)
+                self.assertEqual(os.listdir(directory), [])
+            # The page cache, if that is what is meant.
+            self.run_command(workload, '--target', path + '?granularity=none', '--repeat', '2')
+            self.assertEqual(os.listdir(directory), [])
 
     def test_killed_leaves_no_file(self):
         workload = self.path('w.yaml', LONG)

@@ -5,28 +5,23 @@
 #include <string>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/blocks/buckets.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/interleave/fp_leaves.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
 
 using holdfast::blocks::FpLeaves;
-using holdfast::blocks::HashBuckets;
 using holdfast::blocks::InsertResult;
 using holdfast::blocks::Interleaving;
 using holdfast::blocks::KeyValue;
 using holdfast::blocks::Machinery;
 
-constexpr std::uint64_t value_of(std::uint64_t key) { return mix64(key + 1); }
-
 // Keys per call: so many that the beginning and the end of a group do not count.
 constexpr unsigned kBatch = 1024;
 
-// ---- The two tables, filled the quick way: node by node, in order ----
-
-// Leaf i holds the keys 64 i … 64 i + 15; up to 64 i + 31 there is room for more.
+// As Buckets. Leaf i holds the keys 64 i … 64 i + 15; up to 64 i + 31 there is room for more.
 class Leaves {
  public:
   using Table = FpLeaves;
@@ -61,45 +56,6 @@ class Leaves {
   std::uint64_t nodes_;
 };
 
-// One pair per bucket, room for two. The keys of a bucket are found from their hash, which is a
-// bijection: bucket_of() is floor(mix64(key) * buckets / 2^64).
-class Buckets {
- public:
-  using Table = HashBuckets;
-  static constexpr const char* kName = "hash bucket";
-  static constexpr unsigned kFilled = 1, kRoom = 2;
-  static constexpr std::uint64_t kNodeBytes = sizeof(HashBuckets::Bucket);
-  explicit Buckets(const Table& table)
-      : nodes_(table.buckets()), width_(~std::uint64_t{0} / nodes_) {}
-
-  std::uint64_t nodes() const { return nodes_; }
-  // The hash lies i + 2 eighths into the bucket's range; `node` makes up for what width_ lacks.
-  std::uint64_t key(std::uint64_t node, unsigned i) const {
-    return unmix64(node * width_ + node + width_ / 8 * (i + 2));
-  }
-  void fill(Table& table, const Persist& persist) const {
-    for (std::uint64_t node = 0; node < nodes_; ++node) {
-      HashBuckets::Bucket bucket{};
-      bucket.used = 1;
-      bucket.slots[0] = {key(node, 0), value_of(key(node, 0))};
-      persist.copy(&table.bucket(node), &bucket, sizeof bucket);
-    }
-  }
-  void reset(Table& table, const Persist& persist) const {
-    for (std::uint64_t node = 0; node < nodes_; ++node)
-      persist.store(&table.bucket(node).used, 1);
-  }
-
- private:
-  // The inverse of mix64().
-  static std::uint64_t unmix64(std::uint64_t value) {
-    value = (value ^ value >> 31 ^ value >> 62) * 0x319642b2d24d8ec3u;
-    value = (value ^ value >> 27 ^ value >> 54) * 0x96de1b173f119089u;
-    return value ^ value >> 30 ^ value >> 60;
-  }
-  std::uint64_t nodes_, width_;
-};
-
 struct Shape {
   Machinery machinery;
   Interleaving how;
@@ -128,7 +84,6 @@ class TableSubject final : public BlockSubject {
   }
   Fields facts() const override {
     Fields facts;
-    facts.set("group", shape_.how.group);
     facts.set("node_bytes", Kind::kNodeBytes);
     facts.set("nodes", kind_->nodes());
     return facts;
@@ -256,6 +211,9 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
     Experiment experiment;
     experiment.name = std::string(Kind::kName) + " group " + std::to_string(group);
     experiment.what = "Section 3.5.4, figure 12: lookups and inserts by active coroutines";
+    experiment.part = Kind::kName;
+    experiment.parameters.set("node", Kind::kName);
+    experiment.parameters.set("group", group);
     const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences) {
       const Shape shape{machinery,
                         {group, reads, shared_fences},
@@ -267,14 +225,14 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
                                           },
                                           ""});
     };
-    add("one by one", Machinery::kLoop, false, false);
-    add("state machines", Machinery::kStateMachines, true, true);
+    add("loop", Machinery::kLoop, false, false);
+    add("state-machines", Machinery::kStateMachines, true, true);
     add("coroutines", Machinery::kCoroutines, true, true);
-    add("coroutines reads", Machinery::kCoroutines, true, false);
-    add("coroutines writes", Machinery::kCoroutines, false, true);
+    add("coroutines-reads", Machinery::kCoroutines, true, false);
+    add("coroutines-writes", Machinery::kCoroutines, false, true);
     experiment.plan.operations = {{"lookup", {}}, {"insert", {}}};
     experiment.plan.threads = {};
-    experiment.plan.baseline = "one by one";
+    experiment.plan.baseline = "loop";
     experiments.push_back(std::move(experiment));
   }
 }

@@ -35,9 +35,6 @@ class PmemblkSubject final : public BlockSubject {
   bool counts_persists() const override { return false; }
   Fields facts() const override {
     Fields facts;
-    facts.set("page_bytes", shape_.page_bytes);
-    facts.set("dirty_lines", shape_.dirty_lines);
-    facts.set("in_dram", "whole page");
     facts.set("pages", shape_.pages);
     add_pmdk_facts(facts, context_);
     return facts;

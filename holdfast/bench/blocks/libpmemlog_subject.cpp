@@ -41,7 +41,7 @@ class LibpmemlogSubject final : public BlockSubject {
   bool counts_persists() const override { return false; }
   Fields facts() const override {
     auto facts = shape_.facts();
-    facts.set("padded", false);
+    facts.set("layout", "dense");  // Also beside padded logs of ours.
     add_pmdk_facts(facts, context_);
     return facts;
   }

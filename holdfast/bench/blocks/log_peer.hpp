@@ -2,14 +2,17 @@
 // checked. Internal to bench/blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/blocks/log/log.hpp>
 
 namespace holdfast::bench::blocks {
 
@@ -20,10 +23,8 @@ struct LogShape {
 
   Fields facts() const {
     Fields facts;
-    facts.set("record_bytes", record_bytes);
-    facts.set("padded", padded);
     facts.set("log_bytes", log_bytes);
-    facts.set("group", 16u);
+    facts.set("records_per_append_many", 16u);
     return facts;
   }
 };
@@ -92,6 +93,30 @@ class RecordCheck {
   std::vector<std::uint64_t> next_;
   std::vector<RecordSource> sources_;
 };
+
+// Appends to a log that is used as a ring: where it is full, truncates it and tries again. What is
+// in flight on another thread cannot be truncated, and that thread may have lost its CPU: then this
+// one waits for it, for some seconds. Returns whether it was appended; `failure` says why not.
+template <class Append>
+bool append_in_ring(holdfast::blocks::Log& log, Status& failure, Append&& append_once) {
+  for (int tries = 0;; ++tries) {
+    const auto lsn = append_once();
+    if (lsn) [[likely]]
+      return true;
+    if (lsn.code() != Errc::kNoSpace || tries == 5000) {
+      if (failure) failure = lsn.error();
+      return false;
+    }
+    if (tries > 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // Half of what is there: the rest shows afterwards that nothing was lost.
+    const auto head = log.head().value, end = log.stable().value + 1;
+    const auto status = log.truncate({head + (end - head) / 2 + 1});
+    if (!status && status.code() != Errc::kInvalidOption) {
+      failure = status;
+      return false;
+    }
+  }
+}
 
 // libpmemlog_subject.cpp, or, without it, a row that says so.
 SubjectEntry libpmemlog_entry(const Context& context, const LogShape& shape);

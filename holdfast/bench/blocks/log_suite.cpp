@@ -95,16 +95,16 @@ class LogSubject final : public BlockSubject {
     if (thread.phase().operation == "append") {
       HF_RETURN_IF_ERROR(timed_loop(thread, 16, 1, shape_.record_bytes, [&](std::uint64_t i) {
         const auto record = source.record(0, i);
-        append(failure, [&] { return appender.append(record); });
+        append_in_ring(*log_, failure, [&] { return appender.append(record); });
       }));
     } else {
       std::vector<Record> group(kGroup);
-      HF_RETURN_IF_ERROR(timed_loop(thread, 4, kGroup, std::uint64_t{kGroup} * shape_.record_bytes,
-                                    [&](std::uint64_t i) {
-                                      for (unsigned j = 0; j < kGroup; ++j)
-                                        group[j] = source.record(j, i * kGroup + j);
-                                      append(failure, [&] { return appender.append_many(group); });
-                                    }));
+      HF_RETURN_IF_ERROR(timed_loop(
+          thread, 4, kGroup, std::uint64_t{kGroup} * shape_.record_bytes, [&](std::uint64_t i) {
+            for (unsigned j = 0; j < kGroup; ++j)
+              group[j] = source.record(j, i * kGroup + j);
+            append_in_ring(*log_, failure, [&] { return appender.append_many(group); });
+          }));
     }
     appended_[thread.index()] = thread.operations;
     return failure;
@@ -130,25 +130,6 @@ class LogSubject final : public BlockSubject {
     options.lanes = lanes_;
     return options;
   }
-  // Appends; where the log is full, truncates it and tries again.
-  template <class Append>
-  void append(Status& failure, Append&& append_once) {
-    for (int tries = 0;; ++tries) {
-      const auto lsn = append_once();
-      if (lsn) [[likely]]
-        return;
-      if (lsn.code() != Errc::kNoSpace || tries == 1000) {
-        if (failure) failure = lsn.error();
-        return;
-      }
-      // Half of what is there: the rest shows to after() that nothing was lost.
-      const auto head = log_->head().value, end = log_->stable().value + 1;
-      if (const auto status = log_->truncate({head + (end - head) / 2 + 1});
-          !status && status.code() != Errc::kInvalidOption)
-        failure = status;
-    }
-  }
-
   LogShape shape_;
   LogFormat format_;
   unsigned lanes_ = 1;
@@ -173,6 +154,9 @@ std::vector<Experiment> log_experiments(const Context& context) {
       Experiment experiment;
       experiment.name = "log " + std::to_string(bytes) + " B " + (padded ? "padded" : "dense");
       experiment.what = "Section 3.3, figure 8: log entries by size, naive and padded to lines";
+      experiment.part = padded ? "log padded" : "log dense";
+      experiment.parameters.set("record_bytes", bytes);
+      experiment.parameters.set("padded", padded);
       auto& plan = experiment.plan;
       plan.subjects.push_back(entry<FenceSubject>("fence", context, shape));
       plan.subjects.push_back(entry<LogSubject>("holdfast", context, shape, LogFormat::kChecksum));

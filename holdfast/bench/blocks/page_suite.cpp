@@ -26,9 +26,6 @@ class PageSubject : public BlockSubject {
 
   Fields facts() const override {
     Fields facts;
-    facts.set("page_bytes", shape_.page_bytes);
-    facts.set("dirty_lines", shape_.dirty_lines);
-    facts.set("in_dram", shape_.in_dram == InDram::kWholePage ? "whole page" : "dirty lines");
     facts.set("pages", shape_.pages);
     return facts;
   }
@@ -188,8 +185,12 @@ std::vector<Experiment> page_experiments(const Context& context) {
                         (dirty_lines == 1 ? " dirty line" : " dirty lines") +
                         (whole_page ? "" : " only in DRAM");
       experiment.what = "Section 3.2.4, figure 7: page flush by dirty lines and by threads";
+      experiment.part = whole_page ? "page" : "page, only dirty lines in DRAM";
+      experiment.parameters.set("page_bytes", shape.page_bytes);
+      experiment.parameters.set("dirty_lines", dirty_lines);
+      experiment.parameters.set("in_dram", whole_page ? "whole page" : "dirty lines");
       auto& subjects = experiment.plan.subjects;
-      if (whole_page) subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
+      subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
       subjects.push_back(
           entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
       subjects.push_back(

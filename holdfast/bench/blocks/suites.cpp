@@ -8,22 +8,35 @@
 #include <utility>
 
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::blocks {
 
 // Each in its <name>_suite.cpp.
+std::vector<Experiment> access_experiments(const Context& context);
+std::vector<Experiment> field_experiments(const Context& context);
+std::vector<Experiment> interference_experiments(const Context& context);
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
 std::vector<Experiment> page_experiments(const Context& context);
+std::vector<Experiment> pmdk_experiments(const Context& context);
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = {
+      {"access", "what the medium delivers: latency of reads and of durable writes, bandwidth",
+       &access_experiments},
       {"log", "appending records: one fence or two, dense or padded, one thread or several",
        &log_experiments},
       {"page", "writing pages back whole: copy-on-write, micro log and their hybrid",
        &page_experiments},
+      {"field", "replacing 16 to 256 bytes in place, and reading them: FAM, copy-on-write, log",
+       &field_experiments},
       {"interleave", "lookups and inserts one by one and interleaved, by group size",
        &interleave_experiments},
+      {"interference", "scans, lookups, logging and page flushing at the same time",
+       &interference_experiments},
+      {"pmdk", "PMDK's components, with ours beside: persist, memcpy, transactions, alloc, locks",
+       &pmdk_experiments},
   };
   return all;
 }
@@ -92,6 +105,15 @@ bool wanted(const BlocksBenchOptions& options, const std::string& experiment) {
                      [&](const auto& part) { return experiment.find(part) != std::string::npos; });
 }
 
+// Names that rows of the document are told apart by; in the order in which suites bring them.
+void note_parameters(const Fields& parameters, Document& document) {
+  auto& names = document.parameters;
+  for (const auto& field : parameters.all()) {
+    if (std::find(names.begin(), names.end(), field.name) == names.end())
+      names.push_back(field.name);
+  }
+}
+
 void run_experiment(const Context& context, const Suite& suite, Experiment& experiment,
                     BlocksBenchResult& result) {
   const auto& options = context.options;
@@ -103,9 +125,15 @@ void run_experiment(const Context& context, const Suite& suite, Experiment& expe
   plan.latency_seconds = std::min(plan.latency_seconds, options.seconds);
   plan.progress = options.progress;
   auto outcome = run(plan);
+  note_parameters(experiment.parameters, result.document);
   for (auto& row : outcome.rows) {
     row.set("suite", Value(suite.name));
-    row.set("experiment", Value(experiment.name));
+    row.set("experiment", Value(experiment.part.empty() ? experiment.name : experiment.part));
+    row.set("case", Value(experiment.name));
+    row.set("baseline", Value(plan.baseline));
+    row.merge(experiment.parameters);
+    for (const auto& warning : experiment.warnings)
+      row.warn(warning);
     check_against_limits(row, context.limits, experiment.footprint_bytes);
     result.trustworthy = result.trustworthy && row.valid();
     result.document.rows.push_back(std::move(row));
@@ -128,26 +156,31 @@ Fields command_of(const BlocksBenchOptions& options) {
   return command;
 }
 
-void describe_region(Fields& environment, const std::string& spec, const RegionReport& report) {
-  static constexpr const char* kGranularities[] = {"none", "page", "line", "byte"};
+// Under the names that all benchmarks use for a region (docs/results.md).
+Fields region_entry(const std::string& spec, const RegionReport& report) {
   static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
-  environment.set("region", Value(spec));
-  environment.set("region_kind", Value(report.kind));
-  environment.set("region_file_system", Value(report.file_system));
-  environment.set("region_granularity", kGranularities[static_cast<int>(report.granularity)]);
-  environment.set("region_granularity_source", Value(report.granularity_source));
-  environment.set("region_mapping", Value(report.mapping));
-  environment.set("region_page_bytes", report.page_bytes);
-  environment.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
-  environment.set("nt_evicts", report.nt_evicts);
-  environment.set("nt_evicts_source", Value(report.nt_evicts_source));
+  Fields entry;
+  entry.set("name", "region");
+  entry.set("spec", Value(spec));
+  entry.set("kind", Value(report.kind));
+  if (!report.file_system.empty()) entry.set("file_system", Value(report.file_system));
+  entry.set("page_bytes", report.page_bytes);
+  entry.set("page_reason", Value(report.page_reason));
+  entry.set("mapping", Value(report.mapping));
+  entry.set("granularity", Value(std::string(name(report.granularity))));
+  entry.set("granularity_source", Value(report.granularity_source));
+  entry.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
+  entry.set("nt_evicts", report.nt_evicts);
+  entry.set("nt_evicts_source", Value(report.nt_evicts_source));
+  entry.set("numa_nodes", Value(std::vector<double>(report.nodes.begin(), report.nodes.end())));
   // What was assumed is not what the medium does: a tmpfs with granularity=line persists nothing.
   const bool lasts =
       report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;
   const bool assumed = report.granularity_source.starts_with("assumed");
-  environment.set("durability", !lasts    ? "none"
-                                : assumed ? "power is assumed, not found: no power durability shown"
-                                          : "power");
+  entry.set("durability", !lasts    ? "none"
+                          : assumed ? "power is assumed, not found: no power durability shown"
+                                    : "power");
+  return entry;
 }
 
 }  // namespace
@@ -209,8 +242,9 @@ Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
   const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
   context.last_level_cache_bytes = cache > 0 ? static_cast<std::uint64_t>(cache) : 32 * MiB;
   result.document.command = command_of(options);
+  result.document.parameters = {"suite", "experiment"};
+  result.document.regions = {region_entry(options.region, context.report)};
   result.document.environment = environment();
-  describe_region(result.document.environment, options.region, context.report);
   result.document.calibration = context.limits.fields();
 
   bool any = false;

@@ -2,8 +2,9 @@
 //
 // A suite is a list of experiments; an experiment is one Plan of the runner (bench/runner.hpp):
 // subjects that are measured against one another, interleaved, over operations and thread counts.
-// Its rows carry `suite` and `experiment`. Parameters (record_bytes, dirty_lines, …) come from
-// Subject::facts(). A suite lives in <name>_suite.cpp; adding one means its line in suites.cpp.
+// Its rows carry `suite`, `experiment` (the part: what belongs into one chart), `case` (the name of
+// the one Plan within which ratios are taken) and the experiment's parameters. A suite lives in
+// <name>_suite.cpp; adding one means its line in suites.cpp.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct BlocksBenchOptions {
   // For peers that need files where `region` is no path; empty: below /dev/shm.
   std::string peer_directory;
   bool erase_device = false;  // Consent: a device in `region` loses all it holds.
+  bool quick = false;         // Fewer points per curve, where a suite has many.
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
@@ -54,8 +56,15 @@ struct Context {
 struct Experiment {
   std::string name;  // "log 64 B padded": unique in its suite.
   std::string what;  // What it varies, and where the paper has it.
+  // "log padded": experiments of one part differ in their parameters only, and a report draws one
+  // chart over these. Empty: the name, and there are no parameters.
+  std::string part;
+  // What tells its rows from those of the other experiments: record_bytes, dirty_lines, … Set on
+  // every row, over what Subject::facts() says of the same name.
+  Fields parameters;
   Plan plan;  // threads, repetitions, seconds, latency and progress are filled in by the run,
               // threads only where the plan leaves them at {}.
+  std::vector<std::string> warnings;  // Of every row.
   std::uint64_t footprint_bytes = 0;  // For check_against_limits().
 };
 
@@ -79,8 +88,7 @@ struct BlocksBenchResult {
 // something), kNoSpace, kUnsupported (a region of page granularity), what opening the region says.
 Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options);
 
-// --- for subjects
-// ---------------------------------------------------------------------------------
+// ---- For subjects ----
 
 // A Subject with the parts filled in that most here leave empty.
 class BlockSubject : public Subject {

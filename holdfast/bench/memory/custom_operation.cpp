@@ -98,6 +98,9 @@ Result<Chain> parse_chain(std::string_view text) {
   for (const auto part : split(text, ',')) {
     const auto place =
         "operation " + std::to_string(chain.size() + 1) + ", " + in_quotes(trimmed(part)) + ", ";
+    if (trimmed(part).find_first_of(" \t") != std::string_view::npos)
+      return Error{Errc::kInvalidOption,
+                   place + "has a space inside; operations are separated by commas"};
     auto operation = parse_operation(trimmed(part));
     if (!operation) return Error{Errc::kInvalidOption, place + operation.error().detail};
     if (chain.empty() && operation->write) {

@@ -115,12 +115,15 @@ void take(LoadResult& result, Clock::time_point& first, Clock::time_point& last,
 
 // Waits for the end of all threads and ends them when their time is up.
 void supervise(StartAndStop& line, double seconds_max) {
-  const auto begin = Clock::now();
+  Clock::time_point begin{};
+  bool running = false;
   while (!line.all_ended()) {
-    const auto passed = std::chrono::duration<double>(Clock::now() - begin).count();
-    const bool up = seconds_max > 0 && line.all_here() && passed >= seconds_max;
+    // From the start line on: on a busy machine threads take their time to get there.
+    if (!running && line.all_here()) running = true, begin = Clock::now();
+    const auto passed = running ? std::chrono::duration<double>(Clock::now() - begin).count() : 0.0;
+    const bool up = seconds_max > 0 && running && passed >= seconds_max;
     if (up || interrupted().load(std::memory_order_relaxed)) line.stop();
-    const auto left = seconds_max > 0 && !up ? seconds_max - passed : 0.001;
+    const auto left = !running ? 0.0 : seconds_max > 0 && !up ? seconds_max - passed : 0.001;
     std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(left, 0.00005, 0.001)));
   }
 }
@@ -343,10 +346,11 @@ LoadResult execute_foreign(const Load& load, const ForeignBody& body, std::uint6
   };
   const auto count = load.config.number_threads;
   StartAndStop line(count, count <= usable_cpus());
-  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<std::unique_ptr<Thread>> threads;  // Complete before the first one runs.
+  for (unsigned t = 0; t < count; ++t)
+    threads.push_back(std::make_unique<Thread>(t, line));
   std::vector<std::thread> running;
   for (unsigned t = 0; t < count; ++t) {
-    threads.push_back(std::make_unique<Thread>(t, line));
     running.emplace_back([&, t] {
       pin_this_thread(load, t);
       body(*threads[t]);

@@ -113,6 +113,8 @@ class PointerFloor final : public Floor {
     job.slots = load.target_bytes / access_;
     job.lanes = &lanes;
     job.tag = 1;
+    static volatile std::uint64_t zero = 0;
+    job.zero = zero;
     const auto quota = operations_of_thread(load, pointers.size());
     std::uint64_t done = 0, at = 0;
     thread.begin();

@@ -83,7 +83,10 @@ void update_in_hash(const FloorJob& job) {
     auto all = LineVector::zero();
     for (std::size_t byte = 0; byte < 256; byte += 64)
       all.add_from(bucket + byte);
+    all.stay();
     sum.add(all);
+    // As a lookup does that finds the place in what it read.
+    bucket += all.lane0() & job.zero;
     constexpr std::size_t kOffsets[] = {128, 0};
     for (const auto offset : kOffsets) {
       auto* at = bucket + offset;

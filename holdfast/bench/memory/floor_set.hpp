@@ -19,6 +19,7 @@ struct FloorJob {
   std::uint64_t first = 0;  // Number of the first operation.
   std::uint64_t slots = 0;  // Nodes of the range.
   std::uint64_t tag = 0;
+  std::uint64_t zero = 0;  // Always 0: what is written waits for what was read through it.
   Lanes* lanes = nullptr;
 };
 using FloorLoop = void (*)(const FloorJob&);

@@ -88,6 +88,13 @@ struct KernelSet {
   // Runs the whole chain once for each slot, slots[0] first.
   void (*run_chain)(const ChainStep* steps, std::size_t count, const std::uint32_t* slots,
                     std::uint64_t runs, ChainState& state);
+  // The same for chains of `reads` reads of one size class and then writes of single lines, all in
+  // one range and with one flush, as most models of indexes are: without a call for each step,
+  // whose instructions would leave the CPU less room to overlap one chain with the next. [size
+  // class of the reads][flush of the writes]
+  using RunSame = void (*)(const ChainStep* steps, std::size_t reads, std::size_t count,
+                           const std::uint32_t* slots, std::uint64_t runs, ChainState& state);
+  RunSame run_same[kSizeClasses][kFlushCount];
 };
 
 extern const KernelSet kPortableKernels;

@@ -122,6 +122,39 @@ void run_chain(const ChainStep* steps, std::size_t count, const std::uint32_t* s
   state = here;
 }
 
+template <std::size_t kClass, Flush kFlush>
+void run_same(const ChainStep* steps, std::size_t reads, std::size_t count,
+              const std::uint32_t* slots, std::uint64_t runs, ChainState& state) {
+  const auto lines = lines_of<kClass>(steps[0].lines);
+  auto* const base = steps[0].base;
+  const auto line_0 = pattern(steps[count - 1].tag);
+  auto sum = LineVector::zero();
+  auto here = state;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    here.value = slots[i];
+    for (std::size_t s = 0; s < reads; ++s) {
+      const auto& step = steps[s];
+      const auto slot =
+          s == 0 ? here.value : chain_slot(here.value, here.number, step.salt, step.slots);
+      here.at_byte = step.margin_bytes + slot * step.slot_bytes;
+      auto node = LineVector::zero();
+      for (std::uint64_t line = 0; line < lines; ++line)
+        node.add_from(base + here.at_byte + line * 64);
+      node.stay();
+      sum.add(node);
+      here.value = node.lane0();  // Of all lines: what follows waits for the last of them.
+    }
+    for (std::size_t s = reads; s < count; ++s) {
+      here.at_byte += static_cast<std::uint64_t>(steps[s].offset) + (here.value & here.zero);
+      write_lines<0, kFlush>(base, here.at_byte, 1, line_0);
+      if constexpr (kFlush != Flush::kNone) x86_64::store_fence();
+    }
+    ++here.number;
+  }
+  add_to(*steps[0].lanes, sum);
+  state = here;
+}
+
 template <bool kSlots, std::size_t kClass>
 constexpr void fill_size(KernelSet& set) {
   set.read[kSlots][kClass] = &read<kSlots, kClass, false>;
@@ -131,6 +164,7 @@ constexpr void fill_size(KernelSet& set) {
     write_of[static_cast<std::size_t>(kFlush)][0] = &write<kSlots, kClass, kFlush, false>;
     write_of[static_cast<std::size_t>(kFlush)][1] = &write<kSlots, kClass, kFlush, true>;
     set.chain_write[kClass][static_cast<std::size_t>(kFlush)] = &chain_write<kClass, kFlush>;
+    set.run_same[kClass][static_cast<std::size_t>(kFlush)] = &run_same<kClass, kFlush>;
   };
   fill.template operator()<Flush::kNone>();
   fill.template operator()<Flush::kClwb>();

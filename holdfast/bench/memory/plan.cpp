@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/worker.hpp>
@@ -19,7 +20,6 @@ constexpr double kStartSeconds = 6;
 // Of a repetition beside what is timed: threads, checks; and of a run: access lists.
 constexpr double kRepetitionOverhead = 0.01;
 constexpr double kRunOverhead = 0.15;
-constexpr double kSecondsMin = 0.02;
 constexpr double kSecondsMax = 10;
 constexpr double kSecondsScaled = 0.25;  // With --scale auto and no budget.
 
@@ -33,10 +33,7 @@ class Planner {
     define_regions();
     for (const auto& benchmark : plan_.workloads.benchmarks)
       add_runs(benchmark);
-    if (same_as_others_ > 0) {
-      note_once(std::to_string(same_as_others_) + " combinations with more threads than the " +
-                std::to_string(machine_.cpus.size()) + " CPUs here are left out");
-    }
+    note_what_is_left_out();
     check_filters();
     set_times();
     return std::move(plan_);
@@ -81,10 +78,11 @@ class Planner {
       for (const auto& known : machine_.nodes)
         there += (there.empty() ? "" : ", ") + std::to_string(known.id);
       const auto message = "region " + in_quotes(region.name) +
-                           " is wanted: there is no NUMA node " + std::to_string(node) +
+                           " is wanted, but there is no NUMA node " + std::to_string(node) +
                            "; here are " + there;
-      // A file for large servers also runs on small ones; what the command names must be there.
-      if (options_.scale_auto && region.position.line > 0)
+      // A file for large servers also runs on small ones, as far as it does not use it there; what
+      // the command names must be there.
+      if (region.position.line > 0)
         missing_[region.name] = message;
       else
         diagnostics_.add(region.file, region.position, message);
@@ -122,7 +120,6 @@ class Planner {
   void add_runs(const Benchmark& benchmark) {
     std::set<std::string> seen;  // With --scale auto several variants become the same.
     std::vector<std::size_t> chosen(benchmark.parts.size(), 0);
-    std::size_t left_out = 0;
     for (std::size_t i = 0; i < benchmark.runs(); ++i) {
       PlannedRun run;
       run.benchmark = &benchmark;
@@ -141,13 +138,13 @@ class Planner {
       if (!wanted(run.label)) continue;
       if (options_.scale_auto) fit_threads(run);
       if (const auto reason = obstacle(run); !reason.empty()) {
-        note_once(benchmark.name + ": left out where " + reason);
+        left_out_[reason].insert(benchmark.name);
         continue;
       }
       resolve(run);
       run.label = label_of(run);
       if (options_.scale_auto && !seen.insert(run.label).second) {
-        ++left_out;
+        ++same_as_others_;
         continue;
       }
       run.repetitions = run.parts.front().config.repetitions > 0
@@ -155,10 +152,19 @@ class Planner {
                             : options_.repetitions;
       plan_.runs.push_back(std::move(run));
     }
-    if (left_out > 0) {
-      note_once(benchmark.name + ": " + std::to_string(left_out) +
-                " combinations with more threads than the " + std::to_string(machine_.cpus.size()) +
-                " CPUs here are left out");
+  }
+
+  void note_what_is_left_out() {
+    if (same_as_others_ > 0) {
+      note_once(
+          std::to_string(same_as_others_) + " combinations that ask for more threads than the " +
+          std::to_string(machine_.cpus.size()) + " CPUs here would repeat others and are left out");
+    }
+    for (const auto& [reason, names] : left_out_) {
+      std::string list;
+      for (const auto& name : names)
+        list += (list.empty() ? "" : ", ") + name;
+      note_once(reason + ": left out of " + list);
     }
   }
 
@@ -196,23 +202,33 @@ class Planner {
     }
   }
 
-  // Why this run cannot be here though its file is right; for --scale auto.
+  // Why this run cannot be here though its file is right: a mistake, or with --scale auto a note.
   std::string obstacle(const PlannedRun& run) {
     for (const auto& part : run.parts) {
       const auto& config = part.config;
       for (const auto& [used, name] : {std::pair{config.uses_target(), config.region},
                                        std::pair{config.uses_dram(), config.dram_region}}) {
         if (!used) continue;
-        if (const auto found = missing_.find(name); found != missing_.end()) return found->second;
+        if (const auto found = missing_.find(name); found != missing_.end())
+          return missing_region(name, found->second);
       }
       if (config.numa_pattern != NumaPattern::kNear && options_.use_numa && !machine_.has_far()) {
         const auto message = "numa_pattern " + std::string(name(config.numa_pattern)) +
-                             " is wanted: no CPU of this machine is far from the memory";
+                             " is wanted, but no CPU of this machine is far from the memory";
         if (options_.scale_auto) return message;
         problem(part, KeyId::kNumaPattern, message);
       }
     }
     return {};
+  }
+
+  // Said once, where the file defines the region.
+  std::string missing_region(const std::string& name, const std::string& reason) {
+    if (!options_.scale_auto && said_missing_.insert(name).second) {
+      const auto& region = regions_.at(name);
+      diagnostics_.add(region.file, region.position, reason);
+    }
+    return reason;
   }
 
   void problem(const PlannedPart& part, KeyId key, const std::string& message) {
@@ -259,6 +275,28 @@ class Planner {
               "too little memory: " + format_bytes(system_memory) + " are needed, " +
                   format_bytes(machine_.available_bytes) +
                   " are available; make the range smaller, or use --scale auto");
+    }
+    check_space(run);
+  }
+
+  // Files of one run are there at the same time. Those that lie in memory were counted as such.
+  void check_space(const PlannedRun& run) {
+    std::map<std::string, std::uint64_t> needed;  // By path.
+    for (const auto& part : run.parts) {
+      for (const auto& [used, key, need] :
+           {std::tuple{part.uses_target, KeyId::kMemoryRange, &part.target},
+            std::tuple{part.uses_dram, KeyId::kDramMemoryRange, &part.dram}}) {
+        const auto spec = RegionSpec::parse(need->spec);
+        if (!used || !spec || spec->kind != RegionSpec::Kind::kPath || is_system_memory(*need))
+          continue;
+        const auto free = bytes_free_for(spec->path);
+        auto& bytes = needed[spec->path];
+        bytes += need->bytes;
+        if (bytes <= free) continue;
+        problem(part, key,
+                "too little space: " + format_bytes(bytes) + " are needed, " + spec->path +
+                    " has " + format_bytes(free) + "; make the range smaller, or use --scale auto");
+      }
     }
   }
 
@@ -308,8 +346,12 @@ class Planner {
     if (options_.scale_auto) {
       // A power of two: the same file gives the same ranges on machines that are alike, and more or
       // less free memory changes nothing.
-      const auto most = std::bit_floor(std::max<std::uint64_t>(
-          {machine_.available_bytes / 8 / shares, 4 * machine_.last_level_cache_bytes, 64 * MiB}));
+      auto most = std::max<std::uint64_t>(
+          {machine_.available_bytes / 8 / shares, 4 * machine_.last_level_cache_bytes, 64 * MiB});
+      const auto spec = RegionSpec::parse(need.spec);
+      if (spec && spec->kind == RegionSpec::Kind::kPath)
+        most = std::min(most, bytes_free_for(spec->path) / 2 / shares);
+      most = std::bit_floor(most);
       if (range.bytes > most) range.bytes = std::max(unit, most / unit * unit);
     }
     need.bytes = range.bytes;
@@ -392,8 +434,10 @@ class Planner {
   Diagnostics& diagnostics_;
   Plan plan_;
   std::size_t same_as_others_ = 0;
+  std::map<std::string, std::set<std::string>> left_out_;  // Benchmarks by the reason.
   std::map<std::string, RegionDefinition> regions_;
   std::map<std::string, std::string> missing_;  // Regions that this machine lacks, and why.
+  std::set<std::string> said_missing_;
 };
 
 std::string join(const std::vector<std::string>& texts, const char* separator) {
@@ -448,6 +492,11 @@ double estimated_seconds(const PlannedRun& run, const RunOptions& options) {
   }
   const double subjects = 1 + options.floor + options.again;
   return run.repetitions * subjects * (seconds + kRepetitionOverhead) + kRunOverhead;
+}
+
+double seconds_within(double left_s, double executions, double beside_s, double planned_s) {
+  const auto least = std::min(kSecondsMin, planned_s);
+  return std::clamp(left_s / std::max(1.0, executions) - beside_s, least, planned_s);
 }
 
 std::string dry_run_text(const Plan& plan) {

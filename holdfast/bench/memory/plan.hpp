@@ -51,6 +51,9 @@ struct PlannedRun {
   double seconds_max = 0;  // Of a repetition; 0: as the file says.
 };
 
+// The least time of a repetition, however small a budget is.
+inline constexpr double kSecondsMin = 0.02;
+
 struct Plan {
   Workloads workloads;
   std::vector<PlannedRun> runs;
@@ -67,5 +70,9 @@ std::string dry_run_text(const Plan& plan);
 
 // How long a run will take about, preparation included.
 double estimated_seconds(const PlannedRun& run, const RunOptions& options);
+
+// What an execution may take of a budget of which `left_s` are left for `executions`, where each
+// needs `beside_s` beside what is timed: from kSecondsMin to what was planned.
+double seconds_within(double left_s, double executions, double beside_s, double planned_s);
 
 }  // namespace holdfast::bench::memory

@@ -29,11 +29,19 @@ double operations_per_s(const LoadResult& result) {
   return static_cast<double>(result.operations) / result.seconds;
 }
 
-void set_estimate(Row& row, const std::string& name, const std::vector<double>& values) {
+double bytes_per_s(const LoadResult& result) {
+  return static_cast<double>(result.bytes) / result.seconds;
+}
+
+void set_interval(Row& row, const std::string& name, const std::vector<double>& values) {
   const auto rate = estimate(values);
   row.set(name + "_median", rate.median);
   row.set(name + "_low", rate.low);
   row.set(name + "_high", rate.high);
+}
+
+void set_estimate(Row& row, const std::string& name, const std::vector<double>& values) {
+  set_interval(row, name, values);
   row.set(name + "_samples", Value(values));
 }
 
@@ -139,8 +147,8 @@ void add_warnings(Row& row, const Series& series, const Config& config, const Ma
   row.set("cpu_share", cpu / wall);
   char text[160];
   if (faults > 0 && config.prefault) {
-    std::snprintf(text, sizeof text, "%llu page faults in the timed part",
-                  static_cast<unsigned long long>(faults));
+    std::snprintf(text, sizeof text, "%llu page fault%s in the timed part",
+                  static_cast<unsigned long long>(faults), faults == 1 ? "" : "s");
     row.warn(text);
   }
   if (shortest < kSecondsShort) {
@@ -223,8 +231,7 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
             return 1e9 * r.cpu_seconds / static_cast<double>(r.operations);
           })));
   row.set("repetitions", counted);
-  const auto bytes =
-      samples(series, [](const LoadResult& r) { return static_cast<double>(r.bytes) / r.seconds; });
+  const auto bytes = samples(series, bytes_per_s);
   set_estimate(row, "bytes_per_s", bytes);
   row.set("seconds_samples", Value(samples(series, [](const LoadResult& r) { return r.seconds; })));
   double operations = 0, fences = 0;
@@ -257,6 +264,14 @@ void compare(Row& row, const Series& series, const Series& baseline, const std::
   row.set("time_x_" + name + "_median", ratio.median);
   row.set("time_x_" + name + "_low", ratio.low);
   row.set("time_x_" + name + "_high", ratio.high);
+}
+
+void add_both(Row& row, const Series& series, const Series& other) {
+  auto sums = samples(series, bytes_per_s);
+  const auto others = samples(other, bytes_per_s);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] += others[i];  // NaN where one of the two did not count.
+  if (!std::isnan(median(sums))) set_interval(row, "both_bytes_per_s", sums);
 }
 
 }  // namespace holdfast::bench::memory

@@ -32,5 +32,7 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
                           const Series& series, const std::string& wrong);
 // time_x_<name>_median, _low, _high: of `row`, whose repetitions are `series`, over the baseline's.
 void compare(Row& row, const Series& series, const Series& baseline, const std::string& name);
+// both_bytes_per_s_median, _low, _high: of the two parts of a pair together.
+void add_both(Row& row, const Series& series, const Series& other);
 
 }  // namespace holdfast::bench::memory

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/floor.hpp>
@@ -18,6 +21,11 @@ namespace holdfast::bench::memory {
 namespace {
 
 constexpr double kAgainLimit = 0.03;
+// So many executions tell what one costs; of the budget a little is left for the end.
+constexpr std::uint64_t kExecutionsKnown = 30;
+constexpr double kBudgetUsed = 0.98;
+// Fewer repetitions say nothing of how far they differ.
+constexpr unsigned kRepetitionsLeast = 3;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -123,14 +131,16 @@ class Runner {
         machine_(machine),
         progress_(progress),
         tiers_(plan, machine) {
-    for (const auto& run : plan.runs)
+    for (const auto& run : plan.runs) {
       seconds_planned_ += estimated_seconds(run, options);
+      executions_planned_ += run.repetitions * (1.0 + options.floor + options.again);
+    }
   }
 
   Result<RunOutcome> all() {
-    if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     // Memory that cannot be had is found out before two seconds are spent.
     if (!plan_.runs.empty()) HF_RETURN_IF_ERROR(status_of(tiers_.open_for(plan_.runs.front())));
+    if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     limits_ = find_limits(machine_, system_specs());
     auto& document = outcome_.document;
     document.environment = environment();
@@ -151,6 +161,16 @@ class Runner {
     document.warnings = tiers_.warnings();
     for (const auto& note : plan_.notes)
       document.warnings.push_back(note);
+    if (shortest_s_ < plan_.seconds_per_repetition) {
+      document.warnings.push_back("to keep the time budget, repetitions were cut from " +
+                                  format_nanoseconds(1e9 * plan_.seconds_per_repetition) +
+                                  " to as little as " + format_nanoseconds(1e9 * shortest_s_) +
+                                  ": the machine was busy, or slower than planned");
+    }
+    if (fewer_repetitions_) {
+      document.warnings.push_back(
+          "to keep the time budget, some rows have fewer repetitions than were asked for");
+    }
     if (outcome_.interrupted) {
       document.warnings.push_back(
           "interrupted: rows hold the repetitions that were complete, and "
@@ -204,8 +224,40 @@ class Runner {
     // What estimates were worth so far corrects the rest.
     const auto passed = seconds_since(begin_);
     const auto pace = done > 1 ? passed / done : 1;
-    progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions,
-               std::max(0.0, (seconds_planned_ - done) * pace)});
+    auto left = std::max(0.0, (seconds_planned_ - done) * pace);
+    if (options_.time_budget_s > 0)
+      left = std::clamp(options_.time_budget_s - seconds_since(started_), 0.0, left);
+    progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions, left});
+  }
+
+  // What is left of the budget for each execution that is to come, beside what each needs beside.
+  struct Pace {
+    double left_s = 0, executions = 0, beside_s = 0;
+  };
+  std::optional<Pace> pace_needed() const {
+    if (options_.time_budget_s == 0 || executions_ < kExecutionsKnown) return {};
+    const auto done = static_cast<double>(executions_);
+    return Pace{kBudgetUsed * options_.time_budget_s - seconds_since(started_),
+                executions_planned_ - done,
+                std::max(0.0, seconds_since(begin_) - seconds_measured_) / done};
+  }
+
+  // Whether the shortest repetitions would not do: then there are fewer of them.
+  bool is_late() const {
+    const auto now = pace_needed();
+    return now && now->left_s < now->executions * (now->beside_s + kSecondsMin);
+  }
+
+  // Of a time budget, what the next execution may take. What executions need beside the time that
+  // is measured (threads, checks, memory to fill) is what it was so far: on a busy machine more
+  // than the plan knew.
+  double seconds_allowed() {
+    const auto planned = plan_.seconds_per_repetition;
+    const auto now = pace_needed();
+    if (!now) return planned;
+    const auto seconds = seconds_within(now->left_s, now->executions, now->beside_s, planned);
+    shortest_s_ = std::min(shortest_s_, seconds);
+    return seconds;
   }
 
   // The CPUs of the threads of all parts, one after another.
@@ -282,6 +334,12 @@ class Runner {
     std::vector<std::vector<std::string>> wrong(subjects.size(),
                                                 std::vector<std::string>(run.parts.size()));
     for (unsigned repetition = 0; repetition < run.repetitions && !interrupted(); ++repetition) {
+      if (repetition >= kRepetitionsLeast && is_late()) {
+        executions_planned_ -=
+            static_cast<double>((run.repetitions - repetition) * subjects.size());
+        fewer_repetitions_ = true;
+        break;
+      }
       report(run, index, repetition + 1);
       for (const auto s : rotated(subjects.size(), repetition)) {
         if (interrupted()) break;
@@ -292,6 +350,11 @@ class Runner {
           for (std::size_t p = 0; p < prepared.size(); ++p)
             prepared[p].set_tiers(loads[p].target, loads[p].dram);
         }
+        const auto seconds_max = plan_.seconds_per_repetition > 0 ? seconds_allowed() : 0;
+        loads.front().seconds_max = seconds_max;  // The floor's.
+        for (auto& load : prepared)
+          load.set_seconds_max(seconds_max);
+        ++executions_;
         std::vector<LoadResult> results;
         if (subjects[s] == "floor") {
           prepared.front().prepare_content();
@@ -300,9 +363,10 @@ class Runner {
           std::vector<PreparedLoad*> pointers;
           for (auto& load : prepared)
             pointers.push_back(&load);
-          results = execute(pointers, ++executions_);
+          results = execute(pointers, executions_);
         }
         if (interrupted()) break;  // Cut short: no sample.
+        seconds_measured_ += results.front().seconds;
         for (std::size_t p = 0; p < results.size(); ++p) {
           if (results[p].wrong.empty())
             series[s][p][repetition] = std::move(results[p]);
@@ -337,6 +401,7 @@ class Runner {
       for (std::size_t s = 0; s < subjects.size(); ++s) {
         auto row = row_of({run, p, machine_, limits_}, subjects[s], series[s][p], wrong[s][p]);
         if (!row) continue;
+        if (run.parts.size() == 2) add_both(*row, series[s][p], series[s][1 - p]);
         for (std::size_t b = 0; b < subjects.size(); ++b) {
           if (b != s && subjects[b] == "floor") compare(*row, series[s][p], series[b][p], "floor");
         }
@@ -376,9 +441,13 @@ class Runner {
   Tiers tiers_;
   MachineLimits limits_;
   RunOutcome outcome_;
-  Clock::time_point begin_ = Clock::now();
-  double seconds_planned_ = 0, seconds_done_ = 0;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point begin_ = started_;  // Of the first run.
+  double seconds_planned_ = 0, seconds_done_ = 0, seconds_measured_ = 0;
+  double executions_planned_ = 0;
+  double shortest_s_ = std::numeric_limits<double>::infinity();
   std::uint64_t executions_ = 0;
+  bool fewer_repetitions_ = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -28,6 +29,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string errno_text() { return std::strerror(errno); }
+
+// A file in the file system of devices would be DRAM under the name of a device that is not there.
+bool among_devices(const fs::path& directory) {
+  struct stat devices = {}, there = {};
+  return ::stat("/dev", &devices) == 0 && ::stat(directory.c_str(), &there) == 0 &&
+         devices.st_dev == there.st_dev;
+}
 
 // Runs piece(index) for all pieces on `threads` threads.
 template <class Piece>
@@ -95,7 +103,20 @@ Result<std::string> path_for_target(const std::string& path) {
   if (parent.empty()) parent = ".";
   if (!fs::is_directory(parent, error))
     return Error{Errc::kInvalidOption, path + ": there is no directory " + parent.string()};
+  if (among_devices(parent)) {
+    return Error{Errc::kInvalidOption,
+                 path + ": there is no such device; see what there is with `holdfast mem`"};
+  }
   return path;
+}
+
+std::uint64_t bytes_free_for(const std::string& path) {
+  std::error_code error;
+  if (fs::is_character_file(path, error)) return std::numeric_limits<std::uint64_t>::max();
+  auto directory = fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
+  if (directory.empty()) directory = ".";
+  const auto space = fs::space(directory, error);
+  return error ? std::numeric_limits<std::uint64_t>::max() : space.available;
 }
 
 Result<std::unique_ptr<Tier>> Tier::open(const TierNeed& need) {
@@ -241,18 +262,7 @@ Fields Tier::fields() const {
 void Tier::prepare_content(std::uint64_t range_bytes, bool every_word, unsigned threads) {
   const bool usable = content_ == Content::kExact || (content_ == Content::kTagged && !every_word);
   if (usable && content_bytes_ >= range_bytes) return;
-  constexpr std::uint64_t kPiece = 2 * MiB;
-  const auto& kernels = best_kernels();
-  in_parallel(bytes() / kPiece, threads, [&](std::uint64_t piece) {
-    Accesses block;
-    block.base = data();
-    block.first_byte = piece * kPiece;
-    block.step_bytes = 512;
-    block.count = kPiece / 512;
-    block.lines = 8;
-    kernels.write[0][3][static_cast<std::size_t>(Flush::kNonTemporal)][0](block);
-    fence();
-  });
+  fill_content(data(), bytes(), threads);
   content_ = Content::kExact;
   content_bytes_ = bytes();
 }
@@ -263,6 +273,32 @@ void Tier::prepare_chase(std::uint64_t range_bytes, std::uint64_t window_bytes, 
       chase_window_ == window_bytes && chase_seed_ == seed) {
     return;
   }
+  chase_starts_ = link_chase(data(), range_bytes, window_bytes, seed, threads);
+  content_ = Content::kChase;
+  content_bytes_ = range_bytes;
+  chase_window_ = window_bytes;
+  chase_seed_ = seed;
+}
+
+void fill_content(std::byte* base, std::uint64_t bytes, unsigned threads) {
+  constexpr std::uint64_t kPiece = 2 * MiB;
+  const auto& kernels = best_kernels();
+  in_parallel(bytes / kPiece, threads, [&](std::uint64_t piece) {
+    Accesses block;
+    block.base = base;
+    block.first_byte = piece * kPiece;
+    block.step_bytes = 512;
+    block.count = kPiece / 512;
+    block.lines = 8;
+    kernels.write[0][3][static_cast<std::size_t>(Flush::kNonTemporal)][0](block);
+    fence();
+  });
+}
+
+std::vector<std::uint64_t> link_chase(std::byte* base, std::uint64_t range_bytes,
+                                      std::uint64_t window_bytes, std::uint64_t seed,
+                                      unsigned threads) {
+  constexpr auto kChaseStarts = Tier::kChaseStarts;
   const auto lines = range_bytes / kCacheLineBytes;
   const auto window = window_bytes == 0 ? lines : window_bytes / kCacheLineBytes;
   const auto windows = lines / window;
@@ -287,20 +323,17 @@ void Tier::prepare_chase(std::uint64_t range_bytes, std::uint64_t window_bytes, 
   in_parallel((lines + kPiece - 1) / kPiece, threads, [&](std::uint64_t piece) {
     const auto end = std::min(lines, (piece + 1) * kPiece);
     for (auto position = piece * kPiece; position < end; ++position) {
-      auto* line = reinterpret_cast<std::uint64_t*>(data() + order[position] * kCacheLineBytes);
+      auto* line = reinterpret_cast<std::uint64_t*>(base + order[position] * kCacheLineBytes);
       const auto next = position + 1 == lines ? 0 : position + 1;
       line[0] = order[next] * kCacheLineBytes;
       line[1] = position;
     }
   });
-  chase_starts_.assign(kChaseStarts, 0);
+  std::vector<std::uint64_t> starts(kChaseStarts);
   for (std::uint64_t i = 0; i < kChaseStarts; ++i)
-    chase_starts_[i] =
+    starts[i] =
         order[lines / kChaseStarts * i + lines % kChaseStarts * i / kChaseStarts] * kCacheLineBytes;
-  content_ = Content::kChase;
-  content_bytes_ = range_bytes;
-  chase_window_ = window_bytes;
-  chase_seed_ = seed;
+  return starts;
 }
 
 }  // namespace holdfast::bench::memory

@@ -82,8 +82,17 @@ class Tier {
   std::vector<std::uint64_t> chase_starts_;
 };
 
+// What prepare_content() and prepare_chase() write, for ranges that are no tier's. `bytes` is a
+// multiple of 2 MiB, resp. of the window, a multiple of a line. Returns chase_starts().
+void fill_content(std::byte* base, std::uint64_t bytes, unsigned threads);
+std::vector<std::uint64_t> link_chase(std::byte* base, std::uint64_t bytes,
+                                      std::uint64_t window_bytes, std::uint64_t seed,
+                                      unsigned threads);
+
 // The file that a path target becomes, or why it cannot be one: an empty directory gets a file of
 // its own inside, anything that exists otherwise is refused. Errors: as Tier::open.
 Result<std::string> path_for_target(const std::string& path);
+// How large that file can become; without a limit for a device, whose size its own error tells.
+std::uint64_t bytes_free_for(const std::string& path);
 
 }  // namespace holdfast::bench::memory

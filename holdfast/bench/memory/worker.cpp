@@ -184,6 +184,25 @@ Worker::Worker(SharedWork& work, unsigned index)
       step.run = i == 0 ? kernels_->chain_first_read[step_size] : kernels_->chain_read[step_size];
   }
   fences_per_chain_ = fences_of(c.chain);
+  choose_run_same();
+}
+
+void Worker::choose_run_same() {
+  const auto& chain = work_.config->chain;
+  const auto writes =
+      std::find_if(chain.begin(), chain.end(), [](const auto& o) { return o.write; });
+  const auto& first = chain.front();
+  const bool same =
+      std::all_of(chain.begin(), writes,
+                  [&](const auto& o) { return o.bytes == first.bytes && o.dram == first.dram; }) &&
+      std::all_of(writes, chain.end(), [&](const auto& o) {
+        return o.write && o.bytes == kCacheLineBytes && o.dram == first.dram &&
+               o.persist == writes->persist;
+      });
+  if (!same) return;
+  chain_reads_ = static_cast<std::size_t>(writes - chain.begin());
+  const auto flush = writes == chain.end() ? Flush::kNone : flush_of(writes->persist);
+  run_same_ = kernels_->run_same[size_class(chain_.front().lines)][static_cast<std::size_t>(flush)];
 }
 
 void Worker::warm_up() {
@@ -314,7 +333,10 @@ void Worker::issue_chain(const Piece& piece) {
   ChainState state;
   state.number = piece.operation;
   state.zero = hidden_zero();
-  kernels_->run_chain(chain_.data(), chain_.size(), piece.slots, piece.count, state);
+  if (run_same_ != nullptr)
+    run_same_(chain_.data(), chain_reads_, chain_.size(), piece.slots, piece.count, state);
+  else
+    kernels_->run_chain(chain_.data(), chain_.size(), piece.slots, piece.count, state);
   fences_ += fences_per_chain_ * piece.count;
 }
 

@@ -138,6 +138,7 @@ class Worker {
   void issue(std::uint64_t first, std::uint64_t count);
   void issue_piece(const Piece& piece);
   void issue_chain(const Piece& piece);
+  void choose_run_same();
   void note_executed(std::uint64_t first, std::uint64_t count);
   bool stopped() const { return work_.stop->load(std::memory_order_relaxed); }
 
@@ -154,6 +155,8 @@ class Worker {
   std::uint64_t until_sample_ = 0, until_delay_ = 0, until_fence_ = 0;
   std::uint64_t access_units_ = 1;  // Lines, or words below a line.
   std::vector<ChainStep> chain_;
+  KernelSet::RunSame run_same_ = nullptr;  // Null: not a chain of that kind.
+  std::size_t chain_reads_ = 0;
   const KernelSet* kernels_ = nullptr;
 
   std::uint64_t operations_ = 0;

@@ -73,6 +73,7 @@ const short = (text) => text.replace(/\.0+ /, ' ');  // 4.00 KiB is 4 KiB.
 // What a chart may show: the field (of which rows have _median, _low and _high, or the one value), its name, its format.
 const VALUES = [
   ['bytes_per_s', 'bandwidth', 'bandwidth'],
+  ['both_bytes_per_s', 'bandwidth of both parts', 'bandwidth'],
   ['ops_per_s', 'operations per second', 'rate'],
   ['ns_per_op', 'time per operation', 'time'],
   ['mean_ns', 'mean latency', 'time'],
@@ -84,6 +85,7 @@ const VALUES = [
   ['max_ns', 'longest', 'time'],
   ['cpu_ns_per_op', 'CPU time per operation', 'time'],
   ['time_x_floor', 'time over the floor', 'number'],
+  ['time_x_fence', 'time over the bare fence', 'number'],
   ['fences_per_op', 'fences per operation', 'number'],
   ['dram_bytes_per_record', 'DRAM per record', 'bytes'],
   ['medium_bytes_per_record', 'medium per record', 'bytes'],

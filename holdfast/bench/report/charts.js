@@ -160,22 +160,30 @@ function drawPoint(drawing, {row, x, y}, line, value, level) {
   drawing.append(svg('circle', {cx: x, cy: y, r: 4, style: `${stroke};stroke-width:2;fill:${inside}`}));
 }
 
+// Where several claims lie on one another or have no room for a name beside their line, the first one names them: all
+// are in the tip and in the table below.
 function publishedLines(f, claims, level, width) {
-  const names = svg('g'), points = [], taken = [];
+  const names = svg('g'), points = [], taken = [], groups = [];
   for (const claim of claims.toSorted((a, b) => b.value - a.value)) {
-    const y = level(claim.value);
+    const y = level(claim.value), last = groups.at(-1);
     f.drawing.append(svg('line', {class: 'published', 'data-id': claim.id, x1: f.left, x2: f.right, y1: y, y2: y}));
     if (isNumber(claim.low) && isNumber(claim.high) && claim.high > claim.low) {
       const ends = `M${f.left + 2},${level(claim.high)}h8m-4,0V${level(claim.low)}m-4,0h8`;
       f.drawing.append(svg('path', {class: 'published whole', d: ends}));
     }
-    // No two names over one another.
-    let at = y - 4;
-    while (taken.some((other) => Math.abs(other - at) < 12)) at += 12;
-    taken.push(at);
-    if (at < f.bottom)
-      names.append(svg('text', {class: 'published', x: f.left + 14, y: at}, width < 500 ? claim.short : claim.label));
-    for (let x = f.left + 10; x < f.right; x += 30) points.push({x, y, text: claim.tip});
+    if (last && y - last.y < 4) last.claims.push(claim);
+    else groups.push({y, claims: [claim]});
+  }
+  for (const {y, claims: [first, ...more]} of groups) {
+    // No two names over one another: above the line, below it, or not at all.
+    const at = [y - 4, y + 11].find((place) => place < f.bottom && taken.every((other) => Math.abs(other - place) >= 12));
+    if (at !== undefined) {
+      taken.push(at);
+      const text = (width < 500 ? first.short : first.label) + (more.length > 0 ? `, and ${more.length} more` : '');
+      names.append(svg('text', {class: 'published', x: f.left + 14, y: at}, text));
+    }
+    const tip = [first, ...more].map((claim) => claim.tip).join('\n\n');
+    for (let x = f.left + 10; x < f.right; x += 30) points.push({x, y, text: tip});
   }
   return {names, points};
 }

@@ -39,7 +39,7 @@ double factor(const std::string& unit, const std::string& field, bool binary) {
   const std::map<std::string, double> counts = {
       {"Mops/s", 1e6}, {"million transactions/s", 1e6}, {"thousand pages/s", 1e3}};
   const std::map<std::string, double> times = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  const auto& factors = field == "bytes_per_s"                           ? rates
+  const auto& factors = field.ends_with("bytes_per_s")                   ? rates
                         : field.ends_with("_ns") || field == "ns_per_op" ? times
                                                                          : counts;
   const auto found = factors.find(unit);

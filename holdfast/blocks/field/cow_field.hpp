@@ -33,18 +33,18 @@ class CowField {
     return value;
   }
 
-  void update(const Persist& persist, const T& value, HOLDFAST_SITE) {
+  void update(const Persist& persist, const T& value) {
     const auto other = (selector_ & 1) ^ 1;
-    persist.copy(copies_[other], &value, sizeof value, site);
-    persist.persist(copies_[other], sizeof value, site);
-    persist.store(&selector_, other, site);
-    persist.persist(&selector_, sizeof selector_, site);
+    persist.copy(copies_[other], &value, sizeof value);
+    persist.persist(copies_[other], sizeof value);
+    persist.store(&selector_, other);
+    persist.persist(&selector_, sizeof selector_);
   }
 
   // Makes durable what a killed process may have left in the cache. One fence.
-  Status recover(const Persist& persist, HOLDFAST_SITE) {
+  Status recover(const Persist& persist) {
     if (selector_ > 1) return Error{Errc::kCorrupt, "field: its selector is neither 0 nor 1"};
-    persist.persist(this, sizeof *this, site);
+    persist.persist(this, sizeof *this);
     return {};
   }
 

@@ -41,7 +41,7 @@ namespace field_detail {
 
 // Rolls blocks that are one version ahead back. Stores only where needed; writes back all. Errors:
 // kCorrupt (versions that no crash leaves).
-Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count, HOLDFAST_SITE);
+Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count);
 
 }  // namespace field_detail
 
@@ -62,41 +62,36 @@ class FamField {
     return value;
   }
 
-  void update(const Persist& persist, const T& value, HOLDFAST_SITE) {
-    store(persist, value, field_detail::default_fam_kernels(), site);
-    persist.fence(site);
+  void update(const Persist& persist, const T& value) {
+    update_with(field_detail::default_fam_kernels(), persist, value);
   }
   // The same with kernels of a given width, for tests and benchmarks.
-  void update_with(const field_detail::FamKernels& kernels, const Persist& persist, const T& value,
-                   HOLDFAST_SITE) {
-    store(persist, value, kernels, site);
-    persist.fence(site);
+  void update_with(const field_detail::FamKernels& kernels, const Persist& persist,
+                   const T& value) {
+    store(persist, value, kernels);
+    persist.fence();
   }
 
   // One fence. Errors: kCorrupt.
-  Status recover(const Persist& persist, HOLDFAST_SITE) {
-    return recover_all(persist, std::span(this, 1), site);
-  }
+  Status recover(const Persist& persist) { return recover_all(persist, std::span(this, 1)); }
   // Several fields, one fence together.
-  static Status recover_all(const Persist& persist, std::span<FamField> fields, HOLDFAST_SITE) {
+  static Status recover_all(const Persist& persist, std::span<FamField> fields) {
     for (auto& field : fields)
-      HF_RETURN_IF_ERROR(field_detail::fam_recover(persist, field.blocks_, kBlocks, site));
-    persist.fence(site);
+      HF_RETURN_IF_ERROR(field_detail::fam_recover(persist, field.blocks_, kBlocks));
+    persist.fence();
     return {};
   }
 
  private:
   friend class FieldGroup;
   // Stores and writes back; the caller fences.
-  void store(const Persist& persist, const T& value, const field_detail::FamKernels& kernels,
-             HOLDFAST_SITE) {
+  void store(const Persist& persist, const T& value, const field_detail::FamKernels& kernels) {
     std::array<std::uint32_t, kWords> words;
     if constexpr (sizeof(T) % 4 != 0) words.back() = 0;
     std::memcpy(words.data(), &value, sizeof value);
-    persist.fill(
-        blocks_, sizeof blocks_, [&](void*) { kernels.update(blocks_, words.data(), kWords); },
-        site);
-    persist.write_back(blocks_, sizeof blocks_, site);
+    persist.fill(blocks_, sizeof blocks_,
+                 [&](void*) { kernels.update(blocks_, words.data(), kWords); });
+    persist.write_back(blocks_, sizeof blocks_);
   }
 
   std::uint64_t blocks_[kBlocks];

@@ -31,14 +31,14 @@ class FieldGroup {
   FieldGroup& operator=(const FieldGroup&) = delete;
 
   template <class T>
-  void update(FamField<T>& field, const T& value, HOLDFAST_SITE) {
-    enter(&field, site);
-    field.store(persist_, value, field_detail::default_fam_kernels(), site);
+  void update(FamField<T>& field, const T& value) {
+    enter(&field);
+    field.store(persist_, value, field_detail::default_fam_kernels());
   }
-  void commit(HOLDFAST_SITE);
+  void commit();
 
  private:
-  void enter(const void* field, HOLDFAST_SITE);
+  void enter(const void* field);
 
   const Persist persist_;
   std::vector<const void*> fields_;

@@ -9,7 +9,7 @@ namespace holdfast::blocks {
 
 namespace field_detail {
 
-Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count, Site site) {
+Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count) {
   const auto version = [](std::uint64_t block) { return block >> kFamVersionShift; };
   bool seen[4] = {};
   for (std::size_t i = 0; i < count; ++i)
@@ -23,15 +23,15 @@ Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t co
     for (std::size_t i = 0; i < count; ++i) {
       if (version(blocks[i]) != v) continue;
       const auto old = blocks[i] >> 31 & kFamMask;
-      persist.store(blocks + i, before << kFamVersionShift | old << 31 | old, site);
+      persist.store(blocks + i, before << kFamVersionShift | old << 31 | old);
     }
-    persist.write_back(blocks, count * 8, site);
+    persist.write_back(blocks, count * 8);
     return {};
   }
   if (std::count(seen, seen + 4, true) != 1)
     return Error{Errc::kCorrupt, "field: its blocks carry versions that do not follow each other"};
   // A process that was killed may have left it complete, but not written back.
-  persist.write_back(blocks, count * 8, site);
+  persist.write_back(blocks, count * 8);
   return {};
 }
 
@@ -39,18 +39,18 @@ Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t co
 
 FieldGroup::~FieldGroup() { commit(); }
 
-void FieldGroup::commit(Site site) {
+void FieldGroup::commit() {
   if (fields_.empty()) return;
-  persist_.fence(site);
+  persist_.fence();
   fields_.clear();
 }
 
-void FieldGroup::enter(const void* field, Site site) {
-  if (std::find(fields_.begin(), fields_.end(), field) != fields_.end()) commit(site);
+void FieldGroup::enter(const void* field) {
+  if (std::find(fields_.begin(), fields_.end(), field) != fields_.end()) commit();
   fields_.push_back(field);
 }
 
-Status FieldLog::write(void* field, std::span<const std::byte> value, Site site) {
+Status FieldLog::write(void* field, std::span<const std::byte> value) {
   const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(field) - region_.data());
   HF_CHECK(offset <= region_.size_bytes() && value.size() <= region_.size_bytes() - offset);
   std::byte record[8 + kMaxBytes];
@@ -65,12 +65,12 @@ Status FieldLog::write(void* field, std::span<const std::byte> value, Site site)
   }
   if (!lsn) return lsn.error();
   const auto& persist = region_.persist();
-  persist.copy(field, value.data(), value.size(), site);
-  persist.persist(field, value.size(), site);
+  persist.copy(field, value.data(), value.size());
+  persist.persist(field, value.size());
   return {};
 }
 
-Status FieldLog::recover(Site site) {
+Status FieldLog::recover() {
   const auto& persist = region_.persist();
   auto reader = log_.read();
   for (;;) {
@@ -85,10 +85,10 @@ Status FieldLog::recover(Site site) {
       return Error{Errc::kCorrupt, "field log: the record of LSN " +
                                        std::to_string(reader.lsn().value) +
                                        " is no update of a field in this region"};
-    persist.copy(region_.data() + offset, record.data() + 8, bytes, site);
-    persist.write_back(region_.data() + offset, bytes, site);
+    persist.copy(region_.data() + offset, record.data() + 8, bytes);
+    persist.write_back(region_.data() + offset, bytes);
   }
-  persist.fence(site);
+  persist.fence();
   return {};
 }
 

@@ -36,12 +36,12 @@ class FieldLog {
 
   // Brings every field to its newest value, with one fence. Once after each crash, before reads and
   // updates. Errors: kCorrupt (a record that is no update).
-  Status recover(HOLDFAST_SITE);
+  Status recover();
 
  private:
   template <class T>
   friend class LogField;
-  Status write(void* field, std::span<const std::byte> value, HOLDFAST_SITE);
+  Status write(void* field, std::span<const std::byte> value);
 
   Region& region_;
   Log& log_;
@@ -55,8 +55,8 @@ class LogField {
 
   const T& read() const { return value_; }
   // Errors: those of Log::append; then nothing has changed.
-  Status update(FieldLog& log, const T& value, HOLDFAST_SITE) {
-    return log.write(&value_, std::as_bytes(std::span(&value, 1)), site);
+  Status update(FieldLog& log, const T& value) {
+    return log.write(&value_, std::as_bytes(std::span(&value, 1)));
   }
 
  private:

@@ -106,15 +106,18 @@ class ParityFrames final : public Frames {
   }
 
   // segment.lap is the lap to come.
-  void prepare(const Segment& segment) const override { flip(segment, first()); }
+  void prepare(const Segment& segment) const override {
+    if (flip(segment, first())) segment.persist().fence();
+  }
   Status repair(const Segment& segment, std::uint64_t tail) const override {
     flip(segment, tail);
     return {};
   }
 
  private:
-  // Gives every word from `from` on the parity that the lap does not have.
-  static void flip(const Segment& segment, std::uint64_t from) {
+  // Gives every word from `from` on the parity that the lap does not have. Returns whether there
+  // was something to flip, which a fence then makes durable.
+  static bool flip(const Segment& segment, std::uint64_t from) {
     const auto& persist = segment.persist();
     const std::uint64_t parity = segment.lap & 1;
     bool any = false;
@@ -128,7 +131,7 @@ class ParityFrames final : public Frames {
       at = end - 8;
       any = true;
     }
-    if (any) persist.fence();
+    return any;
   }
 };
 

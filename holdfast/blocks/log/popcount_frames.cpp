@@ -87,14 +87,17 @@ class PopcountFrames final : public Frames {
     return true;
   }
 
-  void prepare(const Segment& segment) const override { zero(segment, first()); }
+  void prepare(const Segment& segment) const override {
+    if (zero(segment, first())) segment.persist().fence();
+  }
   Status repair(const Segment& segment, std::uint64_t tail) const override {
     zero(segment, tail);
     return {};
   }
 
  private:
-  static void zero(const Segment& segment, std::uint64_t from) {
+  // Returns whether there was something to zero, which a fence then makes durable.
+  static bool zero(const Segment& segment, std::uint64_t from) {
     const auto& persist = segment.persist();
     bool any = false;
     for (auto at = from; at < segment.bytes; at += 8) {
@@ -107,7 +110,7 @@ class PopcountFrames final : public Frames {
       at = end - 8;
       any = true;
     }
-    if (any) persist.fence();
+    return any;
   }
 };
 

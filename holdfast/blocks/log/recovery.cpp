@@ -87,9 +87,9 @@ Status Space::find_segments() {
       // one shares with it.
       if (header.checksum != 0 && !region_.read_only()) {
         const std::uint64_t nothing = 0;
-        HF_RETURN_IF_ERROR(
-            put(kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum),
-                &nothing, sizeof nothing));
+        const auto at =
+            kPageBytes + index * header_.segment_bytes + offsetof(SegmentHeader, checksum);
+        HF_RETURN_IF_ERROR(put(at, &nothing, sizeof nothing));
       }
       free_.push_back(index);
     }
@@ -170,7 +170,12 @@ Status Space::open() {
   syncs_begun_.store(1);
   syncs_done_.store(1);
   if (region_.read_only()) return {};
-  if (limit_ + 6 * lsns_per_round() > kLsnMax) return {};  // take_segment() refuses.
+  if (limit_ + 6 * lsns_per_round() > kLsnMax) {
+    // There are no more LSNs. take_segment() says so, and every append comes to it.
+    for (const auto& lane : lanes_)
+      lane->segment.bytes = 0;
+    return barrier();
+  }
   if (region_.granularity() != Granularity::kPage)
     region_.persist().write_back(base(), sizeof(LogHeader));
   const auto limit = limit_ + 4 * lsns_per_round();

@@ -75,11 +75,15 @@ Status Space::create() {
   HF_RETURN_IF_ERROR(put(0, &nothing, sizeof nothing));
   HF_RETURN_IF_ERROR(barrier());
   limit_ = 1 + 4 * lsns_per_round();
-  const std::uint64_t state[] = {checked(limit_, header_.log_id, kLimit),
-                                 checked(1, header_.log_id, kHead)};
-  HF_RETURN_IF_ERROR(
-      put(sizeof header_.magic, &header_.version, sizeof header_ - sizeof header_.magic));
-  HF_RETURN_IF_ERROR(put(kStateOffset, state, sizeof state));
+  struct {
+    LogHeader header;
+    std::uint64_t state[2];
+  } const made{header_,
+               {checked(limit_, header_.log_id, kLimit), checked(1, header_.log_id, kHead)}};
+  static_assert(offsetof(decltype(made), state) == kStateOffset);
+  HF_RETURN_IF_ERROR(put(sizeof header_.magic,
+                         reinterpret_cast<const std::byte*>(&made) + sizeof header_.magic,
+                         sizeof made - sizeof header_.magic));
   HF_RETURN_IF_ERROR(barrier());
   HF_RETURN_IF_ERROR(put(0, &header_.magic, sizeof header_.magic));
   HF_RETURN_IF_ERROR(barrier());

@@ -46,7 +46,7 @@ RecordHeader record_header(const std::byte* log);
 template <class F>
 void for_each_line(const std::byte* log, F&& f);
 
-// --- implementation ---
+// ---- Implementation ----
 
 inline std::uint16_t record_line(const std::byte* log, std::uint32_t index) {
   std::uint16_t line;

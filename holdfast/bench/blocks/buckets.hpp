@@ -1,0 +1,53 @@
+// buckets.hpp: a hash table with keys whose bucket is known, so that it is filled the quick way:
+// node by node, in order, and every answer can be checked. For the suites that look up or insert.
+#pragma once
+
+#include <cstdint>
+
+#include <holdfast/base/hash.hpp>
+#include <holdfast/blocks/interleave/hash_buckets.hpp>
+
+namespace holdfast::bench::blocks {
+
+constexpr std::uint64_t value_of(std::uint64_t key) { return mix64(key + 1); }
+
+// One pair per bucket, room for two. The keys of a bucket are found from their hash, which is a
+// bijection: bucket_of() is floor(mix64(key) * buckets / 2^64).
+class Buckets {
+ public:
+  using Table = holdfast::blocks::HashBuckets;
+  static constexpr const char* kName = "hash bucket";
+  static constexpr unsigned kFilled = 1, kRoom = 2;
+  static constexpr std::uint64_t kNodeBytes = sizeof(Table::Bucket);
+  explicit Buckets(const Table& table)
+      : nodes_(table.buckets()), width_(~std::uint64_t{0} / nodes_) {}
+
+  std::uint64_t nodes() const { return nodes_; }
+  // The hash lies i + 2 eighths into the bucket's range; `node` makes up for what width_ lacks.
+  std::uint64_t key(std::uint64_t node, unsigned i) const {
+    return unmix64(node * width_ + node + width_ / 8 * (i + 2));
+  }
+  void fill(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node) {
+      Table::Bucket bucket{};
+      bucket.used = 1;
+      bucket.slots[0] = {key(node, 0), value_of(key(node, 0))};
+      persist.copy(&table.bucket(node), &bucket, sizeof bucket);
+    }
+  }
+  void reset(Table& table, const Persist& persist) const {
+    for (std::uint64_t node = 0; node < nodes_; ++node)
+      persist.store(&table.bucket(node).used, 1);
+  }
+
+ private:
+  // The inverse of mix64().
+  static std::uint64_t unmix64(std::uint64_t value) {
+    value = (value ^ value >> 31 ^ value >> 62) * 0x319642b2d24d8ec3u;
+    value = (value ^ value >> 27 ^ value >> 54) * 0x96de1b173f119089u;
+    return value ^ value >> 30 ^ value >> 60;
+  }
+  std::uint64_t nodes_, width_;
+};
+
+}  // namespace holdfast::bench::blocks
