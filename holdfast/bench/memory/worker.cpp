@@ -1,5 +1,6 @@
 #include <holdfast/bench/memory/worker.hpp>
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -310,7 +311,7 @@ void Worker::span_with_events(std::uint64_t first, std::uint64_t count) {
       issue(first, 1);
       const auto end = clock_.end();
       const auto ns = std::max(0.0, clock_.elapsed_ns(begin, end) - issue_ns_);
-      latency_.record(static_cast<std::uint64_t>(ns + 0.5));
+      latency_.record(static_cast<std::uint64_t>(std::llround(ns)));
       until_sample_ = c.latency_sample_frequency;
     } else {
       issue(first, now);
