@@ -278,6 +278,9 @@ class BenchRun(unittest.TestCase):
             self.assertEqual(row['repetitions'], 3)
             self.assertLess(min(row['seconds_samples']), share * 1.5 + 0.1, row['seconds_samples'])
         self.assertLess(result['command']['seconds'], 10 * budget)
+        took = result['command']['seconds']
+        self.assertEqual(any('longer than the time budget of 12 s' in warning for warning in result['warnings']),
+                         took > 1.1 * budget, (took, result['warnings']))
         self.assertTrue(any('(--time-budget): of 4 runs 4 have a longer run_time' in warning
                             for warning in result['warnings']), result['warnings'])
 

@@ -24,6 +24,7 @@ namespace {
 // So many executions tell what one costs; of the budget a little is left for the end.
 constexpr std::uint64_t kExecutionsKnown = 30;
 constexpr double kBudgetUsed = 0.98;
+constexpr double kBudgetExceeded = 1.1;  // "About" is less than that.
 // Fewer repetitions say nothing of how far they differ.
 constexpr unsigned kRepetitionsLeast = 3;
 
@@ -174,6 +175,14 @@ class Runner {
     if (fewer_repetitions_) {
       document.warnings.push_back(
           "to keep the time budget, some rows have fewer repetitions than were asked for");
+    }
+    const auto seconds = seconds_since(started_);
+    if (options_.time_budget_s > 0 && seconds > options_.time_budget_s * kBudgetExceeded) {
+      document.warnings.push_back(
+          "it took " + std::to_string(std::lround(seconds)) +
+          " s, longer than the time budget of " +
+          std::to_string(std::lround(options_.time_budget_s)) +
+          " s: even the fewest and shortest repetitions need more on a machine so busy");
     }
     if (outcome_.interrupted) {
       document.warnings.push_back(
