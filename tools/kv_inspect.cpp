@@ -138,6 +138,13 @@ int kv_verify(const KvTarget& target) {
                          : ink(stdout, Ink::kBad, fmt::format("{} defects", report.defects_total)),
              with_separators(report.records), with_separators(report.tombstones),
              with_separators(report.blocks), human_bytes(static_cast<double>(report.bytes)));
+  if (const kv::RecoveryReport& opened = store->recovery(); opened.blocks_scanned != 0) {
+    fmt::print(
+        "not closed when last written: {} more blocks were open and checked at this open; "
+        "{} behind their last record were never acknowledged\n",
+        with_separators(opened.blocks_scanned),
+        human_bytes(static_cast<double>(opened.torn_bytes_dropped)));
+  }
   return report.ok() ? kExitDone : kExitFailed;
 }
 

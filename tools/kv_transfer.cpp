@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "console.hpp"
@@ -43,6 +46,18 @@ class Descriptor {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::atomic<bool> interrupted{false};
+
+// From now on the first SIGINT or SIGTERM ends an import after the batch under way, with a closed
+// store and a word on how far it came; the second one ends the process.
+void stop_on_signals() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { interrupted.store(true); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // And no SA_RESTART: a read that waits ends.
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
 }
 
 // Gathers records into batches and puts them; remembers what was skipped and why.
@@ -117,13 +132,41 @@ class Importer final : public RecordSink {
   std::size_t batch_bytes_ = 0;
 };
 
-// The format that a text with this beginning has, or nothing while only blanks have been seen.
-std::optional<RecordFormat> detect_format(std::string_view text) {
-  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return std::nullopt;
-  return text[first] == '{' ? RecordFormat::kJsonLines : RecordFormat::kControl;
-}
+// The format of a text, told by its first character that is no blank and no byte order mark. The
+// chunks before that one are of no format, but lines are counted from the first.
+class FormatGuess {
+ public:
+  // Nothing while only such characters have been seen.
+  std::optional<RecordFormat> look(std::string_view chunk) {
+    for (const char c : chunk) {
+      if (c == kMark[mark_bytes_]) {  // A pipe may cut it anywhere.
+        mark_bytes_ = (mark_bytes_ + 1) % kMark.size();
+      } else if (mark_bytes_ == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n')) {
+        newlines_ += c == '\n';
+      } else {
+        return c == '{' && mark_bytes_ == 0 ? RecordFormat::kJsonLines : RecordFormat::kControl;
+      }
+    }
+    kept_ = {newlines_, mark_bytes_};
+    return std::nullopt;
+  }
+
+  // Gives the parser of that format what matters of the chunks before the one that told it.
+  void feed_earlier(RecordParser& parser, RecordSink& sink) const {
+    for (std::uint64_t i = 0; i < kept_.newlines; ++i)
+      (void)parser.feed("\n", sink);  // Blank lines: the sink is not called.
+    (void)parser.feed(kMark.substr(0, kept_.mark_bytes), sink);
+  }
+
+ private:
+  static constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  std::size_t mark_bytes_ = 0;
+  std::uint64_t newlines_ = 0;
+  struct {
+    std::uint64_t newlines = 0;
+    std::size_t mark_bytes = 0;
+  } kept_;
+};
 
 std::string progress_text(const Importer& importer, std::uint64_t read_bytes,
                           std::uint64_t total_bytes, double seconds) {
@@ -139,18 +182,19 @@ std::string progress_text(const Importer& importer, std::uint64_t read_bytes,
   return text;
 }
 
-// Reads `input` to its end, or to where the sink says stop. kIo if reading failed.
+// Reads `input` to its end, or to where the sink or a signal says stop. kIo if reading failed.
 Status pump(int input, std::uint64_t total_bytes, const ParserOptions& fixed, bool detect,
             Importer& importer) {
   ParserOptions options = fixed;
   std::unique_ptr<RecordParser> parser;
   if (!detect) parser = make_parser(options);
+  FormatGuess guess;
   ProgressLine progress{true};
   const auto start = std::chrono::steady_clock::now();
   std::vector<char> buffer(1 * MiB);
   std::uint64_t read_bytes = 0;
   bool go_on = true;
-  while (go_on) {
+  while (go_on && !interrupted.load()) {
     const ssize_t got = ::read(input, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
@@ -158,21 +202,21 @@ Status pump(int input, std::uint64_t total_bytes, const ParserOptions& fixed, bo
     if (got == 0) break;
     read_bytes += static_cast<std::uint64_t>(got);
     const std::string_view chunk{buffer.data(), static_cast<std::size_t>(got)};
-    if (!parser) {  // The first chunk that is not blank tells; blank ones before it are of no
-                    // format.
-      const auto format = detect_format(chunk);
+    if (!parser) {
+      const auto format = guess.look(chunk);
       if (!format) continue;
       options.format = *format;
       if (*format == RecordFormat::kControl && options.key_fields.empty())
         options.key_fields = {"Package"};
       HF_RETURN_IF_ERROR(options.validate());
       parser = make_parser(options);
+      guess.feed_earlier(*parser, importer);
     }
     go_on = parser->feed(chunk, importer);
     if (progress.due())
       progress.show(progress_text(importer, read_bytes, total_bytes, seconds_since(start)));
   }
-  if (go_on && parser) (void)parser->finish(importer);
+  if (go_on && parser && !interrupted.load()) (void)parser->finish(importer);
   return ok_status();
 }
 
@@ -247,6 +291,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (!store) return report_error(kCommand, target.spec, store.error());
   const bool created = store->recovery().created;
   Importer importer{*store, arguments};
+  stop_on_signals();
   const auto start = std::chrono::steady_clock::now();
   Status done = pump(input.get(), total_bytes, options, !arguments.format.has_value(), importer);
   if (done && importer.failure) (void)importer.flush();
@@ -263,6 +308,11 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
     return report_error(kCommand, target.spec, done.error());
   }
   print_import(target, importer, count, seconds, survival, created);
+  if (interrupted.load()) {
+    complain(kCommand,
+             "interrupted before the end of the input; what was imported is in the store");
+    return kExitFailed;
+  }
   return importer.skipped == 0 ? kExitDone : kExitFailed;
 }
 
@@ -279,9 +329,14 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
 
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
 
-  // A file gets its name once it is complete and on the medium.
+  // A file gets its name once it is complete and on the medium; behind a symbolic link, the file
+  // that it names. A pipe or device keeps its place: it is written to.
   const bool to_stdout = arguments.file == "-";
-  const std::string partial = arguments.file + ".partial";
+  std::error_code none;
+  const std::filesystem::path there = std::filesystem::canonical(arguments.file, none);
+  const bool in_place = !to_stdout && !none && !std::filesystem::is_regular_file(there, none);
+  const std::string place = none || there.empty() ? arguments.file : there.string();
+  const std::string partial = in_place ? place : place + ".partial";
   std::unique_ptr<std::FILE, FileCloser> file;
   if (!to_stdout) {
     file.reset(std::fopen(partial.c_str(), "we"));
@@ -317,15 +372,15 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   progress.finish();
   Status written = output.finish();
   if (!to_stdout) {
-    if (written && ::fsync(fileno(file.get())) != 0) {
+    if (written && ::fsync(fileno(file.get())) != 0 && !(in_place && errno == EINVAL)) {
       written = Error{Errc::kIo, fmt::format("fsync {}: {}", partial, std::strerror(errno))};
     }
     file.reset();
-    if (walked && written && ::rename(partial.c_str(), arguments.file.c_str()) != 0) {
-      written = Error{Errc::kIo, fmt::format("rename {} to {}: {}", partial, arguments.file,
-                                             std::strerror(errno))};
+    if (!in_place && walked && written && ::rename(partial.c_str(), place.c_str()) != 0) {
+      written = Error{Errc::kIo,
+                      fmt::format("rename {} to {}: {}", partial, place, std::strerror(errno))};
     }
-    if (!walked || !written) ::unlink(partial.c_str());
+    if (!in_place && (!walked || !written)) ::unlink(partial.c_str());
   }
   if (!walked) return report_error(kCommand, target.spec, walked.error());
   if (!written) return report_error(kCommand, target.spec, written.error());

@@ -87,6 +87,10 @@ void add_warnings(ComparedRow& row) {
   if (row.verdict == Verdict::kSame || row.verdict == Verdict::kInvalid) return;
   for (const auto* side : {&row.before, &row.after}) {
     for (const auto& warning : side->texts("warnings")) {
+      if (warning.starts_with("A/A: ")) {  // Of a second measurement: it has all reasons in it.
+        row.why = warning;
+        return;
+      }
       row.why += (row.why.empty() ? "" : "; ");
       row.why += (side == &row.before ? "before: " : "after: ") + warning;
     }

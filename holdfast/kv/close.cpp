@@ -21,6 +21,7 @@ std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id)
 Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;
+  if (left_to_parent_) return read_only_ ? ok_status() : explain_refusal(Durability::kDefault);
   stop_background();
   withdraw();
   if (read_only_) return {};

@@ -1,19 +1,32 @@
 // Sessions: a thread's handle on a store, made at its first use and given back at its exit.
 #include <holdfast/kv/store_core.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 
 namespace holdfast::kv {
 namespace {
 
-// Stores that are alive, so that a thread that ends after its store does not touch it.
+// Stores that are alive: a thread that ends after its store does not touch it, and a child that
+// fork() makes is told that they are not its own.
 struct LiveStores {
   std::mutex mutex;
   std::vector<std::uint64_t> uids;
+  std::vector<StoreCore*> cores;  // In the same order.
 };
 LiveStores& live_stores() {
   // Never destroyed: threads that nobody joined may end after main() has.
-  static LiveStores& stores = *new LiveStores;
+  static LiveStores& stores = []() -> LiveStores& {
+    // Locked while it forks, so that the child finds the list whole.
+    ::pthread_atfork([] { live_stores().mutex.lock(); }, [] { live_stores().mutex.unlock(); },
+                     [] {
+                       for (StoreCore* core : live_stores().cores)
+                         core->leave_to_parent();
+                       live_stores().mutex.unlock();
+                     });
+    return *new LiveStores;
+  }();
   return stores;
 }
 
@@ -88,12 +101,19 @@ void StoreCore::enroll() {
   LiveStores& stores = live_stores();
   const std::lock_guard lock(stores.mutex);
   stores.uids.push_back(store_uid_);
+  stores.cores.push_back(this);
 }
 
 void StoreCore::withdraw() {
   LiveStores& stores = live_stores();
   const std::lock_guard lock(stores.mutex);
   std::erase(stores.uids, store_uid_);
+  std::erase(stores.cores, this);
+}
+
+void StoreCore::leave_to_parent() {
+  left_to_parent_ = true;
+  writable_.store(false, std::memory_order_release);
 }
 
 }  // namespace holdfast::kv

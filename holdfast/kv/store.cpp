@@ -34,7 +34,11 @@ RegionOptions region_options(const StoreOptions& options) {
 
 }  // namespace
 
-void StoreCoreDeleter::operator()(StoreCore* core) const { delete core; }
+void StoreCoreDeleter::operator()(StoreCore* core) const {
+  // It has threads to join and locks to take that are not in this process: it is left as it is.
+  if (core->left_to_parent()) return;
+  delete core;
+}
 
 StoreCore::~StoreCore() { (void)close(); }
 

@@ -54,6 +54,11 @@ Error StoreCore::damaged(std::uint64_t offset, std::string_view what) const {
 }
 
 Status StoreCore::explain_refusal(Durability durability) const {
+  if (left_to_parent_ && !read_only_)
+    return Error{
+        Errc::kReadOnly,
+        "this process was forked from the one that opened the store, which alone may write "
+        "to it and close it; open the store after the fork"};
   if (read_only_)
     return Error{Errc::kReadOnly,
                  "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
@@ -270,6 +275,7 @@ Status StoreCore::sync_files() {
 
 Status StoreCore::sync() {
   if (!medium_.paged() || read_only_) return {};
+  if (left_to_parent_) return explain_refusal(Durability::kDefault);
   auto waited = sync_group_.wait();
   if (!waited) fail(waited.error());
   return waited;

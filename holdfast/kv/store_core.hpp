@@ -87,6 +87,12 @@ class StoreCore {
   ~StoreCore();
   StoreCore(const StoreCore&) = delete;
 
+  // In a child that fork() made the store stays the parent's. The child has a copy of its books
+  // from one moment, none of its threads, and the same medium: its writes would go where the
+  // parent's go, and its close would put the clean mark on a store that goes on.
+  void leave_to_parent();
+  bool left_to_parent() const { return left_to_parent_; }
+
   // ---- Verbs. Key and Value are spans of bytes, of static extent in typed stores. ----
   template <class Key, class Value>
   Result<PutOutcome> put(Key key, Value value, WriteOptions options);
@@ -243,7 +249,9 @@ class StoreCore {
   }
   Session& find_session() const;
   Session& take_session() const;
-  void enroll();  // Threads that end while the store lives give their sessions back.
+  // Threads that end while the store lives give their sessions back; children of fork() know whose
+  // it is.
+  void enroll();
   void withdraw();
   Lane& lane_of(Session& session) const { return medium_.paged() ? *shared_lane_ : session.lane; }
 
@@ -436,6 +444,7 @@ class StoreCore {
   mutable std::mutex failure_mutex_;
   std::optional<Error> failure_;
   bool closed_ = false;
+  bool left_to_parent_ = false;
 
   mutable EpochDomain epochs_;
   BlockTable table_;

@@ -19,6 +19,7 @@
 #include <map>
 
 #include <holdfast/memory/files.hpp>
+#include <holdfast/memory/lock.hpp>
 
 namespace holdfast::memory_detail {
 namespace {
@@ -82,6 +83,7 @@ class DirectoryBacking final : public FilesBacking {
         return Error{Errc::kAlreadyExists,
                      spec_.path + " already holds a region; open it instead, or remove it"};
       }
+      if (listing.segments.contains(0)) HF_RETURN_IF_ERROR(lock_first_segment());
       if (!read_only()) HF_RETURN_IF_ERROR(remove(listing.leftovers));
       return open_existing(listing.segments);
     }
@@ -92,6 +94,7 @@ class DirectoryBacking final : public FilesBacking {
     }
     HF_RETURN_IF_ERROR(remove(listing.leftovers));
     auto status = create();
+    if (status) status = lock_first_segment();
     if (!status && locked.created) ::rmdir(spec_.path.c_str());
     return status;
   }
@@ -122,6 +125,18 @@ class DirectoryBacking final : public FilesBacking {
   }
 
   std::string path_of(const std::string& name) const { return spec_.path + "/" + name; }
+
+  // A directory of another name may hold the same files (`cp -al`), and its lock is another one.
+  Status lock_first_segment() {
+    const auto name = segment_name(0);
+    struct stat status{};
+    if (::fstatat(directory_.get(), name.c_str(), &status, 0) != 0 || !S_ISREG(status.st_mode))
+      return {};  // Damage, which is reported where segments are opened.
+    first_segment_ = FileDescriptor(
+        ::openat(directory_.get(), name.c_str(), (read_only() ? O_RDONLY : O_RDWR) | O_CLOEXEC));
+    if (!first_segment_) return {};
+    return lock_file(first_segment_.get(), !read_only(), path_of(name));
+  }
 
   Status remove(const std::vector<std::string>& names) const {
     for (const auto& name : names) {
@@ -307,7 +322,8 @@ class DirectoryBacking final : public FilesBacking {
     return {};
   }
 
-  FileDescriptor directory_;  // Holds the lock.
+  FileDescriptor directory_;      // Holds the lock.
+  FileDescriptor first_segment_;  // Holds one for those who come by another directory.
 };
 
 }  // namespace

@@ -4,8 +4,11 @@
 //            drops the lock when its last holder ends, however it ends, so no lock is ever stale;
 //            nothing is written, so a medium that cannot be written to can be locked too.
 // How        flock on the file, device or directory itself: not on a file beside it, which somebody
-//            could delete while the lock is held. Who holds it is read from /proc/locks.
-// Limits     A child forked while a region is open shares its lock until it ends or execs. On file
+//            could delete while the lock is held, nor on a name: links, mounts and renames lead to
+//            the same lock. In a directory the first segment is locked too, since hard links make
+//            another directory of the same files. Who holds it is read from /proc/locks.
+// Limits     A child forked while a region is open shares its lock until it ends or execs (what a
+//            store does about that: kv/store_core.hpp, leave_to_parent). On file
 //            systems that keep locks on each host (some network ones), only this host is excluded.
 #pragma once
 

@@ -200,7 +200,7 @@ TEST(Compare, OneResultIsComparedWithItselfWhereItMeasuredTwice) {
   const auto comparison = compare(twice->first, twice->second, {});
   ASSERT_EQ(comparison.rows.size(), 1u);
   EXPECT_NEAR(comparison.rows[0].ratio.median, 2, 0.05);
-  EXPECT_NE(comparison.rows[0].why.find("the cores ran at 2 GHz"), std::string::npos);
+  EXPECT_EQ(comparison.rows[0].why, again.texts("warnings")[0]);
   EXPECT_TRUE(comparison.only_before.empty() && comparison.only_after.empty());
   EXPECT_EQ(split_again(document({other})).code(), Errc::kInvalidOption);
 }

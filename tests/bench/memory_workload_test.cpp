@@ -306,6 +306,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "w.yaml:2:25: memory_range: \"200%\" must be from 0% to 90% of the available "
                 "memory\n"},
         Mistake{
+            "ChainOfSeveralMistakes",
+            "b:\n  args: { custom_operations: \"r_64,x_64,w_64_cahce,w_64_cache,rd_1\" }\n",
+            "w.yaml:2:30: custom_operations: operation 2, \"x_64\", begins with \"x\", which is "
+            "none of r, rp, rd, w, wp, wd; an operation is r_SIZE, w_SIZE_PERSIST or "
+            "w_SIZE_PERSIST_OFFSET, with d for DRAM: rd_SIZE, wd_SIZE_PERSIST\n"
+            "w.yaml:2:30: custom_operations: operation 3, \"w_64_cahce\", the persist "
+            "instruction \"cahce\" is unknown; did you mean \"cache\"?\n"
+            "w.yaml:2:30: custom_operations: operation 5, \"rd_1\", the size 1 must be a multiple "
+            "of 64, from 64 to 1G\n"},
+        Mistake{
             "ChainWithoutSize", "b:\n  args: { custom_operations: \"r_\" }\n",
             "w.yaml:2:30: custom_operations: operation 1, \"r_\", the size \"\" is no number of "
             "bytes, for example 64 or 4K\n"},

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/base/sanitizer.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -13,12 +14,8 @@
 namespace holdfast::kv {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#ifdef HOLDFAST_SANITIZED
 constexpr int kScale = 1;
-#else
-constexpr int kScale = 5;
-#endif
 #else
 constexpr int kScale = 5;
 #endif

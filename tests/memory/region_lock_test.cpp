@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "region_support.hpp"
 #include "scratch.hpp"
@@ -94,6 +95,51 @@ TEST_P(RegionLock, ReadersShareItAndKeepWritersOut) {
   EXPECT_EQ(Region::open(path, options).code(), Errc::kBusy);
   second.kill();
   EXPECT_TRUE(Region::open(path, options));
+}
+
+// Two processes that came by different names would both have written.
+TEST_P(RegionLock, IsOfTheFilesWhateverTheirNames) {
+  namespace fs = std::filesystem;
+  const std::string symbolic = scratch.path("symbolic"), hard = scratch.path("hard"),
+                    moved = scratch.path("moved");
+  fs::create_symlink(path, symbolic);
+  if (fs::is_directory(path)) {  // As `cp -al` does.
+    fs::create_directory(hard);
+    for (const auto& entry : fs::directory_iterator(path))
+      fs::create_hard_link(entry.path(), fs::path(hard) / entry.path().filename());
+  } else {
+    fs::create_hard_link(path, hard);
+  }
+  for (const auto& [first, second] :
+       {std::pair{path, symbolic}, {path, hard}, {symbolic, hard}, {hard, path}}) {
+    const Holder holder(first, options);
+    ASSERT_TRUE(holder.holds()) << first;
+    const auto refused = Region::open(second, options);
+    ASSERT_EQ(refused.code(), Errc::kBusy) << first << ", then " << second;
+    EXPECT_NE(refused.error().detail.find("process " + holder.pid()), std::string::npos)
+        << refused.error().detail;
+    EXPECT_EQ(Region::open(second, with(RegionAccess::kOpenReadOnly, options)).code(), Errc::kBusy);
+  }
+  const Holder holder(path, options);
+  fs::rename(path, moved);
+  EXPECT_EQ(Region::open(moved, options).code(), Errc::kBusy);
+  EXPECT_TRUE(Region::open(path, with(RegionAccess::kCreate, options))) << "another one";
+}
+
+// Not only after it was opened again.
+TEST_P(RegionLock, OfANewRegionIsOfItsFilesToo) {
+  namespace fs = std::filesystem;
+  const std::string fresh = scratch.path("fresh"), hard = scratch.path("hard");
+  const Holder holder(fresh, with(RegionAccess::kCreate, options));
+  ASSERT_TRUE(holder.holds());
+  if (fs::is_directory(fresh)) {
+    fs::create_directory(hard);
+    for (const auto& entry : fs::directory_iterator(fresh))
+      fs::create_hard_link(entry.path(), fs::path(hard) / entry.path().filename());
+  } else {
+    fs::create_hard_link(fresh, hard);
+  }
+  EXPECT_EQ(Region::open(hard, options).code(), Errc::kBusy);
 }
 
 TEST_P(RegionLock, EndsWithTheRegion) {

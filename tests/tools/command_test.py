@@ -5,6 +5,7 @@
 Every case runs the real command on real stores in a scratch directory below the current one. Exit codes:
 0 done, 1 the work failed, 2 the request was wrong.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -433,6 +435,50 @@ class Transfer(Command):
         self.assertFalse(os.path.exists(self.store))
         self.kv('put', 'k', 'v')
         self.refused('kv', self.store, 'export', self.path('no/such/file'), says='no/such/file')
+
+    def test_lines_are_counted_from_the_first_however_a_pipe_cuts_the_text(self):
+        """Blank lines that came alone were not counted, and half of a byte order mark was a stanza's."""
+        process = subprocess.Popen([HOLDFAST, 'kv', self.store, 'import', '-'], stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for piece in (b'\n\n', b'\xef\xbb', b'\xbf', b'{"key":"a","value":"1"}\nnonsense\n'):
+            process.stdin.write(piece)
+            process.stdin.flush()
+            time.sleep(0.2)
+        message = process.communicate()[1]
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b'skipped line 4: not JSON', message)
+        self.assertEqual(self.records(), {b'a': b'1'})
+
+    def test_interrupted_import_says_how_far_it_came_and_closes_the_store(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([HOLDFAST, 'kv', self.store, 'import', '-', '--json'], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdin.write(b''.join(b'{"key":"%d","value":"v"}\n' % i for i in range(20000)) + b'{"key":"half')
+            process.stdin.flush()
+            while fcntl.ioctl(process.stdin, termios.FIONREAD, b'0000') != b'\0\0\0\0':
+                time.sleep(0.01)
+            time.sleep(0.2)  # It has read all and waits for more.
+            process.send_signal(number)
+            out, message = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(b'interrupted before the end of the input', message)
+            answer = json.loads(out)
+            self.assertEqual((answer['imported'], answer['records'], answer['skipped']), (20000, 20000, 0))
+            self.assertIn(b'clean', self.kv('stats'))
+
+    def test_export_to_a_pipe_or_through_a_link_writes_there(self):
+        """A pipe or device was replaced by a file, and so was a symbolic link."""
+        self.kv('put', 'k', 'v')
+        pipe, link, target = self.path('pipe'), self.path('link'), self.path('target', b'old')
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(['cat', pipe], stdout=subprocess.PIPE)
+        self.kv('export', pipe)
+        self.assertEqual(json.loads(reader.communicate(timeout=60)[0]), {'key': 'k', 'value': 'v'})
+        self.assertTrue(pathlib.Path(pipe).is_fifo())
+        os.symlink('target', link)
+        self.kv('export', link)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(json.loads(pathlib.Path(target).read_bytes()), {'key': 'k', 'value': 'v'})
 
     def test_acknowledged_import_survives_a_kill(self):
         """Kills an import of endless input; what was counted before is there afterwards."""

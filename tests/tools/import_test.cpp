@@ -10,6 +10,7 @@
 namespace holdfast::tools {
 namespace {
 
+using namespace std::string_literals;
 using namespace std::string_view_literals;
 
 struct Piece {
@@ -121,6 +122,27 @@ TEST(JsonLines, WhatIsNoRecordIsSkippedWithItsReason) {
   expect_skipped(parse(json(), "{\"key\":\"\xFF\",\"value\":\"b\"}"), "invalid UTF-8 at byte 9");
   expect_skipped(parse(json(), "{\"key\":\"a\0\",\"value\":\"b\"}"sv), "not JSON at byte");
   expect_skipped(parse(json(), R"({"key":"\ud800","value":"b"})"), "not JSON at byte");
+}
+
+// The JSON library takes a NUL for the end of the text: what came behind it was dropped in silence,
+// or became a part of the value.
+TEST(JsonLines, WhatFollowsANulIsNotDroppedInSilence) {
+  const std::string text = R"({"id":"a","key":"k","value":"v"})" + "\0{"s;
+  expect_skipped(parse(json(), text), "not JSON at byte 33: a NUL");
+  expect_skipped(parse(json("id"), text), "not JSON at byte 33: a NUL");
+  expect_skipped(parse(json(), "\0\0\0"sv),
+                 "not JSON at byte 1: a NUL");  // The end of a torn file.
+}
+
+TEST(JsonLines, TextThatMentionsUtf8IsNotCalledInvalidUtf8) {
+  expect_skipped(parse(json(), R"({"key":"UTF-8)"), "missing closing quote");
+}
+
+TEST(JsonLines, NumbersBeyondFloatingPointAreSaidToBeThatAndOthersOfAnyLengthAreKeys) {
+  expect_skipped(parse(json(), R"({"key":"a","value":"b","n":1e999})"),
+                 "a number beyond 64-bit floating point at byte");
+  const std::string digits = std::string(300, '9');
+  expect_record(parse(json("id"), "{\"id\":" + digits + "}"), digits, "{\"id\":" + digits + "}");
 }
 
 TEST(JsonLines, WholeObjectIsTheValueUnderItsMember) {

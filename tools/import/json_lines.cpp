@@ -17,6 +17,8 @@
 namespace holdfast::tools {
 namespace {
 
+constexpr int kOutOfRange = 406;  // nlohmann's id of "number overflow".
+
 // What one line says of the members we want. Everything else is checked for being JSON and dropped.
 class LineHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -79,7 +81,12 @@ class LineHandler : public nlohmann::json_sax<nlohmann::json> {
     if (const auto at = text.find("syntax error "); at != std::string_view::npos)
       text.remove_prefix(at + 13);
     reason = fmt::format("not JSON at byte {}: {}", position, visible(text.substr(0, 160)));
-    if (text.find("UTF-8") != std::string_view::npos) {
+    if (error.id == kOutOfRange) {
+      reason = fmt::format("a number beyond 64-bit floating point at byte {}; write it as a string",
+                           position);
+    }
+    // What was read follows, and may say anything.
+    if (text.substr(0, text.find("; last read")).find("UTF-8") != std::string_view::npos) {
       reason = fmt::format(
           "invalid UTF-8 at byte {}; write bytes that are no text in base64, as \"key64\" and "
           "\"value64\"",
@@ -116,7 +123,7 @@ class LineHandler : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string* key_member_;
-  int depth_ = 0;
+  std::uint64_t depth_ = 0;
   std::string member_;
   std::optional<std::string>* wanted_ = nullptr;
 };
@@ -156,6 +163,11 @@ class JsonLinesParser final : public RecordParser {
     }
     line = object_of(line);
     if (line.empty()) return true;
+    // To the JSON library a NUL is the end of the text, whatever comes behind it.
+    if (const std::size_t nul = line.find('\0'); nul != std::string_view::npos) {
+      return sink.skip(
+          number, fmt::format("not JSON at byte {}: a NUL; in a string it is \\u0000", nul + 1));
+    }
     LineHandler found{whole_objects_ ? &key_member_ : nullptr};
     const bool parsed = nlohmann::json::sax_parse(line.begin(), line.end(), &found);
     if (!parsed) return sink.skip(number, found.reason);

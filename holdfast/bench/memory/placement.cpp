@@ -39,7 +39,7 @@ std::string list_of(const std::set<int>& cpus) {
   for (auto at = cpus.begin(); at != cpus.end();) {
     const auto first = *at;
     auto last = first;
-    while (++at != cpus.end() && *at == last + 1)
+    for (++at; at != cpus.end() && *at == last + 1; ++at)
       last = *at;
     text += (text.empty() ? "" : ",") + std::to_string(first);
     if (last > first) text += "-" + std::to_string(last);

@@ -531,11 +531,11 @@ double estimated_seconds(const PlannedRun& run, const RunOptions& options) {
     double own = config.run_time_s;
     if (own == 0 && run.seconds_max == 0) {
       // A guess of 5 GB/s and 10 M accesses per second for each thread.
+      const auto pass = config.memory_range.bytes / std::max<std::uint64_t>(1, config.access_bytes);
       const auto operations =
-          config.sequential() && !config.is_set(KeyId::kNumberOperations)
-              ? static_cast<double>(config.memory_range.bytes /
-                                    std::max<std::uint64_t>(1, config.access_bytes))
-              : static_cast<double>(config.number_operations);
+          static_cast<double>(config.sequential() && !config.is_set(KeyId::kNumberOperations)
+                                  ? pass
+                                  : config.number_operations);
       const auto bytes = operations * static_cast<double>(bytes_per_operation(config));
       own = std::max(operations / 10e6, bytes / 5e9) / config.number_threads;
     }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
@@ -262,7 +263,9 @@ class FileReader {
     if (spelling == "pause_length_micros") text += "us";  // An older key with its unit in its name.
     Config scratch;
     if (const auto status = key.set(scratch, text); !status) {
-      fail(node.position, std::string(key.name) + ": " + status.error().detail);
+      std::istringstream mistakes(status.error().detail);  // A chain may have several.
+      for (std::string mistake; std::getline(mistakes, mistake);)
+        fail(node.position, std::string(key.name) + ": " + mistake);
       return {};
     }
     return Setting{&key, std::move(text), node.position};
