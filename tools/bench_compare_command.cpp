@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kName = "holdfast bench compare";
 
 struct Arguments {
-  std::string before, after, threshold = "5%";
+  std::string before, after, threshold;
   bench::CompareOptions options;
   bool json = false;
 };
@@ -33,7 +33,17 @@ double parsed_threshold(const std::string& text) {
   return rest == "%" ? number / 100 : number;
 }
 
+int print(const bench::Comparison& comparison, const Arguments& arguments) {
+  fmt::print("{}", arguments.json ? bench::to_json(comparison, arguments.options)
+                                  : bench::table(comparison, arguments.options));
+  if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
+  return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
+}
+
 int compare(Arguments& arguments) {
+  // One result against itself: what lies within 3 % is what `bench run --aa` calls the same.
+  const bool alone = arguments.after.empty();
+  if (arguments.threshold.empty()) arguments.threshold = alone ? "3%" : "5%";
   arguments.options.threshold = parsed_threshold(arguments.threshold);
   if (const auto status = arguments.options.validate(); !status) {
     complain(kName, status.error().detail);
@@ -41,6 +51,14 @@ int compare(Arguments& arguments) {
   }
   int exit_code = kExitDone;
   const auto before = read_result(kName, arguments.before, exit_code);
+  if (before && alone) {
+    const auto twice = bench::split_again(*before);
+    if (!twice) {
+      complain(kName, arguments.before + ": " + twice.error().detail);
+      return kExitBadRequest;
+    }
+    return print(bench::compare(twice->first, twice->second, arguments.options), arguments);
+  }
   const auto after = read_result(kName, arguments.after, exit_code);
   if (!before || !after) return exit_code;
   const auto comparison = bench::compare(*before, *after, arguments.options);
@@ -54,10 +72,7 @@ int compare(Arguments& arguments) {
                                 example("AFTER", comparison.only_after)));
     return kExitBadRequest;
   }
-  fmt::print("{}", arguments.json ? bench::to_json(comparison, arguments.options)
-                                  : bench::table(comparison, arguments.options));
-  if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
-  return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
+  return print(comparison, arguments);
 }
 
 }  // namespace
@@ -66,9 +81,10 @@ void add_bench_compare_command(CLI::App& bench, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App& app = *bench.add_subcommand("compare", "Two results: what changed, and is it chance?");
   app.add_option("BEFORE", arguments->before, "A result document")->required();
-  app.add_option("AFTER", arguments->after, "Another, of the same measurements")->required();
-  app.add_option("--threshold", arguments->threshold, "A change of less is no finding (5%, 0.05)")
-      ->capture_default_str();
+  app.add_option("AFTER", arguments->after,
+                 "Another, of the same measurements; none: what `bench run --aa` measured twice");
+  app.add_option("--threshold", arguments->threshold,
+                 "A change of less is no finding (default: 5%; without AFTER 3%)");
   app.add_option("--value", arguments->options.field,
                  "The field to compare, for example p99_ns (default: bytes_per_s, else ops_per_s)");
   app.add_flag("--json", arguments->json, "For programs");

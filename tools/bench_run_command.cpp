@@ -193,9 +193,23 @@ std::string json_problem(const std::string& path) {
   return {};
 }
 
+// Reads --limits; empty, or what is wrong.
+std::string read_limits(mem::RunOptions& options) {
+  if (options.limits_path.empty()) return {};
+  const auto result = bench::read_json(options.limits_path);
+  if (!result) return fmt::format("--limits {}", result.error().detail);
+  options.limits = result->calibration;
+  if (mem::MachineLimits().tighten(options.limits) > 0) return {};
+  return fmt::format(
+      "--limits {}: its calibration has no limit of `bench run`, for example "
+      "memory_read_bytes_per_s",
+      options.limits_path);
+}
+
 int run(Arguments& arguments) {
   if (const auto problem = complete(arguments); !problem.empty()) return refuse(problem);
   if (const auto problem = json_problem(arguments.json); !problem.empty()) return refuse(problem);
+  if (const auto problem = read_limits(arguments.options); !problem.empty()) return refuse(problem);
   const auto machine = mem::Machine::read();
   for (const auto node : arguments.options.numa_nodes) {
     const auto* known = machine.node(node);
@@ -262,6 +276,10 @@ void add_bench_run_command(CLI::App& bench, int& exit_code) {
                "Beside each raw benchmark the best loop written by hand, as subject floor");
   app.add_flag("--aa", options.again,
                "Everything twice, interleaved: how much the same differs from itself");
+  app.add_option("--limits", options.limits_path,
+                 "A result document, for example one that holds the rates of a data sheet: rows "
+                 "beyond its calibration are INVALID, too (the stricter limit counts)")
+      ->type_name("RESULT");
   app.add_option("--numa", arguments->numa, "Run all threads on these NUMA nodes, as in 0,1");
   app.add_flag("--no-numa", arguments->no_numa, "Run threads on any CPU, wherever the memory is");
   app.add_option("--json", arguments->json,

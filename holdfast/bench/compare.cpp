@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kWhyShown = 500;
+
 template <class... Arguments>
 std::string print(const char* format, Arguments... arguments) {
   char text[256];
@@ -80,6 +82,21 @@ void judge(ComparedRow& row, const CompareOptions& options) {
   }
 }
 
+// A change may come from what was odd about one of the two.
+void add_warnings(ComparedRow& row) {
+  if (row.verdict == Verdict::kSame || row.verdict == Verdict::kInvalid) return;
+  for (const auto* side : {&row.before, &row.after}) {
+    for (const auto& warning : side->texts("warnings")) {
+      if (warning.starts_with("A/A: ")) {  // Of a second measurement: it has all reasons in it.
+        row.why = warning;
+        return;
+      }
+      row.why += (row.why.empty() ? "" : "; ");
+      row.why += (side == &row.before ? "before: " : "after: ") + warning;
+    }
+  }
+}
+
 ComparedRow compare_rows(const std::string& identity, const Row& before, const Row& after,
                          const CompareOptions& options) {
   ComparedRow row;
@@ -90,6 +107,7 @@ ComparedRow compare_rows(const std::string& identity, const Row& before, const R
   row.more_is_better = !less_is_better(row.field);
   row.ratio = unpaired_ratio(samples_of(before, row.field), samples_of(after, row.field));
   judge(row, options);
+  add_warnings(row);
   return row;
 }
 
@@ -168,6 +186,28 @@ std::size_t Comparison::count(Verdict verdict) const {
       rows.begin(), rows.end(), [&](const auto& row) { return row.verdict == verdict; }));
 }
 
+Result<Twice> split_again(const Document& document) {
+  Twice twice{document, document};
+  twice.first.rows.clear();
+  twice.second.rows.clear();
+  std::map<std::string, std::vector<const Row*>> firsts = by_identity(document);
+  for (const auto& row : document.rows) {
+    if (row.subject() != "again") continue;
+    auto second = row;
+    second.set("subject", "holdfast");
+    const auto found = firsts.find(identity(second, document.parameters));
+    if (found == firsts.end() || found->second.empty()) continue;
+    twice.first.rows.push_back(*found->second.front());
+    found->second.erase(found->second.begin());
+    twice.second.rows.push_back(std::move(second));
+  }
+  if (twice.first.rows.empty())
+    return Error{Errc::kInvalidOption,
+                 "nothing in it was measured twice; give a second result, or one of "
+                 "`holdfast bench run --aa`"};
+  return twice;
+}
+
 Comparison compare(const Document& before, const Document& after, const CompareOptions& options) {
   Comparison comparison;
   // Of what only one document calls a parameter, the other has one value that goes without saying.
@@ -199,15 +239,15 @@ std::string table(const Comparison& comparison, const CompareOptions& options) {
   for (const auto& row : comparison.rows) {
     const auto& ratio = row.ratio;
     const bool interval = ratio.coverage > 0 && !std::isnan(ratio.median);
-    lines.push_back(
-        {escape(identity(row.before, varying)),
-         value_text(row.field, median(samples_of(row.before, row.field))),
-         value_text(row.field, median(samples_of(row.after, row.field))),
-         std::isnan(ratio.median) ? "-"
-         : interval               ? print("%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
-                                  : print("%.3f", ratio.median),
-         ratio.too_few ? "" : print("%.3f", ratio.p_value),
-         std::string(name(row.verdict)) + (row.why.empty() ? "" : ": " + escape(row.why))});
+    lines.push_back({escape(identity(row.before, varying)),
+                     value_text(row.field, median(samples_of(row.before, row.field))),
+                     value_text(row.field, median(samples_of(row.after, row.field))),
+                     std::isnan(ratio.median) ? "-"
+                     : interval ? print("%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
+                                : print("%.3f", ratio.median),
+                     ratio.too_few ? "" : print("%.3f", ratio.p_value),
+                     std::string(name(row.verdict)) +
+                         (row.why.empty() ? "" : ": " + escape(row.why, kWhyShown))});
   }
   std::vector<std::size_t> widths(lines.front().size());
   for (const auto& line : lines) {

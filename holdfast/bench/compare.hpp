@@ -41,7 +41,8 @@ struct ComparedRow {
   RatioEstimate ratio;  // after / before.
   bool more_is_better = true;
   Verdict verdict = Verdict::kSame;
-  std::string why;  // Of kInvalid and kUnsure.
+  // Of kInvalid and kUnsure; and what the rows warn of, where they are not the same.
+  std::string why;
 };
 
 struct Comparison {
@@ -52,6 +53,13 @@ struct Comparison {
   std::vector<std::string> environment_changes;
   std::size_t count(Verdict verdict) const;
 };
+
+// Of a result in which everything was measured twice (`bench run --aa`), its two measurements as
+// two results. Errors: kInvalidOption where nothing was.
+struct Twice {
+  Document first, second;
+};
+Result<Twice> split_again(const Document& document);
 
 Comparison compare(const Document& before, const Document& after, const CompareOptions& options);
 

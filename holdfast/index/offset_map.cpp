@@ -1,9 +1,12 @@
 #include <holdfast/index/offset_map.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <string>
 
 #include <holdfast/base/check.hpp>
@@ -232,19 +235,21 @@ void OffsetMap::publish(std::uint32_t partition, Table* table, std::uint64_t ent
   tables_[partition].store(word_of(table), std::memory_order_release);
 }
 
-// Replaces the partition's table by a larger one if wanted(), which is asked when no other rebuild
-// of it can run any more. Tells whether it did. Errors: kNoSpace.
-template <class Wanted>
-Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream, Wanted&& wanted) {
+// Replaces the partition's table by one of the geometry that choose(table, entries) names, which is
+// asked when no other rebuild of it can run any more, or not at all. Tells whether it did. Errors:
+// kNoSpace.
+template <class Choose>
+Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream, Choose&& choose) {
   Partition& header = headers_[number];
   const std::lock_guard lock(header.rebuilding);
-  if (!wanted()) return false;
   Table& old = table(number);
+  const std::optional<Geometry> wanted =
+      choose(old, header.entries.load(std::memory_order_relaxed));
+  if (!wanted) return false;
   freeze(old);
   const std::uint64_t entries = header.entries.load(std::memory_order_relaxed);
-  auto built =
-      build(number, larger(old.geometry, entries, number), entries, {kReachLimit, Errc::kNoSpace},
-            stream, [&](auto&& visit) { for_each_entry(old, visit); });
+  auto built = build(number, *wanted, entries, {kReachLimit, Errc::kNoSpace}, stream,
+                     [&](auto&& visit) { for_each_entry(old, visit); });
   if (!built) {
     thaw(old);
     return std::move(built).error();
@@ -308,18 +313,43 @@ void OffsetMap::take_turns() {
     set_next_turn();
     // Passed over if it has grown before its turn. Without memory it grows when a key finds no
     // place.
-    grown += rebuild(number, TableArena::Stream::kInTurn, [&] {
-               return table(number).geometry.buckets <= buckets;
-             }).value_or(false);
+    const auto choose = [&](const Table& old, std::uint64_t entries) {
+      return old.geometry.buckets <= buckets ? std::optional(larger(old.geometry, entries, number))
+                                             : std::nullopt;
+    };
+    grown += rebuild(number, TableArena::Stream::kInTurn, choose).value_or(false);
   }
   turns_.unlock();
   tidy();
 }
 
 Status OffsetMap::grow(std::uint64_t hash) {
-  auto grown =
-      rebuild(partition(hash), TableArena::Stream::kStray, [&] { return !has_room(hash); });
-  if (!grown) return std::move(grown).error();
+  const std::uint32_t number = partition(hash);
+  const auto choose = [&](const Table& old, std::uint64_t entries) {
+    return has_room(hash) ? std::nullopt : std::optional(larger(old.geometry, entries, number));
+  };
+  HF_RETURN_IF_ERROR(rebuild(number, TableArena::Stream::kStray, choose));
+  tidy();
+  return {};
+}
+
+Status OffsetMap::reserve(std::uint64_t entries) {
+  const std::uint64_t memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * kPageBytes;
+  if (entries > memory / sizeof(std::uint64_t)) {
+    return Error{Errc::kNoSpace, "an index of " + std::to_string(entries) +
+                                     " entries of 8 bytes; this machine has " +
+                                     std::to_string(memory) + " bytes of memory"};
+  }
+  for (std::uint32_t number = 0; number < partitions_; ++number) {
+    const auto choose = [&](const Table& old, std::uint64_t) -> std::optional<Geometry> {
+      Geometry wanted = geometry_for(entries / partitions_, number);
+      if (wanted.buckets <= old.geometry.buckets) return std::nullopt;
+      if (old.geometry.reach > wanted.reach) wanted.reach = wanted.extra = old.geometry.reach;
+      return wanted;
+    };
+    HF_RETURN_IF_ERROR(rebuild(number, TableArena::Stream::kInTurn, choose));
+    domain_.collect();  // Two tables of a partition at a time, not of all of them.
+  }
   tidy();
   return {};
 }

@@ -149,6 +149,12 @@ class OffsetMap {
   // some 18,000 keys share 45 bits of hash). Any guard or none.
   Status grow(std::uint64_t hash);
 
+  // Makes room for `entries` in all, so that until then nothing grows (save where keys share more
+  // bits of their hashes than chance would have it). Never shrinks. Writers of one partition after
+  // the other wait as in grow(). Errors: kNoSpace: more than the machine's memory, nothing changed;
+  // or the system has no more, and room was made in some partitions.
+  Status reserve(std::uint64_t entries);
+
   // Whether growth will soon need memory that the system has yet to provide, and taking it ahead:
   // for a thread that has time, one at a time. Without it the writer that comes first waits.
   bool wants_memory() const { return arena_.wants_unit(); }
@@ -262,8 +268,8 @@ class OffsetMap {
   void freeze(Table& table);
   void thaw(Table& table);
   void publish(std::uint32_t partition, Table* table, std::uint64_t entries);
-  template <class Wanted>
-  Result<bool> rebuild(std::uint32_t partition, TableArena::Stream stream, Wanted&& wanted);
+  template <class Choose>
+  Result<bool> rebuild(std::uint32_t partition, TableArena::Stream stream, Choose&& choose);
   bool has_room(std::uint64_t hash) const;
   void take_due_turns();
   void take_turns();

@@ -12,8 +12,8 @@ namespace holdfast::index {
 namespace {
 
 constexpr std::uint64_t kHugePageBytes = 2 * MiB;
-// Below this much in tables, small units on 4 KiB pages: a map of this size causes few TLB misses,
-// and an empty one must stay below 1 MiB.
+// Below this much in tables, and for strays, small units on 4 KiB pages: they cause few TLB misses,
+// nobody prepares them, and an empty map must stay below 1 MiB.
 constexpr std::uint64_t kHugeFromBytes = 4 * MiB;
 constexpr std::uint64_t kSmallUnitBytes = 64 * KiB;
 constexpr std::uint64_t kSmallSlabBytes = 1 * MiB;
@@ -78,8 +78,8 @@ TableArena::~TableArena() {
   HF_CHECK(live_bytes_ == 0 && slabs_.empty() && held_bytes_ == 0);
 }
 
-Slab* TableArena::map_slab(std::uint64_t table_bytes) {
-  const bool huge = live_bytes_ + table_bytes >= kHugeFromBytes;
+Slab* TableArena::map_slab(Stream stream, std::uint64_t table_bytes) {
+  const bool huge = stream == Stream::kInTurn && live_bytes_ + table_bytes >= kHugeFromBytes;
   const std::uint64_t unit_bytes = huge ? kHugePageBytes : kSmallUnitBytes;
   const std::uint64_t bytes =
       round_up(std::max(huge ? kSlabBytes : kSmallSlabBytes, table_bytes), unit_bytes);
@@ -127,7 +127,7 @@ void TableArena::prepare() {
   if (!wants_unit()) return;
   wants_unit_.store(false, std::memory_order_relaxed);
   Cursor next = next_unit();
-  if (next.slab == nullptr) next.slab = spare_ = map_slab(kSlabBytes);
+  if (next.slab == nullptr) next.slab = spare_ = map_slab(Stream::kInTurn, kSlabBytes);
   if (next.slab == nullptr) return;  // No memory: who needs it will say so.
   Slab* const slab = next.slab;
   Unit& unit = slab->units[next.unit];
@@ -155,7 +155,7 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
   if (open == nullptr || open->bytes - open->used < bytes) {
     const bool from_spare =
         stream == Stream::kInTurn && spare_ != nullptr && spare_->bytes >= bytes;
-    Slab* const next = from_spare ? std::exchange(spare_, nullptr) : map_slab(bytes);
+    Slab* const next = from_spare ? std::exchange(spare_, nullptr) : map_slab(stream, bytes);
     if (next == nullptr) return nullptr;
     Slab* const previous = std::exchange(open, next);
     if (previous != nullptr && previous->live == 0) {

@@ -104,7 +104,7 @@ class TableArena {
     std::size_t unit = 0;
     std::uint64_t offset = 0;
   };
-  Slab* map_slab(std::uint64_t table_bytes);
+  Slab* map_slab(Stream stream, std::uint64_t table_bytes);
   void close_slab(Slab* slab);
   Cursor next_unit() const;
   void release(Table* table);

@@ -208,11 +208,19 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   return head;
 }
 
-void BlockTable::reserve_bits(BlockMeta& run, std::uint32_t records) {
+void BlockTable::drop_bits(BlockMeta& run) {
+  bits_bytes_.fetch_sub((run.bits_capacity + run.more_capacity) / 8, std::memory_order_relaxed);
+  run.bits.reset();
+  run.bits_capacity = 0;
   delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
   run.more_capacity = 0;
+}
+
+void BlockTable::reserve_bits(BlockMeta& run, std::uint32_t records) {
+  drop_bits(run);
   run.bits_capacity =
       static_cast<std::uint32_t>(round_up(std::max<std::uint32_t>(records, 64), 64));
+  bits_bytes_.fetch_add(run.bits_capacity / 8, std::memory_order_relaxed);
   run.bits = std::make_unique<std::atomic<std::uint64_t>[]>(run.bits_capacity / 64);
 }
 
@@ -221,6 +229,7 @@ void BlockTable::add_bits(BlockMeta& run) {
   const std::uint64_t most =
       (run.run_blocks << block_shift_) / (kCacheLineBytes + sizeof(SummaryEntry)) + 64;
   run.more_capacity = static_cast<std::uint32_t>(round_up(most, 64));
+  bits_bytes_.fetch_add(run.more_capacity / 8, std::memory_order_relaxed);
   run.more_bits.store(new std::atomic<std::uint64_t>[run.more_capacity / 64](),
                       std::memory_order_release);
 }
@@ -257,10 +266,7 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
     BlockMeta& run = meta(head);
     const std::uint64_t generation = run.generation;
     const std::uint64_t end = head + run.run_blocks;
-    run.bits.reset();
-    run.bits_capacity = 0;
-    delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
-    run.more_capacity = 0;
+    drop_bits(run);
     for (std::uint64_t block = head; block < end; ++block)
       mark_free(block, generation);
   }
@@ -340,12 +346,8 @@ BlockTable::Totals BlockTable::totals() const {
 }
 
 std::uint64_t BlockTable::dram_bytes() const {
-  std::uint64_t bytes = blocks() / 8;
-  bytes += (blocks() + kChunk - 1) / kChunk * kChunk * sizeof(BlockMeta);
-  for (std::uint64_t block = 0; block < blocks(); ++block) {
-    bytes += (meta(block).bits_capacity + meta(block).more_capacity) / 8;
-  }
-  return bytes;
+  const std::uint64_t entries = (blocks() + kChunk - 1) / kChunk * kChunk;
+  return blocks() / 8 + entries * sizeof(BlockMeta) + bits_bytes_.load(std::memory_order_relaxed);
 }
 
 }  // namespace holdfast::kv

@@ -171,6 +171,7 @@ class BlockTable {
     return more != nullptr && beyond < run.more_capacity ? &more[beyond / 64] : nullptr;
   }
   void add_bits(BlockMeta& run);
+  void drop_bits(BlockMeta& run);
   Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks);
   Status put_block_word(std::uint64_t block, BlockWord word);
   Result<std::uint64_t> next_generation_locked();
@@ -190,6 +191,7 @@ class BlockTable {
   std::vector<bool> free_;        // By block.
   std::uint64_t first_free_ = 1;  // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
+  std::atomic<std::uint64_t> bits_bytes_{0};  // All runs' dead bits, in DRAM.
   std::uint64_t next_generation_ = 1;
   std::uint64_t generation_limit_ = 0;
   std::uint64_t generation_step_ = 65'536;  // One fence per so many runs opened.

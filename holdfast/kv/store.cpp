@@ -125,6 +125,10 @@ const RecoveryReport& StoreBase::recovery() const {
 RegionReport StoreBase::region_report() const {
   return core_ ? core_->region_report() : RegionReport{};
 }
+Status StoreBase::reserve(std::uint64_t records) {
+  if (!core_) return closed();
+  return core_->reserve(records);
+}
 Status StoreBase::reclaim() {
   if (!core_) return closed();
   return core_->reclaim();

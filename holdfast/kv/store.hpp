@@ -181,6 +181,10 @@ class StoreBase {
   StoreStats stats() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
+  // Takes the memory of an index of so many records in all, so that no put until then grows it; of
+  // use before a load of known size (initial_bytes does it for the medium). Other sessions
+  // go on. Errors: kNoSpace (the machine has not as much memory), kReadOnly.
+  Status reserve(std::uint64_t records);
   // Reclaims now, in the caller, until what is in use is near live data; also where background is
   // off.
   Status reclaim();

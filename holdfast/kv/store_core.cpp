@@ -132,6 +132,11 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
 
 // ---- Lanes ----
 
+Status StoreCore::reserve(std::uint64_t records) {
+  HF_RETURN_IF_ERROR(check_write(Durability::kProcess));
+  return index_->reserve(records);
+}
+
 Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes,
                             std::uint64_t records, std::uint64_t sequence,
                             BlockTable::Purpose purpose) {
@@ -454,6 +459,7 @@ StoreStats StoreCore::stats() const {
       stats.sessions += session->taken.load(std::memory_order_relaxed);
       stats.fences += session->fences.load(std::memory_order_relaxed);
       stats.lines_written_back += session->lines.load(std::memory_order_relaxed);
+      const std::lock_guard latch(session->lane.latch);
       stats.dram_other_bytes +=
           sizeof(Session) + session->lane.entries.capacity() * sizeof(Lane::Entry);
     }

@@ -121,6 +121,7 @@ class StoreCore {
   Status sync();
   Version durable_up_to() const;
   StoreStats stats() const;
+  Status reserve(std::uint64_t records);
   Status reclaim();
   VerifyReport verify() const;
   Status close();

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/memory/system.hpp>
 
 // Of newer kernels than Debian 12's headers or of the kernel's own ones.
@@ -29,14 +30,8 @@ namespace {
 
 // ThreadSanitizer keeps several shadow bytes for each byte of an address range, and touches them
 // when the range is mapped: 16 TiB would take minutes there instead of being refused.
-#if defined(__SANITIZE_THREAD__)
+#ifdef HOLDFAST_TSAN
 constexpr std::uint64_t kReserveMax = 64 * GiB;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr std::uint64_t kReserveMax = 64 * GiB;
-#else
-constexpr std::uint64_t kReserveMax = ~std::uint64_t{0};
-#endif
 #else
 constexpr std::uint64_t kReserveMax = ~std::uint64_t{0};
 #endif

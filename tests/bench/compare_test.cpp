@@ -176,6 +176,35 @@ TEST(Compare, ParametersThatAllRowsShareAreSaidOnce) {
   EXPECT_NE(text.find("holdfast read, 2 threads  "), std::string::npos) << text;
 }
 
+TEST(Compare, AChangeComesWithWhatItsRowsWarnOf) {
+  auto before = row({100, 101, 102, 103}), after = row({50, 51, 52, 53});
+  after.warn("others ran there");
+  const auto worse = compare(document({before}), document({after}), {});
+  ASSERT_EQ(worse.rows.at(0).verdict, Verdict::kWorse);
+  EXPECT_EQ(worse.rows[0].why, "after: others ran there");
+  EXPECT_NE(table(worse, {}).find("worse: after: others ran there"), std::string::npos);
+  // What is the same needs no reason.
+  before.warn("odd");
+  const auto same = compare(document({before}), document({before}), {});
+  EXPECT_EQ(same.rows.at(0).verdict, Verdict::kSame);
+  EXPECT_EQ(same.rows[0].why, "");
+}
+
+TEST(Compare, OneResultIsComparedWithItselfWhereItMeasuredTwice) {
+  auto other = row({10, 11, 12, 13}, 2);  // Was not measured twice.
+  auto again = row({200, 202, 204, 206});
+  again.set("subject", "again");
+  again.warn("A/A: differs from the same measurement by 100.0 %: the cores ran at 2 GHz");
+  const auto twice = split_again(document({row({100, 101, 102, 103}), again, other}));
+  ASSERT_TRUE(twice);
+  const auto comparison = compare(twice->first, twice->second, {});
+  ASSERT_EQ(comparison.rows.size(), 1u);
+  EXPECT_NEAR(comparison.rows[0].ratio.median, 2, 0.05);
+  EXPECT_EQ(comparison.rows[0].why, again.texts("warnings")[0]);
+  EXPECT_TRUE(comparison.only_before.empty() && comparison.only_after.empty());
+  EXPECT_EQ(split_again(document({other})).code(), Errc::kInvalidOption);
+}
+
 TEST(Compare, AThresholdOutOfRangeIsRefused) {
   CompareOptions options;
   options.threshold = 5;

@@ -165,6 +165,7 @@ struct ForgetfulMap {
   std::unordered_map<std::uint64_t, ValueBytes> map;
   std::mutex mutex;
   std::uint64_t reads = 0;
+  void reserve(std::uint64_t records) { map.reserve(records); }
   void put(const KeyBytes& key, ValueView value) {
     const std::lock_guard lock(mutex);
     map[hash_of(key)].assign(value.data, value.size);

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/execution.hpp>
 #include <holdfast/bench/memory/rows.hpp>
@@ -263,9 +264,9 @@ TEST(Pinning, CoreGivesEachThreadACpuOfItsOwnAndNodeAllOfThem) {
   const auto machine = Machine::read();
   const auto tier = tier_of("dram", 2 * MiB);
   auto load = load_of("memory_range: 2M, number_threads: 2", *tier);
-  load.cpus = machine.cpus;
+  load.placement.cpus = machine.cpus;
   const auto cpus_of_threads = [&](bool pin_each) {
-    load.pin_each = pin_each;
+    load.placement.pin_each = pin_each;
     std::vector<std::set<int>> cpus(2);
     (void)execute_foreign(
         load,
@@ -385,6 +386,130 @@ in_the_cache:
   EXPECT_FALSE(cached.valid());
   EXPECT_NE(cached.invalid_reason().find("GiB/s"), std::string::npos) << cached.invalid_reason();
   EXPECT_FALSE(outcome->trustworthy);
+}
+
+// What the kernel says of each thread at its end, for each word of thread_pinning. The machine is
+// made up so that the memory's node has only one of its CPUs: else node and none were the same
+// here.
+TEST(Pinning, ThreadsAreWhereTheKeySaysAndTheRowTellsIt) {
+  auto machine = Machine::read();
+  if (machine.cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const auto all = list_of({machine.cpus.begin(), machine.cpus.end()});
+  const auto last = std::to_string(machine.cpus.back());
+  machine.nodes = {{0, {machine.cpus.back()}, {10}, 8 * GiB}};
+  const auto outcome = run_text(R"(words:
+  matrix: { thread_pinning: [none, node, core] }
+  args: { memory_range: 2M, number_threads: 2, run_time: 20ms, repetitions: 2 }
+alone:
+  args: { memory_range: 2M, run_time: 20ms, repetitions: 2, thread_pinning: core }
+random:
+  args: { memory_range: 2M, run_time: 20ms, repetitions: 2, thread_pinning: node, exec_mode: random }
+)",
+                                machine);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto& rows = outcome->document.rows;
+  ASSERT_EQ(rows.size(), 5u);
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(rows[0].texts("thread_cpus"), (Texts{all, all}));
+  EXPECT_EQ(rows[1].texts("thread_cpus"), (Texts{last, last}));
+  EXPECT_EQ(rows[2].texts("thread_cpus"), (Texts{last, last}));
+  EXPECT_EQ(rows[3].texts("thread_cpus"), Texts{last});
+  EXPECT_EQ(rows[4].texts("thread_cpus"), Texts{last});
+  for (const auto& row : rows) {
+    for (const auto& warning : row.texts("warnings"))
+      EXPECT_EQ(warning.find("thread_pinning"), std::string::npos) << warning;
+  }
+}
+
+TEST(Pinning, EachThreadOfEachPartOfAPairHasACoreOfItsOwn) {
+  const auto machine = Machine::read();
+  if (machine.cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const auto outcome = run_text(R"(pair:
+  parallel_benchmark:
+    one: { args: { memory_range: 2M, run_time: 20ms, repetitions: 2, thread_pinning: core } }
+    two: { args: { memory_range: 2M, run_time: 20ms, repetitions: 2, thread_pinning: core } }
+)",
+                                machine);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto& rows = outcome->document.rows;
+  ASSERT_EQ(rows.size(), 2u);
+  const auto one = rows[0].texts("thread_cpus"), two = rows[1].texts("thread_cpus");
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_EQ(one[0].find_first_of(",-"), std::string::npos) << one[0];  // One CPU each,
+  EXPECT_EQ(two[0].find_first_of(",-"), std::string::npos) << two[0];
+  EXPECT_NE(one, two);  // and not the same.
+}
+
+TEST(Pinning, AThreadThatIsElsewhereIsSaid) {
+  const auto tier = tier_of("dram", 2 * MiB);
+  auto load = load_of("memory_range: 2M, number_threads: 2, run_time: 5ms", *tier);
+  load.placement = {{CPU_SETSIZE - 1}, false};  // A CPU that is not there: the kernel refuses.
+  PreparedLoad prepared(load);
+  std::vector<PreparedLoad*> loads = {&prepared};
+  EXPECT_EQ(execute(loads, 1).front().threads_elsewhere, 2u);
+  load.placement = {};
+  PreparedLoad free(load);
+  loads = {&free};
+  EXPECT_EQ(execute(loads, 1).front().threads_elsewhere, 0u);
+}
+
+TEST(Placement, ListsAreShort) {
+  EXPECT_EQ(list_of({}), "");
+  EXPECT_EQ(list_of({3}), "3");
+  EXPECT_EQ(list_of({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
+}
+
+// ---- twice the same ----
+
+Row measured(double rate, double cpu_share, double spread) {
+  Row row("holdfast", "scan", 1);
+  row.set("ops_per_s_median", rate);
+  row.set("cpu_share", cpu_share);
+  row.set("spread_ratio", spread);
+  row.set("stolen_ratio", 0.0);
+  row.set("involuntary_switches", std::uint64_t{0});
+  row.set("page_faults", std::uint64_t{0});
+  row.set("core_ghz_samples", Value(std::vector<double>{3.5, 3.5}));
+  return row;
+}
+
+// Every reason that is recorded is said, on its own; and where there is none, that.
+TEST(Again, WhatDiffersByMoreThanThreePercentSaysWhyOrThatNothingTells) {
+  const auto calm = measured(1e9, 1, 0.01);
+  const auto said = [&](const std::function<void(Row&)>& change, double ratio = 1.05,
+                        double low = 1.04) {
+    auto again = calm;
+    change(again);
+    again.set("time_x_holdfast_median", ratio);
+    again.set("time_x_holdfast_low", low);
+    again.set("time_x_holdfast_high", ratio + 0.01);
+    const bool within = judge_again(again, calm);
+    const auto warnings = again.texts("warnings");
+    EXPECT_EQ(within, warnings.empty());
+    return warnings.empty() ? "" : warnings[0];
+  };
+  const auto expect = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_NE(text.find("A/A: differs from the same measurement by 5.0 %: "), std::string::npos);
+    EXPECT_EQ(text.find("; "), std::string::npos) << text;  // One reason, and only that.
+  };
+  EXPECT_EQ(said([](Row&) {}, 1.02, 1.01), "");
+  expect(said([](Row& row) { row.set("cpu_share", 0.8); }), "others ran on its CPUs");
+  expect(said([](Row& row) { row.set("stolen_ratio", 0.1); }), "took up to 10.0 %");
+  expect(said([](Row& row) { row.set("page_faults", std::uint64_t{7}); }),
+         "0 page faults the first time and 7 the second");
+  expect(said([](Row& row) { row.set("core_ghz_samples", Value(std::vector<double>{3.0, 3.0})); }),
+         "at 3.50 GHz the first time and at 3.00 GHz the second");
+  expect(said([](Row& row) { row.set("thread_pinning", Value(std::string("none"))); }),
+         "not pinned");
+  expect(said([](Row& row) { row.set("spread_ratio", 0.3); }), "30.0 % the second");
+  expect(said([](Row&) {}, 1.05, 0.99), "has 1 in it");
+  EXPECT_NE(said([](Row&) {}).find("nothing that was recorded explains it"), std::string::npos);
+  EXPECT_NE(said([](Row& row) {
+              row.set("cpu_share", 0.8), row.set("spread_ratio", 0.3);
+            }).find("; repetitions differ"),
+            std::string::npos);
 }
 
 // Faults in the timed part cannot be ordered, so a made-up repetition has them.

@@ -4,7 +4,8 @@
 // noted, the instruction let through alone (trap flag), the memory protected again. What comes out
 // is the list of places that machine code touches, whatever the compiler has made of the source: a
 // load that was optimised away, made twice, or goes to the wrong line is seen. Then the checksum
-// and the lines written are compared, too.
+// and the lines written are compared, too. Writing loops run once more instruction by instruction,
+// and the fences among these are counted.
 //
 // A program of its own, without GoogleTest, so that memory_kernel_lines.py can build it with every
 // compiler and optimisation in seconds. Exit code 0, or 1 with the loops that are wrong.
@@ -97,7 +98,17 @@ void on_fault(int, siginfo_t* info, void* context) {
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
+// Where every instruction is let through alone: whether it is an sfence.
+volatile bool counting_fences = false;
+volatile std::size_t fence_count = 0;
+
 void on_step(int, siginfo_t*, void* context) {
+  if (counting_fences) {
+    const auto* at = reinterpret_cast<const unsigned char*>(
+        static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    fence_count = fence_count + (at[0] == 0x0F && at[1] == 0xAE && at[2] == 0xF8);
+    return;  // The flag stays.
+  }
   protect(true);
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
@@ -114,6 +125,23 @@ Touches touched_by(const Body& body) {
   for (std::size_t i = 0; i < touch_count; ++i)
     ++result[touches[i]];
   return result;
+}
+
+// The fences that the CPU executes in body(), step by step.
+template <class Body>
+std::size_t fences_in(const Body& body) {
+  fence_count = 0;
+  counting_fences = true;
+  // Below the red zone of this function.
+  asm volatile(
+      "leaq -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; leaq 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+  body();
+  asm volatile(
+      "leaq -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; leaq 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+  counting_fences = false;
+  return fence_count;
 }
 
 int failures = 0;
@@ -175,6 +203,12 @@ Kind flush_kind(Flush flush) {
     case Flush::kClflush: return kFlush;
     default: return kOrdinary;
   }
+}
+
+void expect_fences(const std::string& name, std::size_t seen, std::size_t wanted) {
+  ++checked;
+  if (seen != wanted)
+    fail(name, std::to_string(seen) + " fences are executed, must be " + std::to_string(wanted));
 }
 
 // Each line in as many pieces as it has vectors; a flush touches its first byte once more.
@@ -290,6 +324,10 @@ void check_lines(const KernelSet& set, std::size_t vector_bytes) {
           expect_kinds(name, kind == Flush::kNonTemporal ? kStreamedStore : kOrdinary,
                        flush_kind(kind), flushes(flush) ? block.bytes.size() * lines : 0);
           expect_written(name, block.bytes, lines, kTag);
+          // Of each function once: it takes a trap for each instruction.
+          if (shape == 1 || lines == 12) continue;
+          expect_fences(name, fences_in([&] { kernel(block.accesses); }),
+                        fenced ? block.bytes.size() : 0);
         }
       }
     }
@@ -347,6 +385,11 @@ void check_chain(const KernelSet& set, std::size_t vector_bytes) {
       expect(name + ", all the same", same, wanted);
       expect_written(name + ", all the same", writes, 1, kTag);
       expect_sums(name + ", all the same", lanes, reads, lines);
+      // One after the write of each of the two runs, where it persists.
+      const std::size_t fences = static_cast<Flush>(flush) == Flush::kNone ? 0 : 2;
+      expect_fences(name, fences_in([&] { set.run_chain(steps, 3, slots, 2, state); }), fences);
+      expect_fences(name + ", all the same",
+                    fences_in([&] { run_same(steps, 2, 3, slots, 2, same_state); }), fences);
     }
   }
 }
@@ -373,15 +416,23 @@ void check_words() {
       if (lanes.sum[0] != read.sum()) fail(name + " read", "the checksum is wrong");
       for (std::size_t flush = 0; flush < kFlushCount; ++flush) {
         if (!cpu_has(flush)) continue;
-        fill();
         auto wanted = each_word;
         for (const auto byte : block.bytes)
           wanted[byte] += flushes(flush);
-        expect(name + " write, flush " + std::to_string(flush),
-               touched_by([&] { kWriteWords[slots][flush][1](block.accesses); }), wanted);
-        for (const auto& [byte, times] : each_word) {
-          if (word_at(byte) != content_of_word(byte / 8) + kTag)
-            fail(name + " write", "byte " + std::to_string(byte) + " was not written");
+        for (const bool fenced : {false, true}) {
+          fill();
+          const auto kernel = kWriteWords[slots][flush][fenced];
+          const auto write_name = name + " write, flush " + std::to_string(flush);
+          expect(write_name, touched_by([&] { kernel(block.accesses); }), wanted);
+          const auto kind = static_cast<Flush>(flush);
+          expect_kinds(write_name, kind == Flush::kNonTemporal ? kStreamedStore : kOrdinary,
+                       flush_kind(kind), flushes(flush) ? block.bytes.size() : 0);
+          for (const auto& [byte, times] : each_word) {
+            if (word_at(byte) != content_of_word(byte / 8) + kTag)
+              fail(write_name, "byte " + std::to_string(byte) + " was not written");
+          }
+          expect_fences(write_name, fences_in([&] { kernel(block.accesses); }),
+                        fenced ? block.bytes.size() : 0);
         }
       }
       // A load and a locked exchange; one locked addition.

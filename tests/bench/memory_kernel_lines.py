@@ -3,7 +3,8 @@
     memory_kernel_lines.py    builds memory_kernel_lines.cpp with g++ and clang++-19 at -O2 and -O3, and runs each
 
 Compilers have removed the loads of a benchmark before (and left its tests green), so this counts what the
-machine code does. A broken kernel must be found: the last build leaves out every second load, and must fail.
+machine code does. Broken kernels must be found: the last two builds leave out every second load or fence, and must
+fail.
 """
 import concurrent.futures
 import os
@@ -45,10 +46,11 @@ def main():
             result = run(compiler, optimisation)
             print(f'{compiler} {optimisation}: {result.stdout.strip()} {result.stderr.strip()}', flush=True)
             failed = failed or result.returncode != 0
-    broken = run(compilers[0], '-O2', ['-DHOLDFAST_TEST_LOSE_LOADS'])
-    if broken.returncode == 0:
-        print('the test does not see a kernel that loses half of its loads')
-        failed = True
+    for what in ('LOADS', 'FENCES'):
+        broken = run(compilers[0], '-O2', [f'-DHOLDFAST_TEST_LOSE_{what}'])
+        if broken.returncode == 0:
+            print(f'the test does not see a kernel that loses half of its {what.lower()}')
+            failed = True
     if 'clang++-19' not in compilers:
         print('clang++-19 is not installed: not tried')
     sys.exit(1 if failed else 0)

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/memory/plan.hpp>
+#include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
 
@@ -291,6 +292,46 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "RegionWeights", "regions:\n  m: { nodes: [0, 1], weights: [1] }\n",
             "w.yaml:2:3: region \"m\" has 2 nodes and 1 weights; give one weight for each node\n"},
+        Mistake{"RegionOfNothing", "regions:\n  m: {}\n  n: { nodes: [] }\n",
+                "w.yaml:2:6: region \"m\" says nothing; give spec: (dram, node:N or a path) or "
+                "nodes:\nw.yaml:3:15: nodes: the list is empty\n"},
+        Mistake{"RegionWeightOfZero", "regions:\n  m: { nodes: [0, 1], weights: [1, 0] }\n",
+                "w.yaml:2:36: weights: \"0\" must be a number from 1 to 1000\n"},
+        Mistake{"ArgsMisspelt", "b:\n  arg: { access_size: 64 }\n",
+                "w.yaml:2:3: \"arg\" is unknown in a benchmark; did you mean \"args\"?\n"},
+        Mistake{"PartTwice",
+                "b:\n  parallel_benchmark:\n    x: { args: {} }\n    x: { args: {} }\n",
+                "w.yaml:4:5: \"x\" is there twice, first in line 3; remove one of them\n"},
+        Mistake{"TooLargeAShare", "b:\n  args: { memory_range: 200% }\n",
+                "w.yaml:2:25: memory_range: \"200%\" must be from 0% to 90% of the available "
+                "memory\n"},
+        Mistake{
+            "ChainOfSeveralMistakes",
+            "b:\n  args: { custom_operations: \"r_64,x_64,w_64_cahce,w_64_cache,rd_1\" }\n",
+            "w.yaml:2:30: custom_operations: operation 2, \"x_64\", begins with \"x\", which is "
+            "none of r, rp, rd, w, wp, wd; an operation is r_SIZE, w_SIZE_PERSIST or "
+            "w_SIZE_PERSIST_OFFSET, with d for DRAM: rd_SIZE, wd_SIZE_PERSIST\n"
+            "w.yaml:2:30: custom_operations: operation 3, \"w_64_cahce\", the persist "
+            "instruction \"cahce\" is unknown; did you mean \"cache\"?\n"
+            "w.yaml:2:30: custom_operations: operation 5, \"rd_1\", the size 1 must be a multiple "
+            "of 64, from 64 to 1G\n"},
+        Mistake{
+            "ChainWithoutSize", "b:\n  args: { custom_operations: \"r_\" }\n",
+            "w.yaml:2:30: custom_operations: operation 1, \"r_\", the size \"\" is no number of "
+            "bytes, for example 64 or 4K\n"},
+        Mistake{"QuoteNotClosed", "b:\n  description: \"x\n  args: { run_time: 1 }\n",
+                "w.yaml:2:16: a text begins with a quote and is not closed by one\n"},
+        Mistake{"SingleQuoteNotClosed", "b:\n  args: { run_time: 1 }\n  description: 'it''s\n",
+                "w.yaml:3:16: a text begins with a quote and is not closed by one\n"},
+        Mistake{"QuotesThatAreClosed",
+                "b:\n  args: { run_time: 1 }\n  description: \"a \\\"b\\\\\"\n", ""},
+        Mistake{"Tab", "b:\n  args:\n\t  access_size: 64\n",
+                "w.yaml:3:1: is indented with a tab; YAML wants spaces\n"},
+        Mistake{"Indentation", "b:\n  args:\n    access_size: 64\n   run_time: 1\n",
+                "w.yaml:4:4: is not YAML: end of map not found; a line is indented unlike those it "
+                "belongs to\n"},
+        Mistake{"BraceNotClosed", "b:\n  args: { access_size: 64\n",
+                "w.yaml:3:1: is not YAML: end of map flow not found; a { is not closed\n"},
         Mistake{"RegionKey", "regions:\n  m: { node: [0] }\n",
                 "w.yaml:2:8: \"node\" is unknown in a region; did you mean \"nodes\"?\n"}),
     [](const auto& mistake) { return std::string(mistake.param.label); });
@@ -470,7 +511,7 @@ TEST_F(PlanTest, BudgetIsSharedByAllRepetitions) {
 TEST_F(PlanTest, WhatTheMachineLacksIsAMistakeUnlessItScales) {
   const std::string far = "b:\n  args: { memory_range: 1G, numa_pattern: far }\n";
   EXPECT_EQ(said(far, on_dram(), small_machine()),
-            "w:2:43: numa_pattern: numa_pattern far is wanted, but no CPU of this machine is far "
+            "w:2:43: numa_pattern: far is wanted, but no CPU of this machine is far "
             "from the "
             "memory\n");
   EXPECT_EQ(said(far, on_dram(), two_sockets()), "");
@@ -479,7 +520,79 @@ TEST_F(PlanTest, WhatTheMachineLacksIsAMistakeUnlessItScales) {
   const auto both = far + "c:\n  args: { memory_range: 1G }\n";
   EXPECT_EQ(said(both, options, small_machine()), "");
   EXPECT_EQ(plan_.runs.size(), 1u);
+  ASSERT_GE(plan_.notes.size(), 1u);
+  EXPECT_EQ(plan_.notes[0],
+            "numa_pattern far is wanted, but no CPU of this machine is far from the memory: left "
+            "out of b");
+  // Where nothing is left, the reason is the message.
+  EXPECT_EQ(said(far, options, small_machine()),
+            "w: nothing in it can run on this machine: numa_pattern far is wanted, but no CPU of "
+            "this machine is far from the memory: left out of b\n");
+}
+
+// A matrix of sizes that divide different ranges, and of shares between two ranges: with --scale
+// auto each would get a range of its own, and no two rows were of one line.
+TEST_F(PlanTest, ScaleAutoGivesAllOfABenchmarkTheSameRanges) {
+  auto options = on_dram();
+  options.scale_auto = true;
+  EXPECT_EQ(
+      said("sizes:\n  matrix: { access_size: [64, 192, 320, 448, 1024], number_threads: [1, 2] }\n"
+           "  args: { memory_range: 10080M, exec_mode: random }\n",
+           options, small_machine()),
+      "");
+  ASSERT_EQ(plan_.runs.size(), 10u);
+  for (const auto& run : plan_.runs) {
+    const auto bytes = run.parts[0].config.memory_range.bytes;
+    EXPECT_EQ(bytes, plan_.runs[0].parts[0].config.memory_range.bytes);
+    EXPECT_EQ(bytes % run.parts[0].config.access_bytes, 0u);
+    EXPECT_GT(bytes, 2 * GiB - 1 * MiB);
+  }
+  EXPECT_EQ(said("shares:\n  matrix: { dram_operation_ratio: [0, 0.5, 1] }\n"
+                 "  args: { memory_range: 8G, dram_memory_range: 8G, exec_mode: random }\n",
+                 options, small_machine()),
+            "");
+  ASSERT_EQ(plan_.runs.size(), 3u);
+  for (const auto& run : plan_.runs) {
+    const auto fields = parameters_of(run, 0);
+    EXPECT_EQ(fields.number("memory_range_bytes"), 1.0 * GiB);
+    EXPECT_EQ(fields.number("dram_memory_range_bytes"), 1.0 * GiB);
+    EXPECT_EQ(fields.text("region"), "target");
+    EXPECT_EQ(fields.text("dram_region"), "dram");
+  }
+  // What no access goes to is not opened all the same.
+  EXPECT_FALSE(plan_.runs[0].parts[0].uses_dram);
+  EXPECT_FALSE(plan_.runs[2].parts[0].uses_target);
+}
+
+// What was cut is in the plan's notes, and so in the result's warnings.
+TEST_F(PlanTest, WhatABudgetCutsIsSaid) {
+  const std::string text =
+      "long:\n  args: { memory_range: 64M, run_time: 20 }\n"
+      "pass:\n  args: { memory_range: 64M }\n"
+      "short:\n  args: { memory_range: 64M, run_time: 1ms }\n";
+  auto options = on_dram();
+  options.time_budget_s = 10;
+  EXPECT_EQ(said(text, options, small_machine()), "");
   ASSERT_EQ(plan_.notes.size(), 1u);
+  EXPECT_NE(plan_.notes[0].find("(--time-budget): of 3 runs 1 have a longer run_time in their "
+                                "files, and 1 a number of operations"),
+            std::string::npos)
+      << plan_.notes[0];
+  double seconds = 0;
+  for (const auto& run : plan_.runs) {
+    EXPECT_LE(run.seconds_max, plan_.seconds_per_repetition);
+    seconds += estimated_seconds(run, options);
+  }
+  EXPECT_LT(seconds, 10);
+  options.time_budget_s = 1;  // Less than calibration takes.
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  ASSERT_EQ(plan_.notes.size(), 2u);
+  EXPECT_EQ(plan_.notes[0],
+            "the time budget is too small for 3 runs: each repetition gets 20 ms, and it will be "
+            "exceeded; --filter chooses some");
+  options.time_budget_s = 0;  // Without a budget nothing is cut, and nothing said.
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  EXPECT_TRUE(plan_.notes.empty());
 }
 
 TEST_F(PlanTest, MistakesOfTheCommandNameTheirOption) {
@@ -548,7 +661,7 @@ TEST_F(PlanTest, ARegionThatThisMachineLacksMattersWhereItIsUsed) {
   options = on_dram();
   options.scale_auto = true;
   EXPECT_EQ(said(text, options, small_machine()), "");
-  ASSERT_EQ(plan_.notes.size(), 1u);
+  ASSERT_GE(plan_.notes.size(), 1u);
   EXPECT_EQ(plan_.notes[0],
             "region \"slow\" is wanted, but there is no NUMA node 2; here are 0: left out of b");
   EXPECT_EQ(said(text, on_dram(), two_sockets()), "");

@@ -156,6 +156,38 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.page.evaluate(f'document.querySelectorAll("{section} tr.invalid").length'), 1)
         self.assertEqual(self.page.evaluate(f'document.querySelectorAll("{section} table.heat td.invalid").length'), 1)
 
+    def test_what_bench_run_measured_beyond_the_limits_is_seen_to_be_invalid(self):
+        with tempfile.TemporaryDirectory(prefix='holdfast-report-') as directory:
+            at = pathlib.Path(directory)
+            sections = {'environment': {}, 'command': {}, 'regions': [], 'parameters': [], 'warnings': [], 'rows': []}
+            # No cache is as slow as a megabyte in a second.
+            limits = {'cache_read_bytes_per_s_per_thread': 1e6}
+            schema = report_example.document()['schema']
+            (at / 'limits.json').write_text(json.dumps({'schema': schema, 'calibration': limits} | sections))
+            (at / 'w.yaml').write_text(
+                'too_fast:\n  matrix: { access_size: [64, 4096] }\n  args: { memory_range: 2M, run_time: 20ms }\n'
+            )
+            run = [HOLDFAST, 'bench', 'run', at / 'w.yaml', '--dram', '--repeat', '2', '--json', at / 'result.json']
+            done = subprocess.run([*run, '--limits', at / 'limits.json'], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            made = [HOLDFAST, 'bench', 'report', at / 'result.json', '-o', at / 'report.html']
+            self.assertEqual(subprocess.run(made, capture_output=True).returncode, 3)
+            page = self.another_page(at / 'report.html')
+            self.assertEqual(page.complaints(), [])
+            text = page.evaluate('document.querySelector("#invalid").innerText')
+            self.assertEqual(text.count('beyond this machine'), 2)
+            for size in ('64 B', '4 KiB'):
+                self.assertIn(f'holdfast too_fast, 1 thread, access size {size}: beyond', text)
+            bad = rgb(page.evaluate('getComputedStyle(document.querySelector("#invalid h2")).color'))
+            picture = page.screenshot(page.box('#invalid'))
+            self.keep('invalid', picture)
+            self.assertGreater(browser.Picture(picture).count(bad), 500)
+            section = self.section('too_fast')
+            self.assertEqual(page.evaluate(f'document.querySelectorAll("{section} tr.invalid").length'), 2)
+            self.assertEqual(page.evaluate(f'document.querySelectorAll("{section} .chart .invalid").length'), 2)
+            chart = browser.Picture(page.screenshot(page.box(section + ' .chart')))
+            self.assertGreater(chart.count(bad), 60)
+
     def test_a_heat_map_is_darker_where_the_number_is_larger(self):
         cells = self.page.evaluate(
             f'''[...document.querySelectorAll('{self.section("sequential_reads")} table.heat td')].filter((t) => t.style.getPropertyValue('--v'))
@@ -302,7 +334,10 @@ class ReportTest(unittest.TestCase):
                 '[...document.querySelectorAll("#comparison tbody tr")].map((r) => r.cells[1].textContent)'
             )
             self.assertEqual(len(verdicts), 28)
-            self.assertEqual(verdicts.count('worse'), 27)
+            self.assertEqual(verdicts.count('worse'), 26)
+            # The one whose row warns of something says so on both sides.
+            warned = 'worse: before: 12 page faults in the timed part; after: 12 page faults in the timed part'
+            self.assertEqual(verdicts.count(warned), 1)
             self.assertEqual(sum(v.startswith('INVALID') for v in verdicts), 1)
             bad = rgb(page.evaluate('getComputedStyle(document.querySelector("#comparison .bad")).color'))
             picture = browser.Picture(page.screenshot(page.box('#comparison tbody tr svg')))

@@ -1,19 +1,28 @@
 // Every suite at its smallest: it runs, its answers are right, its rows say what they measured.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include <map>
-
+#include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
+
+// libpmem2 1.12.1 itself loses 144 bytes, the map's data mover, in each pmem2_map_delete() of a map
+// made by pmem2_map_from_existing(); a program of nothing else shows it, and maps made otherwise do
+// not. Its frames have no names and no frame pointers, so the library is all that can be named.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpmem2.so\n"; }
 
 namespace holdfast::bench::blocks {
 namespace {
 
 BlocksBenchOptions smallest() {
   BlocksBenchOptions options;
-  // The environment of this test (CMakeLists.txt) is the one that PMDK must have for such a region.
+  // main() sees to the environment that PMDK must have for such a region.
   options.region = "dram?granularity=line&nt_evicts=off";
   options.region_bytes = 64 * MiB;
   options.repeat = 1;
@@ -22,19 +31,22 @@ BlocksBenchOptions smallest() {
   return options;
 }
 
+// All suites in one run: its beginning, calibration and mapping, takes as long as a suite.
+const Result<BlocksBenchResult>& everything() {
+  static const auto result = run_blocks_bench(smallest());
+  return result;
+}
+
 class BlocksBench : public testing::TestWithParam<std::string> {};
 
 TEST_P(BlocksBench, EverySuiteRunsAndItsRowsAreValidOrSayWhatIsNotBuilt) {
-  auto options = smallest();
-  options.suites = {GetParam()};
-  const auto result = run_blocks_bench(options);
+  const auto& result = everything();
   ASSERT_TRUE(result) << result.error().message();
-  EXPECT_FALSE(result->document.rows.empty());
   ASSERT_EQ(result->document.regions.size(), 1u);
-  EXPECT_EQ(result->document.regions.front().text("spec"), options.region);
+  EXPECT_EQ(result->document.regions.front().text("spec"), smallest().region);
   std::set<std::string> identities;
   for (const auto& row : result->document.rows) {
-    EXPECT_EQ(row.text("suite"), GetParam());
+    if (row.text("suite") != GetParam()) continue;
     EXPECT_FALSE(row.text("experiment").empty());
     EXPECT_FALSE(row.text("case").empty());
     // Compared and drawn by these: no two rows may be of the same measurement.
@@ -44,6 +56,7 @@ TEST_P(BlocksBench, EverySuiteRunsAndItsRowsAreValidOrSayWhatIsNotBuilt) {
     EXPECT_EQ(row.invalid_reason().find("wrong"), std::string::npos)
         << row.subject() << " " << row.operation() << ": " << row.invalid_reason();
   }
+  EXPECT_FALSE(identities.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Suites, BlocksBench, testing::ValuesIn([] {
@@ -54,24 +67,28 @@ INSTANTIATE_TEST_SUITE_P(Suites, BlocksBench, testing::ValuesIn([] {
                          }()),
                          [](const auto& suite) { return suite.param; });
 
-// What a suite's rows of one operation are, by subject; the last of several experiments.
-std::map<std::string, Row> rows_of(const Document& document, const std::string& operation) {
+// What the rows of one operation are, by subject; the last of several experiments.
+std::map<std::string, Row> rows_of(const std::vector<Row>& all, const std::string& operation) {
   std::map<std::string, Row> rows;
-  for (const auto& row : document.rows) {
+  for (const auto& row : all) {
     if (row.operation() == operation) rows[row.subject()] = row;
   }
   return rows;
 }
 
 TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
-  auto options = smallest();
-  options.suites = {"pmdk"};
-  options.only = {"persist random 64 B", "memcpy random 64 B", "tx 64 B", "alloc 64 B"};
-  options.threads = {1};
-  const auto result = run_blocks_bench(options);
-  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_TRUE(everything()) << everything().error().message();
+  std::vector<Row> rows_at_64;  // Of one thread.
+  for (const auto& row : everything()->document.rows) {
+    for (const auto* name :
+         {"persist random 64 B", "memcpy random 64 B", "tx 64 B", "alloc 64 B"}) {
+      if (row.text("suite") == "pmdk" && row.threads() == 1 &&
+          row.text("case").find(name) != std::string::npos)
+        rows_at_64.push_back(row);
+    }
+  }
   std::size_t checked = 0;
-  for (const auto& row : result->document.rows) {
+  for (const auto& row : rows_at_64) {
     EXPECT_EQ(row.text("baseline"), "fence");
     EXPECT_EQ(row.number("data_bytes"), 64) << row.subject() << " " << row.operation();
     if (!row.invalid_reason().starts_with("not built")) {
@@ -82,7 +99,7 @@ TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
   }
   EXPECT_GE(checked, 12u);  // Ours and the floors, without any of PMDK.
   for (const auto* operation : {"persist", "memcpy_persist"}) {
-    const auto rows = rows_of(result->document, operation);
+    const auto rows = rows_of(rows_at_64, operation);
     for (const auto* subject : {"fence", "holdfast"}) {
       ASSERT_TRUE(rows.contains(subject)) << operation;
       EXPECT_EQ(rows.at(subject).number("fences_per_op"), 1) << subject << " " << operation;
@@ -95,9 +112,8 @@ TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
           << granularity;
   }
   // No fence where nothing is promised, two where a range is replaced as a whole.
-  EXPECT_EQ(rows_of(result->document, "memcpy_nodrain").at("holdfast").number("fences_per_op"), 0);
-  EXPECT_NEAR(rows_of(result->document, "tx_add_range").at("holdfast").number("fences_per_op"), 2,
-              0.1);
+  EXPECT_EQ(rows_of(rows_at_64, "memcpy_nodrain").at("holdfast").number("fences_per_op"), 0);
+  EXPECT_NEAR(rows_of(rows_at_64, "tx_add_range").at("holdfast").number("fences_per_op"), 2, 0.1);
 }
 
 TEST(BlocksBenchOptions, RefusesWhatItCannotMeanAndNamesTheOption) {
@@ -122,3 +138,19 @@ TEST(BlocksBenchOptions, RefusesWhatItCannotMeanAndNamesTheOption) {
 
 }  // namespace
 }  // namespace holdfast::bench::blocks
+
+// PMDK reads its environment when it is loaded: the test sets it and starts itself again, as the
+// command does.
+int main(int argc, char** argv) {
+  bool complete = true;
+  for (const auto& assignment : holdfast::bench::blocks::pmdk_environment(/*nt_evicts=*/false)) {
+    const auto name = assignment.substr(0, assignment.find('='));
+    const auto value = assignment.substr(name.size() + 1);
+    const char* const present = std::getenv(name.c_str());
+    complete = complete && present != nullptr && value == present;
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (!complete) ::execv("/proc/self/exe", argv);  // If it fails, PMDK's rows say what they miss.
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

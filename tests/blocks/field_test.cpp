@@ -287,8 +287,10 @@ TEST(FieldLog, RefusesRecordsThatAreNoUpdates) {
   auto region = dram(256 * KiB);
   auto log = Log::create(region, {64 * KiB, 192 * KiB}, LogKind{}.options()).value();
   FieldLog redo(region, log);
+  std::string own_log(16, '\0');  // A field in the log's own first segment.
+  own_log[2] = 1;
   for (const auto& bad : {std::string("short"), std::string(8, '\xff') + "beyond the region",
-                          std::string(8 + 257, '\0')}) {
+                          std::string(8 + 257, '\0'), own_log}) {
     ASSERT_TRUE(log.truncate({log.stable().value + 1}));
     ASSERT_TRUE(log.append(bytes(bad)));
     EXPECT_EQ(redo.recover().code(), Errc::kCorrupt);

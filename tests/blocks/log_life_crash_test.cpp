@@ -104,6 +104,45 @@ TEST_P(LogCrashLife, ARecordThatAKilledProcessLeftInCachesIsDurableOnceItWasSeen
   }
 }
 
+// The same in a log that has no more LSNs: its opening raises no limit, and is all the same what
+// makes durable what it shows.
+TEST_P(LogCrashLife, ARecordThatAKilledProcessLeftIsDurableOnceSeenWhenNoLsnsAreLeft) {
+  if (GetParam().model.granularity != Granularity::kLine || fences() != 1) return;
+  auto protocol = this->protocol();
+  const auto record = pattern(1, 100);
+  protocol.setup = [&](Region& region) {
+    std::uint64_t log_id = 0;
+    (void)create(region);
+    std::memcpy(&log_id, region.data() + offsetof(log_detail::LogHeader, log_id), sizeof log_id);
+    // The next opening can still raise the limit, by four rounds, the one after it cannot.
+    const auto round = options().lanes * (options().segment_bytes / 16);
+    auto* const limit = reinterpret_cast<std::uint64_t*>(region.data() + log_detail::kStateOffset);
+    region.persist().store(
+        limit, log_detail::checked(log_detail::kLsnMax - 8 * round, log_id, log_detail::kLimit));
+    region.persist().persist(limit, sizeof *limit);
+  };
+  protocol.workload = [&](Region& region, crash::Workload& run) {
+    {
+      const auto quiet = run.quiet();
+      kill_in(region, kPageBytes, 0, [&](Region& twin) {
+        auto log = open(twin);
+        log.append(bytes(record)).value();
+      });
+    }
+    run.perform(1, [&] {
+      auto log = open(region);
+      EXPECT_EQ(records(log), Texts{record});
+      EXPECT_EQ(log.append(bytes("no")).code(), Errc::kNoSpace);
+    });
+  };
+  protocol.check = [&](const auto& past, const auto& seen) {
+    return is_sequence_of(past, seen, [&](std::uint64_t) { return Texts{record}; });
+  };
+  const auto report = crash::check(protocol, checker());
+  ASSERT_TRUE(report.ok()) << report;
+  EXPECT_EQ(report.operation(1).barriers(), 1u);
+}
+
 TEST_P(LogCrashLife, ALogThatAKilledProcessHadAlmostCreatedIsDurableOnceItIsUsed) {
   if (GetParam().model.granularity != Granularity::kLine) return;
   auto protocol = this->protocol();

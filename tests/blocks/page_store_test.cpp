@@ -131,6 +131,43 @@ TEST(PageStore, MeasuresItsCostsWhereNoneAreGiven) {
   EXPECT_EQ(PageStore::open(region, whole(region), options).value()->contains({0}), false);
 }
 
+// Fences and lines as docs/blocks_page.md has them, of pages of 16 KiB.
+TEST(PageStore, CostsWhatTheDocumentNames) {
+  const Content content(16 * KiB, std::byte{1});
+  const auto costs_of = [](auto&& call) {
+    const auto before = persist_counts();
+    call();
+    const auto after = persist_counts();
+    return std::pair(after.fences - before.fences,
+                     after.lines_written_back - before.lines_written_back);
+  };
+  using Cost = std::pair<std::uint64_t, std::uint64_t>;
+  for (const auto method : {FlushMethod::kCopyOnWrite, FlushMethod::kMicroLog}) {
+    auto region = memory(8 * MiB);
+    PageStoreOptions options;
+    options.pages = 32;
+    options.method = method;
+    options.costs = FlushCosts{{{{1, 1}, {1, 1}}}, {}};
+    const auto store = PageStore::create(region, whole(region), options).value();
+    std::vector<PageFlush> all;
+    for (std::uint32_t page = 0; page < 32; ++page)
+      all.push_back({{page}, content.data(), nullptr});
+    EXPECT_EQ(costs_of([&] { store->flush_many(all).value(); }), Cost(2 * 2, 32 * 257));
+    for (const std::uint32_t dirty : {1u, 16u, 17u, 48u, 49u}) {
+      LineSet lines;
+      lines.mark_lines(3, dirty);
+      const auto cost = costs_of([&] { store->flush({{5}, content.data(), &lines}).value(); });
+      const auto numbers = dirty <= 16 ? 1u : dirty <= 48 ? 2u : 3u;
+      EXPECT_EQ(cost, method == FlushMethod::kCopyOnWrite ? Cost(2, 257)
+                                                          : Cost(2, numbers + dirty + dirty + 1))
+          << dirty;
+    }
+    EXPECT_EQ(costs_of([&] { store->flush_many({all.data(), 17}).value(); }).first, 4u);
+    EXPECT_EQ(costs_of([&] { store->flush_many({all.data(), 16}).value(); }).first, 2u);
+    EXPECT_EQ(costs_of([&] { store->free({7}).value(); }), Cost(1, 1));
+  }
+}
+
 TEST(FlushCosts, LimitIsWhereTheLeadIsLost) {
   using page_detail::micro_log_limit;
   const std::vector<FlushCosts::Point> points = {{1, 1, 100, 500, 600},

@@ -7,19 +7,14 @@
 #include <fstream>
 #include <string>
 
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/index/offset_map.hpp>
 
 namespace holdfast::index {
 namespace {
 
-#if defined(HOLDFAST_TSAN) || defined(__SANITIZE_ADDRESS__)
+#ifdef HOLDFAST_SANITIZED
 constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 #else
 constexpr bool kSanitized = false;
 #endif

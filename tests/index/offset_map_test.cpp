@@ -155,6 +155,33 @@ TEST(OffsetMap, AReservedMapDoesNotGrow) {
   EXPECT_EQ(f.map->size(), 180'000u);
 }
 
+TEST(OffsetMap, ReserveMakesRoomBesideWhatIsThereAndNothingGrowsAfterwards) {
+  Fixture f;
+  for (std::uint64_t key = 1; key <= 50'000; ++key)
+    f.put(mixed(key), key, 0);
+  ASSERT_TRUE(f.map->reserve(300'000));
+  const std::uint64_t rebuilt = f.map->rehashes(), slots = f.map->slots();
+  EXPECT_GE(slots, 300'000u);
+  for (std::uint64_t key = 50'001; key <= 280'000; ++key)
+    f.put(mixed(key), key, 0);
+  EXPECT_EQ(f.map->rehashes(), rebuilt);
+  for (std::uint64_t key = 1; key <= 280'000; ++key)
+    ASSERT_NE(f.get(mixed(key), key), 0u) << key;
+  ASSERT_TRUE(f.map->reserve(1'000)) << "less than there is";
+  EXPECT_EQ(f.map->slots(), slots);
+}
+
+TEST(OffsetMap, ReserveOfMoreThanTheMachineHasIsRefusedAndChangesNothing) {
+  Fixture f;
+  const std::uint64_t slots = f.map->slots();
+  for (const std::uint64_t many : {std::uint64_t{1} << 50, ~std::uint64_t{0}}) {
+    const Status status = f.map->reserve(many);
+    EXPECT_EQ(status.code(), Errc::kNoSpace);
+    EXPECT_NE(status.error().detail.find(std::to_string(many)), std::string::npos);
+  }
+  EXPECT_EQ(f.map->slots(), slots);
+}
+
 TEST(OffsetMap, AClaimedEntryIsInvisibleUntilReplacedAndMayBeGivenBack) {
   Fixture f;
   const auto guard = f.domain.enter(f.participant);

@@ -229,6 +229,7 @@ TEST_P(Typed, EveryVerbOfAClosedStoreIsRefused) {
   EXPECT_EQ(store.update(1, [](Account&) {}).code(), Errc::kClosed);
   EXPECT_EQ(store.update_word(1, 0, [](std::uint64_t word) { return word; }).code(), Errc::kClosed);
   EXPECT_EQ(store.erase(1).code(), Errc::kClosed);
+  EXPECT_EQ(store.reserve(1).code(), Errc::kClosed);
   EXPECT_EQ(store.write(Accounts::Batch{}).code(), Errc::kClosed);
   const Snapshot empty = store.snapshot();
   EXPECT_EQ(

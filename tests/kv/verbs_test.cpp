@@ -447,5 +447,25 @@ TEST_P(Verbs, CloseIsRefusedWhileSnapshotsAreOpen) {
   EXPECT_TRUE(store_.close());
 }
 
+TEST_P(Verbs, AReservedIndexDoesNotGrowAndWhatWasThereStays) {
+  Contents expected;
+  const auto put_all = [&](int first, int end) {
+    for (int i = first; i < end; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      expected[key] = std::to_string(i);
+      ASSERT_TRUE(store_.put(key, expected[key]));
+    }
+  };
+  put_all(0, 2'000);
+  ASSERT_TRUE(store_.reserve(20'000));
+  const auto rebuilt = store_.stats().index_rehashes;
+  put_all(2'000, 20'000);
+  EXPECT_EQ(store_.stats().index_rehashes, rebuilt);
+  expect_contents(store_, expected);
+  const auto refused = store_.reserve(std::uint64_t{1} << 60);
+  EXPECT_EQ(refused.code(), Errc::kNoSpace);
+  EXPECT_TRUE(mentions(refused.error(), "1152921504606846976")) << refused.error().detail;
+}
+
 }  // namespace
 }  // namespace holdfast::kv

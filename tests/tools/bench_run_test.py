@@ -13,6 +13,7 @@ import time
 import unittest
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 GOOD = """
 scan:
@@ -28,6 +29,9 @@ scan:
   args: { memory_range: 3840K, run_time: 100ms, repetitions: 3 }
 """
 LONG = "scan:\n  matrix: { access_size: [64, 256, 512, 4096] }\n  args: { memory_range: 4M, run_time: 1 }\n"
+# A result without anything.
+EMPTY = {'schema': {'name': 'holdfast.bench', 'version': 2}, 'environment': {}, 'calibration': {}, 'command': {},
+         'regions': [], 'parameters': [], 'warnings': [], 'rows': []}
 BAD = "scan:\n  args: { acess_size: 64, operation: raed }\nother:\n  args: { memory_range: 1x }\n"
 
 
@@ -173,6 +177,137 @@ class BenchRun(unittest.TestCase):
             # The page cache, if that is what is meant.
             self.run_command(workload, '--target', path + '?granularity=none', '--repeat', '2')
             self.assertEqual(os.listdir(directory), [])
+
+    def threads_at_the_end(self, pinning):
+        """Where the kernel lets the two threads run that `holdfast bench run` measures with, seen from outside."""
+        workload = self.path(pinning + '.yaml', 'scan:\n  args: { memory_range: 4M, number_threads: 2, run_time: 1, '
+                             f'repetitions: 1, thread_pinning: {pinning} }}\n')
+        running = subprocess.Popen([HOLDFAST, 'bench', 'run', workload, '--dram', '--json', self.json],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = {}
+        while running.poll() is None:
+            tasks = f'/proc/{running.pid}/task'
+            for task in os.listdir(tasks) if os.path.isdir(tasks) else []:
+                try:
+                    with open(f'{tasks}/{task}/stat', encoding='utf-8') as file:
+                        began = int(file.read().rsplit(')', 1)[1].split()[19])
+                    seen[(began, int(task))] = frozenset(os.sched_getaffinity(int(task)))
+                except (FileNotFoundError, ProcessLookupError):
+                    pass  # It has ended.
+            time.sleep(0.02)
+        self.assertEqual(running.returncode, 0)
+        seen = {task: cpus for task, cpus in seen.items() if task[1] != running.pid}
+        self.assertGreaterEqual(len(seen), 2)
+        # The last that began are those of the one repetition: calibration and filling come before.
+        return [seen[task] for task in sorted(seen)[-2:]]
+
+    def test_threads_are_where_pinning_puts_them(self):
+        usable = frozenset(os.sched_getaffinity(0))
+        if len(usable) < 2:
+            self.skipTest('needs two CPUs')
+        with open('/sys/devices/system/node/online', encoding='utf-8') as file:
+            one_node = file.read().strip() == '0'
+        self.assertEqual(self.threads_at_the_end('none'), [usable, usable])
+        first, second = self.threads_at_the_end('core')
+        self.assertEqual((len(first), len(second)), (1, 1))
+        self.assertNotEqual(first, second)
+        with open(self.json, encoding='utf-8') as file:
+            said = json.load(file)['rows'][0]['thread_cpus']
+        self.assertEqual(said, [str(*first), str(*second)] if str(*first) == said[0] else [str(*second), str(*first)])
+        first, second = self.threads_at_the_end('node')
+        self.assertEqual(first, second)
+        self.assertTrue(first == usable if one_node else first <= usable)
+
+    def test_a_row_beyond_the_limits_is_invalid_and_the_exit_code_is_3(self):
+        workload = self.path('w.yaml', GOOD)
+        words = (workload, '--dram', '--repeat', '2', '--filter', 'scan')
+        self.run_command(*words, '--json', self.json)
+        with open(self.json, encoding='utf-8') as file:
+            good = json.load(file)
+        # A machine that is a thousand times slower cannot have measured that.
+        calibration = {name: value / 1000 for name, value in good['calibration'].items() if name.endswith('per_thread')}
+        limits = self.path('limits.json', json.dumps(good | {'calibration': calibration, 'rows': []}))
+        out, err = self.run_command(*words, '--limits', limits, '--json', self.json, code=3)
+        self.assertIn('INVALID', out)
+        self.assertIn('beyond this machine', out)
+        self.assertIn('some rows are INVALID', err)
+        with open(self.json, encoding='utf-8') as file:
+            bad = json.load(file)
+        self.assertEqual(bad['calibration']['stricter_limits_of'], limits)
+        for name, value in calibration.items():
+            self.assertEqual(bad['calibration'][name], value)
+        self.assertEqual(len(bad['rows']), 2)
+        for row in bad['rows']:
+            self.assertRegex(row['valid'], r'^beyond this machine: .*GiB/s, and the first-level cache gives .*/s$')
+        # Whatever reads it is told, too.
+        for words in (('show', self.json), ('compare', self.json, self.json),
+                      ('report', self.json, '-o', self.path('report.html'))):
+            done = subprocess.run([HOLDFAST, 'bench', *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 3, words)
+            self.assertIn('INVALID', done.stdout, words)
+
+    def test_limits_only_get_stricter(self):
+        workload = self.path('w.yaml', GOOD)
+        loose = self.path('loose.json', json.dumps(EMPTY | {
+            'calibration': {'memory_read_bytes_per_s': 1e18, 'dependent_read_ns': 1e-9}}))
+        self.run_command(workload, '--dram', '--repeat', '1', '--filter', 'update', '--limits', loose, '--json', self.json)
+        with open(self.json, encoding='utf-8') as file:
+            calibration = json.load(file)['calibration']
+        self.assertLess(calibration['memory_read_bytes_per_s'], 1e15)
+        self.assertGreater(calibration['dependent_read_ns'], 0.1)
+        empty = self.path('empty.json', json.dumps(EMPTY))
+        for limits, said in ((self.path('none.json'), 'No such file'), (workload, 'w.yaml'),
+                             (empty, 'has no limit of `bench run`')):
+            _, err = self.run_command(workload, '--dram', '--limits', limits, code=2)
+            self.assertIn(said, err)
+            self.assertIn('--limits', err)
+
+    def test_a_time_budget_is_kept_and_what_it_cut_is_said(self):
+        workload = self.path('w.yaml', 'scan:\n  matrix: { access_size: [64, 256], operation: [read, write] }\n'
+                             '  args: { memory_range: 4M, run_time: 30 }\n')
+        budget = 12.0
+        self.run_command(workload, '--dram', '--repeat', '3', '--time-budget', f'{budget:g}s', '--json', self.json)
+        with open(self.json, encoding='utf-8') as file:
+            result = json.load(file)
+        # As written it takes 4 x 3 x 30 s. What is timed must fit: however busy the machine is, no repetition is
+        # longer than its share, but for the block that a thread without its CPU ends late.
+        share = result['command']['seconds_per_repetition']
+        self.assertLessEqual(12 * share, budget)
+        self.assertEqual(len(result['rows']), 4)
+        for row in result['rows']:
+            self.assertEqual(row['repetitions'], 3)
+            self.assertLess(min(row['seconds_samples']), share * 1.5 + 0.1, row['seconds_samples'])
+        self.assertLess(result['command']['seconds'], 10 * budget)
+        self.assertTrue(any('(--time-budget): of 4 runs 4 have a longer run_time' in warning
+                            for warning in result['warnings']), result['warnings'])
+
+    def test_two_sockets_on_a_machine_with_one_says_what_it_skipped(self):
+        with open('/sys/devices/system/node/online', encoding='utf-8') as file:
+            if file.read().strip() != '0':
+                self.skipTest('here are several nodes')
+        file = os.path.join(ROOT, 'workloads/olap/two_sockets.yaml')
+        # As written it cannot run: one message for the region, and one for each place that wants far CPUs.
+        _, err = self.run_command(file, '--dram', '--json', self.json, code=2)
+        self.assertRegex(err, r'two_sockets\.yaml:\d+:\d+: region "socket1" is wanted, but there is no NUMA node 1; here are 0')
+        self.assertEqual(err.count('far is wanted, but no CPU of this machine is far from the memory'), 2)
+        self.assertIn('3 mistakes; nothing was measured', err)
+        # With --scale auto nothing of it is left, and the reasons are the message.
+        _, err = self.run_command(file, '--dram', '--scale', 'auto', '--json', self.json, code=2)
+        skipped = ('region "socket1" is wanted, but there is no NUMA node 1; here are 0: '
+                   'left out of olap_read_two_near, olap_write_two_near')
+        self.assertIn('nothing in it can run on this machine: ' + skipped, err)
+        self.assertEqual(self.files(), [])
+        # Beside others it is left out, and the result says so.
+        both = self.path('both')
+        os.mkdir(both)
+        shutil.copy(file, both)
+        self.path('both/w.yaml', GOOD)
+        self.run_command(both, '--dram', '--scale', 'auto', '--repeat', '1', '--json', self.json)
+        with open(self.json, encoding='utf-8') as file:
+            result = json.load(file)
+        self.assertEqual({row['operation'] for row in result['rows']}, {'scan', 'update'})
+        self.assertIn(skipped, result['warnings'])
+        self.assertTrue(any('olap_read_two_far' in warning for warning in result['warnings']))
 
     def test_killed_leaves_no_file(self):
         workload = self.path('w.yaml', LONG)

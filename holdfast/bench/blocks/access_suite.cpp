@@ -301,11 +301,12 @@ std::vector<Experiment> access_experiments(const Context& context) {
       if (has(flush)) builder.write_latency(order, flush);
     }
   }
-  constexpr std::uint64_t kLines[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, MiB / kCacheLineBytes};
-  for (const auto lines : kLines)
+  const auto counts =
+      points<std::uint64_t>(context.options, {1, 2, 3, 4, 6, 8, 10, 12, 16, MiB / kCacheLineBytes});
+  for (const auto lines : counts)
     builder.read_bandwidth(lines);
   for (const auto flush : {Flush::kNone, Flush::kClwb, Flush::kNonTemporal}) {
-    for (const auto lines : kLines) {
+    for (const auto lines : counts) {
       if (has(flush)) builder.write_bandwidth(lines, flush);
     }
   }

@@ -257,7 +257,7 @@ std::vector<Experiment> field_experiments(const Context& context) {
   const auto threads =
       *std::max_element(context.options.threads.begin(), context.options.threads.end());
   for (const bool random : {false, true}) {
-    for (const std::uint32_t bytes : {16u, 32u, 64u, 128u, 256u}) {
+    for (const std::uint32_t bytes : points(context.options, {16u, 32u, 64u, 128u, 256u})) {
       FieldShape shape;
       shape.field_bytes = bytes;
       shape.random = random;

@@ -207,17 +207,19 @@ class TableSubject final : public BlockSubject {
 
 template <class Kind>
 void add_experiments(const Context& context, std::vector<Experiment>& experiments) {
-  for (const unsigned group : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+  for (const unsigned group : points(context.options, {1u, 2u, 4u, 8u, 16u, 32u, 64u})) {
     Experiment experiment;
     experiment.name = std::string(Kind::kName) + " group " + std::to_string(group);
     experiment.what = "Section 3.5.4, figure 12: lookups and inserts by active coroutines";
     experiment.part = Kind::kName;
     experiment.parameters.set("node", Kind::kName);
     experiment.parameters.set("group", group);
-    const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences) {
-      const Shape shape{machinery,
-                        {group, reads, shared_fences},
-                        machinery != Machinery::kLoop && !(reads && shared_fences)};
+    const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences,
+                         bool full_fences = false) {
+      const Shape shape{
+          machinery,
+          {group, reads, shared_fences, full_fences},
+          machinery != Machinery::kLoop && (full_fences || !(reads && shared_fences))};
       experiment.plan.subjects.push_back({name,
                                           [&context, shape](unsigned) {
                                             return std::make_unique<TableSubject<Kind>>(context,
@@ -230,6 +232,10 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
     add("coroutines", Machinery::kCoroutines, true, true);
     add("coroutines-reads", Machinery::kCoroutines, true, false);
     add("coroutines-writes", Machinery::kCoroutines, false, true);
+    // Section 3.5.4: with mfence, interleaving the reads gains, too.
+    add("coroutines-mfence", Machinery::kCoroutines, true, true, true);
+    add("coroutines-reads-mfence", Machinery::kCoroutines, true, false, true);
+    add("coroutines-writes-mfence", Machinery::kCoroutines, false, true, true);
     experiment.plan.operations = {{"lookup", {}}, {"insert", {}}};
     experiment.plan.threads = {};
     experiment.plan.baseline = "loop";

@@ -148,7 +148,7 @@ SubjectEntry entry(const std::string& name, const Context& context, Rest... rest
 std::vector<Experiment> log_experiments(const Context& context) {
   std::vector<Experiment> experiments;
   for (const bool padded : {true, false}) {
-    for (const std::uint32_t bytes : {16u, 32u, 64u, 128u, 256u, 512u}) {
+    for (const std::uint32_t bytes : points(context.options, {16u, 32u, 64u, 128u, 256u, 512u})) {
       const LogShape shape{bytes, padded,
                            std::min<std::uint64_t>(context.options.region_bytes, 256 * MiB)};
       Experiment experiment;

@@ -2,7 +2,9 @@
 // stores of these lines and one fence, and libpmemblk.
 #include <holdfast/bench/blocks/page_suite.hpp>
 
+#include <array>
 #include <string>
+#include <vector>
 
 #include <holdfast/blocks/page/checksum_pages.hpp>
 
@@ -123,6 +125,66 @@ class StoreSubject final : public PageSubject {
   std::unique_ptr<PageStore> store_;
 };
 
+// Copy-on-write without versions (section 3.2.2), for what they save: the new slot must be the
+// page's before the old one stops being it, so there are three fences. A crash between the last two
+// leaves two whole slots of one page, of which recovery would keep either and durably drop the
+// other. One free slot per thread; which slot is a page's is known from DRAM.
+class CowNoVersionSubject final : public PageSubject {
+ public:
+  using PageSubject::PageSubject;
+  Status create() override {
+    slots_.resize(shape_.pages);
+    for (std::uint64_t page = 0; page < shape_.pages; ++page) {
+      slots_[page] = page;
+      persist().store(owner(page), page + 1);
+      persist().copy(data(page), pages_->page(page), shape_.page_bytes);
+    }
+    for (std::uint64_t thread = 0; thread < free_.size(); ++thread)
+      free_[thread].slot = shape_.pages + thread;
+    return {};
+  }
+  Status before(const Phase& phase) override {
+    threads_ = phase.threads;
+    return {};
+  }
+
+ private:
+  // Headers of a line, then slots. The free slots lie behind the pages'.
+  std::uint64_t* owner(std::uint64_t slot) const {
+    return reinterpret_cast<std::uint64_t*>(memory() + slot * kCacheLineBytes);
+  }
+  std::byte* data(std::uint64_t slot) const {
+    return memory() + round_up((shape_.pages + free_.size()) * kCacheLineBytes, kPageBytes) +
+           slot * shape_.page_bytes;
+  }
+  Status flush(const PageChanges::Change& change) override {
+    auto& spare = free_[change.page % threads_].slot;
+    const auto old = slots_[change.page];
+    persist().stream(data(spare), change.content, shape_.page_bytes);
+    persist().fence();
+    persist().store(owner(spare), change.page + 1);
+    persist().persist(owner(spare), sizeof(std::uint64_t));
+    persist().store(owner(old), 0);
+    persist().persist(owner(old), sizeof(std::uint64_t));
+    slots_[change.page] = spare;
+    spare = old;
+    return {};
+  }
+  Status read(std::uint64_t page, std::span<std::byte> out) override {
+    if (*owner(slots_[page]) != page + 1)
+      return Error{Errc::kCorrupt, "wrong: page " + std::to_string(page) + " has no slot"};
+    std::memcpy(out.data(), data(slots_[page]), out.size());
+    return {};
+  }
+
+  struct alignas(kCacheLineBytes) Free {
+    std::uint64_t slot = 0;
+  };
+  std::array<Free, 64> free_;  // By thread.
+  std::vector<std::uint64_t> slots_;
+  unsigned threads_ = 1;
+};
+
 // In place with a checksum: one fence, torn pages are found but not mended.
 class ChecksumSubject final : public PageSubject {
  public:
@@ -175,7 +237,8 @@ std::vector<Experiment> page_experiments(const Context& context) {
   pages = std::make_shared<DramPages>(shape);
   std::vector<Experiment> experiments;
   for (const auto in_dram : {InDram::kWholePage, InDram::kDirtyLines}) {
-    for (const std::uint32_t dirty_lines : {1u, 4u, 8u, 16u, 32u, 64u, 128u, 256u}) {
+    for (const std::uint32_t dirty_lines :
+         points(context.options, {1u, 4u, 8u, 16u, 32u, 64u, 128u, 256u})) {
       shape.dirty_lines = dirty_lines;
       shape.in_dram = in_dram;
       const bool whole_page = in_dram == InDram::kWholePage;
@@ -198,6 +261,7 @@ std::vector<Experiment> page_experiments(const Context& context) {
       subjects.push_back(
           entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
       if (whole_page) {
+        subjects.push_back(entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
         subjects.push_back(entry<ChecksumSubject>("checksum", context, shape, pages));
         subjects.push_back(libpmemblk_entry(context, shape, pages));
       }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct BlocksBenchOptions {
   // For peers that need files where `region` is no path; empty: below /dev/shm.
   std::string peer_directory;
   bool erase_device = false;  // Consent: a device in `region` loses all it holds.
-  bool quick = false;         // Fewer points per curve, where a suite has many.
+  bool quick = false;         // Three points per curve, where a suite has more.
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
@@ -87,6 +88,13 @@ struct BlocksBenchResult {
 // gone when it returns, also after SIGINT. Errors: kInvalidOption, kAlreadyExists (the path holds
 // something), kNoSpace, kUnsupported (a region of page granularity), what opening the region says.
 Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options);
+
+// The points of a curve. With `quick` the first, the middle one and the last.
+template <class T>
+std::vector<T> points(const BlocksBenchOptions& options, std::initializer_list<T> all) {
+  if (!options.quick || all.size() <= 3) return all;
+  return {*all.begin(), all.begin()[all.size() / 2], *(all.end() - 1)};
+}
 
 // ---- For subjects ----
 

@@ -30,6 +30,7 @@ class HoldfastStore {
   bool supports(const std::string&) const { return true; }
   Status open(Opening opening) {
     holdfast::kv::StoreOptions options;
+    planned_ = opening == Opening::kPlanned;
     options.access =
         opening == Opening::kExisting ? RegionAccess::kOpen : RegionAccess::kOpenOrCreate;
     options.patchable_words = {0};
@@ -53,7 +54,9 @@ class HoldfastStore {
     store_.emplace(std::move(*opened));
     return {};
   }
-  Status reserve(std::uint64_t, std::uint64_t) { return {}; }
+  Status reserve(std::uint64_t records, std::uint64_t) {
+    return planned_ ? store_->reserve(records) : Status();
+  }
   Status settle() { return {}; }
   Status reclaim() { return store_->reclaim(); }
   Status close() {
@@ -89,7 +92,9 @@ class HoldfastStore {
     const auto stats = store_->stats();
     facts.set("dram_index_bytes_per_record",
               static_cast<double>(stats.dram_index_bytes) / static_cast<double>(context_.records));
-    facts.set("settings", "word 0 of the value patchable, prefaulted, background reclamation on");
+    facts.set(
+        "settings",
+        "word 0 of the value patchable, prefaulted, index reserved, background reclamation on");
     return facts;
   }
   Session session(unsigned) { return {*store_, records_}; }
@@ -111,6 +116,7 @@ class HoldfastStore {
   const Records& records_;
   const std::string place_;
   std::optional<StoreType> store_;
+  bool planned_ = false;
 };
 
 }  // namespace holdfast::bench::kv

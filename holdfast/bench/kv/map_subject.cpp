@@ -10,8 +10,11 @@ namespace {
 template <class KeyBytes, class ValueBytes>
 class LockedMap {
  public:
-  static const char* settings() { return "std::unordered_map behind one std::mutex"; }
+  static const char* settings() {
+    return "std::unordered_map behind one std::mutex, buckets reserved";
+  }
 
+  void reserve(std::uint64_t records) { map_.reserve(records); }
   void put(const KeyBytes& key, ValueView value) {
     const std::lock_guard lock(mutex_);
     map_[key].assign(value.data, value.size);

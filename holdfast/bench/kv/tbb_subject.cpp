@@ -10,8 +10,11 @@ namespace {
 template <class KeyBytes, class ValueBytes>
 class TbbMap {
  public:
-  static const char* settings() { return "oneTBB concurrent_hash_map, default allocator"; }
+  static const char* settings() {
+    return "oneTBB concurrent_hash_map, default allocator, buckets reserved";
+  }
 
+  void reserve(std::uint64_t records) { map_.rehash(records); }
   void put(const KeyBytes& key, ValueView value) {
     typename Map::accessor found;
     map_.insert(found, key);

@@ -7,8 +7,8 @@
 
 namespace holdfast::bench::kv {
 
-// Map: put(key, value), bool read(key, function on the value), bool change(key, function), bool
-// erase(key).
+// Map: reserve(records), put(key, value), bool read(key, function on the value), bool change(key,
+// function), bool erase(key).
 template <class Map, class KeyBytes, class ValueBytes>
 class VolatileSession {
  public:
@@ -73,11 +73,15 @@ class VolatileStore {
   bool supports(const std::string& operation) const {
     return operation != "group64" && operation != "waiters64";
   }
-  Status open(Opening) {
+  Status open(Opening opening) {
     map_ = std::make_unique<Map>();
+    planned_ = opening == Opening::kPlanned;
     return {};
   }
-  Status reserve(std::uint64_t, std::uint64_t) { return {}; }
+  Status reserve(std::uint64_t records, std::uint64_t) {
+    if (planned_) map_->reserve(records);
+    return {};
+  }
   Status settle() { return {}; }
   Status close() { return {}; }
   void remove() { map_.reset(); }
@@ -95,6 +99,7 @@ class VolatileStore {
 
  private:
   std::unique_ptr<Map> map_;
+  bool planned_ = false;
 };
 
 }  // namespace holdfast::bench::kv

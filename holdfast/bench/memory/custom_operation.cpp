@@ -50,7 +50,11 @@ Status parse_offset(std::string_view text, std::int64_t& offset) {
 }
 
 Status parse_size(std::string_view text, std::uint64_t& bytes) {
-  HF_ASSIGN_OR_RETURN(bytes, parse_bytes(text, "size"));
+  const auto parsed = parse_bytes(text, "size");
+  if (!parsed)
+    return Error{Errc::kInvalidOption,
+                 "the size " + in_quotes(text) + " is no number of bytes, for example 64 or 4K"};
+  bytes = *parsed;
   if (bytes == 0 || bytes % kCacheLineBytes != 0 || bytes > kAccessBytesMax)
     return Error{Errc::kInvalidOption,
                  "the size " + std::string(text) + " must be a multiple of 64, from 64 to 1G"};
@@ -93,31 +97,44 @@ Result<CustomOperation> parse_operation(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// Of the operation after `chain`; empty where it is right. `follows`: the one before it was right.
+std::string mistake_of(const CustomOperation& operation, const Chain& chain, bool follows) {
+  if (chain.empty() && follows && operation.write)
+    return "is a write; the first one must be a read, which says where";
+  if (!chain.empty() && follows && operation.write && operation.dram != chain.back().dram)
+    return "writes where the operation before it was, which is in the other region; read there "
+           "first";
+  return {};
+}
+
+}  // namespace
+
 Result<Chain> parse_chain(std::string_view text) {
   Chain chain;
+  std::string mistakes;
+  bool follows = true;  // The operation before was right, or this is the first.
+  std::size_t number = 0;
   for (const auto part : split(text, ',')) {
-    const auto place =
-        "operation " + std::to_string(chain.size() + 1) + ", " + in_quotes(trimmed(part)) + ", ";
-    if (trimmed(part).find_first_of(" \t") != std::string_view::npos)
-      return Error{Errc::kInvalidOption,
-                   place + "has a space inside; operations are separated by commas"};
-    auto operation = parse_operation(trimmed(part));
-    if (!operation) return Error{Errc::kInvalidOption, place + operation.error().detail};
-    if (chain.empty() && operation->write) {
-      return Error{Errc::kInvalidOption,
-                   place + "is a write; the first one must be a read, which says where"};
+    const auto name = trimmed(part);
+    std::string mistake;
+    if (++number > kChainOperationsMax) {
+      mistake = "is one too many: at most " + std::to_string(kChainOperationsMax);
+    } else if (name.find_first_of(" \t") != std::string_view::npos) {
+      mistake = "has a space inside; operations are separated by commas";
+    } else if (const auto operation = parse_operation(name); !operation) {
+      mistake = operation.error().detail;
+    } else if (mistake = mistake_of(*operation, chain, follows); mistake.empty()) {
+      chain.push_back(*operation);
     }
-    if (!chain.empty() && operation->write && operation->dram != chain.back().dram) {
-      return Error{Errc::kInvalidOption,
-                   place +
-                       "writes where the operation before it was, which is in the other "
-                       "region; read there first"};
-    }
-    if (chain.size() == kChainOperationsMax)
-      return Error{Errc::kInvalidOption,
-                   place + "is one too many: at most " + std::to_string(kChainOperationsMax)};
-    chain.push_back(*operation);
+    follows = mistake.empty();
+    if (follows) continue;
+    mistakes += (mistakes.empty() ? "" : "\n");
+    mistakes += "operation " + std::to_string(number) + ", " + in_quotes(name) + ", " + mistake;
+    if (number > kChainOperationsMax) break;
   }
+  if (!mistakes.empty()) return Error{Errc::kInvalidOption, mistakes};
   return chain;
 }
 

@@ -48,7 +48,8 @@ using Chain = std::vector<CustomOperation>;
 inline constexpr std::size_t kChainOperationsMax = 256;
 inline constexpr std::uint64_t kAccessBytesMax = std::uint64_t{1} << 30;
 
-// Errors: kInvalidOption, naming the operation, its number and what is allowed.
+// Errors: kInvalidOption, a line for each operation that is wrong: its number, itself, and what is
+// allowed.
 Result<Chain> parse_chain(std::string_view text);
 std::string to_string(const Chain& chain);
 

@@ -1,6 +1,5 @@
 #include <holdfast/bench/memory/execution.hpp>
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <thread>
 
 #include <holdfast/base/hash.hpp>
@@ -29,20 +29,6 @@ unsigned usable_cpus() {
   return sched_getaffinity(0, sizeof set, &set) == 0
              ? static_cast<unsigned>(std::max(1, CPU_COUNT(&set)))
              : 1;
-}
-
-void pin_this_thread(const Load& load, unsigned index) {
-  if (load.cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (load.pin_each) {
-    CPU_SET(load.cpus[index % load.cpus.size()], &set);
-  } else {
-    for (const auto cpu : load.cpus)
-      CPU_SET(cpu, &set);
-  }
-  // A refusal costs steadiness, not truth: the spread shows it.
-  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
 double thread_cpu_seconds() {
@@ -81,6 +67,8 @@ struct Measured {
   Clock::time_point begin{}, end{};
   double cpu_seconds = 0;
   std::uint64_t faults = 0, switches = 0;
+  std::set<int> cpus;
+  double core_ghz = 0;
 
   void start(StartAndStop& line) {
     line.wait_for_all();
@@ -99,10 +87,21 @@ struct Measured {
     faults = static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt) - faults;
     switches = static_cast<std::uint64_t>(usage.ru_nivcsw) - switches;
   }
+  // When nobody waits for this thread any more.
+  void look_around() {
+    cpus = cpus_of_this_thread();
+    core_ghz = TickClock::get().core_ghz();
+  }
 };
 
-void take(LoadResult& result, Clock::time_point& first, Clock::time_point& last,
+// Of the next thread, in their order.
+void take(LoadResult& result, Clock::time_point& first, Clock::time_point& last, const Load& load,
           const Measured& thread, std::uint64_t operations) {
+  const auto index = static_cast<unsigned>(result.thread_cpus.size());
+  const auto wanted = load.placement.of_thread(index);
+  result.threads_elsewhere += !wanted.empty() && thread.cpus != wanted;
+  result.thread_cpus.push_back(list_of(thread.cpus));
+  result.core_ghz = index == 0 ? thread.core_ghz : std::min(result.core_ghz, thread.core_ghz);
   first = std::min(first, thread.begin);
   last = std::max(last, thread.end);
   result.operations += operations;
@@ -227,6 +226,7 @@ class Execution {
       if (own > 0) seconds = seconds == 0 ? own : std::min(seconds, own);
     }
     StartAndStop line(threads, threads <= usable_cpus());
+    const StolenTime stolen;
     std::vector<Part> parts(loads_.size());
     std::vector<std::thread> running;
     for (std::size_t p = 0; p < loads_.size(); ++p) {
@@ -237,9 +237,12 @@ class Execution {
     supervise(line, seconds);
     for (auto& thread : running)
       thread.join();
+    const auto stolen_ratio = stolen.ratio();
     std::vector<LoadResult> results;
-    for (std::size_t p = 0; p < loads_.size(); ++p)
+    for (std::size_t p = 0; p < loads_.size(); ++p) {
       results.push_back(finish_part(parts[p], *loads_[p]));
+      results.back().stolen_ratio = stolen_ratio;
+    }
     return results;
   }
 
@@ -278,7 +281,7 @@ class Execution {
   }
 
   void run_thread(Part& part, const PreparedLoad& prepared, unsigned index, StartAndStop& line) {
-    pin_this_thread(prepared.load(), index);
+    prepared.load().placement.apply(index);
     auto& worker = *part.workers[index];
     worker.warm_up();
     part.measured[index].start(line);
@@ -286,6 +289,7 @@ class Execution {
     part.measured[index].stop();
     fence();  // Whoever checks sees what was streamed.
     if (part.ended.fetch_add(1) + 1 == part.workers.size()) line.stop();
+    part.measured[index].look_around();
     line.thread_ended();
   }
 
@@ -295,7 +299,7 @@ class Execution {
     auto first = Clock::time_point::max();
     auto last = Clock::time_point::min();
     for (std::size_t t = 0; t < part.workers.size(); ++t) {
-      take(result, first, last, part.measured[t], part.workers[t]->operations());
+      take(result, first, last, load, part.measured[t], part.workers[t]->operations());
       result.fences += part.workers[t]->fences();
       result.latency.merge(part.workers[t]->latency());
     }
@@ -346,15 +350,17 @@ LoadResult execute_foreign(const Load& load, const ForeignBody& body, std::uint6
   };
   const auto count = load.config.number_threads;
   StartAndStop line(count, count <= usable_cpus());
+  const StolenTime stolen;
   std::vector<std::unique_ptr<Thread>> threads;  // Complete before the first one runs.
   for (unsigned t = 0; t < count; ++t)
     threads.push_back(std::make_unique<Thread>(t, line));
   std::vector<std::thread> running;
   for (unsigned t = 0; t < count; ++t) {
     running.emplace_back([&, t] {
-      pin_this_thread(load, t);
+      load.placement.apply(t);
       body(*threads[t]);
       fence();
+      threads[t]->measured.look_around();
       line.thread_ended();
     });
   }
@@ -362,10 +368,11 @@ LoadResult execute_foreign(const Load& load, const ForeignBody& body, std::uint6
   for (auto& thread : running)
     thread.join();
   LoadResult result;
+  result.stolen_ratio = stolen.ratio();
   auto first = Clock::time_point::max();
   auto last = Clock::time_point::min();
   for (const auto& thread : threads) {
-    take(result, first, last, thread->measured, thread->operations);
+    take(result, first, last, load, thread->measured, thread->operations);
     if (result.wrong.empty()) result.wrong = thread->wrong_answer;
   }
   result.seconds = std::chrono::duration<double>(last - first).count();

@@ -23,6 +23,7 @@
 #include <holdfast/bench/memory/access_list.hpp>
 #include <holdfast/bench/memory/config.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
+#include <holdfast/bench/memory/placement.hpp>
 #include <holdfast/bench/memory/tier.hpp>
 
 namespace holdfast::bench::memory {
@@ -34,8 +35,7 @@ struct Load {
   Tier* dram = nullptr;
   std::uint64_t target_bytes = 0;  // The measured ranges, from the begin of their tiers.
   std::uint64_t dram_bytes = 0;
-  std::vector<int> cpus;   // For its threads in turn; empty: not pinned.
-  bool pin_each = false;   // One CPU for each thread; else all threads may use all of them.
+  Placement placement;
   double seconds_max = 0;  // Not 0: ends then at the latest.
   std::uint64_t seed = 0;
 };
@@ -49,6 +49,10 @@ struct LoadResult {
   std::uint64_t page_faults = 0;           // In the timed part.
   std::uint64_t involuntary_switches = 0;  // The same.
   std::vector<double> thread_ops_per_s;
+  std::vector<std::string> thread_cpus;  // Where the kernel let each thread run: "1", "0-3,8".
+  unsigned threads_elsewhere = 0;        // That were not where pinning put them.
+  double core_ghz = 0;                   // After the timed part, the slowest of its threads' cores.
+  double stolen_ratio = 0;  // Of all CPUs' time, what the host of a virtual machine took.
   Histogram latency;
   std::string wrong;  // Empty, or what came out that cannot be.
 };

@@ -60,7 +60,8 @@ Status set_count(Number& to, std::string_view text, std::uint64_t low, std::uint
 Status set_extent(Extent& to, std::string_view text) {
   Extent extent;
   if (text.ends_with('%')) {
-    HF_RETURN_IF_ERROR(set_real(extent.percent, text.substr(0, text.size() - 1), 0, 90));
+    if (!set_real(extent.percent, text.substr(0, text.size() - 1), 0, 90))
+      return invalid(in_quotes(text) + " must be from 0% to 90% of the available memory");
     if (extent.percent == 0) return invalid(std::string(text) + " of memory is nothing");
   } else {
     HF_RETURN_IF_ERROR(set_bytes(extent.bytes, text));

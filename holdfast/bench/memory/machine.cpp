@@ -196,6 +196,29 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
   return limits;
 }
 
+unsigned MachineLimits::tighten(const Fields& fields) {
+  unsigned known = 0;
+  // A limit of 0 is one that was not found, here as there.
+  const auto take = [&](double& limit, const char* name, bool a_rate) {
+    const auto other = fields.number(name);
+    if (!(other > 0)) return;
+    ++known;
+    if (limit <= 0)
+      limit = other;
+    else
+      limit = a_rate ? std::min(limit, other) : std::max(limit, other);
+  };
+  take(one_thread.cache_read_bytes_per_s, "cache_read_bytes_per_s_per_thread", true);
+  take(one_thread.memory_read_bytes_per_s, "memory_read_bytes_per_s_per_thread", true);
+  take(one_thread.memory_write_bytes_per_s, "memory_write_bytes_per_s_per_thread", true);
+  take(read_bytes_per_s, "memory_read_bytes_per_s", true);
+  take(write_bytes_per_s, "memory_stream_bytes_per_s", true);
+  take(store_bytes_per_s, "memory_store_bytes_per_s", true);
+  take(one_thread.dependent_read_ns, "dependent_read_ns", false);
+  take(one_thread.persist_line_ns, "persist_line_ns", false);
+  return known;
+}
+
 Fields MachineLimits::fields() const {
   auto fields = one_thread.fields();
   fields.set("memory_read_bytes_per_s", read_bytes_per_s);

@@ -44,6 +44,9 @@ struct MachineLimits {
   double clock_overhead_ns = 0;
   double seconds = 0;
   Fields fields() const;
+  // Takes the stricter of each limit and what `fields`, the calibration of another result, has
+  // under its name. Returns how many names it knew: 0 is no calibration of `bench run`.
+  unsigned tighten(const Fields& fields);
 };
 // `specs`: regions in memory of the system that will be measured; the fastest of them and of "dram"
 // sets the limit.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -108,10 +109,12 @@ class Planner {
     std::vector<std::string_view> names;
     for (const auto& benchmark : plan_.workloads.benchmarks)
       names.push_back(benchmark.name);
-    if (options_.filters.empty()) {
-      diagnostics_.add(options_.path, {}, "nothing in it can run on this machine");
-      return;
-    }
+    const std::string nothing = "nothing in it can run on this machine";
+    // What was filtered out is not left out: then all that was wanted is.
+    for (const auto& [reason, benchmarks] : left_out_)
+      diagnostics_.add(options_.path, {}, nothing + ": " + left_out_text(reason, benchmarks));
+    if (!left_out_.empty()) return;
+    if (options_.filters.empty()) return diagnostics_.add(options_.path, {}, nothing);
     for (const auto& filter : options_.filters)
       diagnostics_.add("--filter", {},
                        in_quotes(filter) + " matches no benchmark" + suggestion(filter, names));
@@ -160,12 +163,16 @@ class Planner {
           std::to_string(same_as_others_) + " combinations that ask for more threads than the " +
           std::to_string(machine_.cpus.size()) + " CPUs here would repeat others and are left out");
     }
-    for (const auto& [reason, names] : left_out_) {
-      std::string list;
-      for (const auto& name : names)
-        list += (list.empty() ? "" : ", ") + name;
-      note_once(reason + ": left out of " + list);
-    }
+    for (const auto& [reason, benchmarks] : left_out_)
+      note_once(left_out_text(reason, benchmarks));
+  }
+
+  static std::string left_out_text(const std::string& reason,
+                                   const std::set<std::string>& benchmarks) {
+    std::string list;
+    for (const auto& benchmark : benchmarks)
+      list += (list.empty() ? "" : ", ") + benchmark;
+    return reason + ": left out of " + list;
   }
 
   void note_once(const std::string& note) {
@@ -213,9 +220,9 @@ class Planner {
           return missing_region(name, found->second);
       }
       if (config.numa_pattern != NumaPattern::kNear && options_.use_numa && !machine_.has_far()) {
-        const auto message = "numa_pattern " + std::string(name(config.numa_pattern)) +
+        const auto message = std::string(name(config.numa_pattern)) +
                              " is wanted, but no CPU of this machine is far from the memory";
-        if (options_.scale_auto) return message;
+        if (options_.scale_auto) return "numa_pattern " + message;
         problem(part, KeyId::kNumaPattern, message);
       }
     }
@@ -258,14 +265,18 @@ class Planner {
       auto& config = part.config;
       part.uses_target = config.uses_target();
       part.uses_dram = config.uses_dram();
-      if (part.uses_target)
+      part.shared = is_shared(config) && regions_.count(config.region) > 0 &&
+                    regions_.count(config.dram_region) > 0;
+      if (part.uses_target || part.shared)
         resolve_range(part, KeyId::kMemoryRange, KeyId::kRegion, config.memory_range, config.region,
                       config.huge_pages, shares, part.target);
-      if (part.uses_dram)
+      else
+        config.memory_range = {};
+      if (part.uses_dram || part.shared)
         resolve_range(part, KeyId::kDramMemoryRange, KeyId::kDramRegion, config.dram_memory_range,
                       config.dram_region, "", shares, part.dram);
-      if (!part.uses_target) config.memory_range = {};
-      if (!part.uses_dram) config.dram_memory_range = {};
+      else
+        config.dram_memory_range = {};
       if (config.custom()) check_chain_fits(part);
       if (part.uses_target && is_system_memory(part.target)) system_memory += part.target.bytes;
       if (part.uses_dram && is_system_memory(part.dram)) system_memory += part.dram.bytes;
@@ -300,10 +311,16 @@ class Planner {
     }
   }
 
+  static bool is_shared(const Config& config) {
+    return config.is_set(KeyId::kDramOperationRatio) && config.dram_memory_range.bytes > 0;
+  }
+
   static unsigned count_ranges(const PlannedRun& run) {
     unsigned count = 0;
-    for (const auto& part : run.parts)
-      count += part.config.uses_target() + part.config.uses_dram();
+    for (const auto& part : run.parts) {
+      const auto& config = part.config;
+      count += is_shared(config) ? 2 : config.uses_target() + config.uses_dram();
+    }
     return std::max(1u, count);
   }
 
@@ -352,7 +369,11 @@ class Planner {
       if (spec && spec->kind == RegionSpec::Kind::kPath)
         most = std::min(most, bytes_free_for(spec->path) / 2 / shares);
       most = std::bit_floor(most);
-      if (range.bytes > most) range.bytes = std::max(unit, most / unit * unit);
+      if (range.bytes > most) {
+        const auto common = std::lcm(unit, common_unit(*part.part));
+        range.bytes =
+            common <= most / 8 ? most / common * common : std::max(unit, most / unit * unit);
+      }
     }
     need.bytes = range.bytes;
     if (range_key == KeyId::kMemoryRange && config.chase() &&
@@ -360,6 +381,24 @@ class Planner {
       problem(part, range_key,
               "chase needs at least " + format_bytes(2 * kCacheLineBytes * Tier::kChaseStarts));
     }
+  }
+
+  // What the ranges of all variants can be a multiple of, so that they are the same; 1 where that
+  // is too large.
+  std::uint64_t common_unit(const Part& part) {
+    const auto [found, is_new] = common_units_.emplace(&part, 1);
+    auto& common = found->second;
+    if (!is_new) return common;
+    for (const auto& variant : part.variants) {
+      PlannedRun alone;
+      alone.parts.emplace_back();
+      alone.parts.front().config = variant.config;
+      fit_threads(alone);
+      common = std::lcm(common, unit_of(alone.parts.front().config));
+      constexpr auto kTooLarge = 16 * GiB;
+      if (common > kTooLarge) return common = 1;
+    }
+    return common;
   }
 
   // What a range must be a multiple of.
@@ -413,20 +452,31 @@ class Planner {
       seconds = std::clamp(left / repetitions, kSecondsMin, kSecondsMax);
       if (left / repetitions < kSecondsMin) {
         note_once("the time budget is too small for " + std::to_string(plan_.runs.size()) +
-                  " runs: each repetition gets " + std::to_string(kSecondsMin * 1000) +
-                  " ms, and it will be exceeded; --filter chooses some");
+                  " runs: each repetition gets " + format_nanoseconds(1e9 * kSecondsMin) +
+                  ", and it will be exceeded; --filter chooses some");
       }
     }
     plan_.seconds_per_repetition = seconds;
     if (seconds == 0) return;
+    std::size_t longer = 0, by_operations = 0;
     for (auto& run : plan_.runs) {
       run.seconds_max = seconds;
+      longer += std::any_of(run.parts.begin(), run.parts.end(),
+                            [&](const auto& part) { return part.config.run_time_s > seconds; });
+      by_operations += std::all_of(run.parts.begin(), run.parts.end(),
+                                   [](const auto& part) { return part.config.run_time_s == 0; });
       for (auto& part : run.parts) {
         // So that a short pass goes on until the time is up; not where the first touch counts.
         const bool first_touch = !part.target.prefault && part.uses_target;
         if (!first_touch) part.config.run_time_s = seconds;
       }
     }
+    if (longer + by_operations == 0) return;
+    note_once("each repetition ends after " + format_nanoseconds(1e9 * seconds) + " (" +
+              (options_.time_budget_s > 0 ? "--time-budget" : "--scale auto") + "): of " +
+              std::to_string(plan_.runs.size()) + " runs " + std::to_string(longer) +
+              " have a longer run_time in their files, and " + std::to_string(by_operations) +
+              " a number of operations");
   }
 
   const RunOptions& options_;
@@ -438,6 +488,7 @@ class Planner {
   std::map<std::string, RegionDefinition> regions_;
   std::map<std::string, std::string> missing_;  // Regions that this machine lacks, and why.
   std::set<std::string> said_missing_;
+  std::map<const Part*, std::uint64_t> common_units_;
 };
 
 std::string join(const std::vector<std::string>& texts, const char* separator) {
@@ -480,11 +531,11 @@ double estimated_seconds(const PlannedRun& run, const RunOptions& options) {
     double own = config.run_time_s;
     if (own == 0 && run.seconds_max == 0) {
       // A guess of 5 GB/s and 10 M accesses per second for each thread.
+      const auto pass = config.memory_range.bytes / std::max<std::uint64_t>(1, config.access_bytes);
       const auto operations =
-          config.sequential() && !config.is_set(KeyId::kNumberOperations)
-              ? static_cast<double>(config.memory_range.bytes /
-                                    std::max<std::uint64_t>(1, config.access_bytes))
-              : static_cast<double>(config.number_operations);
+          static_cast<double>(config.sequential() && !config.is_set(KeyId::kNumberOperations)
+                                  ? pass
+                                  : config.number_operations);
       const auto bytes = operations * static_cast<double>(bytes_per_operation(config));
       own = std::max(operations / 10e6, bytes / 5e9) / config.number_threads;
     }

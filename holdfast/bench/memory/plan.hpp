@@ -16,6 +16,7 @@
 #include <holdfast/bench/memory/machine.hpp>
 #include <holdfast/bench/memory/tier.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
+#include <holdfast/bench/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -33,6 +34,8 @@ struct RunOptions {
   bool again = false;  // A/A: everything twice, interleaved.
   bool use_numa = true;
   std::vector<int> numa_nodes;  // Not empty: threads run on these.
+  std::string limits_path;  // Not empty: a result whose calibration also limits what is believed;
+  Fields limits;            // this one.
 };
 
 struct PlannedPart {
@@ -40,6 +43,9 @@ struct PlannedPart {
   const Variant* variant = nullptr;
   Config config;  // With bytes in its ranges, fitted to the machine.
   bool uses_target = false, uses_dram = false;
+  // Its accesses are shared between two ranges (dram_operation_ratio): rows name both even where
+  // all go to one of them, so that the shares are points of one line.
+  bool shared = false;
   TierNeed target, dram;
 };
 

@@ -15,6 +15,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSpreadWarning = 0.1;
 constexpr double kSecondsShort = 0.01;
+constexpr double kStolenWarning = 0.02;
 constexpr double kCpuShareWarning = 0.95;
 
 template <class Number>
@@ -78,9 +79,9 @@ bool always_said(KeyId id, const PlannedPart& part) {
     case KeyId::kAccessSize: return !config.custom();
     case KeyId::kOperation: return !config.custom() && config.write_ratio < 0;
     case KeyId::kMemoryRange:
-    case KeyId::kRegion: return part.uses_target;
+    case KeyId::kRegion: return part.uses_target || part.shared;
     case KeyId::kDramMemoryRange:
-    case KeyId::kDramRegion: return part.uses_dram;
+    case KeyId::kDramRegion: return part.uses_dram || part.shared;
     case KeyId::kPersistInstruction:
       return config.has_writes() && !config.custom() && !is_atomic(config);
     case KeyId::kRandomDistribution: return config.exec_mode == ExecMode::kRandom;
@@ -93,8 +94,7 @@ bool always_said(KeyId id, const PlannedPart& part) {
 bool never_said(KeyId id, const PlannedPart& part) {
   const auto& config = part.config;
   if (id == KeyId::kPersistInstruction) return !always_said(id, part);
-  if (id == KeyId::kMemoryRange) return !part.uses_target;
-  if (id == KeyId::kDramMemoryRange) return !part.uses_dram;
+  if (id == KeyId::kMemoryRange || id == KeyId::kDramMemoryRange) return !always_said(id, part);
   if (id == KeyId::kAccessSize) return config.custom();
   return false;
 }
@@ -133,11 +133,14 @@ void add_warnings(Row& row, const Series& series, const Config& config, const Ma
   const auto spread = (*high - *low) / median(rates);
   if (std::isfinite(spread)) row.set("spread_ratio", spread);
   std::uint64_t faults = 0, switches = 0;
-  double cpu = 0, wall = 0, shortest = 1e9;
+  unsigned elsewhere = 0;
+  double cpu = 0, wall = 0, shortest = 1e9, stolen = 0;
   for (const auto& result : series) {
     if (!result) continue;
     faults += result->page_faults;
     switches += result->involuntary_switches;
+    elsewhere = std::max(elsewhere, result->threads_elsewhere);
+    stolen = std::max(stolen, result->stolen_ratio);
     cpu += result->cpu_seconds;
     wall += result->seconds * config.number_threads;
     shortest = std::min(shortest, result->seconds);
@@ -145,10 +148,22 @@ void add_warnings(Row& row, const Series& series, const Config& config, const Ma
   row.set("page_faults", faults);
   row.set("involuntary_switches", switches);
   row.set("cpu_share", cpu / wall);
+  row.set("stolen_ratio", stolen);
   char text[160];
   if (faults > 0 && config.prefault) {
     std::snprintf(text, sizeof text, "%llu page fault%s in the timed part",
                   static_cast<unsigned long long>(faults), faults == 1 ? "" : "s");
+    row.warn(text);
+  }
+  if (elsewhere > 0) {
+    std::snprintf(text, sizeof text, "%u of %u threads were not where thread_pinning: %s puts them",
+                  elsewhere, config.number_threads, std::string(name(config.pinning)).c_str());
+    row.warn(text);
+  }
+  if (stolen > kStolenWarning) {
+    std::snprintf(text, sizeof text,
+                  "the host of this virtual machine took %.0f %% of a repetition's CPU time",
+                  100 * stolen);
     row.warn(text);
   }
   if (shortest < kSecondsShort) {
@@ -234,6 +249,8 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   const auto bytes = samples(series, bytes_per_s);
   set_estimate(row, "bytes_per_s", bytes);
   row.set("seconds_samples", Value(samples(series, [](const LoadResult& r) { return r.seconds; })));
+  row.set("core_ghz_samples",
+          Value(samples(series, [](const LoadResult& r) { return r.core_ghz; })));
   double operations = 0, fences = 0;
   Histogram latency;
   const LoadResult* last = nullptr;
@@ -246,6 +263,7 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   }
   row.set("operations_total", operations);
   row.set("thread_ops_per_s", Value(last->thread_ops_per_s));
+  row.set("thread_cpus", Value(last->thread_cpus));
   if (config.has_writes() && !is_atomic(config) && subject != "floor")
     row.set("fences_per_op", fences / operations);
   if (config.has_writes() && !config.custom() && !is_atomic(config))

@@ -11,6 +11,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/floor.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/rows.hpp>
@@ -20,7 +21,6 @@
 namespace holdfast::bench::memory {
 namespace {
 
-constexpr double kAgainLimit = 0.03;
 // So many executions tell what one costs; of the budget a little is left for the end.
 constexpr std::uint64_t kExecutionsKnown = 30;
 constexpr double kBudgetUsed = 0.98;
@@ -145,7 +145,11 @@ class Runner {
     auto& document = outcome_.document;
     document.environment = environment();
     document.environment.set("vectors", best_kernels().name);
+    if (!options_.limits_path.empty()) limits_.tighten(options_.limits);
     document.calibration = limits_.fields();
+    if (!options_.limits_path.empty()) {
+      document.calibration.set("stricter_limits_of", Value(options_.limits_path));
+    }
     document.parameters = parameter_names();
     begin_ = Clock::now();
     for (std::size_t i = 0; i < plan_.runs.size() && !interrupted(); ++i) {
@@ -211,9 +215,13 @@ class Runner {
     fields.set("seconds_per_repetition", plan_.seconds_per_repetition);
     fields.set("floor", options_.floor);
     fields.set("again", options_.again);
+    if (options_.again) {
+      fields.set("again_rows", outcome_.again_rows);
+      fields.set("again_within_3_percent", outcome_.again_within_3_percent);
+    }
     fields.set("filters", Value(options_.filters));
     fields.set("interrupted", outcome_.interrupted);
-    fields.set("seconds", seconds_since(begin_));
+    fields.set("seconds", seconds_since(started_));
     return fields;
   }
 
@@ -225,8 +233,12 @@ class Runner {
     const auto passed = seconds_since(begin_);
     const auto pace = done > 1 ? passed / done : 1;
     auto left = std::max(0.0, (seconds_planned_ - done) * pace);
-    if (options_.time_budget_s > 0)
-      left = std::clamp(options_.time_budget_s - seconds_since(started_), 0.0, left);
+    if (options_.time_budget_s > 0) {
+      // Within it repetitions are cut to fit. Beyond it they are as short and as few as they get.
+      const auto budget_left = options_.time_budget_s - seconds_since(started_);
+      const auto shortest = shortest_seconds_left();
+      left = std::min(left, std::max(budget_left, shortest));
+    }
     progress_({index + 1, plan_.runs.size(), run.label, repetition, run.repetitions, left});
   }
 
@@ -240,6 +252,16 @@ class Runner {
     return Pace{kBudgetUsed * options_.time_budget_s - seconds_since(started_),
                 executions_planned_ - done,
                 std::max(0.0, seconds_since(begin_) - seconds_measured_) / done};
+  }
+
+  // What the executions that are to come need at least, as far as one can tell.
+  double shortest_seconds_left() const {
+    if (executions_ == 0) return 0;
+    const auto done = static_cast<double>(executions_);
+    const auto beside = std::max(0.0, seconds_since(begin_) - seconds_measured_) / done;
+    const auto fewest = static_cast<double>(kRepetitionsLeast * plan_.runs.size());
+    const auto least = std::min(1.0, fewest / executions_planned_);
+    return std::max(0.0, executions_planned_ - done) * least * (beside + kSecondsMin);
   }
 
   // Whether the shortest repetitions would not do: then there are fewer of them.
@@ -268,12 +290,13 @@ class Runner {
       if (config.pinning == Pinning::kNone) continue;
       auto cpus = cpus_for(load);
       if (cpus.empty()) continue;
-      load.pin_each = config.pinning == Pinning::kCore && config.number_threads <= cpus.size();
+      auto& place = load.placement;
+      place.pin_each = config.pinning == Pinning::kCore && config.number_threads <= cpus.size();
       auto& first = used[cpus];
-      load.cpus = cpus;
-      if (load.pin_each) {
-        std::rotate(load.cpus.begin(), load.cpus.begin() + static_cast<long>(first % cpus.size()),
-                    load.cpus.end());
+      place.cpus = cpus;
+      if (place.pin_each) {
+        std::rotate(place.cpus.begin(), place.cpus.begin() + static_cast<long>(first % cpus.size()),
+                    place.cpus.end());
       }
       first += config.number_threads;
     }
@@ -310,8 +333,8 @@ class Runner {
     for (const auto& part : run.parts) {
       Load load;
       load.config = part.config;
-      load.target_bytes = part.config.memory_range.bytes;
-      load.dram_bytes = part.config.dram_memory_range.bytes;
+      load.target_bytes = part.uses_target ? part.config.memory_range.bytes : 0;
+      load.dram_bytes = part.uses_dram ? part.config.dram_memory_range.bytes : 0;
       load.seconds_max = run.seconds_max;
       load.seed = mix64(options_.seed + hash64(part.part->name));
       loads.push_back(std::move(load));
@@ -398,6 +421,7 @@ class Runner {
                 const std::vector<std::vector<Series>>& series,
                 const std::vector<std::vector<std::string>>& wrong) {
     for (std::size_t p = 0; p < run.parts.size(); ++p) {
+      Row first;  // Of ours; a second measurement is compared with it.
       for (std::size_t s = 0; s < subjects.size(); ++s) {
         auto row = row_of({run, p, machine_, limits_}, subjects[s], series[s][p], wrong[s][p]);
         if (!row) continue;
@@ -405,33 +429,19 @@ class Runner {
         for (std::size_t b = 0; b < subjects.size(); ++b) {
           if (b != s && subjects[b] == "floor") compare(*row, series[s][p], series[b][p], "floor");
         }
-        if (subjects[s] == "again") judge_again(*row, series[s][p], series[0][p]);
+        if (s == 0) first = *row;
+        if (subjects[s] == "again") judge_twice(*row, series[s][p], series[0][p], first);
         outcome_.trustworthy = outcome_.trustworthy && row->valid();
         outcome_.document.rows.push_back(std::move(*row));
       }
     }
   }
 
-  // Twice the same: how far apart they are is what a difference between machines must exceed.
-  void judge_again(Row& row, const Series& again, const Series& first) {
+  void judge_twice(Row& row, const Series& again, const Series& first, const Row& first_row) {
     compare(row, again, first, "holdfast");
-    const auto ratio = row.number("time_x_holdfast_median");
-    if (std::isnan(ratio)) return;
+    if (std::isnan(row.number("time_x_holdfast_median"))) return;
     ++outcome_.again_rows;
-    if (std::abs(ratio - 1) < kAgainLimit) {
-      ++outcome_.again_within_3_percent;
-      return;
-    }
-    std::string why;
-    if (row.number("cpu_share") < 0.99 || row.number("involuntary_switches") > 0)
-      why = "; others ran on its CPUs (" + to_text(*row.find("involuntary_switches")) +
-            " involuntary switches)";
-    else if (row.number("spread_ratio") > kAgainLimit)
-      why = "; its own repetitions differ by " +
-            std::to_string(static_cast<int>(100 * row.number("spread_ratio"))) +
-            " %, which CPU clocks and the hosts of virtual machines do";
-    row.warn("A/A: differs from the same measurement by " +
-             std::to_string(static_cast<int>(std::abs(ratio - 1) * 100 + 0.5)) + " %" + why);
+    outcome_.again_within_3_percent += judge_again(row, first_row);
   }
 
   const Plan& plan_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #if defined(__x86_64__)
@@ -64,6 +66,25 @@ std::uint64_t TickClock::end() const {
 
 double TickClock::elapsed_ns(std::uint64_t begin, std::uint64_t end) const {
   return std::max(0.0, (static_cast<double>(end - begin) - overhead_ticks_) * ns_per_tick_);
+}
+
+double TickClock::core_ghz() const {
+#if defined(__x86_64__)
+  constexpr int kTries = 5;
+  constexpr int kMultiplications = 10'000;
+  constexpr double kCyclesEach = 3;
+  double best_ns = HUGE_VAL;
+  for (int round = 0; round < kTries; ++round) {
+    std::uint64_t value = 3;
+    const auto first = begin();
+    for (int i = 0; i < kMultiplications; ++i)
+      asm volatile("imulq %0, %0" : "+r"(value));
+    best_ns = std::min(best_ns, elapsed_ns(first, end()));
+  }
+  return kCyclesEach * kMultiplications / best_ns;
+#else
+  return std::numeric_limits<double>::quiet_NaN();
+#endif
 }
 
 void TickClock::delay(double ns) const {

@@ -22,6 +22,11 @@ class TickClock {
   double overhead_ns() const { return overhead_ticks_ * ns_per_tick_; }
   bool uses_counter() const { return counter_; }
 
+  // How fast the calling thread's core runs now, in some 50 us: the best of several chains of
+  // multiplications, each of which takes three cycles on the x86 CPUs of the last ten years. Where
+  // it takes another number, times of one machine can still be compared. NaN elsewhere.
+  double core_ghz() const;
+
   // Computes for about so long; does not touch memory.
   void delay(double ns) const;
 

@@ -139,6 +139,7 @@ class Worker {
   void issue_piece(const Piece& piece);
   void issue_chain(const Piece& piece);
   void choose_run_same();
+  double cost_of_issuing();
   void note_executed(std::uint64_t first, std::uint64_t count);
   bool stopped() const { return work_.stop->load(std::memory_order_relaxed); }
 
@@ -156,6 +157,7 @@ class Worker {
   std::uint64_t access_units_ = 1;  // Lines, or words below a line.
   std::vector<ChainStep> chain_;
   KernelSet::RunSame run_same_ = nullptr;  // Null: not a chain of that kind.
+  Kernel read_alone_ = nullptr;            // Of a chain of one read.
   std::size_t chain_reads_ = 0;
   const KernelSet* kernels_ = nullptr;
 
@@ -163,6 +165,7 @@ class Worker {
   std::uint64_t fences_ = 0;
   std::uint64_t fences_per_chain_ = 0;
   std::uint64_t chase_start_ = 0, chase_at_ = 0;
+  double issue_ns_ = 0;  // Of what a sample times, our own part beside the clock's.
   std::vector<Executed> executed_;
   Histogram latency_;
   Lanes target_lanes_, dram_lanes_;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
@@ -119,7 +120,7 @@ class FileReader {
 
   void read_parallel(const YamlNode& node, Benchmark& benchmark) {
     if (!expect(node, YamlNode::Kind::kMap, "parallel_benchmark")) return;
-    if (node.entries.size() != 2) {
+    if (node.entries.size() != 2 && !node.incomplete) {
       error(node.position, "parallel_benchmark needs exactly two benchmarks, here are " +
                                std::to_string(node.entries.size()));
       failed_ = true;
@@ -155,8 +156,13 @@ class FileReader {
     const auto* args = entry.value->find("args");
     const auto* matrix = entry.value->find("matrix");
     if (args == nullptr && matrix == nullptr) {
-      error(entry.key_position,
-            "benchmark " + in_quotes(entry.key) + " has neither args nor a matrix");
+      // Of a word that is unknown it was said already that it is: it may be what is missing.
+      const bool only_known =
+          std::all_of(entry.value->entries.begin(), entry.value->entries.end(),
+                      [](const YamlEntry& inner) { return inner.key == "description"; });
+      if (only_known && !entry.value->incomplete)
+        error(entry.key_position,
+              "benchmark " + in_quotes(entry.key) + " has neither args nor a matrix");
       failed_ = true;
       return {};
     }
@@ -257,7 +263,9 @@ class FileReader {
     if (spelling == "pause_length_micros") text += "us";  // An older key with its unit in its name.
     Config scratch;
     if (const auto status = key.set(scratch, text); !status) {
-      fail(node.position, std::string(key.name) + ": " + status.error().detail);
+      std::istringstream mistakes(status.error().detail);  // A chain may have several.
+      for (std::string mistake; std::getline(mistakes, mistake);)
+        fail(node.position, std::string(key.name) + ": " + mistake);
       return {};
     }
     return Setting{&key, std::move(text), node.position};
@@ -325,7 +333,6 @@ class FileReader {
       region.name = entry.key;
       region.file = file_;
       region.position = entry.key_position;
-      const auto before = diagnostics_.count();
       if (entry.key == "target")
         error(entry.key_position, "\"target\" is the region that --target names; use another name");
       for (const auto& other : workloads_.regions) {
@@ -335,7 +342,8 @@ class FileReader {
                                         std::to_string(other.position.line));
       }
       read_region(*entry.value, region);
-      if (diagnostics_.count() == before) workloads_.regions.push_back(std::move(region));
+      // Even with a mistake in it: benchmarks that name it are right.
+      workloads_.regions.push_back(std::move(region));
     }
   }
 
@@ -345,6 +353,9 @@ class FileReader {
       return;
     }
     if (!expect(node, YamlNode::Kind::kMap, "region " + in_quotes(region.name))) return;
+    if (node.entries.empty() && !node.incomplete)
+      error(node.position, "region " + in_quotes(region.name) +
+                               " says nothing; give spec: (dram, node:N or a path) or nodes:");
     static constexpr std::string_view kWords[] = {"spec", "nodes", "weights"};
     for (const auto& entry : node.entries) {
       if (entry.key == "spec") {
@@ -375,6 +386,7 @@ class FileReader {
                                      unsigned high) {
     std::vector<unsigned> values;
     if (!expect(node, YamlNode::Kind::kList, what)) return values;
+    if (node.items.empty()) error(node.position, what + ": the list is empty");
     for (const auto& item : node.items) {
       unsigned value = 0;
       const auto& text = item->text;
@@ -383,9 +395,9 @@ class FileReader {
           end != text.data() + text.size() || value < low || value > high) {
         error(item->position, what + ": " + in_quotes(text) + " must be a number from " +
                                   std::to_string(low) + " to " + std::to_string(high));
-      } else {
-        values.push_back(value);
+        value = low;  // So that their number is right.
       }
+      values.push_back(value);
     }
     return values;
   }

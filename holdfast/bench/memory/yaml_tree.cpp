@@ -1,5 +1,6 @@
 #include <holdfast/bench/memory/yaml_tree.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <set>
@@ -35,6 +36,8 @@ class TreeBuilder final : public YAML::EventHandler {
       : file_(file), diagnostics_(diagnostics) {}
 
   YamlPointer root() const { return root_ ? root_ : std::make_shared<YamlNode>(); }
+  // Where the last text begins.
+  const YAML::Mark& last_scalar() const { return last_scalar_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -45,6 +48,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     auto node = made(YamlNode::Kind::kScalar, mark, anchor);
     node->text = value;
+    last_scalar_ = mark;
     place(std::move(node));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -140,6 +144,7 @@ class TreeBuilder final : public YAML::EventHandler {
     } else {
       level.key_counts = true;
     }
+    level.node->incomplete = level.node->incomplete || !level.key_counts;
   }
 
   const std::string& file_;
@@ -148,7 +153,64 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, YamlPointer> anchors_;
   std::size_t nodes_ = 0;
+  YAML::Mark last_scalar_ = YAML::Mark::null_mark();
 };
+
+// The library takes the end of a file for the quote that is missing: `x: "abc` and all lines after
+// it are then one text. Only the last text of a file can be such a one.
+bool ends_within_quotes(const std::string& text, const YAML::Mark& last_scalar) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // The library does not count it.
+  if (last_scalar.is_null()) return false;
+  auto at = static_cast<std::size_t>(last_scalar.pos) +
+            (text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return false;
+  const auto quote = text[at];
+  while (++at < text.size()) {
+    if (text[at] == '\\' && quote == '"')
+      ++at;
+    else if (text[at] == quote && quote == '\'' && at + 1 < text.size() && text[at + 1] == quote)
+      ++at;
+    else if (text[at] == quote)
+      return false;
+  }
+  return true;
+}
+
+// What people do that makes the library say it. Empty where nothing is known.
+std::string_view cause_of(std::string_view message) {
+  struct Cause {
+    std::string_view message, cause;
+  };
+  static constexpr Cause kCauses[] = {
+      {"end of map not found", "; a line is indented unlike those it belongs to"},
+      {"end of sequence not found", "; a line is indented unlike those it belongs to"},
+      {"end of map flow not found", "; a { is not closed"},
+      {"end of sequence flow not found", "; a [ is not closed"},
+      {"illegal map value", "; a text with \": \" in it needs quotes, and a key its indentation"},
+      {"illegal block entry", "; a list with - cannot begin here"}};
+  for (const auto& known : kCauses) {
+    if (known.message == message) return known.cause;
+  }
+  return {};
+}
+
+// The first line up to `last` that is indented with a tab, from 1; 0: none.
+unsigned line_with_tab(const std::string& text, unsigned last) {
+  std::istringstream lines(text);
+  std::string line;
+  for (unsigned number = 1; number <= last && std::getline(lines, line); ++number) {
+    const auto first = line.find_first_not_of(' ');
+    if (first != std::string::npos && line[first] == '\t') return number;
+  }
+  return 0;
+}
+
+Diagnostic explain(const std::string& text, const std::string& file, const YAML::Exception& error) {
+  const auto position = position_of(error.mark);
+  if (const auto line = line_with_tab(text, position.line); line > 0)
+    return {file, {line, 1}, "is indented with a tab; YAML wants spaces"};
+  return {file, position, "is not YAML: " + error.msg + std::string(cause_of(error.msg))};
+}
 
 }  // namespace
 
@@ -180,10 +242,22 @@ YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnos
     diagnostics.add(file, {}, "is not UTF-8 text");
     return builder.root();
   }
+  if (const auto nul = text.find('\0'); nul != std::string::npos) {
+    const auto line = static_cast<unsigned>(
+                          std::count(text.begin(), text.begin() + static_cast<long>(nul), '\n')) +
+                      1;
+    diagnostics.add(file, {line, 1}, "has a byte of value 0 in it: this is no text file");
+    return builder.root();
+  }
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder)) {
+      if (ends_within_quotes(text, builder.last_scalar())) {
+        diagnostics.add(file, position_of(builder.last_scalar()),
+                        "a text begins with a quote and is not closed by one");
+        return std::make_shared<YamlNode>();
+      }
       TreeBuilder second(file, diagnostics);
       if (parser.HandleNextDocument(second)) {
         diagnostics.add(
@@ -194,7 +268,8 @@ YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnos
   } catch (const Stop& stop) {
     diagnostics.add(file, stop.position, stop.message);
   } catch (const YAML::Exception& error) {
-    diagnostics.add(file, position_of(error.mark), "is not YAML: " + error.msg);
+    const auto explained = explain(text, file, error);
+    diagnostics.add(explained.file, explained.position, explained.message);
   } catch (const std::exception& error) {
     // The library lets some of the standard's own through (numbers in escapes and tags).
     diagnostics.add(file, {}, std::string("is not YAML: ") + error.what());

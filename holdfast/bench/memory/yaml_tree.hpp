@@ -39,6 +39,7 @@ struct YamlNode {
   std::string text;                // Of a scalar.
   std::vector<YamlPointer> items;  // Of a list.
   std::vector<YamlEntry> entries;  // Of a map, in the order of the file, keys unique.
+  bool incomplete = false;         // Of a map: an entry was a mistake and is left out.
 
   const YamlEntry* find(std::string_view key) const;
 };

@@ -60,9 +60,9 @@ function scaled(number, base, units) {
 }
 
 // The unit in which the larger of some numbers of bytes have digits before the point, or nearly.
-const unitOf = (bytes) => bytes >= 0.0995 * 2 ** 30 ? 2 ** 30 : bytes >= 0.0995 * 2 ** 20 ? 2 ** 20 : 1;
+const unitOf = (bytes) => [2 ** 30, 2 ** 20, 2 ** 10].find((unit) => bytes >= 0.0995 * unit) ?? 1;
 const FORMATS = {
-  bandwidth: (v) => digits(v / unitOf(v)) + {[2 ** 30]: ' GiB/s', [2 ** 20]: ' MiB/s', 1: ' B/s'}[unitOf(v)],
+  bandwidth: (v) => digits(v / unitOf(v)) + {[2 ** 30]: ' GiB/s', [2 ** 20]: ' MiB/s', [2 ** 10]: ' KiB/s', 1: ' B/s'}[unitOf(v)],
   rate: (v) => scaled(v, 1000, ['/s', 'k/s', 'M/s', 'G/s']),
   time: (v) => scaled(v, 1000, ['ns', 'µs', 'ms', 's']),
   bytes: (v) => scaled(v, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']),

@@ -81,13 +81,14 @@ function chartSection(some, axes, values) {
     powers.label, values.some((value) => claimsFor(some, value).length > 0) ? published.label : null), chart, below];
 }
 
-function benchmark(title, some, number) {
+// `many`: of so many cards that their tables would hide the charts.
+function benchmark(title, some, number, many) {
   const axes = varying(some), values = valuesIn(some);
   const common = ['threads', ...parameters].filter((name) => some[0][name] !== undefined && !axes.some((axis) => axis.name === name));
   return card(title, {id: `b${number}`, 'data-operation': some[0].operation},
     el('p', {class: 'dim'}, common.map((name) => phrase(some[0], name)).join(', ')),
     ...(values.length > 0 ? chartSection(some, axes, values) : []), ...latencySection(some),
-    el('details', {open: some.length <= 24}, el('summary', {}, `Numbers (${some.length} rows)`), numbersTable(some, axes)));
+    el('details', {open: some.length <= 24 && !many}, el('summary', {}, `Numbers (${some.length} rows)`), numbersTable(some, axes)));
 }
 
 // ---- Two results
@@ -171,9 +172,13 @@ function environment() {
 
 function invalidRows(bad) {
   const most = 50;
+  // What tells it from the other rows of its benchmark.
+  const axes = new Map(groups().flatMap(([, some]) => some.map((row) => [row, varying(some)])));
+  const apart = (row) => axes.get(row).filter(({name}) => !['threads', 'subject'].includes(name))
+    .map(({name}) => ', ' + phrase(row, name)).join('');
   return el('section', {class: 'card invalid', id: 'invalid'},
     el('h2', {class: 'bad'}, `INVALID: ${bad.length} of ${rows.length} rows must not be believed`),
-    list(bad.slice(0, most).map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}: ${row.valid}`)),
+    list(bad.slice(0, most).map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}${apart(row)}: ${row.valid}`)),
     bad.length > most ? el('p', {}, `and ${bad.length - most} more; they are marked where they stand`) : null);
 }
 
@@ -194,7 +199,7 @@ function build() {
   if (warnings.length > 0)
     report.append(el('section', {class: 'card warnings', id: 'warnings'}, el('h2', {}, 'Warnings'), list(warnings)));
   if (data.comparison) report.append(comparison(data.comparison));
-  all.forEach(([title, some], i) => report.append(benchmark(title, some, i)));
+  all.forEach(([title, some], i) => report.append(benchmark(title, some, i, all.length > 12)));
   if (data.prices) report.append(prices(data.prices));
   report.append(environment(), el('p', {class: 'dim'}, 'Points are medians, hollow ones carry a warning; bars are intervals ' +
     'of order statistics over the repetitions, which cover the median with the probability that their rows state (93.75 % ' +

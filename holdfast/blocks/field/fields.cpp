@@ -72,6 +72,7 @@ Status FieldLog::write(void* field, std::span<const std::byte> value) {
 
 Status FieldLog::recover() {
   const auto& persist = region_.persist();
+  const auto& own = log_.where();  // No field lies in the log: it would change while it is read.
   auto reader = log_.read();
   for (;;) {
     HF_ASSIGN_OR_RETURN(const bool more, reader.next());
@@ -81,7 +82,8 @@ Status FieldLog::recover() {
     if (record.size() >= 8) std::memcpy(&offset, record.data(), 8);
     const auto bytes = record.size() - 8;
     if (record.size() < 8 || bytes > kMaxBytes || offset > region_.size_bytes() ||
-        bytes > region_.size_bytes() - offset)
+        bytes > region_.size_bytes() - offset ||
+        (offset < own.offset_bytes + own.size_bytes && own.offset_bytes < offset + bytes))
       return Error{Errc::kCorrupt, "field log: the record of LSN " +
                                        std::to_string(reader.lsn().value) +
                                        " is no update of a field in this region"};

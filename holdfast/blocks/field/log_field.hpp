@@ -35,7 +35,8 @@ class FieldLog {
   FieldLog(Region& region, Log& log) : region_(region), log_(log) {}
 
   // Brings every field to its newest value, with one fence. Once after each crash, before reads and
-  // updates. Errors: kCorrupt (a record that is no update).
+  // updates. Errors: kCorrupt (a record that is no update of a field in the region and outside of
+  // the log).
   Status recover();
 
  private:

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -40,6 +41,9 @@ struct Interleaving {
   unsigned group = 16;        // Operations in flight, 1 to kMaxGroup. Flat from 16 to 32 on.
   bool reads = true;          // Switch at memory misses.
   bool shared_fences = true;  // Else every member makes its own.
+  // For measuring what a fence that loads wait for would cost (section 3.5.4, mfence): a full one
+  // behind each.
+  bool full_fences = false;
 };
 
 enum class Step : std::uint8_t {
@@ -103,6 +107,8 @@ class Member {
 
   void fence(HOLDFAST_SITE) {
     persist_.fence(site);
+    if (how_.full_fences) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
     pending_ = false;
   }
   void release() {
@@ -183,10 +189,13 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
     bool wrote = false;
     for (unsigned i = 0; i < parked_count; ++i)
       wrote = std::exchange(places[parked[i]].member->pending_, false) || wrote;
-    if (wrote)
+    if (wrote) {
       persist.fence();
-    else if (parked_count != 0)
+      if (how.full_fences) [[unlikely]]
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else if (parked_count != 0) {
       wait();
+    }
     for (unsigned i = 0; i < parked_count; ++i) {
       auto& place = places[parked[i]];
       if (place.finished) {

@@ -2,7 +2,9 @@
 //
 // Guarantee  When flush() returns, the page's new content is durable. A crash during a flush may
 //            leave the page torn: read() and verify() then say so, and it is the caller's log and
-//            snapshot that bring it back. Pages that were not being flushed are whole.
+//            snapshot that bring it back. Pages that were not being flushed are whole. (Opening
+//            writes nothing: a flush that the death of the process cut short counts as under way
+//            until the page is flushed again.)
 // Cost       One fence; d dirty lines + 1, and a pass over the whole page for its checksum.
 // Chance     A torn page passes with probability 2^-64.
 // For        storage engines that keep full page images in their log anyway, and for comparison:
