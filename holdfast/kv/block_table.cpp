@@ -40,7 +40,7 @@ Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
   // Only now does the store count on them: a crash before this leaves segments to be formatted
   // again.
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, first + count));
-  HF_RETURN_IF_ERROR(medium_.order());
+  HF_RETURN_IF_ERROR(medium_.order());  // Before a block of them is opened.
   for (std::uint64_t block = first * per_segment; block < end; ++block) {
     if (!geometry_.is_table_block(block)) mark_free(block, 0);
   }

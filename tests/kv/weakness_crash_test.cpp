@@ -1,5 +1,5 @@
 // Of the 24 weaknesses of the published implementation (anchors/kv.md, section 3) those that a
-// crash shows. W01 to W09; the others are in weakness_test.cpp.
+// crash shows; the others are in weakness_test.cpp. docs/testing.md has all in a table.
 #include "kv_crash.hpp"
 
 #include <holdfast/crash/medium.hpp>

@@ -1,7 +1,7 @@
 // record_histories.cpp: lets clients loose on a store, kills them, goes on, and prints what each
 // one saw.
 //
-//   record_histories OUT [--rounds N] [--histories M] [--seed S] [--directory DIR]
+//   record_histories OUT [--rounds N] [--histories M] [--seed S] [--directory DIR] [--broken HOW]
 //
 // A round has a store of its own, alternately a plain directory and tmpfs with granularity=line,
 // and M histories of kKeys fresh keys. In the first process kClients threads do kOperations
@@ -11,6 +11,9 @@
 // reads every key, by get() and by snapshot. Every third round kills nothing: there the histories
 // are those of a running store.
 //
+// --broken stands a worse store in the place of ours (struct Broken), so that run.sh can see the
+// checker refuse what it did.
+//
 // Output  OUT: JSON lines for checker/; standard output: what was recorded. Exit: 0 recorded, 1
 // not, 2 usage.
 #include <algorithm>
@@ -19,6 +22,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -43,7 +47,26 @@ constexpr std::uint32_t kLaterClients = 2, kLaterOperations = 4;  // Of the seco
 constexpr std::uint32_t kReads = kKeys + 1;                       // Of the third.
 constexpr std::uint32_t kSlots = kClients * kOperations + kLaterClients * kLaterOperations + kReads;
 
+// What a store may do wrong; run.sh tries each.
+struct Broken {
+  bool stale_reads = false;    // A get may answer what this client saw before.
+  bool blind_compare = false;  // compare_and_put() takes the version there is for the expected one.
+  bool torn_batches = false;   // A batch is several writes, one after the other.
+  bool lost_writes = false;    // Recovery forgets one key in three.
+  // False: there is no such fault.
+  bool set(std::string_view how) {
+    bool* const fault = how == "stale_reads"     ? &stale_reads
+                        : how == "blind_compare" ? &blind_compare
+                        : how == "torn_batches"  ? &torn_batches
+                        : how == "lost_writes"   ? &lost_writes
+                                                 : nullptr;
+    if (fault != nullptr) *fault = true;
+    return fault != nullptr;
+  }
+};
+
 struct Arguments {
+  Broken broken;
   std::string out;
   std::uint64_t rounds = 9;
   std::uint64_t histories = 300;  // Per round.
@@ -87,12 +110,13 @@ std::string value_of(std::uint64_t id) {
 // One client: draws operations, does them, writes down what it saw.
 class Client {
  public:
-  Client(Shared& shared, kv::Store<>& store, std::uint64_t seed)
-      : shared_(shared), store_(store), random_(seed) {}
+  Client(Shared& shared, kv::Store<>& store, std::uint64_t seed, const Broken& broken)
+      : shared_(shared), store_(store), broken_(broken), random_(seed) {}
 
   void begin(std::uint64_t history) {
     history_ = history;
     last_seen_ = {};
+    seen_before_ = {};
   }
 
   // `id`: unique in the round; + key names the single writes of a batch.
@@ -157,6 +181,11 @@ class Client {
       case Kind::kPutIfAbsent:
         return wrote(entry, store_.put_if_absent(key, value_of(id)), Errc::kAlreadyExists);
       case Kind::kCompareAndPut:
+        if (broken_.blind_compare) {
+          if (const auto there = store_.get(key, value_))
+            return wrote(entry, store_.compare_and_put(key, *there, value_of(id)),
+                         Errc::kVersionMismatch);
+        }
         return wrote(entry, store_.compare_and_put(key, entry.expected, value_of(id)),
                      Errc::kVersionMismatch);
       case Kind::kUpdate: {
@@ -186,6 +215,16 @@ class Client {
   }
 
   void get(Entry& entry, const std::string& key) {
+    std::optional<Seen>& before = seen_before_[entry.keys[0]];
+    if (broken_.stale_reads && before && draw(2) == 0) {
+      entry.seen[0] = *before;
+      return;
+    }
+    ask(entry, key);
+    before = entry.seen[0];
+  }
+
+  void ask(Entry& entry, const std::string& key) {
     if (draw(4) == 0) {
       const auto pinned = store_.get_pinned(key);
       require(pinned, Errc::kNotFound);
@@ -226,6 +265,7 @@ class Client {
   }
 
   void batch(Entry& entry) {
+    if (broken_.torn_batches) return write_one_by_one(entry);
     kv::WriteBatch batch;
     for (std::uint32_t i = 0; i < entry.key_count; ++i) {
       const std::string key = key_name(history_, entry.keys[i]);
@@ -236,6 +276,21 @@ class Client {
       }
     }
     wrote(entry, store_.write(batch), Errc::kOk);
+  }
+
+  void write_one_by_one(Entry& entry) {
+    for (std::uint32_t i = 0; i < entry.key_count; ++i) {
+      kv::WriteBatch single;
+      const std::string key = key_name(history_, entry.keys[i]);
+      if (entry.erases[i] != 0) {
+        single.erase(key);
+      } else {
+        single.put(key, value_of(entry.ids[i]));
+      }
+      wrote(entry, store_.write(single), Errc::kOk);
+      entry.version = 0;  // Each has its own; what is to be noticed is that others come between.
+      std::this_thread::yield();
+    }
   }
 
   void see(Seen& seen, std::string_view value, std::uint64_t version) {
@@ -261,8 +316,10 @@ class Client {
 
   Shared& shared_;
   kv::Store<>& store_;
+  const Broken& broken_;
   std::mt19937_64 random_;
   std::uint64_t history_ = 0;
+  std::array<std::optional<Seen>, kKeys> seen_before_;
   std::array<std::uint64_t, kKeys>
       last_seen_{};  // Versions, for kCompareAndPut; 0: not seen, or absent.
   std::string value_;
@@ -319,6 +376,8 @@ class Round {
   }
 
   std::uint64_t histories = 0, operations = 0, pending = 0, overlapping = 0;
+  // Per kind: returned, and in flight when their process was killed.
+  std::array<std::array<std::uint64_t, 2>, static_cast<std::size_t>(Kind::kCount)> of_kind{};
 
  private:
   Entry& entry(std::uint64_t history, const Slots& slots, std::uint32_t client,
@@ -345,7 +404,8 @@ class Round {
     std::vector<std::thread> threads;
     for (std::uint32_t c = 0; c < slots.clients; ++c) {
       threads.emplace_back([&, c] {
-        Client client{*shared_, store, (arguments_.seed * 1000 + number_) * 16 + process * 8 + c};
+        Client client{*shared_, store, (arguments_.seed * 1000 + number_) * 16 + process * 8 + c,
+                      arguments_.broken};
         for (std::uint64_t history = 0; history < histories_to_do; ++history) {
           shared_->begun[process].store(history + 1);
           client.begin(history);
@@ -379,9 +439,11 @@ class Round {
 
   void read_all(std::uint64_t begun) {
     kv::Store<> store = open_store();
-    Client client{*shared_, store, 1};
+    Client client{*shared_, store, 1, arguments_.broken};
     for (std::uint64_t history = 0; history < begun; ++history) {
       client.begin(history);
+      if (arguments_.broken.lost_writes && history % 3 == 0)
+        store.erase(key_name(history, 0)).value();
       for (std::uint32_t o = 0; o < kReads; ++o)
         client.read(entry(history, kThird, 0, o), o);
     }
@@ -433,6 +495,7 @@ class Round {
           print_json_line(out, number_ * 1'000'000 + history, client, e, dead_at_ns_[process]);
           ++operations;
           pending += e.returned_ns.load() == 0;
+          ++of_kind[static_cast<std::size_t>(e.kind)][e.returned_ns.load() == 0];
           for (const Entry* other : all)
             overlapping += overlap(*other, e);
           all.push_back(&e);
@@ -461,7 +524,8 @@ class Round {
 int usage(const std::string& what) {
   std::fprintf(stderr,
                "record_histories: %s; usage: record_histories OUT [--rounds N] [--histories M] "
-               "[--seed S] [--directory DIR]\n",
+               "[--seed S] [--directory DIR] [--broken stale_reads|blind_compare|torn_batches|"
+               "lost_writes]\n",
                what.c_str());
   return 2;
 }
@@ -476,6 +540,10 @@ int run(int argc, char** argv) {
     const std::string value = argv[i + 1];
     if (name == "--directory") {
       arguments.directory = value;
+      continue;
+    }
+    if (name == "--broken") {
+      if (!arguments.broken.set(value)) return usage("no store is broken like '" + value + "'");
       continue;
     }
     std::uint64_t number = 0;
@@ -497,6 +565,7 @@ int run(int argc, char** argv) {
   std::FILE* out = std::fopen(arguments.out.c_str(), "w");
   if (out == nullptr) return usage("cannot write " + arguments.out);
   std::uint64_t histories = 0, operations = 0, pending = 0, overlapping = 0;
+  decltype(Round::of_kind) of_kind{};
   for (std::uint64_t number = 0; number < arguments.rounds; ++number) {
     Round round{arguments, number};
     std::fflush(out);  // Or the children would print it again.
@@ -506,6 +575,10 @@ int run(int argc, char** argv) {
     operations += round.operations;
     pending += round.pending;
     overlapping += round.overlapping;
+    for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
+      for (const std::size_t in_flight : {0, 1})
+        of_kind[kind][in_flight] += round.of_kind[kind][in_flight];
+    }
   }
   const bool written = std::fclose(out) == 0;
   std::printf(
@@ -514,10 +587,19 @@ int run(int argc, char** argv) {
       static_cast<unsigned long long>(histories), static_cast<unsigned long long>(operations),
       static_cast<unsigned long long>(pending), static_cast<unsigned long long>(overlapping),
       static_cast<unsigned long long>(arguments.seed));
-  // Clients that never meet would be linearizable for the wrong reason.
+  // A verb that never came would be linearizable for the wrong reason, and so would clients that
+  // never meet.
+  bool every_kind = true;
+  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
+    std::printf("  %s %llu, of them in flight at a kill %llu\n", name(static_cast<Kind>(kind)),
+                static_cast<unsigned long long>(of_kind[kind][0] + of_kind[kind][1]),
+                static_cast<unsigned long long>(of_kind[kind][1]));
+    every_kind = every_kind && of_kind[kind][0] != 0;
+  }
+  if (!every_kind) std::printf("FAIL record_histories: a verb never came\n");
   if (overlapping < histories)
     std::printf("FAIL record_histories: hardly any operations overlapped\n");
-  return written && overlapping * 20 >= histories ? 0 : 1;
+  return written && every_kind && overlapping * 20 >= histories ? 0 : 1;
 }
 
 }  // namespace
