@@ -234,6 +234,13 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(heights, sorted(heights, reverse=True))  # Up is less.
             self.assertGreater(heights[0] - heights[-1], 50)
 
+    def test_a_benchmark_of_latency_opens_on_latency_and_others_on_bandwidth(self):
+        opens_on = lambda operation: self.page.evaluate(
+            f'document.querySelector("{self.section(operation)} .controls select").selectedOptions[0].textContent'
+        )
+        self.assertEqual(opens_on('operation_latency'), 'mean latency')
+        self.assertEqual(opens_on('sequential_reads'), 'bandwidth')
+
     def test_the_pointer_is_told_what_it_points_at(self):
         self.page.evaluate(
             f'document.querySelector(\'{self.section("sequential_writes")} .chart\').scrollIntoView({{block: "center"}})'

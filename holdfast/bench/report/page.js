@@ -47,10 +47,11 @@ const checkbox = (label, checked, change) => {
 
 // The chart of a benchmark with what chooses its axes, its legend, what was published, and heat maps.
 function chartSection(some, axes, values) {
-  // What has an access size is about bytes, the rest about operations.
-  const aboutBytes = some.some((row) => isNumber(row.access_bytes));
+  // What is called a latency is about that, what has an access size about bytes, the rest about operations.
+  const about = some[0].operation.includes('latency') ? 'mean_ns'
+    : some.some((row) => isNumber(row.access_bytes)) ? 'bytes_per_s' : 'ops_per_s';
   const longest = axes.filter((axis) => axis.numeric).toSorted((a, b) => b.values.length - a.values.length)[0];
-  const state = {value: values.find(({field}) => !aboutBytes && field === 'ops_per_s') ?? values[0],
+  const state = {value: values.find(({field}) => field === about) ?? values[0],
     x: longest ?? axes[0], published: true, powers: false, hidden: new Set()};
   const claims = () => state.published ? claimsFor(some, state.value) : [];
   // Where others measured several times as much, a linear scale would press ours against the axis.
