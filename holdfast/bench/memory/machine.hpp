@@ -44,6 +44,8 @@ struct MachineLimits {
   double clock_overhead_ns = 0;
   double seconds = 0;
   Fields fields() const;
+  // Takes what was better of each limit and a second search's: a disturbed one finds too little.
+  void loosen(const MachineLimits& other);
   // Takes the stricter of each limit and what `fields`, the calibration of another result, has
   // under its name. Returns how many names it knew: 0 is no calibration of `bench run`.
   unsigned tighten(const Fields& fields);
@@ -52,7 +54,7 @@ struct MachineLimits {
 // sets the limit.
 MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs);
 
-// Calls row.invalidate() if the row claims more than the limits with the slack of a third for
+// Calls row.invalidate() if the row claims more than the limits with the slack of a half for
 // clocks and neighbours allow. `reads` and `writes` are its bytes per second; `beyond_cache`: the
 // accesses spread over so much that caches hold less than a quarter of them.
 void judge(Row& row, const MachineLimits& limits, const Machine& machine, double reads,
