@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <holdfast/base/meminfo.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/git_revision.hpp>
 
@@ -25,7 +26,7 @@ std::string first_line(const std::string& path) {
   return std::getline(file, line) && !line.empty() ? line : kUnknown;
 }
 
-// The value of "name : value" or "name:   value kB" in a /proc file.
+// The value of "name : value" in a /proc file.
 std::string proc_value(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -36,12 +37,6 @@ std::string proc_value(const std::string& path, const std::string& name) {
     return value == std::string::npos ? std::string() : line.substr(value);
   }
   return kUnknown;
-}
-
-std::uint64_t meminfo_bytes(const char* name) {
-  const auto value = proc_value("/proc/meminfo", name);
-  return std::strtoull(value.c_str(), nullptr, 10) *
-         (value.find("kB") != std::string::npos ? KiB : 1);
 }
 
 // The setting in force is the bracketed one of "always [madvise] never".
@@ -152,12 +147,12 @@ Fields environment() {
   for (const auto& cache : caches_of_first_cpu())
     caches += (caches.empty() ? "" : ", ") + cache.name;
   fields.set("caches", Value(caches.empty() ? std::string(kUnknown) : caches));
-  fields.set("memory_bytes", meminfo_bytes("MemTotal"));
-  fields.set("memory_available_bytes", meminfo_bytes("MemAvailable"));
+  fields.set("memory_bytes", meminfo("MemTotal"));
+  fields.set("memory_available_bytes", meminfo("MemAvailable"));
   const std::string huge = "/sys/kernel/mm/transparent_hugepage/";
   fields.set("huge_page_anonymous", Value(chosen(first_line(huge + "enabled"))));
   fields.set("huge_page_tmpfs", Value(chosen(first_line(huge + "shmem_enabled"))));
-  fields.set("huge_page_pool_2m", meminfo_bytes("HugePages_Total"));
+  fields.set("huge_page_pool_2m", meminfo("HugePages_Total"));
   unsigned nodes = 0;
   for (std::error_code error;
        std::filesystem::exists("/sys/devices/system/node/node" + std::to_string(nodes), error);)

@@ -1,7 +1,5 @@
 #include <holdfast/index/offset_map.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/meminfo.hpp>
 
 namespace holdfast::index {
 namespace {
@@ -34,6 +33,9 @@ constexpr std::uint32_t kReachLimitOfLoad = 2 * kReach;
 constexpr double kTurnLoad = 0.86;
 // Of a table made for a known number of entries, at most.
 constexpr double kReservedLoad = 0.82;
+// What an entry may take in memory, table and all: 8 bytes at kReservedLoad, after a step of
+// growth.
+constexpr std::uint64_t kBytesPerEntryMost = 13;
 
 Geometry standard_geometry(std::uint32_t buckets) {
   return {buckets, std::min(kExtra, buckets / 2), std::min(kReach, buckets - 1)};
@@ -334,11 +336,12 @@ Status OffsetMap::grow(std::uint64_t hash) {
 }
 
 Status OffsetMap::reserve(std::uint64_t entries) {
-  const std::uint64_t memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * kPageBytes;
-  if (entries > memory / sizeof(std::uint64_t)) {
-    return Error{Errc::kNoSpace, "an index of " + std::to_string(entries) +
-                                     " entries of 8 bytes; this machine has " +
-                                     std::to_string(memory) + " bytes of memory"};
+  // Tables are written as they are made: beyond what there is the system would end the process.
+  const std::uint64_t available = meminfo("MemAvailable");
+  if (entries > available / kBytesPerEntryMost) {
+    return Error{Errc::kNoSpace, "an index of " + std::to_string(entries) + " entries, up to " +
+                                     std::to_string(kBytesPerEntryMost) + " bytes each; " +
+                                     std::to_string(available) + " bytes of memory are available"};
   }
   for (std::uint32_t number = 0; number < partitions_; ++number) {
     const auto choose = [&](const Table& old, std::uint64_t) -> std::optional<Geometry> {

@@ -4,12 +4,11 @@
 //
 //   OffsetMap::Latched home = map.latch(hash);                                  // Inside a guard.
 //   if (Entry entry = home.find(matches)) {
-//     home.replace(entry, line);                                                // One atomic
-//     store.
+//     home.replace(entry, line);                                              // One store.
 //   } else if (Entry claimed = home.claim()) {
-//     home.replace(claimed, line);                                              // Publishes it.
+//     home.replace(claimed, line);                                            // Publishes it.
 //   } else {
-//     home.release(), map.grow(hash);                                           // … and again.
+//     home.release(), map.grow(hash);                                         // And again.
 //   }
 //
 // The map knows 45 bits or less of each hash and no key: the caller's `matches(line)` decides, and
@@ -151,7 +150,7 @@ class OffsetMap {
 
   // Makes room for `entries` in all, so that until then nothing grows (save where keys share more
   // bits of their hashes than chance would have it). Never shrinks. Writers of one partition after
-  // the other wait as in grow(). Errors: kNoSpace: more than the machine's memory, nothing changed;
+  // the other wait as in grow(). Errors: kNoSpace: more than the memory available, nothing changed;
   // or the system has no more, and room was made in some partitions.
   Status reserve(std::uint64_t entries);
 
