@@ -12,8 +12,13 @@ namespace {
 // fork() makes is told that they are not its own.
 struct LiveStores {
   std::mutex mutex;
-  std::vector<std::uint64_t> uids;
-  std::vector<StoreCore*> cores;  // In the same order.
+  std::vector<StoreCore*> cores;
+
+  // A later store may stand where one was: so not by address.
+  bool contain(std::uint64_t store_uid) const {
+    return std::any_of(cores.begin(), cores.end(),
+                       [&](const StoreCore* core) { return core->uid() == store_uid; });
+  }
 };
 LiveStores& live_stores() {
   // Never destroyed: threads that nobody joined may end after main() has.
@@ -47,9 +52,8 @@ struct ThreadSessions {
     LiveStores& stores = live_stores();
     const std::lock_guard lock(stores.mutex);
     for (const Entry& entry : entries) {
-      if (std::find(stores.uids.begin(), stores.uids.end(), entry.store_uid) != stores.uids.end()) {
+      if (stores.contain(entry.store_uid))
         entry.session->taken.store(false, std::memory_order_release);
-      }
     }
   }
 };
@@ -77,7 +81,7 @@ Session& StoreCore::find_session() const {
   const std::lock_guard lock(stores.mutex);
   // Entries of stores that are gone make room.
   std::erase_if(own.entries, [&](const ThreadSessions::Entry& entry) {
-    return std::find(stores.uids.begin(), stores.uids.end(), entry.store_uid) == stores.uids.end();
+    return !stores.contain(entry.store_uid);
   });
   own.entries.push_back({store_uid_, taken});
   last_session = {store_uid_, taken};
@@ -100,14 +104,12 @@ Session& StoreCore::take_session() const {
 void StoreCore::enroll() {
   LiveStores& stores = live_stores();
   const std::lock_guard lock(stores.mutex);
-  stores.uids.push_back(store_uid_);
   stores.cores.push_back(this);
 }
 
 void StoreCore::withdraw() {
   LiveStores& stores = live_stores();
   const std::lock_guard lock(stores.mutex);
-  std::erase(stores.uids, store_uid_);
   std::erase(stores.cores, this);
 }
 

@@ -183,7 +183,7 @@ class StoreBase {
   RegionReport region_report() const;
   // Takes the memory of an index of so many records in all, so that no put until then grows it; of
   // use before a load of known size (initial_bytes does it for the medium). Other sessions
-  // go on. Errors: kNoSpace (the machine has not as much memory), kReadOnly.
+  // go on. Errors: kNoSpace (not as much memory is available), kReadOnly.
   Status reserve(std::uint64_t records);
   // Reclaims now, in the caller, until what is in use is near live data; also where background is
   // off.

@@ -130,12 +130,12 @@ Status StoreCore::reserve_sequences(std::uint64_t up_to) {
   return {};
 }
 
-// ---- Lanes ----
-
 Status StoreCore::reserve(std::uint64_t records) {
   HF_RETURN_IF_ERROR(check_write(Durability::kProcess));
   return index_->reserve(records);
 }
+
+// ---- Lanes ----
 
 Status StoreCore::make_room(Session& session, Lane& lane, std::uint64_t bytes,
                             std::uint64_t records, std::uint64_t sequence,

@@ -92,6 +92,7 @@ class StoreCore {
   // parent's go, and its close would put the clean mark on a store that goes on.
   void leave_to_parent();
   bool left_to_parent() const { return left_to_parent_; }
+  std::uint64_t uid() const { return store_uid_; }
 
   // ---- Verbs. Key and Value are spans of bytes, of static extent in typed stores. ----
   template <class Key, class Value>
