@@ -196,35 +196,16 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
   return limits;
 }
 
-void MachineLimits::loosen(const MachineLimits& other) {
-  const auto take = [](double& limit, double found, bool a_rate) {
-    if (!(found > 0)) return;  // 0: not found.
-    limit = !(limit > 0) ? found : a_rate ? std::max(limit, found) : std::min(limit, found);
-  };
-  const auto& thread = other.one_thread;
-  take(one_thread.cache_read_bytes_per_s, thread.cache_read_bytes_per_s, true);
-  take(one_thread.memory_read_bytes_per_s, thread.memory_read_bytes_per_s, true);
-  take(one_thread.memory_write_bytes_per_s, thread.memory_write_bytes_per_s, true);
-  take(one_thread.dependent_read_ns, thread.dependent_read_ns, false);
-  take(one_thread.persist_line_ns, thread.persist_line_ns, false);
-  take(read_bytes_per_s, other.read_bytes_per_s, true);
-  take(write_bytes_per_s, other.write_bytes_per_s, true);
-  take(store_bytes_per_s, other.store_bytes_per_s, true);
-  take(clock_overhead_ns, other.clock_overhead_ns, false);
-  seconds += other.seconds;
-}
-
-unsigned MachineLimits::tighten(const Fields& fields) {
+unsigned MachineLimits::merge(const Fields& fields, bool stricter) {
   unsigned known = 0;
-  // A limit of 0 is one that was not found, here as there.
   const auto take = [&](double& limit, const char* name, bool a_rate) {
     const auto other = fields.number(name);
-    if (!(other > 0)) return;
+    if (!(other > 0)) return;  // A limit of 0 is one that was not found, here as there.
     ++known;
     if (limit <= 0)
       limit = other;
     else
-      limit = a_rate ? std::min(limit, other) : std::max(limit, other);
+      limit = a_rate == stricter ? std::min(limit, other) : std::max(limit, other);
   };
   take(one_thread.cache_read_bytes_per_s, "cache_read_bytes_per_s_per_thread", true);
   take(one_thread.memory_read_bytes_per_s, "memory_read_bytes_per_s_per_thread", true);

@@ -45,10 +45,16 @@ struct MachineLimits {
   double seconds = 0;
   Fields fields() const;
   // Takes what was better of each limit and a second search's: a disturbed one finds too little.
-  void loosen(const MachineLimits& other);
+  void loosen(const MachineLimits& other) {
+    merge(other.fields(), false);
+    seconds += other.seconds;
+  }
   // Takes the stricter of each limit and what `fields`, the calibration of another result, has
   // under its name. Returns how many names it knew: 0 is no calibration of `bench run`.
-  unsigned tighten(const Fields& fields);
+  unsigned tighten(const Fields& fields) { return merge(fields, true); }
+
+ private:
+  unsigned merge(const Fields& fields, bool stricter);
 };
 // `specs`: regions in memory of the system that will be measured; the fastest of them and of "dram"
 // sets the limit.
