@@ -17,6 +17,8 @@
 #include <holdfast/blocks/field/fam_field.hpp>
 #include <holdfast/blocks/field/log_field.hpp>
 
+#include "fuzz_region.hpp"
+
 namespace {
 
 using namespace holdfast;          // NOLINT: a fuzz target of one file.
@@ -40,14 +42,7 @@ struct Place {
 };
 static_assert(sizeof(Place) <= kLogAt);
 
-Region& region() {
-  static Region one = [] {
-    RegionOptions options;
-    options.size_bytes = options.unit_bytes = options.reserve_bytes = kBytes;
-    return Region::open("dram?granularity=line", options).value();
-  }();
-  return one;
-}
+Region& region() { return fuzz_region<kBytes>(); }
 
 template <class Field>
 void exercise(Field& field) {

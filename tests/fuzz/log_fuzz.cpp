@@ -12,6 +12,8 @@
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/blocks/log/space.hpp>
 
+#include "fuzz_region.hpp"
+
 namespace {
 
 using namespace holdfast;          // NOLINT: a fuzz target of one file.
@@ -19,14 +21,7 @@ using namespace holdfast::blocks;  // NOLINT
 
 constexpr std::uint64_t kSegment = 8 * KiB, kBytes = 4 * KiB + 3 * kSegment;
 
-Region& region() {
-  static Region one = [] {
-    RegionOptions options;
-    options.size_bytes = options.unit_bytes = options.reserve_bytes = kBytes;
-    return Region::open("dram?granularity=line", options).value();
-  }();
-  return one;
-}
+Region& region() { return fuzz_region<kBytes>(); }
 
 void exercise() {
   auto log = Log::open(region(), whole(region()));

@@ -320,7 +320,9 @@ TEST_P(Concurrent, StatsBesideWritersAndReclamation) {
   });
   for (int i = 0; i < 3000 * kScale; ++i) {
     ASSERT_TRUE(store.put("key" + std::to_string(i % 97), text_of(i, 300)));
-    if (i % 700 == 0) ASSERT_TRUE(store.reclaim());
+    if (i % 700 == 0) {
+      ASSERT_TRUE(store.reclaim());
+    }
   }
   done = true;
   watcher.join();

@@ -151,6 +151,21 @@ TEST_P(KvLifeCrash, RecoveryAfterTheDeathOfTheProcess) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// A process puts "n", and with `seals` the tail of its run, but dies before a fence: never
+// acknowledged, but whole in a cache. The recovery finds it and shows it to a reader.
+void die_before_fence_and_reopen(Tested& store, const std::string& value, bool seals = false) {
+  const std::uint64_t dying = store.take_id();
+  store.model().put(dying, "n", value);
+  store.run().begin(dying, 7);
+  std::thread([&] {
+    ForTests::append_without_fence(store.store(), "n", value);
+    if (seals) ForTests::put_tail_without_fence(store.store());
+  }).join();
+  store.abandon();
+  store.reopen();
+  Actor(store, 8).get("n");
+}
+
 // What a recovery read may have been in caches only: a power failure right after it must not lose
 // that.
 TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
@@ -158,16 +173,7 @@ TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
   crash.check.durable_at_acknowledge = false;
   crash.before = some_records;
   crash.during = [](Tested& store) {
-    // Never acknowledged, but whole in a cache: the recovery finds it and shows it to a reader.
-    const std::uint64_t dying = store.take_id();
-    store.model().put(dying, "n", value_of('n', 100));
-    store.run().begin(dying, 7);
-    std::thread([&] {
-      ForTests::append_without_fence(store.store(), "n", value_of('n', 100));
-    }).join();
-    store.abandon();
-    store.reopen();
-    Actor(store, 8).get("n");
+    die_before_fence_and_reopen(store, value_of('n', 100));
     Actor(store, 8).put("d", "3");
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
@@ -181,17 +187,7 @@ TEST_P(KvLifeCrash, ATailBecomesDurableAfterTheRecordsItVouchesFor) {
   crash.check.depth = 1;
   crash.check.images_per_run = 4'000;
   crash.then = false;
-  crash.during = [](Tested& store) {
-    const std::uint64_t dying = store.take_id();
-    store.model().put(dying, "n", value_of('n', 80));
-    store.run().begin(dying, 7);
-    std::thread([&] {
-      ForTests::append_without_fence(store.store(), "n", value_of('n', 80));
-    }).join();
-    store.abandon();
-    store.reopen();
-    Actor(store, 8).get("n");
-  };
+  crash.during = [](Tested& store) { die_before_fence_and_reopen(store, value_of('n', 80)); };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
@@ -203,16 +199,7 @@ TEST_P(KvLifeCrash, ATailThatAProcessLeftInCachesIsDurableBeforeItsWord) {
   crash.check.durable_at_acknowledge = false;
   crash.before = some_records;
   crash.during = [](Tested& store) {
-    const std::uint64_t dying = store.take_id();
-    store.model().put(dying, "n", value_of('n', 80));
-    store.run().begin(dying, 7);
-    std::thread([&] {
-      ForTests::append_without_fence(store.store(), "n", value_of('n', 80));
-      ForTests::put_tail_without_fence(store.store());
-    }).join();
-    store.abandon();
-    store.reopen();
-    Actor(store, 8).get("n");
+    die_before_fence_and_reopen(store, value_of('n', 80), true);
     Actor(store, 8).put("d", "3");
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));

@@ -20,6 +20,12 @@ void two_runs_half_dead(Tested& store) {
   store.seal();
 }
 
+void put_a_to_f_and_seal(Tested& store) {
+  for (char key = 'a'; key < 'g'; ++key)
+    store.put(std::string(1, key), value_of(key, 1000));
+  store.seal();
+}
+
 TEST_P(KvReclaimCrash, APass) {
   Crash crash;
   crash.before = two_runs_half_dead;
@@ -36,9 +42,7 @@ TEST_P(KvReclaimCrash, APass) {
 TEST_P(KvReclaimCrash, DroppingTombstones) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key)
-      store.put(std::string(1, key), value_of(key, 1000));
-    store.seal();
+    put_a_to_f_and_seal(store);
     store.erase("a");
     store.put("x", value_of('x', 3000));
     store.put("x", value_of('y', 3000));
@@ -57,9 +61,7 @@ TEST_P(KvReclaimCrash, DroppingTombstones) {
 TEST_P(KvReclaimCrash, DroppingATombstoneOfARunInWhichNothingLives) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key)
-      store.put(std::string(1, key), value_of(key, 1000));
-    store.seal();
+    put_a_to_f_and_seal(store);
     store.erase("a");
     store.put("x", value_of('x', 3000));
     store.seal();
@@ -221,9 +223,7 @@ TEST_P(KvReclaimCrash, DeadBitsThatAProcessLeftInCachesAreDurableBeforeATombston
   Crash crash;
   crash.check.durable_at_acknowledge = false;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key)
-      store.put(std::string(1, key), value_of(key, 1000));
-    store.seal();
+    put_a_to_f_and_seal(store);
     store.erase("a");
     store.put("x", value_of('x', 3000));
     store.put("x", value_of('y', 3000));
@@ -248,9 +248,7 @@ TEST_P(KvReclaimCrash, DeadBitsThatAProcessLeftInCachesAreDurableBeforeATombston
 TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
   Crash crash;
   crash.before = [](Tested& store) {
-    for (char key = 'a'; key < 'g'; ++key)
-      store.put(std::string(1, key), value_of(key, 1000));
-    store.seal();
+    put_a_to_f_and_seal(store);
     store.put("a", "small");
     store.seal();
     {

@@ -151,7 +151,9 @@ TEST(KvWeakness, W12_UpdatesAndErasesBesideOneAnotherChangeNoOtherKey) {
   EXPECT_EQ(wrong.load(), 0u);
   std::string value;
   for (std::uint64_t i = 0; i < 8; ++i) {
-    if (store.get(key(i), value)) EXPECT_EQ(value.rfind(key(i) + ":", 0), 0u) << value;
+    if (store.get(key(i), value)) {
+      EXPECT_EQ(value.rfind(key(i) + ":", 0), 0u) << value;
+    }
   }
   EXPECT_TRUE(store.verify().ok());
 }

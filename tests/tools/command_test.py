@@ -45,6 +45,13 @@ class Command(unittest.TestCase):
         self.assertEqual(result.returncode, code, f'{words}\n{result.stdout!r}\n{result.stderr.decode()}')
         return result.stdout
 
+    def wait_until_read(self, process):
+        """Returns when what was written to the command's standard input is no longer in the pipe."""
+        deadline = time.monotonic() + 60
+        while fcntl.ioctl(process.stdin, termios.FIONREAD, b'0000') != b'\0\0\0\0':
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
     def kv(self, *words, **options):
         return self.holdfast('kv', self.store, *words, **options)
 
@@ -443,7 +450,7 @@ class Transfer(Command):
         for piece in (b'\n\n', b'\xef\xbb', b'\xbf', b'{"key":"a","value":"1"}\nnonsense\n'):
             process.stdin.write(piece)
             process.stdin.flush()
-            time.sleep(0.2)
+            self.wait_until_read(process)
         message = process.communicate()[1]
         self.assertEqual(process.returncode, 1)
         self.assertIn(b'skipped line 4: not JSON', message)
@@ -455,9 +462,10 @@ class Transfer(Command):
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             process.stdin.write(b''.join(b'{"key":"%d","value":"v"}\n' % i for i in range(20000)) + b'{"key":"half')
             process.stdin.flush()
-            while fcntl.ioctl(process.stdin, termios.FIONREAD, b'0000') != b'\0\0\0\0':
+            self.wait_until_read(process)
+            # It waits for more. (A signal on its way there is noticed at the end of the input only.)
+            while pathlib.Path(f'/proc/{process.pid}/stat').read_text().rpartition(') ')[2][0] != 'S':
                 time.sleep(0.01)
-            time.sleep(0.2)  # It has read all and waits for more.
             process.send_signal(number)
             out, message = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 1)
@@ -487,11 +495,12 @@ class Transfer(Command):
             for number in range(20000):
                 process.stdin.write(b'{"key":"%d","value":"%0100d"}\n' % (number, number))
             process.stdin.flush()
-            time.sleep(0.3)
+            self.wait_until_read(process)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
             process.stdin.close()
+        self.assertIn(b'not closed when last written', self.kv('verify'))
         for key, value in self.records().items():
             self.assertEqual(value, b'%0100d' % int(key))
         self.assertIn(b'sound', self.kv('verify'))
