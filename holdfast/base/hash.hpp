@@ -20,12 +20,18 @@ template <std::size_t kBytes>
 [[gnu::flatten]] inline std::uint64_t hash64_of(const std::byte* bytes) {
   return XXH3_64bits(bytes, kBytes);
 }
+
+// From here on XXH3 works by stripes of 64 bytes, for which vectors are worth a call.
+inline constexpr std::size_t kLongBytes = 241;
+// The same function by the widest vectors that this CPU has; at least kLongBytes.
+std::uint64_t hash64_long(const std::byte* bytes, std::size_t count);
 }  // namespace detail
 
 // XXH3 64-bit of any number of bytes.
 inline std::uint64_t hash64(std::span<const std::byte> bytes) {
   if (bytes.size() == 16) return detail::hash64_of<16>(bytes.data());  // The usual keys.
   if (bytes.size() == 8) return detail::hash64_of<8>(bytes.data());
+  if (bytes.size() >= detail::kLongBytes) return detail::hash64_long(bytes.data(), bytes.size());
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 // A seed gives another, independent function.

@@ -100,6 +100,7 @@ class [[nodiscard]] Result {
     else
       error_ = other.error_;  // `other` stays an error.
   }
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): a copy or a moved one, as it is called.
   Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
     if (has_value()) value_.~T();
     error_ = other.error_;

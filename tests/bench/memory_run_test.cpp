@@ -414,7 +414,8 @@ TEST(Sampling, WhatTheToolNeedsItselfIsNotInASample) {
     EXPECT_EQ(result.wrong, "");
     EXPECT_EQ(result.latency.count(), 100'000u);
     const bool two = std::string(mode).find(',') != std::string::npos;
-    // The fastest hundredth: what the tool adds would be in each sample, what a busy machine adds is not.
+    // The fastest hundredth: what the tool adds would be in each sample, what a busy machine adds
+    // is not.
     if (!kSanitized) {
       EXPECT_LE(result.latency.percentile(1), two ? 20u : 15u) << mode;
     }

@@ -9,6 +9,7 @@
 // nothing is zeroed ahead, streaming stores are fine, and torn sectors are as good as torn lines. A
 // mix of two records passes with probability 2^-64. What a crash left at the tail loses its first
 // word at open(), else the words that it misses might come with the next record.
+#include <algorithm>
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
@@ -44,7 +45,7 @@ class ChecksumFrames final : public Frames {
     const bool one = group.records.size() == 1;
     const auto only = one ? hash_of(segment, group.records[0].data(), group.records[0].size()) : 0;
     const auto first = group.draw();
-    auto to = at;
+    auto to = at, written_back = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
       const auto hash = one ? only : hash_of(segment, record.data(), record.size());
@@ -53,8 +54,12 @@ class ChecksumFrames final : public Frames {
       persist.copy(segment.data + to, head, sizeof head);
       persist.copy(segment.data + to + kHeadBytes, record.data(), record.size());
       to += frame_bytes(segment, record.size());
+      // Whole lines are on their way while the next record is hashed.
+      const auto whole = i + 1 == group.records.size() ? to : round_down(to, kCacheLineBytes);
+      if (whole > written_back)
+        persist.write_back(segment.data + written_back, whole - written_back);
+      written_back = std::max(whole, written_back);
     }
-    persist.write_back(segment.data + at, to - at);
     persist.fence();
     return first;
   }
