@@ -276,8 +276,9 @@ Json results_of(const Row& row) {
   auto results = Json::object();
   const auto bytes = row.number("bytes_per_s_median"), rate = row.number("ops_per_s_median");
   const auto threads = static_cast<double>(std::max<std::uint64_t>(1, row.threads()));
-  // Theirs has one or the other: bandwidth for plain accesses, operations for chains.
-  const bool plain = !std::isnan(bytes) && row.find("custom_operations") == nullptr;
+  // Theirs has one or the other: operations for chains where they are known, else bandwidth.
+  const bool plain =
+      !std::isnan(bytes) && (std::isnan(rate) || row.find("custom_operations") == nullptr);
   const auto total = plain ? bytes / kGiB : rate;
   auto per_thread = row.numbers(plain ? "thread_bytes_per_s" : "thread_ops_per_s");
   if (plain && per_thread.empty()) {

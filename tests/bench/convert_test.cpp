@@ -117,6 +117,18 @@ TEST(PermaBench, OlderKeysAndTheSuccessorsPairsAreRead) {
   EXPECT_EQ(document->environment.text("host"), "there");
 }
 
+// Was written with neither of the two, as chains were taken to have a rate always, and so not read
+// again.
+TEST(PermaBench, AChainThatHasOnlyABandwidthKeepsIt) {
+  const auto document = from_perma_bench(
+      R"([{"bm_name": "chain", "bm_type": "single", "matrix_args": [], "benchmarks": [)"
+      R"({"config": {"number_threads": 1, "custom_operations": "r_256"}, "results": {"bandwidth": 7.25}}]}])");
+  ASSERT_TRUE(document.has_value()) << document.error().message();
+  const auto again = from_perma_bench(to_perma_bench(*document, "").text);
+  ASSERT_TRUE(again.has_value()) << again.error().message();
+  EXPECT_DOUBLE_EQ(again->rows.at(0).number("bytes_per_s_median"), 7.25 * 0x1p30);
+}
+
 TEST(PermaBench, DamageIsNamedByItsPlace) {
   const auto detail = [](const std::string& text) {
     const auto result = from_perma_bench(text);
