@@ -50,6 +50,7 @@ template <std::size_t kBytes>
 void read_random(const FloorJob& job) {
   auto sum = LineVector::zero();
   for (std::uint64_t i = 0; i < job.count; ++i) {
+#pragma GCC unroll 8
     for (std::size_t byte = 0; byte < kBytes; byte += 64)
       sum.add_from(job.pointers[i] + byte);
   }
@@ -61,14 +62,16 @@ void lookup_in_tree(const FloorJob& job) {
   auto sum = LineVector::zero();
   for (std::uint64_t i = 0; i < job.count; ++i) {
     const auto* at = static_cast<const std::byte*>(job.pointers[i]);
-    for (unsigned level = 0;; ++level) {
-      auto node = LineVector::zero();
-      for (std::size_t byte = 0; byte < 512; byte += 64)
+#pragma GCC unroll 3
+    for (unsigned level = 0; level < 3; ++level) {
+      auto node = LineVector::load(at);
+#pragma GCC unroll 8
+      for (std::size_t byte = 64; byte < 512; byte += 64)
         node.add_from(at + byte);
       node.stay();
       sum.add(node);
-      if (level == 2) break;
-      at = job.base + 512 * chain_slot(node.lane0(), job.first + i, level, job.slots);
+      if (level < 2)
+        at = job.base + 512 * chain_slot(node.lane0(), job.first + i, level, job.slots);
     }
   }
   keep(job.lanes, sum);
@@ -80,8 +83,9 @@ void update_in_hash(const FloorJob& job) {
   const auto line_0 = pattern(job.tag);
   for (std::uint64_t i = 0; i < job.count; ++i) {
     auto* bucket = job.pointers[i];
-    auto all = LineVector::zero();
-    for (std::size_t byte = 0; byte < 256; byte += 64)
+    auto all = LineVector::load(bucket);
+#pragma GCC unroll 8
+    for (std::size_t byte = 64; byte < 256; byte += 64)
       all.add_from(bucket + byte);
     all.stay();
     sum.add(all);

@@ -49,6 +49,7 @@ void read(const Accesses& accesses) {
 #ifdef HOLDFAST_TEST_LOSE_LOADS  // memory_kernel_lines.py must see this.
     if (i % 2 == 1) continue;
 #endif
+#pragma GCC unroll 8
     for (std::uint64_t line = 0; line < lines; ++line) {
       if constexpr (kStreamed)
         sum.add_streamed_from(at + line * 64);
@@ -67,6 +68,7 @@ void write_lines(std::byte* base, std::uint64_t at_byte, std::uint64_t line_coun
   auto line_vector = LineVector::broadcast(at_byte / 64 * (kLanes * kContentStep));
   line_vector.add(first_line);
   const auto next = LineVector::broadcast(kLanes * kContentStep);
+#pragma GCC unroll 8
   for (std::uint64_t line = 0; line < lines; ++line) {
     write_line<kFlush>(base + at_byte + line * 64, line_vector);
     if (kClass != 0) line_vector.add(next);
@@ -95,6 +97,7 @@ void chain_read(const ChainStep& step, ChainState& state) {
   const auto* at = step.base + at_byte;
   const auto lines = lines_of<kClass>(step.lines);
   auto sum = LineVector::zero();
+#pragma GCC unroll 8
   for (std::uint64_t line = 0; line < lines; ++line)
     sum.add_from(at + line * 64);
   sum.stay();
@@ -125,28 +128,32 @@ void run_chain(const ChainStep* steps, std::size_t count, const std::uint32_t* s
   state = here;
 }
 
-template <std::size_t kClass, Flush kFlush>
-void run_same(const ChainStep* steps, std::size_t reads, std::size_t count,
-              const std::uint32_t* slots, std::uint64_t runs, ChainState& state) {
+// The loop of run_same. As short as by hand: what a core overlaps of neighbouring chains is what
+// fits its window. kReads: 0 is any number.
+template <std::size_t kClass, Flush kFlush, std::size_t kReads>
+void run_same_reads(const ChainStep* steps, std::size_t read_count, std::size_t count,
+                    const std::uint32_t* slots, std::uint64_t runs, ChainState& state) {
+  const auto reads = kReads != 0 ? kReads : read_count;
   const auto lines = lines_of<kClass>(steps[0].lines);
   auto* const base = steps[0].base;
   const auto line_0 = pattern(steps[count - 1].tag);
   auto sum = LineVector::zero();
   auto here = state;
+  const auto read_node = [&](const ChainStep& step, std::uint64_t slot) {
+    here.at_byte = step.margin_bytes + slot * (lines * 64);
+    auto node = LineVector::load(base + here.at_byte);
+#pragma GCC unroll 8
+    for (std::uint64_t line = 1; line < lines; ++line)
+      node.add_from(base + here.at_byte + line * 64);
+    node.stay();
+    sum.add(node);
+    here.value = node.lane0();  // Of all lines: what follows waits for the last of them.
+  };
   for (std::uint64_t i = 0; i < runs; ++i) {
-    here.value = slots[i];
-    for (std::size_t s = 0; s < reads; ++s) {
-      const auto& step = steps[s];
-      const auto slot =
-          s == 0 ? here.value : chain_slot(here.value, here.number, step.salt, step.slots);
-      here.at_byte = step.margin_bytes + slot * step.slot_bytes;
-      auto node = LineVector::zero();
-      for (std::uint64_t line = 0; line < lines; ++line)
-        node.add_from(base + here.at_byte + line * 64);
-      node.stay();
-      sum.add(node);
-      here.value = node.lane0();  // Of all lines: what follows waits for the last of them.
-    }
+    read_node(steps[0], slots[i]);
+#pragma GCC unroll 2
+    for (std::size_t s = 1; s < reads; ++s)
+      read_node(steps[s], chain_slot(here.value, here.number, steps[s].salt, steps[s].slots));
     for (std::size_t s = reads; s < count; ++s) {
       here.at_byte += static_cast<std::uint64_t>(steps[s].offset) + (here.value & here.zero);
       write_lines<0, kFlush>(base, here.at_byte, 1, line_0);
@@ -156,6 +163,16 @@ void run_same(const ChainStep* steps, std::size_t reads, std::size_t count,
   }
   add_to(*steps[0].lanes, sum);
   state = here;
+}
+
+template <std::size_t kClass, Flush kFlush>
+void run_same(const ChainStep* steps, std::size_t reads, std::size_t count,
+              const std::uint32_t* slots, std::uint64_t runs, ChainState& state) {
+  const auto loop = reads == 1   ? &run_same_reads<kClass, kFlush, 1>
+                    : reads == 2 ? &run_same_reads<kClass, kFlush, 2>
+                    : reads == 3 ? &run_same_reads<kClass, kFlush, 3>
+                                 : &run_same_reads<kClass, kFlush, 0>;
+  loop(steps, reads, count, slots, runs, state);
 }
 
 template <bool kSlots, std::size_t kClass>
