@@ -5,6 +5,7 @@
 // their line, and the exit code is 1. An export to a file appears there complete or not at all.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,15 +50,26 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 std::atomic<bool> interrupted{false};
+// Readable once a signal came: one that comes just before the import waits for input ends the wait,
+// too, whichever thread takes it.
+int wake_up[2] = {-1, -1};
 
 // From now on the first SIGINT or SIGTERM ends an import after the batch under way, with a closed
 // store and a word on how far it came; the second one ends the process.
-void stop_on_signals() {
+Status stop_on_signals() {
+  if (::pipe2(wake_up, O_CLOEXEC | O_NONBLOCK) != 0)
+    return Error{Errc::kIo, fmt::format("pipe2: {}", std::strerror(errno))};
   struct sigaction action{};
-  action.sa_handler = [](int) { interrupted.store(true); };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // And no SA_RESTART: a read that waits ends.
+  action.sa_handler = [](int) {
+    const int error = errno;
+    interrupted.store(true);
+    (void)!::write(wake_up[1], "", 1);
+    errno = error;
+  };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  return ok_status();
 }
 
 // Gathers records into batches and puts them; remembers what was skipped and why.
@@ -195,6 +207,10 @@ Status pump(int input, std::uint64_t total_bytes, const ParserOptions& fixed, bo
   std::uint64_t read_bytes = 0;
   bool go_on = true;
   while (go_on && !interrupted.load()) {
+    pollfd waits[2] = {{input, POLLIN, 0}, {wake_up[0], POLLIN, 0}};
+    if (::poll(waits, 2, -1) < 0 && errno != EINTR)
+      return Error{Errc::kIo, fmt::format("poll: {}", std::strerror(errno))};
+    if (waits[0].revents == 0) continue;
     const ssize_t got = ::read(input, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
@@ -291,9 +307,9 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (!store) return report_error(kCommand, target.spec, store.error());
   const bool created = store->recovery().created;
   Importer importer{*store, arguments};
-  stop_on_signals();
   const auto start = std::chrono::steady_clock::now();
-  Status done = pump(input.get(), total_bytes, options, !arguments.format.has_value(), importer);
+  Status done = stop_on_signals();
+  if (done) done = pump(input.get(), total_bytes, options, !arguments.format.has_value(), importer);
   if (done && importer.failure) (void)importer.flush();
   if (done && !importer.failure) done = importer.failure;
   if (const Status synced = store->sync(); done && !synced) done = synced;

@@ -5,7 +5,7 @@
 // checksum64  64 bits with a seed, for records whose bytes may be torn anywhere: a wrong one passes
 //             with probability 2^-64, and one made under another seed (an older generation)
 //             likewise.
-// Both are written to media and never change.
+// Both are written to media: who changes one gives a new version to the formats that have it.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace holdfast {
 // Uses the CPU's instruction where it has one: some 8 bytes per ns, else some 1.5.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
-// The seed is mixed in afterwards: XXH3 derives a secret of 192 bytes from one of its own, at each
-// call.
+// Given a seed, XXH3 derives a secret of 192 bytes from it at each call with more than 240 bytes;
+// hence the seed is mixed in afterwards.
 inline std::uint64_t checksum64(std::span<const std::byte> bytes, std::uint64_t seed) {
   return mix64(hash64(bytes) + mix64(seed));
 }

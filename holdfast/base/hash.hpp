@@ -1,4 +1,4 @@
-// hash.hpp: 64-bit hashes, inline. Not for adversarial input without a secret seed.
+// hash.hpp: 64-bit hashes, inline up to 240 bytes. Not for adversarial input without a secret seed.
 //
 // hash64() is XXH3 and mix64() a fixed bijection: both are written to media (fingerprints,
 // summaries), so neither may ever change. tests/base/hash_test.cpp pins their values.
@@ -34,12 +34,8 @@ inline std::uint64_t hash64(std::span<const std::byte> bytes) {
   if (bytes.size() >= detail::kLongBytes) return detail::hash64_long(bytes.data(), bytes.size());
   return XXH3_64bits(bytes.data(), bytes.size());
 }
-// A seed gives another, independent function.
-inline std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-}
-inline std::uint64_t hash64(std::string_view bytes, std::uint64_t seed = 0) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+inline std::uint64_t hash64(std::string_view bytes) {
+  return hash64(std::as_bytes(std::span(bytes)));
 }
 
 // A bijection of the 64-bit integers in which every input bit flips each output bit with

@@ -337,8 +337,9 @@ Status OffsetMap::grow(std::uint64_t hash) {
 
 Status OffsetMap::reserve(std::uint64_t entries) {
   // Tables are written as they are made: beyond what there is the system would end the process.
+  // What the map has counts, too; where nobody says what there is, nothing is refused.
   const std::uint64_t available = meminfo("MemAvailable");
-  if (entries > available / kBytesPerEntryMost) {
+  if (available != 0 && entries > (available + dram_bytes()) / kBytesPerEntryMost) {
     return Error{Errc::kNoSpace, "an index of " + std::to_string(entries) + " entries, up to " +
                                      std::to_string(kBytesPerEntryMost) + " bytes each; " +
                                      std::to_string(available) + " bytes of memory are available"};

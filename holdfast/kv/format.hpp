@@ -137,8 +137,9 @@ inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count
 }
 
 // The sum of a record: that of its header's fields, and XXH3 of its body, which is key, padding and
-// value with the patchable words taken as zero. The fields have a sum of their own since XXH3 takes
-// three times as long beyond 240 bytes, and bodies are often just below.
+// value with the patchable words taken as zero. The fields have a sum of their own since XXH3,
+// without wide vectors, takes three times as long beyond 240 bytes, and bodies are often just
+// below.
 inline std::uint64_t record_sum(const RecordHeader& header, std::uint64_t body_hash,
                                 std::uint64_t seed) {
   const std::uint64_t place = header.key_bytes_and_kind | static_cast<std::uint64_t>(header.ordinal)

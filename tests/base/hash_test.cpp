@@ -13,22 +13,14 @@ namespace {
 TEST(Hash64, GivesTheSameNumbersForEver) {
   struct Pinned {
     std::size_t bytes;
-    std::uint64_t plain, seeded;
+    std::uint64_t plain;
   };
   constexpr Pinned kPinned[] = {
-      {0, 0x2d06800538d394c2u, 0xda71bc4aec3fbef0u},
-      {1, 0x13e608bc156defedu, 0xfe3db992fe50d077u},
-      {3, 0xa9088dda485b481cu, 0x3be1d39d0c62fa9cu},
-      {4, 0x6d9253b16c8b1ed3u, 0x92f5873456618cfcu},
-      {8, 0x60539db630471163u, 0xd0db50f84cb1853fu},
-      {9, 0xfeff668361d723a8u, 0x55e3e546ae88663au},
-      {16, 0xb8c859b0f030b585u, 0x92d49289e10cf4e3u},
-      {17, 0x714a04408e79b80fu, 0xd44a61992f14a6d2u},
-      {128, 0x67425a03650261bfu, 0x657c00728d2aea5fu},
-      {129, 0xc664bf3311c6abc4u, 0x54a130b4493cb104u},
-      {240, 0x64556dc6b462a6cfu, 0xddc41a0fcb845b61u},
-      {241, 0x8beadd3a8874fe17u, 0xcc488746559be3b2u},
-      {1000, 0x6c4f14bd97bd9e82u, 0x331e943f5cb79d3bu},
+      {0, 0x2d06800538d394c2u},    {1, 0x13e608bc156defedu},   {3, 0xa9088dda485b481cu},
+      {4, 0x6d9253b16c8b1ed3u},    {8, 0x60539db630471163u},   {9, 0xfeff668361d723a8u},
+      {16, 0xb8c859b0f030b585u},   {17, 0x714a04408e79b80fu},  {128, 0x67425a03650261bfu},
+      {129, 0xc664bf3311c6abc4u},  {240, 0x64556dc6b462a6cfu}, {241, 0x8beadd3a8874fe17u},
+      {1000, 0x6c4f14bd97bd9e82u},
   };
   std::vector<std::byte> bytes;
   for (unsigned i = 0; i < 1000; ++i)
@@ -36,9 +28,18 @@ TEST(Hash64, GivesTheSameNumbersForEver) {
   for (const auto& pinned : kPinned) {
     const auto part = std::span<const std::byte>(bytes).first(pinned.bytes);
     EXPECT_EQ(hash64(part), pinned.plain) << pinned.bytes;
-    EXPECT_EQ(hash64(part, 0x1234), pinned.seeded) << pinned.bytes;
   }
   EXPECT_EQ(hash64("key"), hash64(std::as_bytes(std::span("key", 3))));
+}
+
+// What vectors chosen at run time make of it, beyond the 1024 bytes after which XXH3 stirs its
+// sums.
+TEST(Hash64, OfManyBytesIsWhatThePortableCodeMakes) {
+  std::vector<std::byte> bytes(5000);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(i * i >> 3);
+  for (const std::size_t count : {240, 241, 255, 256, 512, 1023, 1024, 1025, 2048, 5000})
+    EXPECT_EQ(hash64(std::span(bytes).first(count)), XXH3_64bits(bytes.data(), count)) << count;
 }
 
 std::uint64_t inverse(std::uint64_t odd) {  // Modulo 2^64, by Newton's method.

@@ -394,6 +394,52 @@ void check_chain(const KernelSet& set, std::size_t vector_bytes) {
   }
 }
 
+// The loops for one and three reads and the one for any number; check_chain has the one for two.
+void check_run_same(const KernelSet& set, std::size_t vector_bytes) {
+  for (const std::uint64_t lines : {1, 2, 4, 8, 3}) {
+    for (const auto flush : {Flush::kNone, Flush::kClwb}) {
+      if (!cpu_has(static_cast<std::size_t>(flush))) continue;
+      for (const std::size_t reads : {1, 3, 4}) {
+        fill();
+        Lanes lanes;
+        ChainStep steps[5];
+        for (std::size_t i = 0; i <= reads; ++i) {
+          steps[i].base = arena;
+          steps[i].slots = 16;
+          steps[i].slot_bytes = lines * 64;
+          steps[i].lines = lines;
+          steps[i].salt = i;
+          steps[i].lanes = &lanes;
+          steps[i].tag = kTag;
+        }
+        // Behind what is read: a tag that the first run wrote would be in what the second reads.
+        steps[reads].offset = static_cast<std::int64_t>(16 * lines * 64);
+        const std::uint32_t slots[] = {9, 2};
+        std::vector<std::uint64_t> read_at, written_at;
+        for (std::uint64_t number = 0; number < 2; ++number) {
+          std::uint64_t slot = slots[number];
+          for (std::size_t i = 0; i < reads; ++i) {
+            if (i > 0) slot = chain_slot(content_of_lane(slot * lines, lines, 0), number, i, 16);
+            read_at.push_back(slot * lines * 64);
+          }
+          written_at.push_back((16 + slot) * lines * 64);
+        }
+        auto wanted = lines_wanted(read_at, lines, vector_bytes, false);
+        const bool flushed = flushes(static_cast<std::size_t>(flush));
+        for (const auto& [byte, times] : lines_wanted(written_at, 1, vector_bytes, flushed))
+          wanted[byte] += times;
+        const auto run = set.run_same[size_class(lines)][static_cast<std::size_t>(flush)];
+        ChainState state;
+        const auto name = std::string(set.name) + " " + std::to_string(reads) + " reads of " +
+                          std::to_string(lines) + " lines";
+        expect(name, touched_by([&] { run(steps, reads, reads + 1, slots, 2, state); }), wanted);
+        expect_written(name, written_at, 1, kTag);
+        expect_sums(name, lanes, read_at, lines);
+      }
+    }
+  }
+}
+
 void check_words() {
   for (const std::uint64_t words : {1, 2, 4}) {
     for (const bool slots : {false, true}) {
@@ -509,17 +555,20 @@ int main() {
   std::string sets = "portable";
   check_lines(kPortableKernels, 16);
   check_chain(kPortableKernels, 16);
+  check_run_same(kPortableKernels, 16);
   check_floor(kPortableFloor, "portable", 16);
   if (__builtin_cpu_supports("avx2")) {
     sets += ", AVX2";
     check_lines(kAvx2Kernels, 32);
     check_chain(kAvx2Kernels, 32);
+    check_run_same(kAvx2Kernels, 32);
     check_floor(kAvx2Floor, "AVX2", 32);
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
     sets += ", AVX-512";
     check_lines(kAvx512Kernels, 64);
     check_chain(kAvx512Kernels, 64);
+    check_run_same(kAvx512Kernels, 64);
     check_floor(kAvx512Floor, "AVX-512", 64);
   }
   check_words();

@@ -37,9 +37,12 @@ TEST_F(DamagedLog, NamesForeignAndNewerMedia) {
   flip(0);
   EXPECT_EQ(open(), Errc::kNotHoldfast);
   flip(0);
-  region_.data()[8] = std::byte{2};  // The version.
+  region_.data()[8] = std::byte{3};  // The version.
   EXPECT_EQ(open(), Errc::kNewerFormat);
-  EXPECT_NE(detail().find("format 2"), std::string::npos);
+  EXPECT_NE(detail().find("format 3"), std::string::npos);
+  region_.data()[8] = std::byte{1};
+  EXPECT_EQ(open(), Errc::kUnsupported);
+  EXPECT_NE(detail().find("format 1"), std::string::npos);
   std::memset(region_.data(), 0, region_.size_bytes());
   EXPECT_EQ(open(), Errc::kNotHoldfast);
 }

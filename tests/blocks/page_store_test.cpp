@@ -278,7 +278,8 @@ TEST_F(Damaged, EachKindOfDamageHasItsName) {
   };
   after(56, 0xff, Errc::kNotHoldfast, "magic");
   after(56, word(56), Errc::kNotHoldfast, "no page store");
-  after(8, 1ull << 3, Errc::kNewerFormat, "format version 9");
+  after(8, 1ull << 3, Errc::kNewerFormat, "format version 10");
+  after(8, 1 ^ 2, Errc::kUnsupported, "format version 1");
   after(24, 1, Errc::kCorrupt, "superblock");
   after(page_detail::kEpochAt, 1, Errc::kCorrupt, "epoch");
   after(geometry_.header_at(2), 1, Errc::kCorrupt, "header of slot 2");

@@ -1,24 +1,15 @@
 // What takes minutes or gigabytes. By hand and in full checks: kv_slow_test.
 #include <cstdlib>
-#include <fstream>
+
+#include <holdfast/base/meminfo.hpp>
 
 #include "space.hpp"
 
 namespace holdfast::kv {
 namespace {
 
-std::uint64_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  std::uint64_t kib = 0;
-  while (file >> word) {
-    if (word == "MemAvailable:") return file >> kib, kib * KiB;
-  }
-  return 0;
-}
-
 TEST(Slow, ValueOfExactlyFourGiBComesBackAndOneByteMoreIsRefused) {
-  if (available_memory_bytes() < 12 * GiB) GTEST_SKIP() << "needs 12 GiB of free memory";
+  if (meminfo("MemAvailable") < 12 * GiB) GTEST_SKIP() << "needs 12 GiB of free memory";
   const Scratch scratch = Scratch::tmpfs();
   StoreOptions options;
   options.block_bytes = 16 * MiB;

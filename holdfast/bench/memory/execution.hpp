@@ -8,8 +8,8 @@
 //   then, outside of the clock: checksums, written lines, page faults
 //
 // Implements seed 000, section 3.2.1. Deviations: of a parallel pair both parts end when the first
-// one does, so that nothing is measured alone; time is up within a block of some 64 KiB, not within
-// a package of 64 MiB.
+// one does, so that nothing is measured alone; time is up within a call of a kernel, at most 1 MiB,
+// not within a package of 64 MiB.
 #pragma once
 
 #include <cstdint>

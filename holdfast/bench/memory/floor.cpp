@@ -39,7 +39,7 @@ class SequentialFloor final : public Floor {
     // Whole accesses and whole steps of the loop.
     const auto unit = std::max<std::uint64_t>(256, access);
     const auto part = load.target_bytes / config.number_threads / unit * unit;
-    const auto piece = std::max<std::uint64_t>(unit, 64 * KiB / unit * unit);
+    const auto piece = std::max<std::uint64_t>(unit, kCallBytes / unit * unit);
     const auto tag = mix64(load.seed + repetition) | 1;
     auto result = execute_foreign(
         load,

@@ -11,9 +11,6 @@
 namespace holdfast::bench::memory {
 namespace {
 
-// Of one call of a kernel: some 100 us, after which a thread looks whether it shall stop. (With 64
-// KiB, 42 chains of three nodes, calls took 4 % of the time.)
-constexpr std::uint64_t kBlockBytes = 1 * MiB;
 constexpr std::uint64_t kBlockOperations = 1024;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 
@@ -84,7 +81,12 @@ void SharedWork::plan_packages() {
   if (grouped || c.chase()) operations = std::max<std::uint64_t>(1, operations / c.number_threads);
   if (by_time) operations = kEndless;
 
-  block = std::clamp<std::uint64_t>(kBlockBytes / access, 1, kBlockOperations);
+  block = std::clamp<std::uint64_t>(kCallBytes / access, 1, kBlockOperations);
+  if (c.delay_ns > 0) {
+    const auto in_100_us = 100'000 / c.delay_ns * static_cast<double>(c.delay_every_operations);
+    block =
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::min(in_100_us, 1e9)), 1, block);
+  }
   // Threads that share a range must not go over the same part of it at the same time: what one has
   // read, the other would find in the cache.
   package = std::max<std::uint64_t>(1, c.min_io_chunk_bytes / access);

@@ -9,7 +9,6 @@
 // nothing is zeroed ahead, streaming stores are fine, and torn sectors are as good as torn lines. A
 // mix of two records passes with probability 2^-64. What a crash left at the tail loses its first
 // word at open(), else the words that it misses might come with the next record.
-#include <algorithm>
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
@@ -56,9 +55,10 @@ class ChecksumFrames final : public Frames {
       to += frame_bytes(segment, record.size());
       // Whole lines are on their way while the next record is hashed.
       const auto whole = i + 1 == group.records.size() ? to : round_down(to, kCacheLineBytes);
-      if (whole > written_back)
+      if (whole > written_back) {
         persist.write_back(segment.data + written_back, whole - written_back);
-      written_back = std::max(whole, written_back);
+        written_back = whole;
+      }
     }
     persist.fence();
     return first;

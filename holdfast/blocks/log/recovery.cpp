@@ -25,6 +25,10 @@ Status Space::read_header() {
   if (header_.version > kVersion)
     return Error{Errc::kNewerFormat, "log: written in format " + std::to_string(header_.version) +
                                          "; this build reads up to " + std::to_string(kVersion)};
+  if (header_.version < kVersion)
+    return Error{Errc::kUnsupported, "log: written in format " + std::to_string(header_.version) +
+                                         "; this build reads " + std::to_string(kVersion) +
+                                         ": copy the records with the build that wrote them"};
   const auto sum =
       checksum64({reinterpret_cast<const std::byte*>(&header_), offsetof(LogHeader, checksum)}, 0);
   if (sum != header_.checksum)

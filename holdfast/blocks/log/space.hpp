@@ -21,7 +21,7 @@
 namespace holdfast::blocks::log_detail {
 
 inline constexpr std::uint64_t kMagic = 0x314c474f4c46'4448;  // "HDFLOGL1"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;                  // 1 had another checksum64.
 
 struct LogHeader {  // On media, at the start of the extent; written once.
   std::uint64_t magic;

@@ -14,7 +14,7 @@ namespace holdfast::blocks {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x3153'4745'5044'4c48;  // "HLDPEGS1"
-constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint32_t kFormatVersion = 2;              // 1 had another checksum64.
 
 struct Superblock {        // One line; `magic` is stored last.
   std::uint64_t checksum;  // Over everything behind it but the magic.
@@ -124,6 +124,11 @@ Result<std::unique_ptr<ChecksumPages>> ChecksumPages::open(Region& region, const
                                          std::to_string(superblock.format_version) +
                                          "; this build reads up to " +
                                          std::to_string(kFormatVersion) + ": use a newer build"};
+  if (superblock.format_version < kFormatVersion)
+    return Error{Errc::kUnsupported, "checksum pages: format version " +
+                                         std::to_string(superblock.format_version) +
+                                         "; this build reads " + std::to_string(kFormatVersion) +
+                                         ": copy the pages with the build that wrote them"};
   ChecksumPagesOptions shape;
   shape.page_bytes = superblock.page_bytes;
   shape.pages = superblock.pages;

@@ -13,12 +13,12 @@
 namespace holdfast::blocks::page_detail {
 namespace {
 
-constexpr unsigned kRounds = 15;      // Per point; the median counts.
+constexpr unsigned kRounds = 7;       // Per point; the median counts.
 constexpr std::size_t kFlushes = 16;  // Per round, one after the other: see Probe.
 
 // One thread's measurements. A fence that follows a pause returns as soon as the memory's queue has
-// taken the lines; only flush behind flush shows what the queue can pass on. (Timed one by one, 64
-// lines of 16 KiB went faster by micro log than by copy, 2.4 to 3.1 us; in a row 4.6 to 4.1.)
+// taken the lines; only flush behind flush shows what the queue can pass on. (Timed one by one, the
+// micro log seemed to win up to 85 lines of 16 KiB; in a row, and in the benchmark, up to some 60.)
 class Probe {
  public:
   Probe(const Persist& persist, std::span<std::byte* const> slots, std::span<std::byte* const> logs,
@@ -27,7 +27,7 @@ class Probe {
         slots_(slots.first(std::min(2 * kFlushes, slots.size()))),
         logs_(logs),
         page_bytes_(page_bytes),
-        flushes_(std::min(kFlushes, slots_.size())),
+        flushes_(std::max<std::size_t>(1, slots_.size() / 2)),
         content_(flushes_ * page_bytes + kCacheLineBytes) {
     pages_ =
         content_.data() + (0 - reinterpret_cast<std::uintptr_t>(content_.data())) % kCacheLineBytes;

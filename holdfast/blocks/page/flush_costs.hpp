@@ -45,10 +45,11 @@ namespace page_detail {
 // Scratch memory on the medium, which is overwritten: page slots and places for records that
 // nobody else uses. What it leaves in a log is no valid record.
 struct CostScratch {
-  std::vector<std::byte*> slots;  // At least 1; several give a truer picture.
-  std::vector<std::byte*> logs;   // At least 1.
+  static constexpr std::size_t kSlots = 64;  // More are of no use.
+  std::vector<std::byte*> slots;             // At least 1; with few, flushes meet in one slot.
+  std::vector<std::byte*> logs;              // At least 1.
 };
-// Some milliseconds. Two threads are tried where there are two CPUs and two places of each kind.
+// Some 20 ms. Two threads are tried where there are two CPUs and two places of each kind.
 FlushCosts measure_flush_costs(const Persist& persist, const CostScratch& scratch,
                                std::uint32_t page_bytes);
 

@@ -3,8 +3,8 @@
 //   superblock | slot headers | words of freed pages | micro logs | slots
 //
 // A slot holds one version of one page; there are more slots than pages, so that a new version can
-// be written beside the old one. All integers little-endian; format version 1 is frozen
-// (tests/blocks/page_format_test.cpp pins it).
+// be written beside the old one. All integers little-endian. Format version 2 is
+// frozen; 1 had another checksum64.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct PageId {
 namespace page_detail {
 
 inline constexpr std::uint64_t kPageStoreMagic = 0x3145'4741'5044'4c48;  // "HLDPAGE1"
-inline constexpr std::uint32_t kPageStoreFormatVersion = 1;
+inline constexpr std::uint32_t kPageStoreFormatVersion = 2;
 inline constexpr std::uint64_t kSuperblockBytes = 4096;
 
 struct PageSuperblock {    // One line. `magic` is stored last, so it is there or all of it is.

@@ -171,6 +171,11 @@ Result<PageSuperblock> PageStore::read_superblock(const Region& region, const Ex
                  "page store: format version " + std::to_string(superblock.format_version) +
                      "; this build reads up to " + std::to_string(kPageStoreFormatVersion) +
                      ": use a newer build"};
+  if (superblock.format_version < kPageStoreFormatVersion)
+    return Error{Errc::kUnsupported,
+                 "page store: format version " + std::to_string(superblock.format_version) +
+                     "; this build reads " + std::to_string(kPageStoreFormatVersion) +
+                     ": copy the pages with the build that wrote them"};
   if (superblock.checksum != checksum_of(superblock)) return damaged("superblock");
   Geometry geometry;
   geometry.page_bytes = superblock.page_bytes;
@@ -298,14 +303,16 @@ Status PageStore::recover(bool read_only) {
 
 // On free slots and idle logs, whose content means nothing; after recovery made the logs useless.
 void PageStore::measure_costs() {
-  constexpr std::size_t kSlots = 8;
+  constexpr std::size_t kLogs = 8;
   CostScratch scratch;
   std::vector<std::uint32_t> slots, logs;
-  for (auto slot = kNoSlot; slots.size() < kSlots && (slot = free_slots_.take()) != kNoSlot;) {
+  while (slots.size() < CostScratch::kSlots) {
+    const auto slot = free_slots_.take();
+    if (slot == kNoSlot) break;
     slots.push_back(slot);
     scratch.slots.push_back(slot_data(slot));
   }
-  for (auto log = kNoSlot; logs.size() < kSlots && (log = free_logs_.take()) != kNoSlot;) {
+  for (auto log = kNoSlot; logs.size() < kLogs && (log = free_logs_.take()) != kNoSlot;) {
     logs.push_back(log);
     scratch.logs.push_back(log_data(log));
   }
