@@ -6,8 +6,6 @@
 
 namespace holdfast::detail {
 
-std::uint64_t hash64_long(const std::byte* bytes, std::size_t count);
-
 std::uint64_t hash64_long(const std::byte* bytes, std::size_t count) {
   return XXH3_64bits_dispatch(bytes, count);
 }

@@ -1,4 +1,4 @@
-// hash.hpp: 64-bit hashes, inline up to 240 bytes. Not for adversarial input without a secret seed.
+// hash.hpp: 64-bit hashes, inline up to 240 bytes. Not for adversarial input.
 //
 // hash64() is XXH3 and mix64() a fixed bijection: both are written to media (fingerprints,
 // summaries), so neither may ever change. tests/base/hash_test.cpp pins their values.

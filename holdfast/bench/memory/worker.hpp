@@ -19,8 +19,8 @@
 
 namespace holdfast::bench::memory {
 
-// What a call of a kernel accesses at most, some 100 us; then a thread looks whether it shall stop.
-// (With 64 KiB, which are 42 chains of three nodes, calls took 4 % of the time.)
+// What a call of a kernel accesses at most, some 100 us; after each a thread looks whether it shall
+// stop. (With 64 KiB, which are 42 chains of three nodes, calls took 4 % of the time.)
 inline constexpr std::uint64_t kCallBytes = 1 * MiB;
 
 struct RangeView {

@@ -3,8 +3,8 @@
 //   superblock | slot headers | words of freed pages | micro logs | slots
 //
 // A slot holds one version of one page; there are more slots than pages, so that a new version can
-// be written beside the old one. All integers little-endian. Format version 2 is
-// frozen; 1 had another checksum64.
+// be written beside the old one. All integers little-endian. Format version 2
+// is frozen; 1 had another checksum64.
 #pragma once
 
 #include <array>
