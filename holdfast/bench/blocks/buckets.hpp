@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/blocks/interleave/hash_buckets.hpp>
@@ -38,6 +39,26 @@ class Buckets {
   void reset(Table& table, const Persist& persist) const {
     for (std::uint64_t node = 0; node < nodes_; ++node)
       persist.store(&table.bucket(node).used, 1);
+  }
+
+  // What a floor does (interleave_suite.cpp): the memory traffic of an operation and nothing else.
+  void ask(const Table& table, std::uint64_t key) const {
+    __builtin_prefetch(&table.bucket(table.bucket_of(key)), 0, 3);
+  }
+  std::optional<std::uint64_t> read(const Table& table, std::uint64_t key) const {
+    const auto& slot = table.bucket(table.bucket_of(key)).slots[0];
+    if (Persist::load(&slot.key) != key) return std::nullopt;
+    return Persist::load(&slot.value);
+  }
+  void write(const Table& table, const Persist& persist,
+             const holdfast::blocks::KeyValue& pair) const {
+    auto& bucket = table.bucket(table.bucket_of(pair.key));
+    const auto used = bucket.used;
+    auto& slot = bucket.slots[used >> 1 & 1 ? 2 : 1];
+    persist.store(&slot.key, pair.key);
+    persist.store(&slot.value, pair.value);
+    persist.store(&bucket.used, used << 1 | 1);
+    persist.write_back(&bucket, sizeof bucket);
   }
 
  private:

@@ -1,7 +1,9 @@
 // Suite interleave: lookups and inserts on FP-Tree leaves and hash buckets, one after the other and
-// interleaved, by group size.
+// interleaved, by group size; and the floor, which no interleaving can be faster than.
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <string>
 
 #include <holdfast/base/random.hpp>
@@ -52,12 +54,78 @@ class Leaves {
       persist.store(&table.leaf(node).used, (std::uint64_t{1} << kFilled) - 1);
   }
 
+  // What a floor does: the memory traffic of an operation and nothing else. Key i of a leaf is
+  // known to lie in its slot i, so that nothing waits for the fingerprints.
+  void ask(const Table& table, std::uint64_t key) const {
+    const auto& leaf = table.leaf(key / FpLeaves::kKeysPerLeaf);
+    __builtin_prefetch(&leaf, 0, 3);
+    __builtin_prefetch(&leaf.slots[key % FpLeaves::kKeysPerLeaf], 0, 3);
+  }
+  std::optional<std::uint64_t> read(const Table& table, std::uint64_t key) const {
+    const auto& leaf = table.leaf(key / FpLeaves::kKeysPerLeaf);
+    const auto i = key % FpLeaves::kKeysPerLeaf;
+    if ((Persist::load(&leaf.used) >> i & 1) == 0 || Persist::load(&leaf.slots[i].key) != key)
+      return std::nullopt;
+    return Persist::load(&leaf.slots[i].value);
+  }
+  void write(const Table& table, const Persist& persist, const KeyValue& pair) const {
+    auto& slot =
+        table.leaf(pair.key / FpLeaves::kKeysPerLeaf).slots[pair.key % FpLeaves::kKeysPerLeaf];
+    persist.store(&slot.key, pair.key);
+    persist.store(&slot.value, pair.value);
+    persist.write_back(&slot, sizeof slot);
+  }
+  void commit(const Table& table, const Persist& persist, std::uint64_t key) const {
+    auto& leaf = table.leaf(key / FpLeaves::kKeysPerLeaf);
+    const auto i = key % FpLeaves::kKeysPerLeaf;
+    auto& prints = leaf.prints[i / 8];
+    persist.store(&prints, prints | std::uint64_t{FpLeaves::fingerprint(key)} << i % 8 * 8);
+    persist.store(&leaf.used, leaf.used | std::uint64_t{1} << i);
+    persist.write_back(&leaf, kCacheLineBytes);
+  }
+
  private:
   std::uint64_t nodes_;
 };
 
+// The shortest loops with the same memory traffic and fences: no latches, nothing compared that is
+// known, lines asked for `group` operations ahead. What no interleaving can be faster than.
+template <class Kind>
+void floor_lookups(const Kind& kind, const typename Kind::Table& table,
+                   std::span<const std::uint64_t> keys,
+                   std::span<std::optional<std::uint64_t>> found, unsigned group) {
+  for (std::size_t i = 0; i < keys.size() && i < group; ++i)
+    kind.ask(table, keys[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i + group < keys.size()) kind.ask(table, keys[i + group]);
+    found[i] = kind.read(table, keys[i]);
+  }
+}
+
+template <class Kind>
+void floor_inserts(const Kind& kind, const typename Kind::Table& table, const Persist& persist,
+                   std::span<const KeyValue> pairs, std::span<InsertResult> results,
+                   unsigned group) {
+  for (std::size_t i = 0; i < pairs.size() && i < group; ++i)
+    kind.ask(table, pairs[i].key);
+  for (std::size_t begin = 0; begin < pairs.size(); begin += group) {
+    const auto end = std::min(pairs.size(), begin + group);
+    for (auto i = begin; i < end; ++i) {
+      kind.write(table, persist, pairs[i]);
+      if (i + group < pairs.size()) kind.ask(table, pairs[i + group].key);
+    }
+    persist.fence();
+    if constexpr (requires { kind.commit(table, persist, pairs[begin].key); }) {
+      for (auto i = begin; i < end; ++i)
+        kind.commit(table, persist, pairs[i].key);
+      persist.fence();
+    }
+    std::fill(results.begin() + begin, results.begin() + end, InsertResult::kInserted);
+  }
+}
+
 struct Shape {
-  Machinery machinery;
+  std::optional<Machinery> machinery;  // None: the floor.
   Interleaving how;
   bool inserts_only;  // Variants that differ from another one by their fences only.
 };
@@ -169,7 +237,10 @@ class TableSubject final : public BlockSubject {
         key =
             kind_->key((number >> 32) * nodes >> 32, static_cast<unsigned>(number % Kind::kFilled));
       }
-      table_->lookup_many(keys, found, shape_.machinery, shape_.how);
+      if (shape_.machinery)
+        table_->lookup_many(keys, found, *shape_.machinery, shape_.how);
+      else
+        floor_lookups(*kind_, *table_, keys, found, shape_.how.group);
       for (std::size_t i = 0; i < kBatch; ++i) {
         if (found[i] != value_of(keys[i])) thread.wrong("key " + std::to_string(keys[i]));
       }
@@ -188,8 +259,12 @@ class TableSubject final : public BlockSubject {
             const auto key = keys.next();
             pairs[count] = {key, value_of(key)};
           }
-          table_->insert_many({pairs.data(), count}, {results.data(), count}, shape_.machinery,
-                              shape_.how);
+          const std::span<const KeyValue> some(pairs.data(), count);
+          const std::span<InsertResult> became(results.data(), count);
+          if (shape_.machinery)
+            table_->insert_many(some, became, *shape_.machinery, shape_.how);
+          else
+            floor_inserts(*kind_, *table_, persist(), some, became, shape_.how.group);
           for (std::size_t i = 0; i < count; ++i) {
             if (results[i] != InsertResult::kInserted)
               thread.wrong("key " + std::to_string(pairs[i].key) + " was not inserted");
@@ -214,8 +289,8 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
     experiment.part = Kind::kName;
     experiment.parameters.set("node", Kind::kName);
     experiment.parameters.set("group", group);
-    const auto add = [&](const char* name, Machinery machinery, bool reads, bool shared_fences,
-                         bool full_fences = false) {
+    const auto add = [&](const char* name, std::optional<Machinery> machinery, bool reads,
+                         bool shared_fences, bool full_fences = false) {
       const Shape shape{
           machinery,
           {group, reads, shared_fences, full_fences},
@@ -228,6 +303,7 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
                                           ""});
     };
     add("loop", Machinery::kLoop, false, false);
+    add("floor", {}, true, true);
     add("state-machines", Machinery::kStateMachines, true, true);
     add("coroutines", Machinery::kCoroutines, true, true);
     add("coroutines-reads", Machinery::kCoroutines, true, false);

@@ -78,10 +78,11 @@ Result<FpLeaves> FpLeaves::open(Region& region, const Extent& extent) {
 
 class FpLeaves::Lookup {
  public:
-  Lookup(const FpLeaves& leaves, std::uint64_t key) : leaves_(&leaves), key_(key) {}
+  Lookup(const FpLeaves& leaves, std::uint64_t key)
+      : leaf_(&leaves.leaf_of(key)), latch_(&leaves.latch_of(key)), key_(key) {}
   Step step(Member& member) {
-    const auto& leaf = leaves_->leaf_of(key_);
-    const auto& latch = leaves_->latch_of(key_);
+    const auto& leaf = *leaf_;
+    const auto& latch = *latch_;
     switch (state_) {
       case State::kBegin:
         state_ = State::kLeaf;
@@ -114,7 +115,8 @@ class FpLeaves::Lookup {
 
  private:
   enum class State : std::uint8_t { kBegin, kLeaf, kSlot };
-  const FpLeaves* leaves_;
+  const Leaf* leaf_;
+  const NodeLatch* latch_;
   std::uint64_t key_;
   State state_ = State::kBegin;
   std::uint32_t seen_ = 0, candidates_ = 0;
@@ -123,16 +125,17 @@ class FpLeaves::Lookup {
 
 class FpLeaves::Insert {
  public:
-  Insert(FpLeaves& leaves, const KeyValue& pair) : leaves_(&leaves), pair_(pair) {}
+  Insert(FpLeaves& leaves, const KeyValue& pair)
+      : leaf_(&leaves.leaf_of(pair.key)), latch_(&leaves.latch_of(pair.key)), pair_(pair) {}
   Step step(Member& member) {
-    auto& leaf = leaves_->leaf_of(pair_.key);
+    auto& leaf = *leaf_;
     switch (state_) {
       case State::kBegin:
         state_ = State::kLeaf;
         if (member.touch(&leaf)) return Step::kAgain;
         [[fallthrough]];
       case State::kLeaf: {
-        if (!member.latch(leaves_->latch_of(pair_.key))) return Step::kBlocked;
+        if (!member.latch(*latch_)) return Step::kBlocked;
         state_ = State::kSlot;
         candidates_ = matching(leaf, fingerprint(pair_.key));
         slot_ = free_slot(leaf);
@@ -164,7 +167,8 @@ class FpLeaves::Insert {
 
  private:
   enum class State : std::uint8_t { kBegin, kLeaf, kSlot, kCommit };
-  FpLeaves* leaves_;
+  Leaf* leaf_;
+  NodeLatch* latch_;
   KeyValue pair_;
   State state_ = State::kBegin;
   InsertResult result_ = InsertResult::kInserted;
@@ -216,9 +220,9 @@ Fiber<InsertResult> insert(Member& member, Leaf& leaf, NodeLatch& latch, const K
 
 }  // namespace
 
-void FpLeaves::lookup_many(std::span<const std::uint64_t> keys,
-                           std::span<std::optional<std::uint64_t>> out, Machinery machinery,
-                           const Interleaving& how) const {
+[[gnu::flatten]] void FpLeaves::lookup_many(std::span<const std::uint64_t> keys,
+                                            std::span<std::optional<std::uint64_t>> out,
+                                            Machinery machinery, const Interleaving& how) const {
   HF_CHECK(keys.size() == out.size());
   const auto done = [&](std::size_t i, auto& machine) { out[i] = machine.result(); };
   switch (machinery) {
@@ -256,9 +260,10 @@ void FpLeaves::lookup_many(std::span<const std::uint64_t> keys,
   }
 }
 
-void FpLeaves::insert_many(std::span<const KeyValue> pairs, std::span<InsertResult> out,
-                           Machinery machinery, const Interleaving& how,
-                           void (*on_done)(void*, std::size_t), void* context) {
+[[gnu::flatten]] void FpLeaves::insert_many(std::span<const KeyValue> pairs,
+                                            std::span<InsertResult> out, Machinery machinery,
+                                            const Interleaving& how,
+                                            void (*on_done)(void*, std::size_t), void* context) {
   HF_CHECK(pairs.size() == out.size());
   const auto finish = [&](std::size_t i, InsertResult result) {
     out[i] = result;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/blocks/interleave/operations.hpp>

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
-#include <holdfast/base/hash.hpp>
 #include <holdfast/base/spin.hpp>
 #include <holdfast/base/units.hpp>
 
@@ -44,8 +44,12 @@ class NodeLatches {
  public:
   // 64 KiB. With 64 operations in flight one in 256 waits for a node that it does not share.
   static constexpr std::size_t kCount = 16 * 1024;
+  static_assert(std::has_single_bit(kCount));
   NodeLatches() : latches_(new NodeLatch[kCount]) {}
-  NodeLatch& of(std::uint64_t node) const { return latches_[mix64(node) % kCount]; }
+  // By the upper bits of a product with the golden ratio: one multiplication, on every path.
+  NodeLatch& of(std::uint64_t node) const {
+    return latches_[node * 0x9e3779b97f4a7c15 >> (64 - std::bit_width(kCount - 1))];
+  }
 
  private:
   std::unique_ptr<NodeLatch[]> latches_;

@@ -38,7 +38,9 @@ namespace holdfast::blocks {
 inline constexpr unsigned kMaxGroup = 64;
 
 struct Interleaving {
-  unsigned group = 16;        // Operations in flight, 1 to kMaxGroup. Flat from 16 to 32 on.
+  // Operations under way, 1 to kMaxGroup; as many again may be done and wait for their fence. Flat
+  // from 16 to 32 on.
+  unsigned group = 16;
   bool reads = true;          // Switch at memory misses.
   bool shared_fences = true;  // Else every member makes its own.
   // For measuring what a fence that loads wait for would cost (section 3.5.4, mfence): a full one
@@ -136,75 +138,96 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
     std::optional<Member> member;
     std::optional<Machine> machine;
     std::size_t operation = 0;
-    bool finished = false;
   };
-  std::array<Place, kMaxGroup> places;
-  std::array<std::uint8_t, kMaxGroup> ready, parked;  // Places that may go on; that wait.
-  unsigned ready_count = 0, parked_count = 0;
+  // As many again as operate: who has written and is done keeps its place until the fence, while
+  // another place takes the next operation, whose first line is on its way during that fence.
+  std::array<Place, 2 * kMaxGroup> places;
+  struct Numbers {  // Of places.
+    std::array<std::uint8_t, 2 * kMaxGroup> list;
+    unsigned count = 0;
+    void push(std::uint8_t number) { list[count++] = number; }
+    std::uint8_t pop() { return list[--count]; }
+  } rounds[2], parked, unfenced, empty;
+  auto *now = &rounds[0], *later = &rounds[1];
   std::size_t next = 0;
 
-  const auto begin = [&](Place& place) {  // False: there is no operation left.
-    if (next == count) return false;
+  const auto begin = [&](std::uint8_t number) {
+    auto& place = places[number];
     place.operation = next++;
-    place.finished = false;
     place.machine.emplace(make(place.operation, *place.member));
-    return true;
   };
-  const auto acknowledge = [&](Place& place) {
+  const auto acknowledge = [&](std::uint8_t number) {
+    auto& place = places[number];
     place.member->release();
     done(place.operation, *place.machine);
   };
+  const auto unpark = [&] {
+    for (unsigned i = 0; i < parked.count; ++i)
+      later->push(parked.list[i]);
+    parked.count = 0;
+  };
+  const auto fence = [&] {
+    persist.fence();
+    if (how.full_fences) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (unsigned i = 0; i < parked.count; ++i)
+      places[parked.list[i]].member->pending_ = false;
+    unpark();
+    for (unsigned i = 0; i < unfenced.count; ++i) {
+      places[unfenced.list[i]].member->pending_ = false;
+      acknowledge(unfenced.list[i]);
+      empty.push(unfenced.list[i]);
+    }
+    unfenced.count = 0;
+  };
+  // Runs an operation until it waits. Whoever is done makes room for the next one, which asks for
+  // its first line at once: the lines of a group are asked for spread over a round, not in one
+  // burst.
+  const auto run = [&](std::uint8_t number) {
+    for (;;) {
+      auto& member = *places[number].member;
+      const auto step = places[number].machine->step(member);
+      if (step == Step::kAgain) return later->push(number);
+      if (step != Step::kDone) return parked.push(number);
+      if (member.pending_ && !how.shared_fences) member.fence();
+      if (!member.pending_) {
+        acknowledge(number);
+      } else {
+        unfenced.push(number);
+        if (unfenced.count == how.group) fence();
+        number = empty.pop();
+      }
+      if (next == count) return;
+      begin(number);
+    }
+  };
 
-  for (unsigned i = 0; i < how.group && i < count; ++i) {
+  for (auto i = 2 * how.group; i-- != 0;) {
     places[i].member.emplace(persist, how);
-    begin(places[i]);
-    ready[ready_count++] = static_cast<std::uint8_t>(i);
+    empty.push(static_cast<std::uint8_t>(i));
+  }
+  while (next < count && next < how.group) {
+    later->push(empty.pop());
+    begin(later->list[later->count - 1]);
   }
   SpinWait wait;
-  while (ready_count + parked_count != 0) {
-    unsigned kept = 0;
-    for (unsigned i = 0; i < ready_count; ++i) {
-      const auto number = ready[i];
-      auto& place = places[number];
-      // Whoever is done makes room for the next operation, which asks for its first line at once:
-      // the lines of a group are asked for spread over a round, not in one burst.
-      auto step = place.machine->step(*place.member);
-      while (step == Step::kDone) {
-        if (place.member->pending_ && !how.shared_fences) place.member->fence();
-        place.finished = place.member->pending_;
-        if (place.finished) break;
-        acknowledge(place);
-        if (!begin(place)) break;
-        step = place.machine->step(*place.member);
-      }
-      if (step == Step::kAgain)
-        ready[kept++] = number;
-      else if (step != Step::kDone || place.finished)
-        parked[parked_count++] = number;
-    }
-    ready_count = kept;
-    if (ready_count != 0) continue;
+  while (later->count + parked.count + unfenced.count != 0) {
+    std::swap(now, later);
+    later->count = 0;
+    for (unsigned i = 0; i < now->count; ++i)
+      run(now->list[i]);
+    if (later->count != 0) continue;
 
     // Everybody waits. One fence is for all who wrote; if nobody did, other threads hold the nodes.
-    bool wrote = false;
-    for (unsigned i = 0; i < parked_count; ++i)
-      wrote = std::exchange(places[parked[i]].member->pending_, false) || wrote;
+    bool wrote = unfenced.count != 0;
+    for (unsigned i = 0; i < parked.count && !wrote; ++i)
+      wrote = places[parked.list[i]].member->pending_;
     if (wrote) {
-      persist.fence();
-      if (how.full_fences) [[unlikely]]
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-    } else if (parked_count != 0) {
+      fence();
+    } else if (parked.count != 0) {
       wait();
+      unpark();
     }
-    for (unsigned i = 0; i < parked_count; ++i) {
-      auto& place = places[parked[i]];
-      if (place.finished) {
-        acknowledge(place);
-        if (!begin(place)) continue;
-      }
-      ready[ready_count++] = parked[i];
-    }
-    parked_count = 0;
   }
 }
 
