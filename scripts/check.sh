@@ -89,25 +89,31 @@ stage_report() { # The report of a result in a headless Chromium: what is drawn,
 stage_asan() { sanitizer_tests asan all -LE 'slow|no_sanitizer'; }
 stage_tsan() { sanitizer_tests tsan concurrent_tests -L concurrent; }
 
+fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that later runs go on from it.
+  name=$(basename "$1")
+  corpus=build/fuzz-corpus/$name
+  mkdir -p "$corpus"
+  set -- "$1" "$2" "$corpus"
+  [ ! -d "tests/fuzz/corpus/$name" ] || set -- "$@" "tests/fuzz/corpus/$name"
+  target=$1
+  seconds=$2
+  shift 2
+  "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$LOGS/$name-" "$@" 2>&1 | tail -n 25 >"$LOGS/fuzz-$name.log" || true
+  verdict=clean
+  grep -q '^stat::number_of_executed_units' "$LOGS/fuzz-$name.log" || verdict=unfinished
+  ! grep -qE 'ERROR: |SUMMARY: ' "$LOGS/fuzz-$name.log" || verdict=FOUND
+  echo "== $name, $seconds s: $verdict"
+  cat "$LOGS/fuzz-$name.log"
+  [ "$verdict" = clean ]
+}
+
 stage_fuzz() {
   seconds=20
   [ "${FULL:-0}" = 0 ] || seconds=600
   configure fuzz
   build fuzz fuzz_targets
-  for target in build/fuzz/fuzz_targets/*; do
-    name=$(basename "$target")
-    # What is found is kept under build/, so that later runs go on from it.
-    corpus=build/fuzz-corpus/$name
-    mkdir -p "$corpus"
-    set -- "$corpus"
-    [ ! -d "tests/fuzz/corpus/$name" ] || set -- "$@" "tests/fuzz/corpus/$name"
-    echo "== $name, $seconds s"
-    "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-      -artifact_prefix="$LOGS/$name-" "$@" 2>&1 | tail -n 25 >"$LOGS/fuzz-$name.log" || true
-    cat "$LOGS/fuzz-$name.log"
-    grep -q '^stat::number_of_executed_units' "$LOGS/fuzz-$name.log"
-    if grep -qE 'ERROR: |SUMMARY: ' "$LOGS/fuzz-$name.log"; then exit 1; fi
-  done
+  printf '%s\n' build/fuzz/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
 }
 
 stage_mutation() { # Every flush, fence and sync that changed is left out, one at a time: a test must notice.
@@ -153,10 +159,16 @@ stage_qemu() { # Full only.
   sh tests/qemu/run.sh --build build/release
 }
 
-if [ "${1:-}" = --stage ]; then
-  "stage_$2"
-  exit 0
-fi
+case ${1:-} in
+  --stage)
+    "stage_$2"
+    exit 0
+    ;;
+  --fuzz) # One target, for the stage.
+    fuzz_target "$2" "$3"
+    exit
+    ;;
+esac
 
 chosen=
 FULL=0

@@ -128,10 +128,9 @@ Result<Version> StoreCore::append_batch(Session& session, std::vector<Member>& m
                                    BlockTable::Purpose::kPut));
       append_frame(lane, sequence, bytes);
       for (Member& member : members) {
-        auto appended =
-            append(session, lane, member.record, sequence, false, BlockTable::Purpose::kPut);
-        HF_CHECK(appended.has_value());  // make_room() has seen to it.
-        member.appended = *appended;
+        const auto done = append(session, lane, member.record, sequence, false,
+                                 BlockTable::Purpose::kPut, member.appended);
+        HF_CHECK(done.has_value());  // make_room() has seen to it.
       }
       HF_RETURN_IF_ERROR(commit(session, lane));
     }

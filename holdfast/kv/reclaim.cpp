@@ -323,11 +323,12 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       const auto key = std::as_bytes(std::span(record.key()));
       const NewRecord<StoreCore::Bytes, StoreCore::Bytes> copy{
           record.kind(), entries[i].hash, key, std::as_bytes(std::span(record.value()))};
-      auto to = core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim);
-      if (!to) return give_up(std::move(to).error());
-      moves.push_back({entries[i].hash, from, *to, record.padded_bytes(), erase});
-      copied_bytes += to->padded_bytes;
-      const BlockMeta& target = core.table_.run_of(to->offset);
+      Appended to;
+      auto done = core.append(own, lane, copy, sequence, false, BlockTable::Purpose::kReclaim, to);
+      if (!done) return give_up(std::move(done).error());
+      moves.push_back({entries[i].hash, from, to, record.padded_bytes(), erase});
+      copied_bytes += to.padded_bytes;
+      const BlockMeta& target = core.table_.run_of(to.offset);
       if (std::exchange(target_, target.head) != target.head) opened_blocks_ += target.run_blocks;
     }
     HF_RETURN_IF_ERROR(core.commit(own, lane));

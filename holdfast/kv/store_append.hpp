@@ -14,9 +14,9 @@
 namespace holdfast::kv {
 
 template <class Key, class Value>
-Result<Appended> StoreCore::append(Session& session, Lane& lane,
-                                   const NewRecord<Key, Value>& record, std::uint64_t sequence,
-                                   bool fresh, BlockTable::Purpose purpose) {
+Status StoreCore::append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
+                         std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose,
+                         Appended& appended) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
   if (sequence == 0) {
@@ -26,7 +26,7 @@ Result<Appended> StoreCore::append(Session& session, Lane& lane,
   }
   if (!lane.fits(padded, 1) || !lane.spans(sequence)) [[unlikely]] {
     if (padded + run_tail_bytes(1) > geometry_.block_bytes)
-      return append_own_run(record, sequence, session, purpose);
+      return append_own_run(record, sequence, session, purpose, appended);
     HF_RETURN_IF_ERROR(make_room(session, lane, padded, 1, sequence, purpose));
   }
   if (sequence < lane.min_sequence)
@@ -49,21 +49,21 @@ Result<Appended> StoreCore::append(Session& session, Lane& lane,
     else
       medium_.persist().stream(to, composed.get(), padded);
   }
-  const Appended appended{lane.run_offset + lane.at, padded, sequence, ordinal};
-  lane.entries.push_back({record.hash, sequence, lane.at, record.kind});
+  appended = {lane.run_offset + lane.at, padded, sequence, ordinal};
+  lane.entries.emplace_back(record.hash, sequence, lane.at, record.kind);
   lane.at += padded;
   ++lane.next_ordinal;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase)
     lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
   session.note(0, padded / kCacheLineBytes);
-  return appended;
+  return {};
 }
 
 template <class Key, class Value>
-Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
-                                           std::uint64_t sequence, Session& session,
-                                           BlockTable::Purpose purpose) {
+Status StoreCore::append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence,
+                                 Session& session, BlockTable::Purpose purpose,
+                                 Appended& appended) {
   const std::uint64_t bytes = record.bytes(geometry_);
   const std::uint64_t padded = Geometry::padded(bytes);
   const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
@@ -106,7 +106,8 @@ Result<Appended> StoreCore::append_own_run(const NewRecord<Key, Value>& record,
     fail(sealed.error());
     return std::move(sealed).error();
   }
-  return Appended{at, padded, sequence, 0};
+  appended = {at, padded, sequence, 0};
+  return {};
 }
 
 template <class Key, class Value>
@@ -115,10 +116,11 @@ Result<Appended> StoreCore::write_record(Session& session, const NewRecord<Key, 
                                          Durability durability) {
   Lane& lane = lane_of(session);
   lane.latch.lock();
-  auto appended = append(session, lane, record, 0, fresh, purpose);
-  if (!appended) [[unlikely]] {
+  Appended appended;
+  auto done = append(session, lane, record, 0, fresh, purpose, appended);
+  if (!done) [[unlikely]] {
     lane.latch.unlock();
-    return appended;
+    return std::move(done).error();
   }
   auto committed = commit(session, lane);
   lane.latch.unlock();

@@ -268,11 +268,12 @@ class StoreCore {
                   std::uint64_t used_bytes, std::uint64_t frame_bytes = 0);
   // One record, written back but not yet fenced or handed over. `sequence` 0: draw one.
   template <class Key, class Value>
-  Result<Appended> append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
-                          std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose);
+  Status append(Session& session, Lane& lane, const NewRecord<Key, Value>& record,
+                std::uint64_t sequence, bool fresh, BlockTable::Purpose purpose,
+                Appended& appended);
   template <class Key, class Value>
-  Result<Appended> append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence,
-                                  Session& session, BlockTable::Purpose purpose);
+  Status append_own_run(const NewRecord<Key, Value>& record, std::uint64_t sequence,
+                        Session& session, BlockTable::Purpose purpose, Appended& appended);
   // What was appended since the last commit survives the process (page: handed over), or power loss
   // where fences give that. Under the lane's latch.
   Status commit(Session& session, Lane& lane);

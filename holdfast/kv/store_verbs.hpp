@@ -157,23 +157,20 @@ Status StoreCore::try_put_many(std::size_t count, const KeyAt& key_at, const Val
     const auto guard = epochs_.enter(own.participant);
     const std::size_t first = *done;
     const std::size_t size = std::min(kGroup, count - first);
-    for (std::size_t i = 0; i < size; ++i) {
-      hashes[i] = hash64(key_at(first + i));
-      index_->prefetch_for_write(hashes[i]);
-    }
     Status failed;
     std::size_t written = 0;
     {
       const std::lock_guard lock(lane.latch);
       for (; written < size; ++written) {
-        const NewRecord<Key, Value> record{RecordKind::kPut, hashes[written],
-                                           key_at(first + written), value_at(first + written)};
-        auto one = append(own, lane, record, 0, false, BlockTable::Purpose::kPut);
-        if (!one) {
-          failed = std::move(one).error();
-          break;
-        }
-        appended[written] = *one;
+        const Key key = key_at(first + written);
+        // One index line per record, not all at once: more misses than a core can have outstanding
+        // would hold up what follows.
+        hashes[written] = hash64(key);
+        index_->prefetch_for_write(hashes[written]);
+        const NewRecord<Key, Value> record{RecordKind::kPut, hashes[written], key,
+                                           value_at(first + written)};
+        failed = append(own, lane, record, 0, false, BlockTable::Purpose::kPut, appended[written]);
+        if (!failed) break;
       }
       HF_RETURN_IF_ERROR(commit(own, lane));
     }

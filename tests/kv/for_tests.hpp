@@ -69,7 +69,8 @@ struct ForTests {
     const NewRecord<StoreCore::Bytes, StoreCore::Bytes> record{RecordKind::kPut, hash64(bytes(key)),
                                                                bytes(key), bytes(value)};
     const std::lock_guard lock(lane.latch);
-    core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut).value();
+    Appended appended;
+    core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut, appended).value();
     if (core.medium_.paged()) core.commit(own, lane).value();
   }
   // As far as a session gets with the sealing of its run before the tail's fence. Not on page
