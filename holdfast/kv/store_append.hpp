@@ -34,6 +34,9 @@ Status StoreCore::append(Session& session, Lane& lane, const NewRecord<Key, Valu
   lane.max_sequence = std::max(lane.max_sequence, sequence);
   const std::uint32_t ordinal = lane.next_ordinal;
   table_.prepare_ordinal(*lane.meta, ordinal);
+  // Before anything is written back: a locked instruction behind that waits as long as a fence.
+  if (record.kind == RecordKind::kErase)
+    lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
   std::byte* const to = lane.write_base + lane.at;
   if (padded <= Session::kScratchBytes) {
     compose_record(session.scratch, geometry_, record, sequence, ordinal, lane.seed, patchable_);
@@ -54,8 +57,6 @@ Status StoreCore::append(Session& session, Lane& lane, const NewRecord<Key, Valu
   lane.at += padded;
   ++lane.next_ordinal;
   lane.meta->used_bytes.store(lane.at, std::memory_order_relaxed);
-  if (record.kind == RecordKind::kErase)
-    lane.meta->dead_bytes.fetch_add(padded, std::memory_order_relaxed);
   session.note(0, padded / kCacheLineBytes);
   return {};
 }

@@ -209,8 +209,8 @@ Result<std::uint64_t> StoreCore::try_update_word(Key key, std::uint32_t offset_b
   const std::uint64_t hash = hash64(key);
   Session& own = session();
   const auto guard = epochs_.enter(own.participant);
-  // Both misses before the latch: it is a locked instruction, and all loads behind it wait for the
-  // fence of the caller's last write.
+  // Both misses before the latch, which as a locked instruction waits for the fence of the caller's
+  // last write.
   fetch_superseded(hash, geometry_.value_at(key.size()) + offset_bytes);
   for (;;) {
     auto latched = index_->latch(hash);
