@@ -161,6 +161,9 @@ Status StoreCore::try_put_many(std::size_t count, const KeyAt& key_at, const Val
     std::size_t written = 0;
     {
       const std::lock_guard lock(lane.latch);
+      // Newer than all that was acknowledged before: a record that finds a newer one of its key is
+      // written once more, and would be missing from the prefix that a crash leaves.
+      bool fresh = lane.end_sequence != next_sequence_.load(std::memory_order_acquire);
       for (; written < size; ++written) {
         const Key key = key_at(first + written);
         // One index line per record, not all at once: more misses than a core can have outstanding
@@ -169,7 +172,8 @@ Status StoreCore::try_put_many(std::size_t count, const KeyAt& key_at, const Val
         index_->prefetch_for_write(hashes[written]);
         const NewRecord<Key, Value> record{RecordKind::kPut, hashes[written], key,
                                            value_at(first + written)};
-        failed = append(own, lane, record, 0, false, BlockTable::Purpose::kPut, appended[written]);
+        failed = append(own, lane, record, 0, std::exchange(fresh, false),
+                        BlockTable::Purpose::kPut, appended[written]);
         if (!failed) break;
       }
       HF_RETURN_IF_ERROR(commit(own, lane));
