@@ -92,18 +92,15 @@ stage_tsan() { sanitizer_tests tsan concurrent_tests -L concurrent; }
 fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that later runs go on from it.
   name=$(basename "$1")
   corpus=build/fuzz-corpus/$name
+  seeds=tests/fuzz/corpus/$name
   mkdir -p "$corpus"
-  set -- "$1" "$2" "$corpus"
-  [ ! -d "tests/fuzz/corpus/$name" ] || set -- "$@" "tests/fuzz/corpus/$name"
-  target=$1
-  seconds=$2
-  shift 2
-  "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -artifact_prefix="$LOGS/$name-" "$@" 2>&1 | tail -n 25 >"$LOGS/fuzz-$name.log" || true
+  [ -d "$seeds" ] || seeds=$corpus
+  "$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$LOGS/$name-" "$corpus" "$seeds" 2>&1 | tail -n 25 >"$LOGS/fuzz-$name.log" || true
   verdict=clean
   grep -q '^stat::number_of_executed_units' "$LOGS/fuzz-$name.log" || verdict=unfinished
   ! grep -qE 'ERROR: |SUMMARY: ' "$LOGS/fuzz-$name.log" || verdict=FOUND
-  echo "== $name, $seconds s: $verdict"
+  echo "== $name, $2 s: $verdict"
   cat "$LOGS/fuzz-$name.log"
   [ "$verdict" = clean ]
 }

@@ -125,9 +125,9 @@ Fiber<InsertResult> insert(Member& member, Bucket& bucket, NodeLatch& latch, con
 
 }  // namespace
 
-void HashBuckets::lookup_many(std::span<const std::uint64_t> keys,
-                              std::span<std::optional<std::uint64_t>> out, Machinery machinery,
-                              const Interleaving& how) const {
+[[gnu::flatten]] void HashBuckets::lookup_many(std::span<const std::uint64_t> keys,
+                                               std::span<std::optional<std::uint64_t>> out,
+                                               Machinery machinery, const Interleaving& how) const {
   HF_CHECK(keys.size() == out.size());
   const auto done = [&](std::size_t i, auto& machine) { out[i] = machine.result(); };
   switch (machinery) {
@@ -159,9 +159,10 @@ void HashBuckets::lookup_many(std::span<const std::uint64_t> keys,
   }
 }
 
-void HashBuckets::insert_many(std::span<const KeyValue> pairs, std::span<InsertResult> out,
-                              Machinery machinery, const Interleaving& how,
-                              void (*on_done)(void*, std::size_t), void* context) {
+[[gnu::flatten]] void HashBuckets::insert_many(std::span<const KeyValue> pairs,
+                                               std::span<InsertResult> out, Machinery machinery,
+                                               const Interleaving& how,
+                                               void (*on_done)(void*, std::size_t), void* context) {
   HF_CHECK(pairs.size() == out.size());
   const auto finish = [&](std::size_t i, InsertResult result) {
     out[i] = result;

@@ -22,6 +22,7 @@
 // members may meet on one node, and acknowledgement waits for the group's fence.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -190,25 +191,27 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
       if (step == Step::kAgain) return later->push(number);
       if (step != Step::kDone) return parked.push(number);
       if (member.pending_ && !how.shared_fences) member.fence();
-      if (!member.pending_) {
+      const bool waits = member.pending_;
+      if (!waits) {
         acknowledge(number);
       } else {
         unfenced.push(number);
         if (unfenced.count == how.group) fence();
-        number = empty.pop();
       }
       if (next == count) return;
+      if (waits) number = empty.pop();
       begin(number);
     }
   };
 
-  for (auto i = 2 * how.group; i-- != 0;) {
+  for (auto i = static_cast<unsigned>(std::min<std::size_t>(2 * how.group, count)); i-- != 0;) {
     places[i].member.emplace(persist, how);
     empty.push(static_cast<std::uint8_t>(i));
   }
   while (next < count && next < how.group) {
-    later->push(empty.pop());
-    begin(later->list[later->count - 1]);
+    const auto number = empty.pop();
+    begin(number);
+    later->push(number);
   }
   SpinWait wait;
   while (later->count + parked.count + unfenced.count != 0) {
