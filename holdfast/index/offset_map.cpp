@@ -211,7 +211,7 @@ Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std:
 void OffsetMap::freeze(Table& table) {
   for (std::uint32_t bucket = 0; bucket < table.geometry.buckets; ++bucket) {
     // Misses of compare-and-swaps do not overlap by themselves. Beyond the end it is a hint only.
-    __builtin_prefetch(table.buckets() + bucket + 16, 1, 3);
+    holdfast::prefetch_for_write(table.buckets() + bucket + 16);
     auto& latch = table.buckets()[bucket].words[kLatchEntry];
     for (SpinWait wait;; wait()) {
       std::uint64_t seen = latch.load(std::memory_order_relaxed);

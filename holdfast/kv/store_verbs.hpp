@@ -59,7 +59,7 @@ Status StoreCore::get_many(std::size_t count, KeyAt&& key_at, Copy&& copy,
       if (candidate == kNoLine) continue;
       const std::byte* const at = medium_.at(candidate.number * kCacheLineBytes);
       for (std::size_t line = 0; line < 4; ++line)
-        __builtin_prefetch(at + line * kCacheLineBytes);
+        prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
       Line line = index_->find(hashes[i], matches(key_at(first + i)));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/blocks/interleave/hash_buckets.hpp>
 
 namespace holdfast::bench::blocks {
@@ -43,7 +44,7 @@ class Buckets {
 
   // What a floor does (interleave_suite.cpp): the memory traffic of an operation and nothing else.
   void ask(const Table& table, std::uint64_t key) const {
-    __builtin_prefetch(&table.bucket(table.bucket_of(key)), 0, 3);
+    prefetch_for_read(&table.bucket(table.bucket_of(key)));
   }
   std::optional<std::uint64_t> read(const Table& table, std::uint64_t key) const {
     const auto& slot = table.bucket(table.bucket_of(key)).slots[0];

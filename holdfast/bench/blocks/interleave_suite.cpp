@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/random.hpp>
 #include <holdfast/bench/blocks/buckets.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
@@ -58,8 +59,8 @@ class Leaves {
   // known to lie in its slot i, so that nothing waits for the fingerprints.
   void ask(const Table& table, std::uint64_t key) const {
     const auto& leaf = table.leaf(key / FpLeaves::kKeysPerLeaf);
-    __builtin_prefetch(&leaf, 0, 3);
-    __builtin_prefetch(&leaf.slots[key % FpLeaves::kKeysPerLeaf], 0, 3);
+    prefetch_for_read(&leaf);
+    prefetch_for_read(&leaf.slots[key % FpLeaves::kKeysPerLeaf]);
   }
   std::optional<std::uint64_t> read(const Table& table, std::uint64_t key) const {
     const auto& leaf = table.leaf(key / FpLeaves::kKeysPerLeaf);
@@ -166,7 +167,7 @@ class TableSubject final : public BlockSubject {
     std::vector<std::uint64_t> keys;
     for (unsigned t = 0; t < phase.threads; ++t) {
       for (std::uint64_t batch = 0; batch < batches_[t]; batch += 16) {
-        InsertKeys sequence(*kind_, (batch * phase.threads + t) * kBatch);
+        InsertKeys sequence(*kind_, t, phase.threads, batch);
         for (unsigned i = 0; i < kBatch && !sequence.at_end(); ++i) {
           const auto key = sequence.next();
           if (i % 16 == 0) keys.push_back(key);
@@ -185,32 +186,38 @@ class TableSubject final : public BlockSubject {
   void destroy() override { table_.reset(); }
 
  private:
-  // From number `first` on of: all nodes once, scattered, then all once more with their next key.
+  // What thread `thread` of `threads` inserts from its batch number `batch` on: one key into each
+  // node of its own, scattered, then one more into each. Of its own, since the floor has no latches.
   class InsertKeys {
    public:
-    InsertKeys(const Kind& kind, std::uint64_t first)
+    InsertKeys(const Kind& kind, unsigned thread, unsigned threads, std::uint64_t batch)
         : kind_(kind),
-          left_(first < kind.nodes() * Kind::kRoom ? kind.nodes() * Kind::kRoom - first : 0),
-          in_round_(first % kind.nodes()),
-          round_(static_cast<unsigned>(first / kind.nodes())),
+          begin_(kind.nodes() * thread / threads),
+          nodes_(kind.nodes() * (thread + 1) / threads - begin_),
           step_(kPrime % kind.nodes()),
-          node_(in_round_ * step_ % kind.nodes()) {}
-    bool at_end() const { return left_ == 0; }
+          in_round_(batch * kBatch % nodes_),
+          round_(static_cast<unsigned>(batch * kBatch / nodes_)),
+          node_(node_at(in_round_)) {}
+    bool at_end() const { return round_ >= Kind::kRoom; }
     std::uint64_t next() {
       const auto key = kind_.key(node_, Kind::kFilled + round_);
-      --left_;
       node_ += step_;
       if (node_ >= kind_.nodes()) node_ -= kind_.nodes();
-      if (++in_round_ == kind_.nodes()) in_round_ = 0, ++round_;
+      if (++in_round_ == nodes_) in_round_ = 0, ++round_, node_ = node_at(0);
       return key;
     }
 
    private:
     static constexpr std::uint64_t kPrime = 2'654'435'761;  // No number of nodes is its multiple.
+    std::uint64_t node_at(std::uint64_t place) const {
+      return (begin_ + place) * step_ % kind_.nodes();
+    }
+
     const Kind& kind_;
-    std::uint64_t left_, in_round_;
+    const std::uint64_t begin_, nodes_, step_;
+    std::uint64_t in_round_;
     unsigned round_;
-    std::uint64_t step_, node_;
+    std::uint64_t node_;
   };
 
   // A sample of the nodes holds what fill() writes.
@@ -253,7 +260,7 @@ class TableSubject final : public BlockSubject {
     const auto threads = thread.phase().threads;
     const auto status =
         timed_loop(thread, 1, kBatch, kBatch * sizeof(KeyValue), [&](std::uint64_t batch) {
-          InsertKeys keys(*kind_, (batch * threads + thread.index()) * kBatch);
+          InsertKeys keys(*kind_, thread.index(), threads, batch);
           std::size_t count = 0;
           for (; count < kBatch && !keys.at_end(); ++count) {
             const auto key = keys.next();

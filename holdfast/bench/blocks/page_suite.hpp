@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/random.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/page/page_store.hpp>
@@ -88,7 +89,7 @@ class PageChanges {
     }
     upcoming_.dirty.for_each_run([&](std::uint32_t first, std::uint32_t count) {
       for (auto line = first; line < first + count; ++line)
-        __builtin_prefetch(upcoming_.content + line * kCacheLineBytes, 1, 3);
+        prefetch_for_write(upcoming_.content + line * kCacheLineBytes);
     });
   }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 
@@ -40,7 +41,7 @@ class FloorSession {
 
   bool put(const Key& key, ValueView value) {
     auto* entry = index_.entry(key.index);
-    __builtin_prefetch(entry, 1);
+    prefetch_for_write(entry);
     const auto offset = append(key, value);
     if (offset == FloorMedium::kNoOffset || !make_durable()) [[unlikely]]
       return false;
@@ -62,7 +63,7 @@ class FloorSession {
   bool put_many(const Key* keys, const ValueView* values, unsigned count) {
     offsets_.resize(count);
     for (unsigned i = 0; i < count; ++i) {
-      __builtin_prefetch(index_.entry(keys[i].index), 1);
+      prefetch_for_write(index_.entry(keys[i].index));
       offsets_[i] = append(keys[i], values[i]);
       if (offsets_[i] == FloorMedium::kNoOffset) [[unlikely]]
         return false;
@@ -82,12 +83,12 @@ class FloorSession {
                 ValueView* values) {
     offsets_.resize(count);
     for (unsigned i = 0; i < count; ++i)
-      __builtin_prefetch(index_.entry(keys[i].index));
+      prefetch_for_read(index_.entry(keys[i].index));
     for (unsigned i = 0; i < count; ++i) {
       offsets_[i] = load(index_.entry(keys[i].index));
       const auto* record = data_ + (offsets_[i] & ~kStored);
       for (std::uint64_t line = 0; line < record_bytes(keys[i]); line += kCacheLineBytes)
-        __builtin_prefetch(record + line);
+        prefetch_for_read(record + line);
     }
     for (unsigned i = 0; i < count; ++i)
       values[i] = {out + i * stride, copy_out(keys[i], offsets_[i], out + i * stride)};

@@ -31,6 +31,7 @@
 #include <utility>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/blocks/interleave/node_latches.hpp>
 #include <holdfast/memory/persist.hpp>
 
@@ -68,7 +69,7 @@ class Member {
   // on.
   [[nodiscard]] bool touch(const void* address) const {
     if (!how_.reads) return false;
-    __builtin_prefetch(address, 0, 3);
+    prefetch_for_read(address);
     return true;
   }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::blocks::page_detail {
 
@@ -84,7 +85,7 @@ bool zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes) {
 void prefetch_lines(const std::byte* slot, const LineSet& dirty) {
   dirty.for_each_run([&](std::uint32_t first, std::uint32_t lines) {
     for (auto line = first; line < first + lines; ++line)
-      __builtin_prefetch(slot + line * kCacheLineBytes, 1, 3);
+      prefetch_for_write(slot + line * kCacheLineBytes);
   });
 }
 
