@@ -101,7 +101,6 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--dram', '--time-budget', 'soon'], 'is no time'),
                 ([workload, '--dram', '--numa', '5'], 'does not exist'),
                 ([workload, '--dram', '--json', '/no/such/place/r.json'], 'there is no directory /no/such/place'),
-                (['/no/such/file.yaml', '--dram'], '/no/such/file.yaml'),
                 ([self.path('wide.yaml', 'x:\n  args: { memory_range: 900T, access_size: 1M }\n'), '--target',
                   '/var/tmp/holdfast-none?granularity=none'], 'too little space'),
                 ([self.path('huge.yaml', 'x:\n  args: { memory_range: 900G }\n'), '--dram'], 'too little memory')]:
@@ -109,6 +108,8 @@ class BenchRun(unittest.TestCase):
             self.assertIn(said, err, words)
             self.assertNotIn('calibrating', err, words)
         self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml', 'wide.yaml'])
+        _, err = self.run_command('/no/such/file.yaml', '--dram', code=2)
+        self.assertTrue(err.startswith('/no/such/file.yaml: read: No such file'), err)
 
     def test_list_and_dry_run_measure_nothing(self):
         workload = self.path('w.yaml', GOOD)

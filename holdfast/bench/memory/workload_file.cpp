@@ -447,7 +447,7 @@ Workloads read_workloads(const std::string& path, Diagnostics& diagnostics) {
   for (const auto& file : files) {
     const auto text = read_file(file, kYamlBytesMax);
     if (!text) {
-      diagnostics.add(file, {}, text.error().detail);
+      diagnostics.add(file, {}, text.error().detail.substr(file.size() + 2));  // Names it itself.
       continue;
     }
     read_workload_text(*text, file, workloads, diagnostics);
