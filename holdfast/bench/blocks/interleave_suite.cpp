@@ -187,7 +187,8 @@ class TableSubject final : public BlockSubject {
 
  private:
   // What thread `thread` of `threads` inserts from its batch number `batch` on: one key into each
-  // node of its own, scattered, then one more into each. Of its own, since the floor has no latches.
+  // node of its own, scattered, then one more into each. Of its own, since the floor has no
+  // latches.
   class InsertKeys {
    public:
     InsertKeys(const Kind& kind, unsigned thread, unsigned threads, std::uint64_t batch)
