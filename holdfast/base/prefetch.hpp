@@ -7,21 +7,13 @@
 namespace holdfast {
 
 inline void prefetch_for_read(const void* at) {
-#if defined(__x86_64__)
   asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(at)));
-#else
-  __builtin_prefetch(at, 0, 3);
-#endif
 }
 
 // With the right to write: what follows pays no second miss for that. A CPU without it does
 // nothing.
 inline void prefetch_for_write(const void* at) {
-#if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
-#else
-  __builtin_prefetch(at, 1, 3);
-#endif
 }
 
 }  // namespace holdfast

@@ -36,7 +36,7 @@ class Probe {
   double copy(std::uint32_t dirty_lines, InDram in_dram) {
     // Slots are taken in turn: the one that is written was some page's old one a few flushes ago,
     // and where old lines are read it is still in a cache. (With slots from memory instead, the
-    // micro log seemed to win up to 128 lines and more; in the benchmark, up to some 57.)
+    // micro log was taken for 128 lines, too, where copying is faster.)
     const bool slots_cached = in_dram == InDram::kDirtyLines;
     const auto flush = [&](const LineSet& dirty, std::byte* page, std::byte* slot,
                            std::byte* old_slot, std::byte* log) {
