@@ -1,32 +1,10 @@
 #include <holdfast/base/epoch.hpp>
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include <holdfast/base/spin.hpp>
 
 namespace holdfast {
-namespace {
-
-bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
-
-bool register_for_membarrier() {
-#ifdef HOLDFAST_TSAN
-  return false;
-#else
-  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-#endif
-}
-
-}  // namespace
-
-EpochDomain::EpochDomain(Fences fences)
-    : asymmetric_(fences == Fences::kAuto && register_for_membarrier()) {}
 
 EpochDomain::~EpochDomain() {
   HF_CHECK(collect() == 0);
@@ -49,16 +27,6 @@ EpochDomain::Participant EpochDomain::join() {
   while (!slots_.compare_exchange_weak(slot->next, slot, std::memory_order_acq_rel)) {
   }
   return Participant(slot);
-}
-
-// The fence of every running reader, and of this thread.
-void EpochDomain::heavy_fence() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!asymmetric_) return;
-  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // A forked child has to register anew.
-  HF_CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-           membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
 
 // The two loads that follow a heavy fence. ThreadSanitizer does not model fences: there they write,
@@ -109,7 +77,7 @@ std::size_t EpochDomain::collect() {
 std::size_t EpochDomain::collect_locked() {
   // Stamps below this one were given before the fence, so their objects were unlinked before it.
   const std::uint64_t fenced = epoch_.load(std::memory_order_acquire);
-  heavy_fence();
+  fence_.heavy();
   const std::uint64_t bound = std::min(fenced, oldest_guard());
   std::vector<Retired> ready;
   std::size_t waiting;
@@ -129,7 +97,7 @@ std::size_t EpochDomain::collect_locked() {
 
 void EpochDomain::synchronize() {
   const std::uint64_t stamp = epoch_.fetch_add(1, std::memory_order_acq_rel);
-  heavy_fence();
+  fence_.heavy();
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     for (SpinWait wait; observe(*slot) <= stamp;)
       wait();

@@ -12,9 +12,7 @@
 // epoch.
 //            An object is freed when every guard that lives is younger than its stamp. Readers pay
 //            one plain store at either end: the store-load fence that separates "I am in" from
-//            their first read is executed for them, by membarrier(2), on the side that frees.
-//            Where the kernel refuses that, and under ThreadSanitizer, readers execute it
-//            themselves.
+//            their first read is executed for them on the side that frees (asymmetric_fence.hpp).
 // Threads    All functions from any thread; one participant by one thread at a time.
 #pragma once
 
@@ -25,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/base/asymmetric_fence.hpp>
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
@@ -33,14 +32,11 @@ namespace holdfast {
 
 class EpochDomain {
  public:
-  enum class Fences : std::uint8_t {
-    kAuto = 0,       // Asymmetric where the kernel can.
-    kSymmetric = 1,  // Readers fence for themselves.
-  };
   class Participant;
   class Guard;
 
-  explicit EpochDomain(Fences fences = Fences::kAuto);
+  explicit EpochDomain(AsymmetricFence::Kind fence = AsymmetricFence::Kind::kAuto)
+      : fence_(fence) {}
   // No guard may live, no participant may outlive it. Frees everything that was retired.
   ~EpochDomain();
   EpochDomain(const EpochDomain&) = delete;
@@ -66,7 +62,7 @@ class EpochDomain {
   // Waits until every guard entered before this call has ended. The caller holds none.
   void synchronize();
 
-  bool asymmetric() const { return asymmetric_; }
+  bool asymmetric() const { return fence_.asymmetric(); }
   std::size_t retired() const;  // Objects that wait.
 
  private:
@@ -91,12 +87,11 @@ class EpochDomain {
   void announce(Slot& slot);
   Slot* first_slot();
   static std::uint64_t observe(Slot& slot);
-  void heavy_fence() const;
   std::uint64_t oldest_guard();
   std::size_t collect_locked();
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
-  bool asymmetric_ = false;
+  const AsymmetricFence fence_;
   alignas(kCacheLineBytes) std::atomic<Slot*> slots_{nullptr};
   std::mutex collecting_;  // Held while deleters run; taken before retired_mutex_.
   mutable std::mutex retired_mutex_;
@@ -167,11 +162,7 @@ inline void EpochDomain::announce(Slot& slot) {
   slot.epoch.exchange(epoch, std::memory_order_seq_cst);  // TSan does not know fences.
 #else
   slot.epoch.store(epoch, std::memory_order_relaxed);
-  if (asymmetric_) {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  } else {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
+  fence_.light();
 #endif
 }
 

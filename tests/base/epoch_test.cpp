@@ -17,7 +17,7 @@ void count_freed(void* object) {
   ++freed;
 }
 
-class Epoch : public testing::TestWithParam<EpochDomain::Fences> {
+class Epoch : public testing::TestWithParam<AsymmetricFence::Kind> {
  protected:
   void SetUp() override { freed = 0; }
   EpochDomain domain_{GetParam()};
@@ -167,11 +167,11 @@ TEST_P(Epoch, ReadersNeverSeeAFreedObject) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fences, Epoch,
-                         testing::Values(EpochDomain::Fences::kAuto,
-                                         EpochDomain::Fences::kSymmetric),
+                         testing::Values(AsymmetricFence::Kind::kAuto,
+                                         AsymmetricFence::Kind::kSymmetric),
                          [](const auto& fences) {
-                           return fences.param == EpochDomain::Fences::kAuto ? "Asymmetric"
-                                                                             : "Symmetric";
+                           return fences.param == AsymmetricFence::Kind::kAuto ? "Asymmetric"
+                                                                               : "Symmetric";
                          });
 
 TEST(Spin, LatchExcludes) {

@@ -148,7 +148,7 @@ TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
           group.push_back(bytes(one));
         if (const auto first = log.append_many(group); first) {
           for (std::size_t i = 0; i < texts.size(); ++i)
-            model.emplace_back(first->value + i, texts[i]);
+            model.emplace_back(first->value + i * log.options().lanes, texts[i]);
         } else {
           ASSERT_EQ(first.code(), Errc::kNoSpace);
         }

@@ -70,7 +70,7 @@ struct Session {
   EpochDomain::Participant participant;
 };
 
-class OffsetMapConcurrent : public testing::TestWithParam<EpochDomain::Fences> {};
+class OffsetMapConcurrent : public testing::TestWithParam<AsymmetricFence::Kind> {};
 
 // Half of the keys stay, with versions that only rise; others come and go around them and make the
 // tables grow, guests appear and vanish, and entries be claimed and given back.
@@ -342,11 +342,11 @@ TEST_P(OffsetMapConcurrent, ThePatchMarkIsSeenInTheCurrentTableAfterGrowth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fences, OffsetMapConcurrent,
-                         testing::Values(EpochDomain::Fences::kAuto,
-                                         EpochDomain::Fences::kSymmetric),
+                         testing::Values(AsymmetricFence::Kind::kAuto,
+                                         AsymmetricFence::Kind::kSymmetric),
                          [](const auto& fences) {
-                           return fences.param == EpochDomain::Fences::kAuto ? "Asymmetric"
-                                                                             : "Symmetric";
+                           return fences.param == AsymmetricFence::Kind::kAuto ? "Asymmetric"
+                                                                               : "Symmetric";
                          });
 
 }  // namespace

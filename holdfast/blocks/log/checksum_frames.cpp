@@ -41,15 +41,13 @@ class ChecksumFrames final : public Frames {
       return append_staged(segment, at, group, staging);
     // Straight to the medium: a copy that is staged is read back before it has left the store
     // buffer, which waits for the fence before.
-    const bool one = group.records.size() == 1;
-    const auto only = one ? hash_of(segment, group.records[0].data(), group.records[0].size()) : 0;
-    const auto first = group.draw();
+    const auto first = group.draw();  // Before records are read: lsn_clock.hpp.
     auto to = at, written_back = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      const auto hash = one ? only : hash_of(segment, record.data(), record.size());
-      const auto tag = tagged(first + i, flags_of(group, i));
-      const std::uint64_t head[] = {tag, record.size(), seal(hash, tag)};
+      const auto tag = tagged(group.lsn(first, i), flags_of(group, i));
+      const std::uint64_t head[] = {tag, record.size(),
+                                    seal(hash_of(segment, record.data(), record.size()), tag)};
       persist.copy(segment.data + to, head, sizeof head);
       persist.copy(segment.data + to + kHeadBytes, record.data(), record.size());
       to += frame_bytes(segment, record.size());
@@ -60,7 +58,6 @@ class ChecksumFrames final : public Frames {
         written_back = whole;
       }
     }
-    persist.fence();
     return first;
   }
 
@@ -119,7 +116,7 @@ class ChecksumFrames final : public Frames {
     auto* to = begin;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      const auto tag = tagged(first + i, flags_of(group, i));
+      const auto tag = tagged(group.lsn(first, i), flags_of(group, i));
       const std::uint64_t head[] = {tag, record.size(),
                                     seal(hash_of(segment, record.data(), record.size()), tag)};
       std::memcpy(to, head, sizeof head);
@@ -129,7 +126,6 @@ class ChecksumFrames final : public Frames {
       to += frame_bytes(segment, record.size());
     }
     HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
-    segment.persist().fence();
     return first;
   }
 };

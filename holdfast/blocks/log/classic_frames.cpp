@@ -39,7 +39,8 @@ class ClassicFrames final : public Frames {
       const auto& record = group.records[i];
       const auto bytes = kHeadBytes + round_up(record.size(), 8);
       auto* const frame = staging.lines(bytes + kCacheLineBytes);
-      const std::uint64_t head[] = {tagged(first_lsn + i, flags_of(group, i)), record.size()};
+      const std::uint64_t head[] = {tagged(group.lsn(first_lsn, i), flags_of(group, i)),
+                                    record.size()};
       std::memcpy(frame, head, sizeof head);
       std::memset(frame + bytes - 8, 0, record.empty() ? 0 : 8);
       if (!record.empty()) std::memcpy(frame + kHeadBytes, record.data(), record.size());
@@ -50,11 +51,10 @@ class ClassicFrames final : public Frames {
     to = at;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       auto* const footer = segment.word(to + footer_at(segment, group.records[i].size()));
-      persist.store(footer, footer_of(segment, first_lsn + i));
+      persist.store(footer, footer_of(segment, group.lsn(first_lsn, i)));
       persist.write_back(footer, 8);
       to += frame_bytes(segment, group.records[i].size());
     }
-    persist.fence();
     return first_lsn;
   }
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/blocks/log/lsn_clock.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::blocks {
@@ -95,34 +96,17 @@ struct Segment {
 
 struct Group {
   std::span<const Record> records;
-  std::atomic<std::uint64_t>& next_lsn;   // Of the log.
-  std::atomic<std::uint64_t>& in_flight;  // Of the lane: see Lane.
+  LsnClock& clock;  // Of the log.
+  std::uint32_t lane = 0;
   // Everything that this lane appended before is durable.
   bool starts_durable = true;
   // A crash left only a part of the group before, and this one begins on the next line.
   bool after_cut = false;
 
-  bool alone = false;  // The log has one lane: nobody else draws.
-
-  // Takes LSNs for the records and returns the first one's. Once, and as late as the format can: it
-  // is a locked instruction, which nothing behind it overtakes, while all before it runs beside the
-  // fence of the append before.
-  std::uint64_t draw() const;
+  // Takes LSNs for the records and returns the first one's. Once.
+  std::uint64_t draw() const { return clock.draw(lane, records.size()); }
+  std::uint64_t lsn(std::uint64_t first, std::size_t i) const { return first + i * clock.stride(); }
 };
-inline constexpr std::uint64_t kIdle = ~std::uint64_t{0}, kDrawing = 0;  // Values of in_flight.
-inline std::uint64_t Group::draw() const {
-  in_flight.store(kDrawing, std::memory_order_relaxed);
-  std::uint64_t first;
-  if (alone) {
-    first = next_lsn.load(std::memory_order_relaxed);
-    next_lsn.store(first + records.size(), std::memory_order_release);
-  } else {
-    first = next_lsn.fetch_add(records.size(), std::memory_order_acq_rel);
-  }
-  in_flight.store(first, std::memory_order_release);
-  return first;
-}
-
 struct Frame {
   std::uint64_t lsn = 0;
   Record record;           // In the segment, or in the buffer given to read().
@@ -144,8 +128,8 @@ class Frames {
 
   // Of a frame with a record of `length` bytes: multiple of 8; of 64 where a frame is whole lines.
   virtual std::uint64_t frame_bytes(const Segment& segment, std::uint64_t length) const = 0;
-  // Draws LSNs, writes a group's frames at `at`, where they fit, and returns the first LSN when
-  // they are durable (on page media: when they are written).
+  // Draws LSNs, writes a group's frames at `at`, where they fit, and returns the first LSN. The
+  // caller's fence makes them durable; on page media they survive the process.
   virtual Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
                                        Staging& staging) const = 0;
   // The frame at `at` if there is a whole one with an LSN above `after` and below `limit`.

@@ -40,7 +40,8 @@ class HeaderFrames final : public Frames {
     auto* to = begin;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      const std::uint64_t head[] = {tagged(first_lsn + i, flags_of(group, i)), record.size()};
+      const std::uint64_t head[] = {tagged(group.lsn(first_lsn, i), flags_of(group, i)),
+                                    record.size()};
       std::memcpy(to, head, sizeof head);
       auto* const payload = to + kHeadBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
@@ -50,10 +51,9 @@ class HeaderFrames final : public Frames {
     const auto& persist = segment.persist();
     HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
     persist.fence();
-    auto* const size = size_word(segment, first_lsn % kWords);
+    auto* const size = size_word(segment, first_lsn / group.clock.stride() % kWords);
     persist.store(size, segment.after_group(at + bytes));
     persist.write_back(size, 8);
-    persist.fence();
     return first_lsn;
   }
 

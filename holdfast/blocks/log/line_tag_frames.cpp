@@ -53,13 +53,13 @@ class LineTagFrames final : public Frames {
         std::memset(payload + part, 0, room - part);
         done += part;
         persist.copy(segment.data + to, line, kPayloadBytes);
-        persist.store(segment.word(to + kPayloadBytes),
-                      tagged(first_lsn + i, flags_of(group, i) | (n == 0 ? kFirstLine : 0) |
+        persist.store(
+            segment.word(to + kPayloadBytes),
+            tagged(group.lsn(first_lsn, i), flags_of(group, i) | (n == 0 ? kFirstLine : 0) |
                                                 (n + 1 == lines ? kLastLine : 0)));
       }
     }
     persist.write_back(segment.data + at, to - at);
-    persist.fence();
     return first_lsn;
   }
 

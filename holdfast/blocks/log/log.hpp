@@ -10,8 +10,10 @@
 //            log holds every acknowledged record from the head on; of a call in flight, a prefix of
 //            its records in their order. LSNs rise in the order of appends, also over threads: if
 //            one append returned before another began, its LSN is the smaller one.
-// Gaps       LSNs strictly increase but have gaps: after open(), and where a crash took a record in
-//            flight from one thread and not a later one from another.
+// Gaps       LSNs strictly increase but have gaps: each lane has every `lanes`-th one, opening
+// leaves
+//            some out, and a crash may take a record in flight from one thread and not a later one
+//            from another. A log of one lane counts 1, 2, 3 … until it is opened again.
 // Page media (a plain file) append() returns when its records survive the process; sync() makes
 //            them survive power loss.
 // Invariants (1) A frame is a record iff its format says so (frames.hpp) and its LSN is above the
@@ -126,9 +128,9 @@ class Log {
   // Errors: kTooLarge (more than a segment holds), kNoSpace (no segment is free: truncate),
   // kReadOnly, kIo. After an error of append nothing was appended.
   Result<Lsn> append(Record record);
-  // Several records that share their fences. Returns the first one's LSN; the others follow one by
-  // one. Not atomic: of a call that a crash interrupts, the first records may be there. `records`
-  // is not empty and fits into one segment. Errors as above.
+  // Several records that share their fences. Returns the first one's LSN; the others follow at a
+  // distance of options().lanes. Not atomic: of a call that a crash interrupts, the first records
+  // may be there. `records` is not empty and fits into one segment. Errors as above.
   Result<Lsn> append_many(std::span<const Record> records);
 
   // Errors: kBusy (all lanes are taken), kReadOnly.
@@ -145,7 +147,8 @@ class Log {
   Status sync();
 
   Lsn head() const;  // Records below are gone.
-  // No LSN up to here is in flight or will come: every record up to here is readable.
+  // No LSN up to here is in flight or will come: every record up to here is readable. With several
+  // lanes some microseconds, so that appends need not pay for it (lsn_clock.hpp).
   Lsn stable() const;
   std::uint64_t max_record_bytes() const;
   std::uint64_t free_segments() const;  // A lane takes one when its own is full.

@@ -60,7 +60,7 @@ class ParityFrames final : public Frames {
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
       to[0] = (record.size() << 8 | flags_of(group, i)) << 1 | parity;
-      to[1] = (first_lsn + i) << 1 | parity;
+      to[1] = group.lsn(first_lsn, i) << 1 | parity;
       pack(record.data(), record.size(), parity, to + 2);
       to += frame_bytes(segment, record.size()) / 8;
     }
@@ -69,7 +69,6 @@ class ParityFrames final : public Frames {
     for (auto position = at + bytes; position < end; position += 8)
       *to++ = parity;
     HF_RETURN_IF_ERROR(segment.put(at, begin, end - at));
-    segment.persist().fence();
     return first_lsn;
   }
 

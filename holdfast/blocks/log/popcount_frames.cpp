@@ -70,13 +70,12 @@ class PopcountFrames final : public Frames {
       auto* const payload = to + kHeadBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
       if (!record.empty()) std::memcpy(payload, record.data(), record.size());
-      const auto tag = tagged(first_lsn + i, flags_of(group, i));
+      const auto tag = tagged(group.lsn(first_lsn, i), flags_of(group, i));
       const std::uint64_t head[] = {count_word(record.size(), tag, payload), tag};
       std::memcpy(to, head, sizeof head);
       to += frame_bytes(segment, record.size());
     }
     HF_RETURN_IF_ERROR(segment.put(at, begin, bytes));
-    segment.persist().fence();
     return first_lsn;
   }
 

@@ -158,8 +158,9 @@ Status Space::recover_lane(Lane& lane) {
 
 Status Space::open() {
   HF_RETURN_IF_ERROR(read_header());
-  make_lanes();
   HF_ASSIGN_OR_RETURN(limit_, read_state(kLimit));
+  // What the crash left beyond the tails has LSNs below the old limit, new records have not.
+  make_lanes(limit_ - 1);
   HF_ASSIGN_OR_RETURN(const auto head, read_state(kHead));
   if (head > limit_)
     return Error{Errc::kCorrupt, "log: the head, " + std::to_string(head) +
@@ -169,8 +170,6 @@ Status Space::open() {
   for (const auto& lane : lanes_) {
     if (!lane->uses.empty()) HF_RETURN_IF_ERROR(recover_lane(*lane));
   }
-  // What the crash left beyond the tails has LSNs below the old limit, new records have not.
-  next_.store(limit_);
   syncs_begun_.store(1);
   syncs_done_.store(1);
   if (region_.read_only()) return {};

@@ -7,7 +7,6 @@
 #include <string>
 
 #include <holdfast/base/checksum.hpp>
-#include <holdfast/base/spin.hpp>
 
 namespace holdfast::blocks::log_detail {
 namespace {
@@ -22,7 +21,8 @@ std::uint64_t random_id() {
 Space::Space(Region& region, const Extent& where, const LogOptions& options)
     : region_(region), where_(where), options_(options) {}
 
-void Space::make_lanes() {
+void Space::make_lanes(std::uint64_t last_lsn) {
+  clock_ = std::make_unique<LsnClock>(options_.lanes, last_lsn);
   for (std::uint32_t i = 0; i < options_.lanes; ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->number = i;
@@ -67,7 +67,7 @@ Status Space::create() {
   header_.padded = options_.padded ? 1 : 0;
   header_.checksum =
       checksum64({reinterpret_cast<const std::byte*>(&header_), offsetof(LogHeader, checksum)}, 0);
-  make_lanes();
+  make_lanes(0);
 
   // A log that lay here is dead before its state changes, and ours is alive only when its state is
   // there. Its segments need no care: their checksums know another log.
@@ -88,7 +88,6 @@ Status Space::create() {
   HF_RETURN_IF_ERROR(put(0, &header_.magic, sizeof header_.magic));
   HF_RETURN_IF_ERROR(barrier());
 
-  next_.store(1);
   head_.store(1);
   for (std::uint32_t i = 0; i < header_.segments; ++i)
     free_.push_back(i);
@@ -133,17 +132,18 @@ Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
     HF_RETURN_IF_ERROR(take_segment(lane, records));
     end = group_end(lane, records);
   }
-  const Group group{records,        next_,
-                    lane.in_flight, !lane.segment.paged() || syncs_done_.load() > lane.sync_mark,
-                    lane.cut,       options_.lanes == 1};
+  const Group group{records, *clock_, lane.number,
+                    !lane.segment.paged() || syncs_done_.load() > lane.sync_mark, lane.cut};
   const auto first = frames_->append(lane.segment, lane.position(), group, lane.staging);
   if (first) [[likely]] {
-    lane.last_lsn = *first + records.size() - 1;
+    clock_->publish(lane.number);
+    region_.persist().fence();
+    lane.last_lsn = group.lsn(*first, records.size() - 1);
     lane.cut = false;
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
   }
-  lane.in_flight.store(kIdle, std::memory_order_release);
+  clock_->end(lane.number);
   if (!first) return first.error();
   return Lsn{*first};
 }
@@ -187,7 +187,7 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
                  "log: all " + std::to_string(header_.segments) +
                      " segments hold records from LSN " + std::to_string(head()) +
                      " on; truncate what is not needed any more, and let readers go"};
-  const auto next = next_.load(std::memory_order_acquire);
+  const auto next = clock_->next();
   if (next + 6 * lsns_per_round() > kLsnMax)
     return Error{Errc::kNoSpace, "log: its LSNs are used up; make a new one"};
   // On page media what lies in the lane's segments before must not be lost while the new one is
@@ -257,25 +257,13 @@ Result<Lane*> Space::take_lane() {
                                   " lanes are taken, one of them by Log::append; let an appender "
                                   "go or create the log with more lanes"};
   best->taken = true;
+  clock_->use(best->number);
   return best;
 }
 
 void Space::give_back(Lane& lane) {
   const std::lock_guard hold(mutex_);
   lane.taken = false;
-}
-
-// An LSN below next_ that is not there yet belongs to a lane whose in_flight says so: the lane set
-// it before it drew, and both loads below acquire.
-std::uint64_t Space::stable() const {
-  auto stable = next_.load(std::memory_order_acquire) - 1;
-  for (const auto& lane : lanes_) {
-    auto in_flight = lane->in_flight.load(std::memory_order_acquire);
-    for (SpinWait wait; in_flight == kDrawing; wait())
-      in_flight = lane->in_flight.load(std::memory_order_acquire);
-    if (in_flight != kIdle) stable = std::min(stable, in_flight - 1);
-  }
-  return stable;
 }
 
 }  // namespace holdfast::blocks::log_detail

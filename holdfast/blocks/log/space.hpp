@@ -17,6 +17,7 @@
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/blocks/log/log.hpp>
+#include <holdfast/blocks/log/lsn_clock.hpp>
 
 namespace holdfast::blocks::log_detail {
 
@@ -67,8 +68,6 @@ struct Use {  // A segment of a lane.
 };
 
 struct alignas(kCacheLineBytes) Lane {
-  // The first LSN of the append in progress; kDrawing while it is being drawn.
-  std::atomic<std::uint64_t> in_flight{kIdle};
   std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
   std::uint64_t last_lsn = 0;          // Acknowledged.
   Segment segment;                     // The last one of `uses`; no data: none yet.
@@ -96,7 +95,7 @@ class Space {
   Status sync();
   Result<Lane*> take_lane();
   void give_back(Lane& lane);
-  std::uint64_t stable() const;  // Log::stable().
+  std::uint64_t stable() const { return clock_->stable(); }  // Log::stable().
   std::uint64_t max_record_bytes() const;
 
   Segment view(std::uint32_t index, std::uint32_t lap) const;
@@ -119,7 +118,9 @@ class Space {
 
  private:
   // LSNs that all lanes together can use before each of them takes another segment.
-  std::uint64_t lsns_per_round() const { return options_.lanes * (options_.segment_bytes / 16); }
+  std::uint64_t lsns_per_round() const {
+    return options_.lanes * (options_.segment_bytes / 16) * clock_->stride();
+  }
   std::byte* base() const { return region_.data() + where_.offset_bytes; }
   Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HOLDFAST_SITE);
   Status set_state(StateWord which, std::uint64_t value, HOLDFAST_SITE);
@@ -127,7 +128,7 @@ class Space {
   Status take_segment(Lane& lane, std::span<const Record> records);
   void reclaim();
   std::uint64_t group_end(const Lane& lane, std::span<const Record> records) const;
-  void make_lanes();
+  void make_lanes(std::uint64_t last_lsn);
 
   // recovery.cpp
   Status read_header();
@@ -148,6 +149,7 @@ class Space {
   const Frames* frames_ = nullptr;
 
   Mutex mutex_;
+  std::unique_ptr<LsnClock> clock_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::deque<std::uint32_t> free_;   // Taken from the front: a ring.
   std::vector<std::uint32_t> laps_;  // By segment; 0: unknown.
@@ -155,8 +157,6 @@ class Space {
   std::uint64_t limit_ = 0;
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint64_t> syncs_begun_{0}, syncs_done_{0};
-
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_{0};  // The next LSN to hand out.
 };
 
 }  // namespace holdfast::blocks::log_detail
