@@ -111,6 +111,11 @@ TEST_F(DamagedLog, WithoutLsnsLeftItIsReadAndRefusesAppends) {
     EXPECT_EQ(refused.code(), Errc::kNoSpace);
     EXPECT_NE(refused.error().detail.find("LSNs are used up"), std::string::npos);
   }
+  {
+    auto log = Log::open(region_, whole(region_)).value();
+    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+  }
+  EXPECT_TRUE(records(Log::open(region_, whole(region_)).value()).empty());
 }
 
 // Nothing that lies on the medium stops the process, and what is found can be read and appended to.

@@ -1,6 +1,7 @@
 // The clock of a log's lanes: order, and that stable() is never taken back. Runs under TSan, too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -31,7 +32,7 @@ TEST(LsnClock, OfOneLaneCountsFromOne) {
 
 TEST(LsnClock, GivesEachLaneItsOwnAndRises) {
   LsnClock clock(4, 103);
-  EXPECT_GE(clock.stable(), 103u);
+  EXPECT_EQ(clock.stable(), 103u);
   clock.use(2);
   std::uint64_t last = 103;
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -97,7 +98,7 @@ TEST(LsnClock, StableIsNeverTakenBack) {
       ASSERT_GT(drawn[count], stable) << "draw " << count;  // Later ones are greater still.
     }
   }
-  EXPECT_GT(said.size(), 100u);
+  EXPECT_GT(said.size(), 10u);
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 // Threads    One writer per segment; readers of what is published run beside it.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,7 +45,7 @@ using Record = std::span<const std::byte>;
 
 namespace log_detail {
 
-// LSNs fit 56 bits: 228 years at ten million appends per second.
+// LSNs fit 56 bits: 28 years at ten million appends per second over eight lanes, 228 with one.
 inline constexpr std::uint64_t kLsnMax = (std::uint64_t{1} << 56) - 1;
 
 // Where frames are put together before they go to the medium; lines, grows by need.

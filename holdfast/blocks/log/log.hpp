@@ -10,10 +10,9 @@
 //            log holds every acknowledged record from the head on; of a call in flight, a prefix of
 //            its records in their order. LSNs rise in the order of appends, also over threads: if
 //            one append returned before another began, its LSN is the smaller one.
-// Gaps       LSNs strictly increase but have gaps: each lane has every `lanes`-th one, opening
-// leaves
-//            some out, and a crash may take a record in flight from one thread and not a later one
-//            from another. A log of one lane counts 1, 2, 3 … until it is opened again.
+// Gaps       LSNs strictly increase but have gaps: each lane has every `lanes`-th one, opening and
+//            failed appends leave some out, and a crash may take a record in flight from one thread
+//            and not a later one from another.
 // Page media (a plain file) append() returns when its records survive the process; sync() makes
 //            them survive power loss.
 // Invariants (1) A frame is a record iff its format says so (frames.hpp) and its LSN is above the

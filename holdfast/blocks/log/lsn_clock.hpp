@@ -11,7 +11,8 @@
 //            draws waits for it (26 ns beside a fence of 161). A line that another lane has written
 //            is fetched while this one waits for its own fence.
 // Threads    draw(), publish(), end(): of one lane, one thread at a time. The others: any.
-// Cost       draw(): a load per lane in use. stable(): some microseconds (AsymmetricFence::heavy).
+// Cost       draw(): a load per lane up to the last one that was ever in use. stable() of several
+//            lanes: some microseconds (AsymmetricFence::heavy).
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,14 @@ class LsnClock {
  public:
   // All LSNs so far are at most `last`; those drawn are greater. Lane 0 is in use.
   LsnClock(std::uint32_t lanes, std::uint64_t last)
-      : lanes_(lanes), slots_(std::make_unique<Slot[]>(lanes)) {
+      : lanes_(lanes),
+        last_(last),
+        start_((last + lanes - 1) / lanes),
+        fence_(lanes > 1 ? AsymmetricFence::Kind::kAuto : AsymmetricFence::Kind::kSymmetric),
+        slots_(std::make_unique<Slot[]>(lanes)) {
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      slots_[lane].tick = (last + lanes - 1) / lanes;
-      slots_[lane].published.store(slots_[lane].tick, std::memory_order_relaxed);
+      slots_[lane].tick = start_;
+      slots_[lane].published.store(start_, std::memory_order_relaxed);
     }
   }
 
@@ -51,7 +56,7 @@ class LsnClock {
   std::uint64_t draw(std::uint32_t lane, std::uint64_t count) {
     auto& own = slots_[lane];
     own.in_flight.store(kDrawing, std::memory_order_relaxed);
-    fence_.light();
+    if (lanes_ > 1) fence_.light();
     auto newest = own.tick;
     for (std::uint32_t i = 0, used = used_.load(std::memory_order_relaxed); i < used; ++i)
       newest = std::max(newest, slots_[i].published.load(std::memory_order_acquire));
@@ -79,12 +84,15 @@ class LsnClock {
   // No LSN up to here is in flight or will come. A lane that is not seen to draw after the fence
   // sees, when it draws, all that was read before.
   std::uint64_t stable() const {
-    std::uint64_t stable = 0;
-    const auto used = used_.load(std::memory_order_acquire);
-    for (std::uint32_t lane = 0; lane < used; ++lane)
-      stable = std::max(stable, lsn(slots_[lane].published.load(std::memory_order_acquire), lane));
+    auto stable = last_;
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      const auto tick = slots_[lane].published.load(std::memory_order_acquire);
+      if (tick > start_) stable = std::max(stable, lsn(tick, lane));
+    }
     if (lanes_ > 1) fence_.heavy();
-    for (std::uint32_t lane = 0; lane < used; ++lane) {
+    // Lanes in use now, not before: one may have begun, and drawn, while the others were read.
+    for (std::uint32_t lane = 0, used = used_.load(std::memory_order_acquire); lane < used;
+         ++lane) {
       const auto& slot = slots_[lane].in_flight;
       auto in_flight = slot.load(std::memory_order_acquire);
       for (SpinWait wait; in_flight == kDrawing; wait())
@@ -104,7 +112,8 @@ class LsnClock {
   };
   std::uint64_t lsn(std::uint64_t tick, std::uint32_t lane) const { return tick * lanes_ + lane; }
 
-  const std::uint64_t lanes_;
+  const std::uint64_t lanes_, last_;
+  const std::uint64_t start_;  // The tick before the first one drawn.
   const AsymmetricFence fence_;
   std::atomic<std::uint32_t> used_{1};  // Lanes below.
   const std::unique_ptr<Slot[]> slots_;

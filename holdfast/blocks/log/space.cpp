@@ -128,6 +128,8 @@ std::uint64_t Space::group_end(const Lane& lane, std::span<const Record> records
 Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
   HF_CHECK(!records.empty());
   auto end = group_end(lane, records);
+  if (lane.failed) [[unlikely]]
+    HF_RETURN_IF_ERROR(forget_failure(lane));
   if (end > lane.segment.bytes) [[unlikely]] {
     HF_RETURN_IF_ERROR(take_segment(lane, records));
     end = group_end(lane, records);
@@ -135,17 +137,43 @@ Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
   const Group group{records, *clock_, lane.number,
                     !lane.segment.paged() || syncs_done_.load() > lane.sync_mark, lane.cut};
   const auto first = frames_->append(lane.segment, lane.position(), group, lane.staging);
+  clock_->publish(lane.number);  // Also if it failed: a part may be on the medium.
   if (first) [[likely]] {
-    clock_->publish(lane.number);
     region_.persist().fence();
     lane.last_lsn = group.lsn(*first, records.size() - 1);
     lane.cut = false;
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
+  } else {
+    lane.failed = true;
+    static_cast<void>(forget_failure(lane));  // Else the next append has to.
   }
   clock_->end(lane.number);
   if (!first) return first.error();
   return Lsn{*first};
+}
+
+// An append that fails has used LSNs and no space. Were it tried again and again, LSNs would pass
+// the durable limit, and what is appended then would be lost at the next opening. And what it left
+// at the tail would be a record there.
+Status Space::forget_failure(Lane& lane) {
+  const std::lock_guard hold(mutex_);
+  HF_RETURN_IF_ERROR(raise_limit());
+  HF_RETURN_IF_ERROR(frames_->repair(lane.segment, lane.tail.load(std::memory_order_relaxed)));
+  lane.failed = false;
+  return {};
+}
+
+// All that the lanes can draw before each of them takes another segment is below the limit then.
+Status Space::raise_limit() {
+  const auto next = clock_->next();
+  if (next + 6 * lsns_per_round() > kLsnMax)
+    return Error{Errc::kNoSpace, "log: its LSNs are used up; make a new one"};
+  if (next + 2 * lsns_per_round() > limit_) {
+    HF_RETURN_IF_ERROR(set_state(kLimit, next + 4 * lsns_per_round()));
+    limit_ = next + 4 * lsns_per_round();
+  }
+  return {};
 }
 
 void Space::reclaim() {
@@ -187,21 +215,15 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
                  "log: all " + std::to_string(header_.segments) +
                      " segments hold records from LSN " + std::to_string(head()) +
                      " on; truncate what is not needed any more, and let readers go"};
-  const auto next = clock_->next();
-  if (next + 6 * lsns_per_round() > kLsnMax)
-    return Error{Errc::kNoSpace, "log: its LSNs are used up; make a new one"};
   // On page media what lies in the lane's segments before must not be lost while the new one is
   // kept: the new one's header vouches for it.
   if (region_.granularity() == Granularity::kPage) HF_RETURN_IF_ERROR(barrier());
-  if (next + 2 * lsns_per_round() > limit_) {
-    HF_RETURN_IF_ERROR(set_state(kLimit, next + 4 * lsns_per_round()));
-    limit_ = next + 4 * lsns_per_round();
-  }
+  HF_RETURN_IF_ERROR(raise_limit());
   const auto index = free_.front();
   const auto segment = view(index, laps_[index] + 1);
   frames_->prepare(segment);
   SegmentHeader header{};
-  header.base_lsn = next;
+  header.base_lsn = clock_->next();
   header.previous_lsn = lane.last_lsn;
   header.lane = lane.number;
   header.lap = segment.lap;
@@ -213,7 +235,7 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
       put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
   free_.pop_front();
   laps_[index] = segment.lap;
-  lane.uses.push_back({index, next, 0});
+  lane.uses.push_back({index, header.base_lsn, 0});
   lane.segment = segment;
   lane.cut = false;
   lane.tail.store(frames_->first(), std::memory_order_release);

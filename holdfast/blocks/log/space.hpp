@@ -72,6 +72,7 @@ struct alignas(kCacheLineBytes) Lane {
   std::uint64_t last_lsn = 0;          // Acknowledged.
   Segment segment;                     // The last one of `uses`; no data: none yet.
   bool cut = false;                    // Group::after_cut of the next one.
+  bool failed = false;                 // The last append: Space::forget_failure() comes first.
   std::uint64_t sync_mark = 0;         // Syncs begun when the last append had returned.
   // Where the next group begins. The appender's.
   std::uint64_t position() const {
@@ -126,6 +127,8 @@ class Space {
   Status set_state(StateWord which, std::uint64_t value, HOLDFAST_SITE);
   Status barrier(HOLDFAST_SITE);
   Status take_segment(Lane& lane, std::span<const Record> records);
+  Status forget_failure(Lane& lane);
+  Status raise_limit();  // Under the mutex.
   void reclaim();
   std::uint64_t group_end(const Lane& lane, std::span<const Record> records) const;
   void make_lanes(std::uint64_t last_lsn);
