@@ -84,13 +84,17 @@ TEST_P(ConcurrentLog, NothingAppearsBehindAReadersBack) {
           std::this_thread::yield();  // No space just now.
       },
       [&] {
-        for (int i = 0; i < 1'000; ++i) {
+        while (given.size() < 300) {
           // From what is the end just now: it sees what was going on then.
           const auto from = log.stable();
-          given.push_back({from.value});
+          std::vector<std::uint64_t> lsns{from.value};
           for (auto reader = log.read(from); reader.next().value();)
-            given.back().push_back(reader.lsn().value);
+            lsns.push_back(reader.lsn().value);
           log.truncate(from).value();
+          if (lsns.size() > 2)
+            given.push_back(std::move(lsns));
+          else
+            std::this_thread::yield();  // The end had not moved.
         }
       });
   std::vector<std::uint64_t> all;
@@ -98,15 +102,12 @@ TEST_P(ConcurrentLog, NothingAppearsBehindAReadersBack) {
     all.insert(all.end(), lsns.begin(), lsns.end());
   std::sort(all.begin(), all.end());
   ASSERT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "an LSN was given twice";
-  std::size_t moved = 0;  // Readers before which the end had moved.
   for (const auto& lsns : given) {
     const auto count = static_cast<std::ptrdiff_t>(lsns.size() - 1);
     const auto begin = std::lower_bound(all.begin(), all.end(), lsns.front());
     ASSERT_LE(count, all.end() - begin);
     ASSERT_EQ(std::vector(lsns.begin() + 1, lsns.end()), std::vector(begin, begin + count));
-    moved += count > 1;
   }
-  EXPECT_GT(moved, 0u);
 }
 
 }  // namespace

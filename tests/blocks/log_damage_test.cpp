@@ -27,6 +27,15 @@ class DamagedLog : public testing::Test {
   Errc open() { return Log::open(region_, whole(region_)).code(); }
   std::string detail() { return Log::open(region_, whole(region_)).error().detail; }
   void flip(std::uint64_t at) { region_.data()[at] ^= std::byte{0x10}; }
+  // A word of the state has 8 check bits, and the log's id is random: one flip in 256 fits.
+  bool passes_by_chance(std::uint64_t at) const {
+    if (at < log_detail::kStateOffset) return false;
+    const auto which = (at - log_detail::kStateOffset) / 8;
+    std::uint64_t id, word;
+    std::memcpy(&id, region_.data() + offsetof(log_detail::LogHeader, log_id), sizeof id);
+    std::memcpy(&word, region_.data() + log_detail::kStateOffset + which * 8, sizeof word);
+    return log_detail::checked(word >> 8, id, static_cast<log_detail::StateWord>(which)) == word;
+  }
   std::uint64_t segment(std::uint64_t i) const { return 4 * KiB + i * kSegment; }
 
   Region region_ = dram(4 * KiB + 4 * kSegment);
@@ -51,7 +60,9 @@ TEST_F(DamagedLog, EveryBitOfHeaderAndStateIsChecked) {
   for (std::uint64_t at = 8; at < 64 + 16; ++at) {
     if (at >= 8 && at < 12) continue;  // The version: kNewerFormat, above.
     flip(at);
-    EXPECT_EQ(open(), Errc::kCorrupt) << "byte " << at;
+    if (!passes_by_chance(at)) {
+      EXPECT_EQ(open(), Errc::kCorrupt) << "byte " << at;
+    }
     flip(at);
   }
   EXPECT_TRUE(Log::open(region_, whole(region_)));

@@ -117,31 +117,26 @@ std::uint64_t Space::max_record_bytes() const {
   return length;
 }
 
-// Where the group would end in the lane's segment; beyond its end if it does not fit.
-std::uint64_t Space::group_end(const Lane& lane, std::span<const Record> records) const {
-  auto end = lane.position();
-  for (const auto& record : records)
-    end += frames_->frame_bytes(lane.segment, record.size());
-  return lane.segment.after_group(end);
-}
-
 Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
   HF_CHECK(!records.empty());
-  auto end = group_end(lane, records);
+  auto end =
+      lane.segment.after_group(lane.position() + frames_->group_bytes(lane.segment, records));
   if (lane.failed) [[unlikely]]
     HF_RETURN_IF_ERROR(forget_failure(lane));
   if (end > lane.segment.bytes) [[unlikely]] {
     HF_RETURN_IF_ERROR(take_segment(lane, records));
-    end = group_end(lane, records);
+    end = lane.segment.after_group(lane.position() + frames_->group_bytes(lane.segment, records));
   }
   const Group group{records, *clock_, lane.number,
                     !lane.segment.paged() || syncs_done_.load() > lane.sync_mark, lane.cut};
   const auto first = frames_->append(lane.segment, lane.position(), group, lane.staging);
   clock_->publish(lane.number);  // Also if it failed: a part may be on the medium.
   if (first) [[likely]] {
-    region_.persist().fence();
+    // Stores leave the CPU in order: what need not wait for the fence is not put behind it, where
+    // the next frame would wait for it.
     lane.last_lsn = group.lsn(*first, records.size() - 1);
     lane.cut = false;
+    region_.persist().fence();
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
   } else {

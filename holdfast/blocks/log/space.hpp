@@ -69,7 +69,7 @@ struct Use {  // A segment of a lane.
 
 struct alignas(kCacheLineBytes) Lane {
   std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
-  std::uint64_t last_lsn = 0;          // Acknowledged.
+  std::uint64_t last_lsn = 0;          // Of the last append that did not fail.
   Segment segment;                     // The last one of `uses`; no data: none yet.
   bool cut = false;                    // Group::after_cut of the next one.
   bool failed = false;                 // The last append: Space::forget_failure() comes first.
@@ -130,7 +130,6 @@ class Space {
   Status forget_failure(Lane& lane);
   Status raise_limit();  // Under the mutex.
   void reclaim();
-  std::uint64_t group_end(const Lane& lane, std::span<const Record> records) const;
   void make_lanes(std::uint64_t last_lsn);
 
   // recovery.cpp
