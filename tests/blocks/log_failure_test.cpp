@@ -5,9 +5,8 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
+#include "../memory/scratch.hpp"
 #include "log_support.hpp"
 
 namespace holdfast::blocks {
@@ -18,22 +17,19 @@ constexpr std::uint64_t kSegment = 4 * KiB;
 class FailingLog : public testing::Test {
  protected:
   FailingLog() {
-    std::string name = (std::filesystem::temp_directory_path() / "holdfast-log-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
     ::getrlimit(RLIMIT_FSIZE, &before_);
     handler_ = std::signal(SIGXFSZ, SIG_IGN);
   }
   ~FailingLog() override {
     writable();
     std::signal(SIGXFSZ, handler_);
-    std::filesystem::remove_all(directory_);
   }
   Region file(std::uint64_t segments) const {
     RegionOptions options;
     options.layout = RegionLayout::kFile;
     options.size_bytes = options.unit_bytes = options.reserve_bytes =
         kPageBytes + segments * kSegment;
-    return Region::open(directory_ + "/log?granularity=page", options).value();
+    return Region::open(scratch_.path("log") + "?granularity=page", options).value();
   }
   static LogOptions options(std::uint32_t lanes) {
     LogOptions options;
@@ -49,9 +45,8 @@ class FailingLog : public testing::Test {
   }
   void writable() { ::setrlimit(RLIMIT_FSIZE, &before_); }
 
-  std::string directory_;
-
  private:
+  const Scratch scratch_ = Scratch::disk();
   rlimit before_{};
   void (*handler_)(int) = nullptr;
 };

@@ -33,14 +33,6 @@ class ChecksumFrames final : public Frames {
   std::uint64_t frame_bytes(const Segment&, std::uint64_t length) const override {
     return kHeadBytes + round_up(length, 8);
   }
-  // Without a virtual call per record.
-  std::uint64_t group_bytes(const Segment& segment,
-                            std::span<const Record> records) const override {
-    std::uint64_t bytes = 0;
-    for (const auto& record : records)
-      bytes += frame_bytes(segment, record.size());
-    return bytes;
-  }
 
   Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
                                Staging& staging) const override {

@@ -128,7 +128,7 @@ class Frames {
   // Of a frame with a record of `length` bytes: multiple of 8; of 64 where a frame is whole lines.
   virtual std::uint64_t frame_bytes(const Segment& segment, std::uint64_t length) const = 0;
   // Of the frames of a group.
-  virtual std::uint64_t group_bytes(const Segment& segment, std::span<const Record> records) const {
+  std::uint64_t group_bytes(const Segment& segment, std::span<const Record> records) const {
     std::uint64_t bytes = 0;
     for (const auto& record : records)
       bytes += frame_bytes(segment, record.size());

@@ -8,7 +8,7 @@
 // Guarantee  If one append returned before another began, its LSN is the smaller one. stable() is
 //            never taken back: nothing at or below it is drawn later.
 // Why so     A counter that all lanes write passes from core to core with every append, and whoever
-//            draws waits for it (26 ns beside a fence of 161). A line that another lane has written
+//            draws waits for it. A line that another lane has written
 //            is fetched while this one waits for its own fence.
 // Threads    draw(), publish(), end(): of one lane, one thread at a time. The others: any.
 // Cost       draw(): a load per lane up to the last one that was ever in use. stable() of several
