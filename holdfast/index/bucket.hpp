@@ -26,7 +26,7 @@
 #include <holdfast/base/units.hpp>
 
 #if defined(__SSE2__) && !defined(HOLDFAST_TSAN)
-#define HOLDFAST_INDEX_SSE2 1
+#define HF_INDEX_SSE2 1
 #include <emmintrin.h>
 #endif
 
@@ -66,7 +66,7 @@ struct Probe {
 
 // Looks at each entry once. Acquire order, no order among the entries.
 inline Probe probe(const Bucket& bucket, std::uint64_t tag) {
-#ifdef HOLDFAST_INDEX_SSE2
+#ifdef HF_INDEX_SSE2
   // The upper halves of the words hold the control bit (their sign), the tag, and six bits of line.
   const auto* lines = reinterpret_cast<const __m128i*>(&bucket);
   const auto upper = [&](int pair) {

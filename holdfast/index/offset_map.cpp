@@ -25,8 +25,8 @@ constexpr std::uint32_t kSmallBuckets = 8;
 constexpr std::uint32_t kReach = 48;
 constexpr std::uint32_t kExtra = 2;
 // Where more keys share a tag than a neighbourhood of kReach holds, the reach doubles instead of
-// the table, up to here (six guests per bucket).
-constexpr std::uint32_t kReachLimit = 64 * kReach;
+// the table, up to here (six guests per bucket): slower, but never a refusal before memory ends.
+constexpr std::uint32_t kReachLimit = 1u << 21;
 // What is loaded may be made up: then the cost of placing it is bounded, too.
 constexpr std::uint32_t kReachLimitOfLoad = 2 * kReach;
 // Mean load at which a table grows in its turn: below what kReach reaches by luck.
@@ -57,6 +57,12 @@ void for_each_entry(const Table& table, Visit&& visit) {
       if (line_of(entry) != 0) visit(entry);
     }
   }
+}
+
+std::uint64_t count_entries(const Table& table) {
+  std::uint64_t entries = 0;
+  for_each_entry(table, [&](std::uint64_t) { ++entries; });
+  return entries;
 }
 
 // Puts all entries of `source` into an empty table that nobody else sees: first those that fit at
@@ -139,7 +145,7 @@ Result<std::unique_ptr<OffsetMap>> OffsetMap::create(EpochDomain& domain,
     Table* table = map->arena_.allocate(map->geometry_for(each, partition), partition,
                                         TableArena::Stream::kInTurn);
     if (table == nullptr) return no_memory();
-    map->publish(partition, table, 0);
+    map->publish(partition, table);
   }
   return map;
 }
@@ -229,12 +235,21 @@ void OffsetMap::thaw(Table& table) {
   }
 }
 
-void OffsetMap::publish(std::uint32_t partition, Table* table, std::uint64_t entries) {
-  const std::uint64_t before =
-      headers_[partition].entries.exchange(entries, std::memory_order_relaxed);
-  reported_entries_.fetch_add(entries / kReported * kReported - before / kReported * kReported,
-                              std::memory_order_relaxed);
+void OffsetMap::publish(std::uint32_t partition, Table* table) {
   tables_[partition].store(word_of(table), std::memory_order_release);
+}
+
+OffsetMap::Tally& OffsetMap::new_tally() {
+  const std::lock_guard lock(tallies_latch_);
+  return *tallies_.emplace_back(std::make_unique<Tally>());
+}
+
+// Entries that came and went with a whole table.
+void OffsetMap::count_whole_table(std::uint64_t before, std::uint64_t now) {
+  const std::uint64_t sum = shared_entries_.fetch_add(now - before, std::memory_order_relaxed);
+  reported_entries_.fetch_add((sum + now - before) / kReported * kReported -
+                                  sum / kReported * kReported,
+                              std::memory_order_relaxed);
 }
 
 // Replaces the partition's table by one of the geometry that choose(table, entries) names, which is
@@ -242,21 +257,19 @@ void OffsetMap::publish(std::uint32_t partition, Table* table, std::uint64_t ent
 // kNoSpace.
 template <class Choose>
 Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream, Choose&& choose) {
-  Partition& header = headers_[number];
-  const std::lock_guard lock(header.rebuilding);
+  const std::lock_guard lock(headers_[number].rebuilding);
   Table& old = table(number);
-  const std::optional<Geometry> wanted =
-      choose(old, header.entries.load(std::memory_order_relaxed));
+  const std::optional<Geometry> wanted = choose(old, count_entries(old));
   if (!wanted) return false;
   freeze(old);
-  const std::uint64_t entries = header.entries.load(std::memory_order_relaxed);
+  const std::uint64_t entries = count_entries(old);
   auto built = build(number, *wanted, entries, {kReachLimit, Errc::kNoSpace}, stream,
                      [&](auto&& visit) { for_each_entry(old, visit); });
   if (!built) {
     thaw(old);
     return std::move(built).error();
   }
-  publish(number, *built, entries);
+  publish(number, *built);
   rehashes_.fetch_add(1, std::memory_order_relaxed);
   domain_.retire(&old, &TableArena::free);
   return true;
@@ -272,8 +285,7 @@ void OffsetMap::tidy() {
 }
 
 void OffsetMap::move(TableArena::Move what) {
-  Partition& header = headers_[what.partition];
-  const std::lock_guard lock(header.rebuilding);
+  const std::lock_guard lock(headers_[what.partition].rebuilding);
   Table& old = table(what.partition);
   if (&old != what.table) return;
   Table* copy = arena_.allocate(old.geometry, what.partition, TableArena::Stream::kStray);
@@ -286,7 +298,7 @@ void OffsetMap::move(TableArena::Move what) {
                                              std::memory_order_relaxed);
     }
   }
-  publish(what.partition, copy, header.entries.load(std::memory_order_relaxed));
+  publish(what.partition, copy);
   domain_.retire(&old, &TableArena::free);
 }
 
@@ -331,6 +343,29 @@ Status OffsetMap::grow(std::uint64_t hash) {
     return has_room(hash) ? std::nullopt : std::optional(larger(old.geometry, entries, number));
   };
   HF_RETURN_IF_ERROR(rebuild(number, TableArena::Stream::kStray, choose));
+  tidy();
+  return {};
+}
+
+Status OffsetMap::grow(std::span<const std::uint64_t> hashes) {
+  std::vector<std::uint32_t> wanted;
+  wanted.reserve(hashes.size());
+  for (const std::uint64_t hash : hashes)
+    wanted.push_back(partition(hash));
+  std::sort(wanted.begin(), wanted.end());
+  for (auto first = wanted.begin(); first != wanted.end();) {
+    const std::uint32_t number = *first;
+    const auto last = std::upper_bound(first, wanted.end(), number);
+    const auto more = static_cast<std::uint64_t>(last - first);
+    first = last;
+    const auto choose = [&](const Table& old, std::uint64_t entries) -> std::optional<Geometry> {
+      Geometry fit = geometry_for(entries + more, number);
+      if (fit.buckets <= old.geometry.buckets) return std::nullopt;
+      if (old.geometry.reach > fit.reach) fit.reach = fit.extra = old.geometry.reach;
+      return fit;
+    };
+    HF_RETURN_IF_ERROR(rebuild(number, TableArena::Stream::kStray, choose));
+  }
   tidy();
   return {};
 }
@@ -380,7 +415,8 @@ Status OffsetMap::clear() {
     Table& old = table(number);
     freeze(old);
     headers_[number].erase_horizon.store(0, std::memory_order_relaxed);
-    publish(number, fresh, 0);
+    count_whole_table(count_entries(old), 0);
+    publish(number, fresh);
     domain_.retire(&old, &TableArena::free);
   }
   return {};
@@ -419,7 +455,8 @@ Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint
   if (!built) return std::move(built).error();
   Table& old = table(partition);
   freeze(old);
-  publish(partition, *built, entries.size());
+  count_whole_table(count_entries(old), entries.size());
+  publish(partition, *built);
   domain_.retire(&old, &TableArena::free);
   return {};
 }
@@ -435,14 +472,15 @@ void OffsetMap::raise_erase_horizon(std::uint64_t hash, std::uint64_t sequence) 
 }
 
 std::uint64_t OffsetMap::size() const {
-  std::uint64_t sum = 0;
-  for (std::uint32_t partition = 0; partition < partitions_; ++partition)
-    sum += size(partition);
+  std::uint64_t sum = shared_entries_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(tallies_latch_);
+  for (const auto& tally : tallies_)
+    sum += tally->entries_.load(std::memory_order_relaxed);
   return sum;
 }
 
 std::uint64_t OffsetMap::size(std::uint32_t partition) const {
-  return headers_[partition].entries.load(std::memory_order_relaxed);
+  return count_entries(table(partition));
 }
 
 std::uint64_t OffsetMap::slots() const {
@@ -482,10 +520,7 @@ Entry OffsetMap::Home::claim_behind() {
 
 void OffsetMap::Home::remove(Entry entry) {
   const std::uint64_t old = entry.word->load(std::memory_order_relaxed);
-  if (line_of(old) != 0 &&
-      partition_->entries.fetch_sub(1, std::memory_order_relaxed) % kReported == 0) {
-    map_->reported_entries_.fetch_sub(kReported, std::memory_order_relaxed);
-  }
+  if (line_of(old) != 0) map_->count(tally_, false);
   if (entry.distance == 0) [[likely]] {
     entry.word->store(old & kControl, std::memory_order_release);
   } else {
@@ -518,7 +553,7 @@ void OffsetMap::Home::forget_distance(std::uint32_t distance) {
 // home that equals the last latched one is always found to be so.
 void OffsetMap::LatchedMany::acquire(OffsetMap& map, std::span<const std::uint64_t> hashes) {
   HF_DCHECK(homes_.empty());
-  map.take_due_turns();
+  map.grow_in_turn();
   homes_.resize(hashes.size());
   order_.clear();
   for (std::size_t i = 0; i < hashes.size(); ++i)
@@ -528,11 +563,12 @@ void OffsetMap::LatchedMany::acquire(OffsetMap& map, std::span<const std::uint64
   const Home* last = nullptr;
   for (const Ordered& next : order_) {
     Home& home = homes_[next.index];
-    if (last != nullptr && map.place(next.hash).home == last->bucket_) {
+    Place place = map.place(next.hash);
+    if (last != nullptr && place.home == last->bucket_) {
       home = *last;
-      home.tag_ = map.tag(next.hash);
+      home.tag_ = place.tag;
     } else {
-      Latched latched = map.latch_now(next.hash);
+      Latched latched = map.latch_now(place, nullptr);
       home = std::exchange(static_cast<Home&>(latched), Home());
     }
     last = &home;

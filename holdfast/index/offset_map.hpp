@@ -63,11 +63,38 @@ struct OffsetMapOptions {
   Status validate() const;
 };
 
+// Where the keys of one hash belong, found once per operation and taken by all later steps. It stays
+// of use while the caller's guard lives: find() of an older table is still right, and latch()
+// brings it up to date.
+struct Place {
+  std::uint64_t hash = 0;
+  std::uint64_t table = 0;  // The partition's table when this was made, as readers load it.
+  Bucket* home = nullptr;
+  std::uint64_t tag = 0;
+};
+
+// An entry as it was when look() saw it.
+struct Seen {
+  Entry entry;
+  std::uint64_t payload = 0;
+  std::uint64_t table = 0;  // That it stands in.
+
+  explicit operator bool() const { return static_cast<bool>(entry); }
+  Line line() const { return Line{line_of(payload)}; }
+};
+
 class OffsetMap {
  public:
   class Home;
   class Latched;
   class LatchedMany;
+
+  // Counts the entries that one thread at a time inserts and removes, without a locked instruction.
+  // A session keeps one; the map adds them up.
+  class alignas(kCacheLineBytes) Tally {
+    friend class OffsetMap;
+    std::atomic<std::uint64_t> entries_{0};  // May wrap below zero.
+  };
 
   static constexpr std::uint32_t kMinPartitions = 1024;
   static constexpr std::uint32_t kMaxPartitions = 1u << 20;
@@ -96,25 +123,29 @@ class OffsetMap {
   // at.
   template <class Match>
   Line find(std::uint64_t hash, Match&& matches) const {
-    Sighting ignored;
-    return find(hash, matches, ignored);
+    return find(place(hash), matches);
+  }
+  template <class Match>
+  Line find(const Place& place, Match&& matches) const;
+  // The same, and where the entry stands: a writer that latches the place later compares the entry
+  // with what was seen here, and need not search again.
+  template <class Match>
+  Seen look(const Place& place, Match&& matches) const;
+
+  // Where this hash belongs now. Needs no guard to make, and a guard to use.
+  Place place(std::uint64_t hash) const {
+    const std::uint64_t word = table_word(hash);
+    const std::uint64_t bits = tag(hash);
+    return {hash, word, first_bucket(word) + Table::home(bits, bucket_count(word)), bits};
   }
 
-  // Where a find() looked, for patching().
-  struct Sighting {
-    std::uint64_t word = 0;
-    const Bucket* home = nullptr;
-  };
-  template <class Match>
-  Line find(std::uint64_t hash, Match&& matches, Sighting& seen) const;
-
-  // True while set_patching(true) holds for this hash's home. Reads the current table, so call it
-  // after reading the patched word: false then means that what was read is durable.
-  bool patching(std::uint64_t hash) const;
-  bool patching(std::uint64_t hash, const Sighting& seen) const {
-    if (table_word(hash) != seen.word) [[unlikely]]
-      return patching(hash);
-    return (seen.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
+  // True while set_patching(true) holds for this place. Reads the current table, so call it after
+  // reading the patched word: false then means that what was read is durable.
+  bool patching(std::uint64_t hash) const { return patching(place(hash)); }
+  bool patching(const Place& at) const {
+    if (table_word(at.hash) != at.table) [[unlikely]]
+      return patching(place(at.hash));
+    return (at.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
   }
 
   // True also while anybody holds the latch of this hash's home: with the latch before it, a
@@ -123,13 +154,13 @@ class OffsetMap {
   bool latched_or_patching(std::uint64_t hash) const;
 
   // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
-  // and for the line that insertion counts in.
+  // and for the line with the partition's erase horizon.
   void prefetch(std::uint64_t hash) const;
   void prefetch_for_write(std::uint64_t hash) const;
 
   // The line that find() would try first, or kNoLine if it has none at home: for prefetching what
   // it names, and no answer. Waits for the home bucket. Inside a guard.
-  Line candidate(std::uint64_t hash) const;
+  Line candidate(const Place& place) const;
 
   // Calls `visit(line)` for each entry of the partition's current table until it returns false.
   // Sees each key that is present throughout exactly once, others at most once per insertion.
@@ -141,12 +172,32 @@ class OffsetMap {
 
   // Waits for the latch of the home of `hash`. Inside a guard, which may end before the latch does.
   Latched latch(std::uint64_t hash);
+  // The same with the place known already, which is brought up to date where its table was
+  // replaced. Insertions and removals count in `tally`. Call grow_in_turn() after insertions, when
+  // the latch has ended.
+  Latched latch(Place& place, Tally& tally);
+
+  // A counter for one thread at a time; the map keeps it to its end.
+  Tally& new_tally();
+
+  // Lets one partition or two grow, if it is their turn. The caller holds no latch.
+  void grow_in_turn() {
+    if (reported_entries_.load(std::memory_order_relaxed) >=
+        next_turn_at_.load(std::memory_order_relaxed)) [[unlikely]] {
+      take_turns();
+    }
+  }
 
   // Makes room at the home of `hash`, where claim() found none: rebuilds its partition's table.
   // Only writers of this partition wait meanwhile (10-20 us per 2,500 entries). Returns at once if
-  // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory; or
-  // some 18,000 keys share 45 bits of hash). Any guard or none.
+  // another thread made room already. The caller holds no latch. Errors: kNoSpace (no memory). Any
+  // guard or none.
   Status grow(std::uint64_t hash);
+
+  // Makes room for one more entry of each of these hashes, each partition in one step: before a
+  // batch latches them all. Others may take the room meanwhile, so claim() still decides. The
+  // caller holds no latch. Errors: kNoSpace. Any guard or none.
+  Status grow(std::span<const std::uint64_t> hashes);
 
   // Makes room for `entries` in all, so that until then nothing grows (save where keys share more
   // bits of their hashes than chance would have it). Never shrinks. Writers of one partition after
@@ -173,8 +224,8 @@ class OffsetMap {
   std::uint32_t partition(std::uint64_t hash) const {
     return static_cast<std::uint32_t>(hash >> partition_shift_);
   }
-  std::uint64_t size() const;                         // Published entries. O(partitions).
-  std::uint64_t size(std::uint32_t partition) const;  // Of one.
+  std::uint64_t size() const;                         // Published entries. O(tallies).
+  std::uint64_t size(std::uint32_t partition) const;  // Of one. O(its buckets).
   std::uint64_t slots() const;       // Entries that homes have place for. O(partitions).
   std::uint64_t dram_bytes() const;  // All that the map took from the system.
   std::uint64_t rehashes() const { return rehashes_.load(std::memory_order_relaxed); }
@@ -198,12 +249,7 @@ class OffsetMap {
   // What writers of a partition share: its own line, apart from what readers need.
   struct alignas(kCacheLineBytes) Partition {
     std::atomic<std::uint64_t> erase_horizon{0};
-    std::atomic<std::uint64_t> entries{0};  // Published ones.
-    SpinLatch rebuilding;                   // One rebuild at a time.
-  };
-  struct Place {
-    Bucket* home;
-    std::uint64_t tag;
+    SpinLatch rebuilding;  // One rebuild at a time.
   };
 
   OffsetMap(EpochDomain& domain, std::uint32_t partitions);
@@ -231,27 +277,20 @@ class OffsetMap {
   std::uint64_t table_word(std::uint64_t hash) const {
     return tables_[partition(hash)].load(std::memory_order_acquire);
   }
-  Place place(std::uint64_t hash) const { return place_in(table_word(hash), hash); }
-  Place place_in(std::uint64_t word, std::uint64_t hash) const {
-    const std::uint64_t bits = tag(hash);
-    return {first_bucket(word) + Table::home(bits, bucket_count(word)), bits};
-  }
   Table& table(std::uint32_t partition) const {
     return *Table::of(first_bucket(tables_[partition].load(std::memory_order_acquire)));
   }
   Partition& partition_of(std::uint64_t hash) const { return headers_[partition(hash)]; }
 
-  // latch() without growth: also while other latches are held.
-  Latched latch_now(std::uint64_t hash);
+  // latch() without growth: also while other latches are held. No tally: counted for all threads.
+  Latched latch_now(Place& place, Tally* tally);
 
-  // The table that holds `home`, which lies in the partition of `hash`, and has not been replaced
-  // yet or is still readable.
-  template <class Match>
-  Line find_behind(std::uint64_t word, Place place, unsigned controls, Match&& matches) const;
-  // find() where the first candidate is not the one: apart, so that the usual case is a few
+  // look() where the first candidate is not the one: apart, so that the usual case is a few
   // instructions and a core has the misses of several calls under way.
   template <class Match>
-  [[gnu::noinline]] Line find_slowly(std::uint64_t word, Place place, Match&& matches) const;
+  [[gnu::noinline]] Seen look_further(const Place& place, Match&& matches) const;
+  template <class Match>
+  static Seen look_in(Bucket& bucket, unsigned candidates, std::uint32_t distance, Match&& matches);
 
   // The reach that a new table may have, and what a greater one is.
   struct ReachLimit {
@@ -266,17 +305,18 @@ class OffsetMap {
                        ReachLimit limit, TableArena::Stream stream, Source&& source);
   void freeze(Table& table);
   void thaw(Table& table);
-  void publish(std::uint32_t partition, Table* table, std::uint64_t entries);
+  void publish(std::uint32_t partition, Table* table);
+  void count(Tally* tally, bool inserted);
+  void count_whole_table(std::uint64_t before, std::uint64_t now);
   template <class Choose>
   Result<bool> rebuild(std::uint32_t partition, TableArena::Stream stream, Choose&& choose);
   bool has_room(std::uint64_t hash) const;
-  void take_due_turns();
   void take_turns();
   void set_next_turn();
   void tidy();
   void move(TableArena::Move what);
 
-  // Partitions report every so many entries to the map.
+  // Tallies report every so many entries to the map.
   static constexpr std::uint64_t kReported = 64;
 
   EpochDomain& domain_;
@@ -287,6 +327,9 @@ class OffsetMap {
   // Growth by turns (take_turns); changes once in 64 insertions.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> reported_entries_{0};
   std::atomic<std::uint64_t> next_turn_at_{0};  // As many entries.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> shared_entries_{0};  // Of no tally.
+  mutable SpinLatch tallies_latch_;
+  std::vector<std::unique_ptr<Tally>> tallies_;
   std::uint64_t turn_ = 0;                      // Under turns_.
   SpinLatch turns_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> rehashes_{0};
@@ -301,6 +344,13 @@ class OffsetMap::Home {
   // The entry for which matches(line) is true, or none.
   template <class Match>
   Entry find(Match&& matches) const;
+
+  // Whether the entry still is what look() saw. Exact: nobody else changes it while this latch is
+  // held. False where the latch brought the place up to date: then find() again.
+  bool unchanged(const Seen& seen) const {
+    return seen.table == word_ &&
+           payload_of(seen.entry.word->load(std::memory_order_relaxed)) == seen.payload;
+  }
 
   static Line line(Entry entry) {
     return Line{line_of(entry.word->load(std::memory_order_relaxed))};
@@ -334,8 +384,8 @@ class OffsetMap::Home {
 
  private:
   friend class OffsetMap;
-  Home(OffsetMap* map, Partition* partition, std::uint64_t word, Place place)
-      : map_(map), partition_(partition), word_(word), bucket_(place.home), tag_(place.tag) {}
+  Home(OffsetMap* map, Tally* tally, const Place& place)
+      : map_(map), tally_(tally), word_(place.table), bucket_(place.home), tag_(place.tag) {}
   void unlatch() {
     auto& word = bucket_->words[kLatchEntry];
     word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
@@ -344,10 +394,9 @@ class OffsetMap::Home {
   const Table& table() const { return *Table::of(first_bucket(word_)); }
   Entry claim_behind();
   void forget_distance(std::uint32_t distance);
-  void count_one();
 
   OffsetMap* map_ = nullptr;
-  Partition* partition_ = nullptr;
+  Tally* tally_ = nullptr;
   std::uint64_t word_ = 0;  // The table; it cannot be replaced while the latch is held.
   Bucket* bucket_ = nullptr;
   std::uint64_t tag_ = 0;
@@ -422,52 +471,49 @@ bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit
 }  // namespace detail
 
 template <class Match>
-inline Line OffsetMap::find(std::uint64_t hash, Match&& matches, Sighting& sighting) const {
-  const std::uint64_t word = table_word(hash);
-  const Place at = place_in(word, hash);
-  sighting = {word, at.home};
+inline Line OffsetMap::find(const Place& at, Match&& matches) const {
+  return look(at, matches).line();
+}
+
+template <class Match>
+inline Seen OffsetMap::look(const Place& at, Match&& matches) const {
   const unsigned candidates = probe(*at.home, at.tag).candidates;
   if (candidates != 0) [[likely]] {
-    const Line line{
-        line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
-    if (line && matches(line)) [[likely]]
-      return line;
+    auto& word = at.home->words[std::countr_zero(candidates)];
+    const std::uint64_t seen = payload_of(word.load(std::memory_order_acquire));
+    if (line_of(seen) != 0 && matches(Line{line_of(seen)})) [[likely]]
+      return {{&word, 0}, seen, at.table};
   }
-  return find_slowly(word, at, matches);
+  return look_further(at, matches);
 }
 
 template <class Match>
-Line OffsetMap::find_slowly(std::uint64_t word, Place at, Match&& matches) const {
-  const Probe seen = probe(*at.home, at.tag);
-  for (unsigned left = seen.candidates; left != 0; left &= left - 1) {
-    const Line line{
-        line_of(at.home->words[std::countr_zero(left)].load(std::memory_order_acquire))};
-    if (line && matches(line)) return line;
+inline Seen OffsetMap::look_in(Bucket& bucket, unsigned candidates, std::uint32_t distance,
+                               Match&& matches) {
+  for (unsigned left = candidates; left != 0; left &= left - 1) {
+    auto& word = bucket.words[std::countr_zero(left)];
+    const std::uint64_t seen = payload_of(word.load(std::memory_order_acquire));
+    if (line_of(seen) != 0 && matches(Line{line_of(seen)})) return {{&word, distance}, seen, 0};
   }
-  if (seen.controls >> kFirstDistanceEntry == 0) return kNoLine;
-  return find_behind(word, at, seen.controls, matches);
+  return {};
 }
 
 template <class Match>
-Line OffsetMap::find_behind(std::uint64_t word, Place at, unsigned controls,
-                            Match&& matches) const {
-  const Table& table = *Table::of(first_bucket(word));
-  Line found = kNoLine;
-  detail::visit_behind(
-      at.home, controls, table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
-      [&](Bucket* bucket, std::uint32_t) {
-        for (unsigned left = probe(*bucket, at.tag).candidates; left != 0; left &= left - 1) {
-          const Line line{
-              line_of(bucket->words[std::countr_zero(left)].load(std::memory_order_acquire))};
-          if (line && matches(line)) return found = line, true;
-        }
-        return false;
-      });
+Seen OffsetMap::look_further(const Place& at, Match&& matches) const {
+  const Probe here = probe(*at.home, at.tag);
+  Seen found = look_in(*at.home, here.candidates, 0, matches);
+  found.table = at.table;
+  if (found || here.controls >> kFirstDistanceEntry == 0) return found;
+  const Table& table = *Table::of(first_bucket(at.table));
+  detail::visit_behind(at.home, here.controls,
+                       table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
+                       [&](Bucket* bucket, std::uint32_t distance) {
+                         found = look_in(*bucket, probe(*bucket, at.tag).candidates, distance,
+                                         matches);
+                         return static_cast<bool>(found);
+                       });
+  found.table = at.table;
   return found;
-}
-
-inline bool OffsetMap::patching(std::uint64_t hash) const {
-  return (place(hash).home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
 }
 
 inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
@@ -477,8 +523,7 @@ inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
           kControl) != 0;
 }
 
-inline Line OffsetMap::candidate(std::uint64_t hash) const {
-  const Place at = place(hash);
+inline Line OffsetMap::candidate(const Place& at) const {
   const unsigned candidates = probe(*at.home, at.tag).candidates;
   if (candidates == 0) return kNoLine;
   return Line{
@@ -505,55 +550,42 @@ bool OffsetMap::for_each(std::uint32_t partition, Visit&& visit) const {
 }
 
 inline OffsetMap::Latched OffsetMap::latch(std::uint64_t hash) {
-  take_due_turns();
-  return latch_now(hash);
+  grow_in_turn();
+  Place at = place(hash);
+  return latch_now(at, nullptr);
 }
 
-inline void OffsetMap::take_due_turns() {
-  if (reported_entries_.load(std::memory_order_relaxed) >=
-      next_turn_at_.load(std::memory_order_relaxed)) [[unlikely]] {
-    take_turns();
-  }
+inline OffsetMap::Latched OffsetMap::latch(Place& at, Tally& tally) {
+  return latch_now(at, &tally);
 }
 
-// A frozen table's latches stay taken for ever, so whoever gets a latch has it in the current
-// table, and whoever does not looks up the table again.
-inline OffsetMap::Latched OffsetMap::latch_now(std::uint64_t hash) {
-  for (SpinWait wait;; wait()) {
-    const std::uint64_t word = table_word(hash);
-    const Place at = place_in(word, hash);
+// The latches of a frozen table stay taken for ever: a latch that is obtained is one of the current
+// table, and after a failed attempt the table is looked up again.
+inline OffsetMap::Latched OffsetMap::latch_now(Place& at, Tally* tally) {
+  for (SpinWait wait;; wait(), at = place(at.hash)) {
     auto& latch = at.home->words[kLatchEntry];
     std::uint64_t seen = latch.load(std::memory_order_relaxed);
     if ((seen & kControl) == 0 &&
         latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
-                                      std::memory_order_relaxed)) {
-      return Latched(Home(this, &partition_of(hash), word, at));
+                                      std::memory_order_relaxed)) [[likely]] {
+      return Latched(Home(this, tally, at));
     }
   }
 }
 
 template <class Match>
 inline Entry OffsetMap::Home::find(Match&& matches) const {
-  const auto in = [&](Bucket& bucket, unsigned candidates, std::uint32_t distance) -> Entry {
-    for (unsigned left = candidates; left != 0; left &= left - 1) {
-      auto& word = bucket.words[std::countr_zero(left)];
-      const Line line{line_of(word.load(std::memory_order_relaxed))};
-      if (line && matches(line)) [[likely]]
-        return {&word, distance};
-    }
-    return {};
-  };
-  const Probe seen = probe(*bucket_, tag_);
-  if (const Entry entry = in(*bucket_, seen.candidates, 0)) return entry;
-  Entry found;
-  if (seen.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
-    detail::visit_behind(bucket_, seen.controls, table().reach_of(number()),
+  const Probe here = probe(*bucket_, tag_);
+  Seen found = look_in(*bucket_, here.candidates, 0, matches);
+  if (!found && here.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
+    detail::visit_behind(bucket_, here.controls, table().reach_of(number()),
                          [&](Bucket* bucket, std::uint32_t distance) {
-                           found = in(*bucket, probe(*bucket, tag_).candidates, distance);
+                           found = look_in(*bucket, probe(*bucket, tag_).candidates, distance,
+                                           matches);
                            return static_cast<bool>(found);
                          });
   }
-  return found;
+  return found.entry;
 }
 
 inline void OffsetMap::Home::replace(Entry entry, Line line) {
@@ -566,12 +598,20 @@ inline void OffsetMap::Home::replace(Entry entry, Line line) {
     // Another home's holder may change the control bit meanwhile; the payload is ours.
     entry.word->fetch_xor(payload_of(old) ^ fresh, std::memory_order_release);
   }
-  if (line_of(old) == 0) count_one();
+  if (line_of(old) == 0) map_->count(tally_, true);
 }
 
-inline void OffsetMap::Home::count_one() {
-  if (partition_->entries.fetch_add(1, std::memory_order_relaxed) % kReported == kReported - 1) {
-    map_->reported_entries_.fetch_add(kReported, std::memory_order_relaxed);
+inline void OffsetMap::count(Tally* tally, bool inserted) {
+  const std::uint64_t change = inserted ? 1 : ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  if (tally != nullptr) {  // Its owner alone writes it.
+    before = tally->entries_.load(std::memory_order_relaxed);
+    tally->entries_.store(before + change, std::memory_order_relaxed);
+  } else {
+    before = shared_entries_.fetch_add(change, std::memory_order_relaxed);
+  }
+  if (before % kReported == (inserted ? kReported - 1 : 0)) [[unlikely]] {
+    reported_entries_.fetch_add(inserted ? kReported : 0 - kReported, std::memory_order_relaxed);
   }
 }
 

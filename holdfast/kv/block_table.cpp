@@ -5,14 +5,13 @@
 
 namespace holdfast::kv {
 
-BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t store_id,
-                       std::uint64_t max_bytes)
+BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes)
     : medium_(medium),
       geometry_(geometry),
-      store_id_(store_id),
       max_bytes_(
           std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
       block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
+      lines_per_block_(geometry.block_bytes / kCacheLineBytes),
       max_chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1),
       chunks_(std::make_unique<std::unique_ptr<BlockMeta[]>[]>(max_chunks_)) {}
 
@@ -25,7 +24,7 @@ void BlockTable::add_entries(std::uint64_t up_to) {
 
 Status BlockTable::put_block_word(std::uint64_t block, BlockWord word) {
   return medium_.put_word(geometry_.table_word_at(block),
-                          encode_block_word(word, store_id_, block));
+                          encode_block_word(word, geometry_.store_id, block));
 }
 
 Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
@@ -145,7 +144,7 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
   }
   if (medium_.size_bytes() < new_size) {
     auto grown = medium_.region().grow(new_size);
-    // To who puts a record, kNotFound would mean something else than a directory that is gone.
+    // For a put, kNotFound would mean something else than a directory that is gone.
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
   }
@@ -154,7 +153,7 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
 }
 
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
-                                           BlockState state, std::uint32_t expected_records) {
+                                           BlockState state) {
   if (run_blocks >= geometry_.blocks_per_group()) {
     return Error{Errc::kTooLarge,
                  "a record or batch of " + std::to_string(run_blocks * geometry_.block_bytes) +
@@ -197,6 +196,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   BlockMeta& run = meta(head);
   run.used_bytes.store(0, std::memory_order_relaxed);
   run.dead_bytes.store(0, std::memory_order_relaxed);
+  run.own_dead_bytes.store(0, std::memory_order_relaxed);
   run.dead_dirty.store(false, std::memory_order_relaxed);
   run.relocating.store(false, std::memory_order_relaxed);
   run.moved.store(false, std::memory_order_relaxed);
@@ -204,34 +204,25 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;
   mark_run(head, run_blocks, {generation, state});
-  if (state == BlockState::kOpen) reserve_bits(run, expected_records);
   return head;
 }
 
-void BlockTable::drop_bits(BlockMeta& run) {
-  bits_bytes_.fetch_sub((run.bits_capacity + run.more_capacity) / 8, std::memory_order_relaxed);
-  run.bits.reset();
-  run.bits_capacity = 0;
-  delete[] run.more_bits.exchange(nullptr, std::memory_order_relaxed);
-  run.more_capacity = 0;
+std::atomic<std::uint64_t>* BlockTable::make_dead_lines(BlockMeta& block) {
+  auto* const fresh = new std::atomic<std::uint64_t>[lines_per_block_ / 64 + 1]();
+  std::atomic<std::uint64_t>* present = nullptr;
+  if (!block.dead_lines.compare_exchange_strong(present, fresh, std::memory_order_acq_rel)) {
+    delete[] fresh;  // Another thread was faster.
+    return present;
+  }
+  bits_bytes_.fetch_add(lines_per_block_ / 8, std::memory_order_relaxed);
+  return fresh;
 }
 
-void BlockTable::reserve_bits(BlockMeta& run, std::uint32_t records) {
-  drop_bits(run);
-  run.bits_capacity =
-      static_cast<std::uint32_t>(round_up(std::max<std::uint32_t>(records, 64), 64));
-  bits_bytes_.fetch_add(run.bits_capacity / 8, std::memory_order_relaxed);
-  run.bits = std::make_unique<std::atomic<std::uint64_t>[]>(run.bits_capacity / 64);
-}
-
-void BlockTable::add_bits(BlockMeta& run) {
-  // The most records that fit: each takes a line at least, and 16 bytes of summary.
-  const std::uint64_t most =
-      (run.run_blocks << block_shift_) / (kCacheLineBytes + sizeof(SummaryEntry)) + 64;
-  run.more_capacity = static_cast<std::uint32_t>(round_up(most, 64));
-  bits_bytes_.fetch_add(run.more_capacity / 8, std::memory_order_relaxed);
-  run.more_bits.store(new std::atomic<std::uint64_t>[run.more_capacity / 64](),
-                      std::memory_order_release);
+void BlockTable::drop_dead_lines(BlockMeta& block) {
+  const auto* const bits = block.dead_lines.exchange(nullptr, std::memory_order_relaxed);
+  if (bits == nullptr) return;
+  delete[] bits;
+  bits_bytes_.fetch_sub(lines_per_block_ / 8, std::memory_order_relaxed);
 }
 
 Status BlockTable::mark_sealed(std::uint64_t head) {
@@ -266,9 +257,10 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
     BlockMeta& run = meta(head);
     const std::uint64_t generation = run.generation;
     const std::uint64_t end = head + run.run_blocks;
-    drop_bits(run);
-    for (std::uint64_t block = head; block < end; ++block)
+    for (std::uint64_t block = head; block < end; ++block) {
+      drop_dead_lines(meta(block));
       mark_free(block, generation);
+    }
   }
   return {};
 }
@@ -307,24 +299,6 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
   return (before - segments) * geometry_.segment_bytes;
 }
 
-std::vector<std::uint64_t> BlockTable::take_dead_bits(std::uint64_t head) {
-  BlockMeta& run = meta(head);
-  run.dead_dirty.exchange(
-      false);  // Before the bits are read: one set meanwhile makes it dirty again.
-  const std::uint64_t words = dead_bits_bytes(run.records) / 8;
-  std::vector<std::uint64_t> bits(words);
-  for (std::uint64_t word = 0; word < words; ++word) {
-    const auto* source = dead_word(run, static_cast<std::uint32_t>(word * 64));
-    bits[word] = source == nullptr ? 0 : source->load(std::memory_order_relaxed);
-  }
-  return bits;
-}
-
-Status BlockTable::put_dead_bits(std::uint64_t head, const std::vector<std::uint64_t>& bits) {
-  return medium_.put(run_at(head) + run_bytes(head) - run_tail_bytes(meta(head).records),
-                     bits.data(), bits.size() * 8);
-}
-
 BlockTable::Totals BlockTable::totals() const {
   Totals totals;
   totals.blocks = blocks();
@@ -337,7 +311,7 @@ BlockTable::Totals BlockTable::totals() const {
       continue;
     totals.open_blocks += state == BlockState::kOpen;
     const std::uint64_t used = own.used_bytes.load(std::memory_order_relaxed);
-    const std::uint64_t dead = std::min(own.dead_bytes.load(std::memory_order_relaxed), used);
+    const std::uint64_t dead = std::min(own.dead(), used);
     totals.live_bytes += used - dead;
     totals.dead_bytes += dead;
   }

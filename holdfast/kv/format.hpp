@@ -1,12 +1,12 @@
-// format.hpp: every byte of a store on its medium. Prose and a worked example:
+// format.hpp: every byte of a store on its medium, format version 2. Prose and a worked example:
 // docs/media_format.md.
 //
 //   region  = group*                      group = table block, then the blocks it describes
 //   group 0's table block begins with the superblock page; in the others that page is zero
 //   run     = one or more consecutive blocks of one group: records, then dead bits, summary, footer
 //
-// All integers little-endian. Format version 1 is frozen: golden stores in tests/kv/golden must
-// open.
+// All integers little-endian. A store that version 1 made may hold runs of version 1; format_v1.hpp
+// has what differs in them. Versions 1 and 2 are frozen: golden stores in tests/kv/golden must open.
 #pragma once
 
 #include <array>
@@ -20,34 +20,55 @@
 
 namespace holdfast::kv {
 
+// The first line of the region: which version reads on, and where.
+//
+//   bytes 0-7    kMagic
+//   bytes 16-19  format version, bytes 20-23 block_bytes: one aligned word, so that a store of
+//                version 1 becomes one of version 2 by a single store (superblock.hpp)
 inline constexpr std::uint64_t kMagic = 0x3154'5341'4644'4c48;  // "HLDFAST1"
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint64_t kVersionWordAt = 16;
+inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::size_t kMaxPatchableWords = 64;
 
-// ---- Superblock: offset 0 of the region, one page ----
+// ---- Superblock: in the first page of the region ----
 
-struct Superblock {  // Written once, at creation; `magic` last, with its own fence.
-  std::uint64_t magic;
+inline constexpr std::uint64_t kSuperblockAt = 2048;
+
+enum class HashKind : std::uint32_t {  // Never renumber.
+  kXxh3 = 1,   // Of stores that version 1 made: without a key.
+  kKeyed = 2,  // base/keyed_hash.hpp.
+};
+
+// What a reader must know to read the store at all; it refuses a store with a flag that it does not
+// know (kNewerFormat).
+inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below first_generation are.
+
+struct Superblock {  // Written at creation, or when a store of version 1 is first written.
   std::uint64_t checksum;  // Over everything of this struct behind it.
   std::uint32_t format_version;
-  std::uint32_t block_bytes;
+  std::uint32_t oldest_reader;  // Least format version whose readers understand the store.
+  std::uint64_t compatible_features;    // Unknown ones are ignored ...
+  std::uint64_t incompatible_features;  // ... these are not.
+  std::uint64_t store_id;               // Random; seeds the checks of the block table.
   std::uint64_t segment_bytes;
-  std::uint64_t store_id;     // Random; seeds the checks of the block table.
   std::uint64_t value_bytes;  // Typed stores; 0 otherwise.
   std::uint32_t key_bytes;
+  std::uint32_t block_bytes;
+  std::uint64_t first_generation;  // Of runs of version 2.
+  HashKind hash_kind;
   std::uint32_t patchable_count;
-  std::uint64_t reserved;                                         // Zero.
+  std::array<std::uint64_t, 2> hash_key;  // Random and secret: see base/keyed_hash.hpp.
+  std::array<std::uint64_t, 4> reserved;  // Zero.
   std::array<std::uint32_t, kMaxPatchableWords> patchable_words;  // Byte offsets into the value.
 };
-static_assert(sizeof(Superblock) == 320 && offsetof(Superblock, patchable_words) == 64);
+static_assert(sizeof(Superblock) == 384 && offsetof(Superblock, patchable_words) == 128);
 static_assert(std::has_unique_object_representations_v<Superblock>);
 
 // Words that change while the store lives, each durable by a single aligned store, each on its own
 // line (offsets into the superblock page).
 inline constexpr std::uint64_t kSegmentsWordAt = 1024;  // Segments whose table words are formatted.
-inline constexpr std::uint64_t kGenerationLimitWordAt =
-    1088;  // All generations handed out are below.
-inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;  // All sequences handed out are below.
+inline constexpr std::uint64_t kGenerationLimitWordAt = 1088;  // All that were handed out are below.
+inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;    // The same of sequences.
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
@@ -72,8 +93,7 @@ enum class BlockState : std::uint8_t {  // Never renumber. 0 is what unformatted
   kUnformatted = 0,
   kFree = 1,    // Durable before the block is opened again.
   kOpen = 2,    // Records are appended; sealed all the same if its footer is valid.
-  kSealed = 3,  // The footer was durable before this word was written: if it is not valid, that is
-                // damage.
+  kSealed = 3,  // Its footer was durable before this word: one that is not valid is damage.
   kTail = 4,    // Belongs to the run that begins before it.
   kImage = 5,   // Head of the run with the index image of a clean close.
 };
@@ -110,44 +130,36 @@ inline bool decode_block_word(std::uint64_t bits, std::uint64_t store_id, std::u
 enum class RecordKind : std::uint8_t {  // Never renumber.
   kUnwritten = 0,
   kPut = 1,
-  kErase = 2,  // A tombstone: key only.
-  kBatch = 3,  // A frame: the next `value_bytes` bytes are the members of one atomic batch.
+  kErase = 2,   // A tombstone: key only.
+  kBatch = 3,   // A frame: the next `value_bytes` bytes are the members of one atomic batch.
+  kAppend = 4,  // Reserved: adds to a value.
+  kMerge = 5,   // Reserved: an operand for a value.
 };
+
+// In RecordHeader::size_word, behind the 40 bits of value_bytes.
+inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;  // Reserved: 8 bytes before the key.
+// All that lies before the record in its run was durable when it was written. So a whole record
+// behind damage proves that the damage is none that a crash leaves.
+inline constexpr std::uint64_t kFencedBefore = std::uint64_t{1} << 41;
+inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
+inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 
 // Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the
 // key; then, on the next multiple of 8, the value; then zeros up to the next line.
 struct RecordHeader {
   std::uint64_t checksum;  // Of everything behind it, seeded with store and generation.
   std::uint64_t sequence;
-  std::uint64_t value_bytes;
+  std::uint64_t size_word;           // Value bytes, flags, keyspace.
   std::uint32_t key_bytes_and_kind;  // Kind in the upper 8 bits.
-  std::uint32_t ordinal;             // Its place among the run's records and frames.
+  std::uint32_t ordinal;             // Its place among the run's records; a frame has its first
+                                     // member's.
 
+  std::uint64_t value_bytes() const { return size_word & kValueBytesMask; }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }
   RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24); }
 };
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, ordinal) == 28);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);
-
-// `seed` is Geometry::seed of the run's generation: equal bytes under another seed never have the
-// checksum of this one, since the seed is a bijection of the generation.
-inline std::uint64_t seeded_checksum(const std::byte* bytes, std::uint64_t count,
-                                     std::uint64_t seed) {
-  return hash64({bytes, count}) ^ seed;
-}
-
-// The sum of a record: that of its header's fields, and XXH3 of its body, which is key, padding and
-// value with the patchable words taken as zero. The fields have a sum of their own since XXH3,
-// without wide vectors, takes three times as long beyond 240 bytes, and bodies are often just
-// below.
-inline std::uint64_t record_sum(const RecordHeader& header, std::uint64_t body_hash,
-                                std::uint64_t seed) {
-  const std::uint64_t place = header.key_bytes_and_kind | static_cast<std::uint64_t>(header.ordinal)
-                                                              << 32;
-  const std::uint64_t fields =
-      mix64(header.sequence + mix64(place ^ header.value_bytes * 0x9E3779B97F4A7C15));
-  return (body_hash + fields) ^ seed;
-}
 
 // ---- The end of a sealed run ----
 //
@@ -155,31 +167,32 @@ inline std::uint64_t record_sum(const RecordHeader& header, std::uint64_t body_h
 //   RunFooter
 
 struct SummaryEntry {
-  std::uint64_t hash;  // Of the key.
-  std::uint64_t
-      packed;  // sequence - base_sequence (36 bits), kind (2), offset in the run in lines (26).
+  std::uint64_t hash;    // Of the key.
+  std::uint64_t packed;  // sequence - base_sequence (34 bits), kind (4), offset in lines (26).
 
-  std::uint64_t sequence_delta() const { return packed >> 28; }
-  RecordKind kind() const { return static_cast<RecordKind>(packed >> 26 & 3); }
+  std::uint64_t sequence_delta() const { return packed >> 30; }
+  RecordKind kind() const { return static_cast<RecordKind>(packed >> 26 & 15); }
   std::uint64_t offset_bytes() const { return (packed & 0x3ffffff) * kCacheLineBytes; }
   static SummaryEntry of(std::uint64_t hash, std::uint64_t delta, RecordKind kind,
                          std::uint64_t offset_bytes) {
-    return {hash, delta << 28 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 26 |
+    return {hash, delta << 30 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 26 |
                       offset_bytes / kCacheLineBytes};
   }
 };
 static_assert(sizeof(SummaryEntry) == 16 && std::has_unique_object_representations_v<SummaryEntry>);
-inline constexpr std::uint64_t kMaxSequenceSpan = (std::uint64_t{1} << 36) - 1;
-inline constexpr std::uint64_t kMaxRunBytes = std::uint64_t{1}
-                                              << 32;  // 26 bits of lines. See max_value_bytes().
+inline constexpr std::uint64_t kMaxSequenceSpan = (std::uint64_t{1} << 34) - 1;
+// 26 bits of lines. See max_value_bytes().
+inline constexpr std::uint64_t kMaxRunBytes = std::uint64_t{1} << 32;
 
 struct RunFooter {
-  std::uint64_t
-      checksum;  // Over the summary, then the footer behind this field; seeded with the generation.
+  // Over the summary, then the footer behind this field; seeded with the generation.
+  std::uint64_t checksum;
   std::uint64_t generation;
   std::uint64_t base_sequence;
   std::uint64_t max_sequence;
-  std::uint64_t run_blocks;
+  std::uint32_t run_blocks;
+  std::uint16_t space;  // All its records are of this keyspace.
+  std::uint16_t reserved;
   std::uint64_t used_bytes;  // End of the last record, from the start of the run.
   std::uint32_t records;
   std::uint32_t tombstones;
@@ -206,11 +219,18 @@ struct Geometry {
   std::uint64_t block_bytes = 0;
   std::uint64_t segment_bytes = 0;
   std::uint64_t store_id = 0;
+  std::uint64_t first_generation = 0;  // Runs of lower generations are of version 1.
   std::uint32_t record_header_bytes = sizeof(RecordHeader);  // 8 more with patchable words.
+
+  bool is_version1(std::uint64_t generation) const { return generation < first_generation; }
+
+  std::uint64_t secret = 0;  // Of the hash key: nobody who knows the store's id can make a record.
 
   // Of the checksums in a run: neither an earlier generation's bytes nor another store's pass for
   // ours.
-  std::uint64_t seed(std::uint64_t generation) const { return mix64(generation ^ mix64(store_id)); }
+  std::uint64_t seed(std::uint64_t generation) const {
+    return mix64(generation ^ mix64(store_id ^ secret));
+  }
 
   std::uint64_t blocks_per_group() const { return (block_bytes - kSuperblockPageBytes) / 8; }
   std::uint64_t blocks_per_segment() const { return segment_bytes / block_bytes; }

@@ -13,26 +13,25 @@ namespace holdfast::kv {
 
 // What an acknowledged operation survives. docs/durability.md says what each medium can give.
 enum class Durability : std::uint8_t {
-  kDefault = 0,  // The strongest the medium gives without a system call: kPower on line and byte
-                 // regions, kProcess on files, tmpfs and DRAM-like media.
+  kDefault = 0,  // The strongest that the medium gives without a system call: kPower on line and
+                 // byte regions, kProcess on files, tmpfs and DRAM-like media.
   kProcess = 1,  // The death of the process.
   kPower = 2,    // Power loss. On page regions an operation waits for its group's sync.
 };
 
 struct ReclaimOptions {
   bool background = true;  // Off: only reclaim() reclaims.
-  double space_amplification =
-      1.25;  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
-  std::uint64_t bytes_per_second =
-      0;  // Rate limit on bytes moved in the background; 0 is unlimited.
+  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
+  double space_amplification = 1.25;
+  std::uint64_t bytes_per_second = 0;  // Limit on bytes moved in the background; 0 is none.
 };
 
 struct StoreOptions {
   RegionAccess access = RegionAccess::kOpenOrCreate;
 
   // Used when the store is created; later opens read them from the store.
-  std::uint32_t block_bytes =
-      256 * KiB;  // Power of two, 8 KiB to 16 MiB: what a session writes into at a time.
+  // Power of two, 8 KiB to 16 MiB: what a session writes into at a time.
+  std::uint32_t block_bytes = 256 * KiB;
   std::uint64_t segment_bytes = 32 * MiB;  // Multiple of block_bytes: growth and file size.
   std::uint64_t initial_bytes = 32 * MiB;  // Rounded up to segments; kept also when less is used.
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
@@ -48,9 +47,12 @@ struct StoreOptions {
   bool verify_reads = false;
   bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
   unsigned recovery_threads = 0;  // 0: one per CPU.
-  std::uint32_t sync_interval_ms =
-      100;                 // Page regions: bound on the age of unsynced data; 0: only sync() syncs.
+  // Page regions: bound on the age of data that is not synced; 0: only sync() syncs.
+  std::uint32_t sync_interval_ms = 100;
   bool background = true;  // Off: no thread of the store's own (growth happens in the caller).
+  // Opens a store of whatever types, as bytes: for tools. Writes do not check the sizes then, so a
+  // program that uses it opens read-only.
+  bool any_shape = false;
   ReclaimOptions reclaim;
 
   // kInvalidOption, naming the field, the value seen and what is allowed.

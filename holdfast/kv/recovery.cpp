@@ -2,185 +2,155 @@
 //
 //  table word   footer    how this state arises                        what is done
 //  kFree        -         never used, or reclaimed                     free
-//  kOpen        invalid   the crash found it open                      scan; seal what is valid,
-//  durably kOpen        valid     sealed, its word not yet                     as sealed, dead bits
-//  zeroed; the word is written kSealed      valid     the usual run its summary is indexed, dead
-//  records skipped kSealed      invalid   the medium lied                              kCorrupt
-//  (read-only: skipped, reported) kTail        -         without its head before it: run never
-//  opened free kImage       -         the index image of a clean close             loaded if the
-//  clean mark names it, then freed any other    -         the word's check does not hold kCorrupt
-//  (read-only: skipped, reported)
-#include <holdfast/kv/store_core.hpp>
+//  kOpen        invalid   the crash found it open                      scanned; what is valid is sealed, durably
+//  kOpen        valid     sealed, its word not yet                     as sealed, dead bits zeroed; the word is written
+//  kSealed      valid     the usual run                                its summary is indexed, dead records skipped
+//  kSealed      invalid   the medium lied                              kCorrupt (read-only: skipped, reported)
+//  kTail        -         without its head before it: run never opened free
+//  kImage       -         the index image of a clean close             loaded if the clean mark names it, then freed
+//  any other    -         the word's check does not hold               kCorrupt (read-only: skipped, reported)
+//
+//  scanned run, behind its last record in order                        what is done
+//  nothing whole that says "all before me was durable"                 a torn end: never acknowledged, dropped
+//  such a record                                                       the medium lied: kCorrupt (read-only: whole
+//                                                                      records are indexed, the damage reported)
+#include <holdfast/kv/recovery.hpp>
 
 #include <algorithm>
-#include <chrono>
+#include <bit>
 #include <cstring>
 #include <tuple>
 
-#include <holdfast/kv/create.hpp>
-#include <holdfast/kv/recovery.hpp>
+#include <holdfast/kv/format_v1.hpp>
+#include <holdfast/kv/index_image.hpp>
+#include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
 
-Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& options,
-                                         RecordShape shape) {
-  HF_RETURN_IF_ERROR(options.validate());
-  const auto start = std::chrono::steady_clock::now();
-  Medium medium(std::move(region));
-  if (options.durability == Durability::kPower &&
-      medium.region().granularity() == Granularity::kNone) {
-    return Error{Errc::kUnsupported,
-                 "durability=power on a medium that loses everything with the power (" +
-                     medium.region().report().kind +
-                     "); use a file, persistent memory, or durability=process"};
-  }
-  auto superblock = read_superblock(medium.region(), options, shape);
-  bool created = false;
-  const bool may_create =
-      options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
-  if (!superblock && superblock.code() == Errc::kNotHoldfast && may_create &&
-      !medium.region().read_only() && medium.region().size_bytes() >= kSuperblockPageBytes &&
-      medium.word(offsetof(Superblock, magic)) == 0) {
-    HF_RETURN_IF_ERROR(create_store(medium, options, shape));
-    created = true;
-    superblock = read_superblock(medium.region(), options, shape);
-  }
-  if (!superblock) return std::move(superblock).error();
-  StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
-  if (auto recovered = Recovery(*core).run(); !recovered) {
-    core->closed_ =
-        true;  // A store that could not be opened is left as it is: no close, no clean mark.
-    return std::move(recovered).error();
-  }
-  core->recovery_.created = created;
-  core->recovery_.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  core->enroll();
-  if (!core->read_only_) core->start_background();
-  return core;
-}
-
 Status Recovery::run() {
-  if (core_.read_only_) {
-    for (const std::string& damage : core_.region_report().damage)
+  if (rooms_.gate.read_only()) {
+    for (const std::string& damage : rooms_.medium.region().report().damage)
       note(0, damage);
   }
   HF_RETURN_IF_ERROR(read_table());
-  // No check lies over these words; but a store that counted from such a limit on would soon begin
-  // at zero again.
-  std::uint64_t sequence_limit = core_.medium_.word(kSequenceLimitWordAt);
-  if (sequence_limit > kMaxSequence) {
-    note(kSequenceLimitWordAt, "sequence limit of " + std::to_string(sequence_limit) +
-                                   ": no store has handed out so many");
-    sequence_limit = 0;
-  }
-  std::uint64_t generation_limit = core_.medium_.word(kGenerationLimitWordAt);
-  if (generation_limit > kMaxGeneration) {
-    note(kGenerationLimitWordAt, "generation limit of " + std::to_string(generation_limit) +
-                                     ": no store has handed out so many");
-    generation_limit = 0;
-  }
-  std::memcpy(&mark_, core_.medium_.at(kCleanMarkAt), sizeof mark_);
+  const std::uint64_t sequence_limit =
+      limit_word(kSequenceLimitWordAt, kMaxSequence, "sequence limit");
+  const std::uint64_t generation_limit =
+      limit_word(kGenerationLimitWordAt, kMaxGeneration, "generation limit");
+  std::memcpy(&mark_, rooms_.medium.at(kCleanMarkAt), sizeof mark_);
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is
   // lost.
   const bool clean = mark_.checksum != 0 &&
-                     mark_.checksum == clean_mark_checksum(mark_, core_.superblock_.store_id);
-  core_.recovery_.clean = clean && load_image();
-  if (!core_.recovery_.clean) HF_RETURN_IF_ERROR(make_index());
+                     mark_.checksum == clean_mark_checksum(mark_, rooms_.superblock.store_id);
+  if (clean) {
+    std::string damage;
+    auto image = read_index_image(rooms_, mark_, damage);
+    if (!damage.empty()) note(rooms_.table.run_at(mark_.image_block), std::move(damage));
+    report_.clean = image != nullptr;
+    if (image != nullptr) rooms_.index.adopt(std::move(image));
+  }
+  if (!report_.clean) HF_RETURN_IF_ERROR(make_index());
+  rooms_.sessions.count_in(rooms_.index.map());
   HF_RETURN_IF_ERROR(read_runs());
-  if (!core_.recovery_.clean) drop_tombstones();
-  if (core_.options_.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
-      !core_.read_only_) {
+  if (!report_.clean) drop_tombstones();
+  if (rooms_.options.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
+      !rooms_.gate.read_only()) {
     return Error{
         Errc::kCorrupt,
-        core_.recovery_.defects.front().what + " at byte " +
-            std::to_string(core_.recovery_.defects.front().offset) +
+        report_.defects.front().what + " at byte " +
+            std::to_string(report_.defects.front().offset) +
             (defects_total_ == 1
                  ? ""
                  : ", and " + std::to_string(defects_total_ - 1) + " more defects") +
             "; a read-only open gives access to what is intact, `verify` lists all damage"};
   }
-  core_.recovery_.records = core_.count();
-  core_.recovery_.superseded = superseded_.load();
+  report_.records = rooms_.index.count();
+  report_.superseded = superseded_.load();
   // Nothing that was ever handed out is handed out again, whether or not it left a trace.
-  const std::uint64_t next_sequence = clean
-                                          ? std::max(mark_.next_sequence, max_sequence_.load() + 1)
-                                          : std::max(sequence_limit, max_sequence_.load() + 1);
-  core_.next_sequence_.store(std::max<std::uint64_t>(next_sequence, 1));
-  core_.sequence_limit_.store(sequence_limit);
-  core_.durable_sequence_.store(core_.next_sequence_.load() - 1);
-  const std::uint64_t next_generation = clean ? std::max(mark_.next_generation, max_generation_ + 1)
-                                              : std::max(generation_limit, max_generation_ + 1);
-  core_.table_.start_generations(std::max<std::uint64_t>(next_generation, 1), generation_limit);
-  return core_.read_only_ ? ok_status() : make_writable();
+  const std::uint64_t next_sequence = std::max<std::uint64_t>(
+      {clean ? mark_.next_sequence : sequence_limit, max_sequence_.load() + 1, 1});
+  rooms_.sequences.start(next_sequence, sequence_limit);
+  if (rooms_.paged()) rooms_.group->start(next_sequence - 1);
+  const std::uint64_t next_generation = std::max<std::uint64_t>(
+      {clean ? mark_.next_generation : generation_limit, max_generation_ + 1, 1});
+  rooms_.table.start_generations(next_generation, generation_limit);
+  return rooms_.gate.read_only() ? ok_status() : make_writable(next_generation);
+}
+
+// No check lies over these words; but a store that counted from such a limit on would soon begin at
+// zero again.
+std::uint64_t Recovery::limit_word(std::uint64_t at, std::uint64_t greatest, const char* name) {
+  const std::uint64_t limit = rooms_.medium.word(at);
+  if (limit <= greatest) return limit;
+  note(at, std::string(name) + " of " + std::to_string(limit) +
+               ": no store has handed out so many");
+  return 0;
 }
 
 void Recovery::note(std::uint64_t offset, std::string what) {
   const std::lock_guard lock(mutex_);
   ++defects_total_;
-  if (core_.recovery_.defects.size() < 1000)
-    core_.recovery_.defects.push_back({offset, std::move(what)});
+  if (report_.defects.size() < 1000) report_.defects.push_back({offset, std::move(what)});
 }
 
+// ---- The block table ----
+
 Status Recovery::read_table() {
-  const Geometry& geometry = core_.geometry_;
-  const std::uint64_t segments = core_.medium_.word(kSegmentsWordAt);
-  if (segments == 0 || segments > core_.medium_.size_bytes() / geometry.segment_bytes) {
-    if (!core_.read_only_ || segments == 0 || segments > (1ull << 44) / geometry.segment_bytes) {
+  const Geometry& geometry = rooms_.table.geometry();
+  const std::uint64_t size_bytes = rooms_.medium.size_bytes();
+  const std::uint64_t segments = rooms_.medium.word(kSegmentsWordAt);
+  if (segments == 0 || segments > size_bytes / geometry.segment_bytes) {
+    if (!rooms_.gate.read_only() || segments == 0 ||
+        segments > (1ull << 44) / geometry.segment_bytes) {
       return Error{Errc::kCorrupt, "the superblock counts " + std::to_string(segments) +
                                        " segments of " + std::to_string(geometry.segment_bytes) +
-                                       " bytes, the region has " +
-                                       std::to_string(core_.medium_.size_bytes()) +
+                                       " bytes, the region has " + std::to_string(size_bytes) +
                                        " bytes; a file is missing or was cut"};
     }
     note(kSegmentsWordAt,
-         "region smaller than its superblock says: " + std::to_string(core_.medium_.size_bytes()) +
-             " of " + std::to_string(segments * geometry.segment_bytes) + " bytes");
+         "region smaller than its superblock says: " + std::to_string(size_bytes) + " of " +
+             std::to_string(segments * geometry.segment_bytes) + " bytes");
   }
-  const std::uint64_t present =
-      std::min(segments, core_.medium_.size_bytes() / geometry.segment_bytes);
+  const std::uint64_t present = std::min(segments, size_bytes / geometry.segment_bytes);
   const std::uint64_t blocks = present * geometry.blocks_per_segment();
-  HF_RETURN_IF_ERROR(core_.table_.adopt(blocks));
-  for (std::uint64_t block = 0; block < blocks;) {
-    if (geometry.is_table_block(block)) {
-      ++block;
-      continue;
-    }
-    BlockWord word;
-    const std::uint64_t at = geometry.table_word_at(block);
-    const bool valid =
-        decode_block_word(core_.medium_.word(at), core_.superblock_.store_id, block, word);
-    if (!valid || word.state == BlockState::kUnformatted) {
-      note(at, "table word of block " + std::to_string(block) + ": its check does not hold");
-      ++block;
-      continue;
-    }
-    max_generation_ = std::max(max_generation_, word.generation);
-    if (word.state == BlockState::kFree || word.state == BlockState::kTail) {
-      if (word.state == BlockState::kTail)
-        orphans_.push_back(block);
-      else
-        core_.table_.mark_free(block, word.generation);
-      core_.table_.meta(block).generation = word.generation;
-      core_.table_.meta(block).head = block;
-      ++block;
-      continue;
-    }
-    std::uint64_t end = block + 1;
-    for (BlockWord tail; end < blocks && !geometry.is_table_block(end) &&
-                         decode_block_word(core_.medium_.word(geometry.table_word_at(end)),
-                                           core_.superblock_.store_id, end, tail) &&
-                         tail.state == BlockState::kTail && tail.generation == word.generation;) {
-      ++end;
-    }
-    core_.table_.mark_run(block, end - block, word);
-    if (word.state == BlockState::kImage)
-      images_.push_back(block);
-    else
-      runs_.push_back(block);
-    block = end;
-  }
+  HF_RETURN_IF_ERROR(rooms_.table.adopt(blocks));
+  for (std::uint64_t block = 0; block < blocks;)
+    block = geometry.is_table_block(block) ? block + 1 : read_run_words(block, blocks);
   return {};
+}
+
+// Enters the run that begins here, or the block alone; returns the block behind it.
+std::uint64_t Recovery::read_run_words(std::uint64_t block, std::uint64_t blocks) {
+  BlockTable& table = rooms_.table;
+  const Geometry& geometry = table.geometry();
+  const auto decode = [&](std::uint64_t at, BlockWord& word) {
+    return decode_block_word(rooms_.medium.word(geometry.table_word_at(at)), geometry.store_id, at,
+                             word);
+  };
+  BlockWord word;
+  if (!decode(block, word) || word.state == BlockState::kUnformatted) {
+    note(geometry.table_word_at(block),
+         "table word of block " + std::to_string(block) + ": its check does not hold");
+    return block + 1;
+  }
+  max_generation_ = std::max(max_generation_, word.generation);
+  if (word.state == BlockState::kFree || word.state == BlockState::kTail) {
+    if (word.state == BlockState::kTail)
+      orphans_.push_back(block);
+    else
+      table.mark_free(block, word.generation);
+    table.meta(block).generation = word.generation;
+    table.meta(block).head = block;
+    return block + 1;
+  }
+  std::uint64_t end = block + 1;
+  for (BlockWord tail; end < blocks && !geometry.is_table_block(end) && decode(end, tail) &&
+                       tail.state == BlockState::kTail && tail.generation == word.generation;) {
+    ++end;
+  }
+  table.mark_run(block, end - block, word);
+  (word.state == BlockState::kImage ? images_ : runs_).push_back(block);
+  return end;
 }
 
 // With room for what will come: an index that grows while it is filled copies everything once more.
@@ -188,224 +158,209 @@ Status Recovery::read_table() {
 Status Recovery::make_index() {
   std::uint64_t expected = 0;
   for (const std::uint64_t head : runs_) {
-    const std::uint64_t run_bytes = core_.table_.run_bytes(head);
-    const std::byte* const end = core_.medium_.at(core_.table_.run_at(head)) + run_bytes;
+    const std::uint64_t run_bytes = rooms_.table.run_bytes(head);
     RunFooter footer;
-    std::memcpy(&footer, end - sizeof footer, sizeof footer);
-    if (footer.generation != core_.table_.meta(head).generation ||
+    std::memcpy(&footer, rooms_.medium.at(rooms_.table.run_at(head) + run_bytes - sizeof footer),
+                sizeof footer);
+    if (footer.generation != rooms_.table.meta(head).generation ||
         footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes)
       continue;
-    const auto* const dead =
-        reinterpret_cast<const std::uint64_t*>(end - run_tail_bytes(footer.records));
+    const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
     std::uint64_t superseded = 0;
     for (std::uint64_t word = 0; word < dead_bits_bytes(footer.records) / 8; ++word)
-      superseded += static_cast<std::uint64_t>(std::popcount(dead[word]));
+      superseded += static_cast<std::uint64_t>(std::popcount(run.dead_words()[word]));
     expected += footer.records - std::min<std::uint64_t>(superseded, footer.records);
   }
-  HF_ASSIGN_OR_RETURN(core_.index_, OffsetMap::create(core_.epochs_, {.expected_records = expected,
-                                                                      .reserve = true}));
+  HF_ASSIGN_OR_RETURN(auto map, OffsetMap::create(rooms_.epochs, {.expected_records = expected,
+                                                                  .reserve = true}));
+  rooms_.index.adopt(std::move(map));
   return {};
 }
 
 // ---- Runs ----
 
 Status Recovery::read_runs() {
-  unsigned threads = core_.options_.recovery_threads != 0
-                         ? core_.options_.recovery_threads
-                         : std::max(1u, std::thread::hardware_concurrency());
-  threads = static_cast<unsigned>(std::clamp<std::uint64_t>(runs_.size() / 16, 1, threads));
+  const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      runs_.size() / 16, 1, worker_count(rooms_.options.recovery_threads)));
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    auto participant = core_.epochs_.join();
+  side_by_side(threads, [&] {
+    auto participant = rooms_.epochs.join();
+    OffsetMap::Tally& tally = rooms_.index.map().new_tally();
     for (std::size_t i = next.fetch_add(1); i < runs_.size(); i = next.fetch_add(1)) {
-      const auto guard = core_.epochs_.enter(participant);
-      read_run(runs_[i]);
+      const auto guard = rooms_.epochs.enter(participant);
+      read_run(runs_[i], tally);
     }
-  };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread& other : others)
-    other.join();
+  });
   return std::move(failure_);
 }
 
-void Recovery::read_run(std::uint64_t head) {
-  BlockMeta& run = core_.table_.meta(head);
-  RunFooter footer;
-  const std::byte* tail = nullptr;
-  if (read_footer(core_.medium_, core_.geometry_, core_.table_, head, footer, tail)) {
-    run.records = footer.records;
-    run.tombstones = footer.tombstones;
-    run.used_bytes.store(footer.used_bytes, std::memory_order_relaxed);
-    run.min_sequence.store(footer.base_sequence, std::memory_order_relaxed);
-    core_.table_.reserve_bits(run, footer.records);
-    if (run.state.load(std::memory_order_relaxed) == BlockState::kOpen) {
-      const std::lock_guard lock(mutex_);
-      word_missing_.push_back(head);
-    }
-    index_sealed(head, footer, tail);
-    const std::lock_guard lock(mutex_);
-    ++core_.recovery_.blocks_sealed_before;
-    return;
+void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
+  BlockMeta& meta = rooms_.table.meta(head);
+  const BlockState state = meta.state.load(std::memory_order_relaxed);
+  const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+  if (!run && state == BlockState::kSealed) {
+    return note(rooms_.table.run_at(head) + rooms_.table.run_bytes(head) - sizeof(RunFooter),
+                "footer of sealed block " + std::to_string(head) +
+                    ": it is not valid, so its records are not reachable");
   }
-  if (run.state.load(std::memory_order_relaxed) == BlockState::kSealed) {
-    note(core_.table_.run_at(head) + core_.table_.run_bytes(head) - sizeof(RunFooter),
-         "footer of sealed block " + std::to_string(head) +
-             ": it is not valid, so its records are not reachable");
-    return;
+  if (!run) {
+    return index_scanned(
+        scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head), tally);
   }
-  scan_open(head);
+  meta.records = run->records();
+  meta.tombstones = run->footer().tombstones;
+  meta.used_bytes.store(run->footer().used_bytes, std::memory_order_relaxed);
+  meta.min_sequence.store(run->footer().base_sequence, std::memory_order_relaxed);
+  index_sealed(head, *run, tally);
+  const std::lock_guard lock(mutex_);
+  if (state == BlockState::kOpen) word_missing_.push_back(head);
+  ++report_.blocks_sealed_before;
 }
 
-bool read_footer(const Medium& medium, const Geometry& geometry, const BlockTable& table,
-                 std::uint64_t head, RunFooter& footer, const std::byte*& tail) {
-  const BlockMeta& run = table.meta(head);
-  const std::uint64_t run_bytes = table.run_bytes(head);
-  const std::byte* const base = medium.at(table.run_at(head));
-  std::memcpy(&footer, base + run_bytes - sizeof footer, sizeof footer);
-  if (footer.generation != run.generation || footer.run_blocks != run.run_blocks ||
-      footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes ||
-      footer.used_bytes > run_bytes - run_tail_bytes(footer.records)) {
-    return false;
-  }
-  tail = base + run_bytes - run_tail_bytes(footer.records);
-  return run_tail_checksum(tail, run_tail_bytes(footer.records), footer.records,
-                           geometry.seed(run.generation)) == footer.checksum;
+// Bytes of a record up to the next. Where frames may lie between them its header is read; but a
+// damaged one is not believed.
+std::uint64_t Recovery::extent(const Found& found) const {
+  if (!found.frames) return found.room;
+  const RecordView record = rooms_.records.at(line_at(found.offset));
+  return record.fits(found.room) ? record.padded_bytes() : found.room;
 }
 
-// Bytes of a record that has `room` up to the next. Where frames may lie between them, its header
-// is read; but a damaged one is not believed.
-std::uint64_t Recovery::extent(std::uint64_t offset, std::uint64_t room, bool frames) const {
-  if (!frames) return room;
-  const RecordView record = core_.record_at(Line{offset / kCacheLineBytes});
-  return record.fits(room) ? record.padded_bytes() : room;
-}
-
-void Recovery::index_sealed(std::uint64_t head, const RunFooter& footer, const std::byte* tail) {
-  const auto* const dead_words = reinterpret_cast<const std::uint64_t*>(tail);
-  const auto* const entries =
-      reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
-  BlockMeta& run = core_.table_.meta(head);
-  const std::uint64_t base = core_.table_.run_at(head);
-  raise(max_sequence_, footer.max_sequence);
-  const bool clean = core_.recovery_.clean;
+void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap::Tally& tally) {
+  BlockMeta& meta = rooms_.table.meta(head);
+  raise(max_sequence_, run.footer().max_sequence);
   // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
   // life.
-  const bool bits_count = run.state.load(std::memory_order_relaxed) == BlockState::kSealed;
+  const bool bits_count = meta.state.load(std::memory_order_relaxed) == BlockState::kSealed;
   constexpr std::uint32_t kAhead = 12;  // Buckets on their way while one is worked on.
-  std::uint64_t dead_bytes = footer.frame_bytes;
+  std::uint64_t dead_bytes = 0, own_dead_bytes = run.footer().frame_bytes;
   std::uint64_t tombstones = 0;
-  for (std::uint32_t i = 0; i < footer.records; ++i) {
-    if (!clean && i + kAhead < footer.records)
-      core_.index_->prefetch_for_write(entries[i + kAhead].hash);
-    const SummaryEntry& entry = entries[i];
-    const std::uint64_t offset = entry.offset_bytes();
-    const std::uint64_t end =
-        i + 1 < footer.records ? entries[i + 1].offset_bytes() : footer.used_bytes;
-    if (offset >= footer.used_bytes || end <= offset || end > footer.used_bytes) {
-      note(base + offset, "summary of block " + std::to_string(head) + ": entry " +
-                              std::to_string(i) + " is out of order");
+  for (std::uint32_t i = 0; i < run.records(); ++i) {
+    if (!report_.clean && i + kAhead < run.records())
+      rooms_.index.map().prefetch_for_write(run.hash(i + kAhead));
+    const std::uint64_t at = run.record_at(i), end = run.record_end(i);
+    if (at >= run.footer().used_bytes || end <= at || end > run.footer().used_bytes) {
+      note(run.offset() + at, "summary of block " + std::to_string(head) + ": entry " +
+                                  std::to_string(i) + " is out of order");
       break;
     }
-    const bool dead = bits_count && (dead_words[i / 64] >> i % 64 & 1) != 0;
-    if (dead) core_.table_.set_dead_as_found(run, i);
-    const bool counts = dead || entry.kind() == RecordKind::kErase;
-    if (counts) dead_bytes += extent(base + offset, end - offset, footer.frame_bytes != 0);
-    tombstones += entry.kind() == RecordKind::kErase;
-    if (!dead && !clean) {
-      admit({entry.hash, footer.base_sequence + entry.sequence_delta(), base + offset,
-             run.generation, i, entry.kind(), end - offset, footer.frame_bytes != 0});
-    }
+    const Found found{run.hash(i),     run.sequence(i), run.offset() + at,
+                      meta.generation, run.kind(i),     end - at,
+                      run.footer().frame_bytes != 0};
+    const bool erase = found.kind == RecordKind::kErase;
+    const bool dead = bits_count && run.dead_on_medium(i);
+    if (dead) rooms_.table.mark_dead_as_found(line_at(found.offset).number);
+    if (erase)
+      own_dead_bytes += extent(found);
+    else if (dead)
+      dead_bytes += extent(found);
+    tombstones += erase;
+    if (!dead && !report_.clean) admit(found, tally);
   }
-  run.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
+  meta.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
+  meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  core_.recovery_.tombstones += tombstones;
+  report_.tombstones += tombstones;
+}
+
+void Recovery::index_scanned(ScannedRun scanned, OffsetMap::Tally& tally) {
+  BlockMeta& meta = rooms_.table.meta(scanned.head);
+  const std::uint64_t base = rooms_.table.run_at(scanned.head);
+  for (const std::uint64_t at : scanned.damaged_at) {
+    note(base + at, "open block " + std::to_string(scanned.head) +
+                        ": a record that was durable is not whole any more, and others behind it "
+                        "are");
+  }
+  meta.used_bytes.store(scanned.used_bytes, std::memory_order_relaxed);
+  meta.records = static_cast<std::uint32_t>(scanned.entries.size());
+  std::uint64_t lowest = ~std::uint64_t{0}, own_dead_bytes = scanned.frame_bytes;
+  for (const RunEntry& entry : scanned.entries) {
+    lowest = std::min(lowest, entry.sequence);
+    raise(max_sequence_, entry.sequence);
+    const std::uint64_t offset = base + entry.offset();
+    const std::uint64_t padded = rooms_.records.at(line_at(offset)).padded_bytes();
+    if (entry.kind() == RecordKind::kErase) {
+      ++meta.tombstones;
+      own_dead_bytes += padded;
+    }
+    admit({entry.hash, entry.sequence, offset, meta.generation, entry.kind(), padded, false},
+          tally);
+  }
+  meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
+  meta.min_sequence.store(lowest, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  ++report_.blocks_scanned;
+  report_.torn_bytes_dropped += scanned.torn_bytes;
+  report_.tombstones += meta.tombstones;
+  scanned_.push_back(std::move(scanned));
 }
 
 // What is known of a record that an earlier admit() has put into the index: where its run was read
 // from its summary, what the summary says.
-Recovery::Found Recovery::indexed(std::uint64_t offset) const {
-  const BlockMeta& run = core_.table_.run_of(offset);
-  const std::uint64_t base = core_.table_.run_at(run.head);
-  const RecordView record = core_.record_at(Line{offset / kCacheLineBytes});
+Recovery::Found Recovery::indexed(Line line) const {
+  const BlockMeta& meta = rooms_.table.run_of(offset_of(line));
+  const RecordView record = rooms_.records.at(line);
   Found found{0,
               record.sequence(),
-              offset,
-              run.generation,
-              record.header().ordinal,
+              offset_of(line),
+              meta.generation,
               record.kind(),
               record.padded_bytes(),
               false};
-  if (run.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
-  const auto* const first = reinterpret_cast<const SummaryEntry*>(
-      core_.medium_.at(base + core_.table_.run_bytes(run.head) - run_tail_bytes(run.records) +
-                       dead_bits_bytes(run.records)));
-  const auto* entry = first + found.ordinal;
-  if (found.ordinal >= run.records || base + entry->offset_bytes() != offset) {
-    entry = std::partition_point(first, first + run.records, [&](const SummaryEntry& other) {
-      return base + other.offset_bytes() < offset;
-    });
-    if (entry == first + run.records || base + entry->offset_bytes() != offset) return found;
-    found.ordinal = static_cast<std::uint32_t>(entry - first);
-  }
-  const std::uint64_t end = found.ordinal + 1 < run.records
-                                ? (entry + 1)->offset_bytes()
-                                : run.used_bytes.load(std::memory_order_relaxed);
-  found.sequence = run.min_sequence.load(std::memory_order_relaxed) + entry->sequence_delta();
-  found.kind = entry->kind();
-  found.padded_bytes = std::min(found.padded_bytes, base + end - offset);
+  if (meta.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
+  const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, meta.head);
+  const std::uint32_t i = run.find(offset_of(line) - run.offset());
+  if (i == run.records()) return found;
+  found.sequence = run.sequence(i);
+  found.kind = run.kind(i);
+  found.room = std::min(found.room, run.record_end(i) - run.record_at(i));
   return found;
 }
 
 // The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
 // its original) the higher generation; a copy that was abandoned and made again may lie in the same
 // run as the one before. A tombstone holds its key's place until all runs were read.
-void Recovery::admit(const Found& found) {
-  const Line line{found.offset / kCacheLineBytes};
-  const RecordView record = core_.record_at(line);
-  // Of the headers only the keys are asked: records of sealed runs were not read, so the rest of
-  // theirs may be damaged. A superseded one may not win for that, nor stand beside its successor.
+void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
+  const Line line = line_at(found.offset);
+  const RecordView record = rooms_.records.at(line);
+  // Use only the keys from the record headers. Records of sealed runs are unchecked here, so their
+  // other header fields may be damaged; sequences from the summary keep a damaged old record from
+  // winning, or from standing beside its successor.
   const auto key_fits = [&](const RecordView& view, std::uint64_t offset) {
-    return core_.geometry_.record_header_bytes + view.header().key_bytes() <= core_.room_at(offset);
+    return rooms_.table.geometry().record_header_bytes + view.header().key_bytes() <=
+           rooms_.table.room_at(offset);
   };
   const auto same_key = [&](Line other) {
-    const RecordView present = core_.record_at(other);
+    const RecordView present = rooms_.records.at(other);
     if (present.header().key_bytes() != record.header().key_bytes()) return false;
-    return key_fits(record, found.offset) && key_fits(present, other.number * kCacheLineBytes) &&
+    return key_fits(record, found.offset) && key_fits(present, offset_of(other)) &&
            present.key() == record.key();
   };
+  OffsetMap& map = rooms_.index.map();
+  Place place = map.place(found.hash);
   for (;;) {
-    auto latched = core_.index_->latch(found.hash);
-    const auto entry = latched.find(same_key);
+    auto home = map.latch(place, tally);
+    const Entry entry = home.find(same_key);
+    if (!entry && home.insert(line)) break;
     if (!entry) {
-      if (!latched.insert(line)) {
-        latched.release();
-        if (auto grown = core_.index_->grow(found.hash); !grown) {
-          const std::lock_guard lock(mutex_);
-          failure_ = std::move(grown);
-          return;
-        }
-        continue;
+      home.release();
+      if (auto grown = map.grow(found.hash); !grown) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::move(grown);
+        return;
       }
-    } else {
-      const Line other = latched.line(entry);
-      const Found present = indexed(other.number * kCacheLineBytes);
-      const bool newer = std::tuple(found.sequence, found.generation, found.offset) >
-                         std::tuple(present.sequence, present.generation, present.offset);
-      if (newer) latched.replace(entry, line);
-      // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
-      // erase may lie on the medium still.
-      if (newer && present.kind == RecordKind::kPut) {
-        core_.table_.mark_dead(present.offset, present.ordinal, present.padded_bytes);
-      } else if (!newer && found.kind == RecordKind::kPut) {
-        core_.table_.mark_dead(found.offset, found.ordinal,
-                               extent(found.offset, found.padded_bytes, found.frames));
-      }
-      superseded_.fetch_add(1, std::memory_order_relaxed);
-      if (!newer) return;
+      continue;
     }
+    const Found present = indexed(OffsetMap::Home::line(entry));
+    const bool newer = std::tuple(found.sequence, found.generation, found.offset) >
+                       std::tuple(present.sequence, present.generation, present.offset);
+    if (newer) home.replace(entry, line);
+    // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
+    // erase may lie on the medium still.
+    const Found& loser = newer ? present : found;
+    if (loser.kind == RecordKind::kPut)
+      rooms_.table.mark_dead(line_at(loser.offset).number, extent(loser));
+    superseded_.fetch_add(1, std::memory_order_relaxed);
+    if (!newer) return;
     break;
   }
   if (found.kind == RecordKind::kErase) {
@@ -415,164 +370,96 @@ void Recovery::admit(const Found& found) {
 }
 
 void Recovery::drop_tombstones() {
-  auto participant = core_.epochs_.join();
-  const auto guard = core_.epochs_.enter(participant);
+  auto participant = rooms_.epochs.join();
+  OffsetMap& map = rooms_.index.map();
+  OffsetMap::Tally& tally = map.new_tally();
+  const auto guard = rooms_.epochs.enter(participant);
   for (const Tombstone& tombstone : tombstones_) {
-    auto latched = core_.index_->latch(tombstone.hash);
-    if (const auto entry = latched.find([&](Line line) { return line == tombstone.line; }))
-      latched.remove(entry);
+    Place place = map.place(tombstone.hash);
+    auto home = map.latch(place, tally);
+    if (const auto entry = home.find([&](Line line) { return line == tombstone.line; }))
+      home.remove(entry);
   }
   tombstones_ = {};
 }
 
-// Accepts records from the run's beginning as long as they are whole and in order. What follows was
-// never acknowledged: each acknowledgement had everything before it in its run durable.
-void Recovery::scan_open(std::uint64_t head) {
-  BlockMeta& run = core_.table_.meta(head);
-  const std::uint64_t base = core_.table_.run_at(head);
-  const std::uint64_t run_bytes = core_.table_.run_bytes(head);
-  const std::uint64_t seed = core_.geometry_.seed(run.generation);
-  Scanned scanned{head, {}, 0, 0};
-  std::uint64_t at = 0;
-  const auto whole = [&](std::uint64_t offset, std::uint64_t ordinal) {
-    const std::uint64_t room = run_bytes - run_tail_bytes(ordinal + 1);
-    if (offset + sizeof(RecordHeader) > room) return false;
-    const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
-    if (!record.fits(room - offset) || record.header().ordinal != ordinal) return false;
-    if (record.kind() == RecordKind::kBatch &&
-        record.header().value_bytes > room - offset - record.padded_bytes())
-      return false;
-    return record.is_whole(seed, core_.patchable_);
-  };
-  const auto accept = [&](std::uint64_t offset) {
-    const RecordView record(core_.medium_.at(base + offset), core_.geometry_);
-    scanned.entries.push_back(
-        {hash64(std::as_bytes(std::span(record.key()))), record.sequence(), offset, record.kind()});
-    raise(max_sequence_, record.sequence());
-    return record.padded_bytes();
-  };
-  while (whole(at, scanned.entries.size())) {
-    const RecordView record(core_.medium_.at(base + at), core_.geometry_);
-    if (record.kind() != RecordKind::kBatch) {
-      at += accept(at);
-      continue;
-    }
-    // All members or none.
-    const std::uint64_t members_at = at + record.padded_bytes();
-    const std::uint64_t members_end = members_at + record.header().value_bytes;
-    std::uint64_t member = members_at;
-    std::uint64_t members = 0;
-    while (member < members_end && whole(member, scanned.entries.size() + members)) {
-      const RecordView part(core_.medium_.at(base + member), core_.geometry_);
-      if (part.kind() == RecordKind::kBatch || part.sequence() != record.sequence()) break;
-      member += part.padded_bytes();
-      ++members;
-    }
-    if (member != members_end) break;
-    for (member = members_at; member < members_end;)
-      member += accept(member);
-    scanned.frame_bytes += record.padded_bytes();
-    at = members_end;
-  }
-  scanned.used_bytes = at;
-  core_.table_.reserve_bits(run, static_cast<std::uint32_t>(scanned.entries.size()));
-  run.used_bytes.store(at, std::memory_order_relaxed);
-  run.records = static_cast<std::uint32_t>(scanned.entries.size());
-  run.dead_bytes.store(scanned.frame_bytes, std::memory_order_relaxed);
-  std::uint64_t lowest = ~std::uint64_t{0};
-  for (std::uint32_t i = 0; i < scanned.entries.size(); ++i) {
-    const Lane::Entry& entry = scanned.entries[i];
-    lowest = std::min(lowest, entry.sequence);
-    const std::uint64_t padded =
-        core_.record_at(Line{(base + entry.offset) / kCacheLineBytes}).padded_bytes();
-    if (entry.kind == RecordKind::kErase) {
-      ++run.tombstones;
-      run.dead_bytes.fetch_add(padded, std::memory_order_relaxed);
-    }
-    admit({entry.hash, entry.sequence, base + entry.offset, run.generation, i, entry.kind, padded,
-           false});
-  }
-  run.min_sequence.store(lowest, std::memory_order_relaxed);
-  std::uint64_t torn = 0;  // Up to the last byte that is not zero of the record that follows.
-  if (at + sizeof(RecordHeader) <= run_bytes && core_.medium_.word(base + at) != 0)
-    torn = kCacheLineBytes;
-  const std::lock_guard lock(mutex_);
-  ++core_.recovery_.blocks_scanned;
-  core_.recovery_.torn_bytes_dropped += torn;
-  core_.recovery_.tombstones += run.tombstones;
-  scanned_.push_back(std::move(scanned));
-}
-
 // ---- What a writing open leaves behind ----
 
-Status Recovery::make_writable() {
-  Medium& medium = core_.medium_;
+// After the death of a process what was read may lie in caches only, and so could still be lost with
+// the power: what this recovery relies on is made durable before anything is built on it.
+void Recovery::write_back_what_was_read() {
+  const Medium& medium = rooms_.medium;
+  const BlockTable& table = rooms_.table;
+  const Persist& persist = medium.persist();
+  const Geometry& geometry = table.geometry();
+  const std::uint64_t group_bytes = geometry.blocks_per_group() * geometry.block_bytes;
+  for (std::uint64_t group = 0; group < medium.size_bytes(); group += group_bytes) {
+    persist.write_back(medium.at(group),
+                       std::min(geometry.block_bytes, medium.size_bytes() - group));
+  }
+  for (const ScannedRun& scanned : scanned_)
+    persist.write_back(medium.at(table.run_at(scanned.head)), scanned.used_bytes);
+  for (const std::uint64_t head : word_missing_)
+    persist.write_back(medium.at(table.run_at(head)), table.run_bytes(head));
+  // Dead bits: tombstones may be dropped because of them.
+  for (const std::uint64_t head : runs_) {
+    const BlockMeta& run = table.meta(head);
+    if (run.state.load(std::memory_order_relaxed) != BlockState::kSealed) continue;
+    persist.write_back(
+        medium.at(table.run_at(head) + table.run_bytes(head) - run_tail_bytes(run.records)),
+        dead_bits_bytes(run.records));
+  }
+}
+
+Status Recovery::make_writable(std::uint64_t next_generation) {
+  Medium& medium = rooms_.medium;
+  BlockTable& table = rooms_.table;
   // The clean mark first: from here on the image on the medium may not be believed any more.
   if (mark_.checksum != 0) {
     HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
     HF_RETURN_IF_ERROR(medium.order());  // Before anything else is written.
   }
-  // After the death of a process what we read may lie in caches only, and so could still be lost
-  // with the power: what this recovery relies on is made durable before anything is built on it.
-  if (!core_.recovery_.clean && medium.paged()) HF_RETURN_IF_ERROR(medium.order());
-  if (!core_.recovery_.clean && !medium.paged()) {
-    const std::uint64_t group_bytes =
-        core_.geometry_.blocks_per_group() * core_.geometry_.block_bytes;
-    for (std::uint64_t group = 0; group < medium.size_bytes(); group += group_bytes) {
-      medium.persist().write_back(
-          medium.at(group), std::min(core_.geometry_.block_bytes, medium.size_bytes() - group));
-    }
-    for (const Scanned& scanned : scanned_) {
-      medium.persist().write_back(medium.at(core_.table_.run_at(scanned.head)), scanned.used_bytes);
-    }
-    for (const std::uint64_t head : word_missing_) {
-      medium.persist().write_back(medium.at(core_.table_.run_at(head)),
-                                  core_.table_.run_bytes(head));
-    }
-    for (const std::uint64_t head :
-         runs_) {  // Dead bits: tombstones may be dropped because of them.
-      const BlockMeta& run = core_.table_.meta(head);
-      if (run.state.load(std::memory_order_relaxed) != BlockState::kSealed) continue;
-      medium.persist().write_back(
-          medium.at(core_.table_.run_at(head) + core_.table_.run_bytes(head) -
-                    run_tail_bytes(run.records)),
-          dead_bits_bytes(run.records));
-    }
+  if (!report_.clean) {
+    if (!rooms_.paged()) write_back_what_was_read();
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
+  }
+  // Before a run of version 2 is opened, and before one of version 1 is sealed.
+  if (rooms_.superblock.format_version == v1::kFormatVersion) {
+    HF_RETURN_IF_ERROR(upgrade(medium, rooms_.superblock, next_generation));
+    table.set_first_generation(next_generation);
   }
   // Open runs are sealed with what was accepted, so that no torn tail can revive, and are never
   // appended to. Tails first, then the words that vouch for them.
   std::vector<std::uint64_t> to_free;
-  bool ordered = false;
   for (const std::uint64_t head : word_missing_) {
-    const BlockMeta& run = core_.table_.meta(head);
+    const BlockMeta& run = table.meta(head);
     const std::vector<std::byte> none(dead_bits_bytes(run.records));
-    HF_RETURN_IF_ERROR(medium.put(
-        core_.table_.run_at(head) + core_.table_.run_bytes(head) - run_tail_bytes(run.records),
-        none.data(), none.size()));
+    HF_RETURN_IF_ERROR(
+        medium.put(table.run_at(head) + table.run_bytes(head) - run_tail_bytes(run.records),
+                   none.data(), none.size()));
   }
-  for (const Scanned& scanned : scanned_) {
+  for (const ScannedRun& scanned : scanned_) {
     if (scanned.entries.empty()) {
       to_free.push_back(scanned.head);
       continue;
     }
-    const BlockMeta& run = core_.table_.meta(scanned.head);
-    const auto tail =
-        compose_run_tail(scanned.entries, run.generation, run.run_blocks, scanned.used_bytes,
-                         scanned.frame_bytes, core_.geometry_.seed(run.generation));
-    HF_RETURN_IF_ERROR(medium.put(
-        core_.table_.run_at(scanned.head) + core_.table_.run_bytes(scanned.head) - tail.size(),
-        tail.data(), tail.size()));
+    const BlockMeta& run = table.meta(scanned.head);
+    const auto tail = compose_run_tail(
+        scanned.entries,
+        {run.generation, run.run_blocks, scanned.used_bytes, scanned.frame_bytes,
+         table.geometry().seed(run.generation), table.geometry().is_version1(run.generation)});
+    HF_RETURN_IF_ERROR(
+        medium.put(table.run_at(scanned.head) + table.run_bytes(scanned.head) - tail.size(),
+                   tail.data(), tail.size()));
     word_missing_.push_back(scanned.head);
-    ordered = true;
   }
-  if (ordered || !word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
+  if (!word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
   // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : word_missing_)
-    HF_RETURN_IF_ERROR(core_.table_.mark_sealed(head));
+    HF_RETURN_IF_ERROR(table.mark_sealed(head));
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
-  return core_.table_.free_runs(to_free);
+  return table.free_runs(to_free);
 }
 
 }  // namespace holdfast::kv

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <holdfast/kv/store_verbs.hpp>
+#include <holdfast/kv/store_core.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -34,34 +34,23 @@ RegionOptions region_options(const StoreOptions& options) {
 
 }  // namespace
 
-void StoreCoreDeleter::operator()(StoreCore* core) const {
-  // It has threads to join and locks to take that are not in this process: it is left as it is.
-  if (core->left_to_parent()) return;
-  delete core;
-}
-
-StoreCore::~StoreCore() { (void)close(); }
-
 // ---- Pinned, Snapshot ----
 
 Pinned::Pinned(Pinned&& other) noexcept
-    : run_(std::exchange(other.run_, nullptr)),
+    : pins_(std::exchange(other.pins_, nullptr)),
       copy_(std::move(other.copy_)),
       value_(std::exchange(other.value_, {})),
       version_(other.version_) {}
 Pinned& Pinned::operator=(Pinned&& other) noexcept {
-  if (this != &other) {
-    unpin();
-    run_ = std::exchange(other.run_, nullptr);
-    copy_ = std::move(other.copy_);
-    value_ = std::exchange(other.value_, {});
-    version_ = other.version_;
-  }
+  Pinned ends(std::move(*this));  // Of what this held.
+  pins_ = std::exchange(other.pins_, nullptr);
+  copy_ = std::move(other.copy_);
+  value_ = std::exchange(other.value_, {});
+  version_ = other.version_;
   return *this;
 }
-Pinned::~Pinned() { unpin(); }
-void Pinned::unpin() {
-  if (run_ != nullptr) std::exchange(run_, nullptr)->pins.fetch_sub(1, std::memory_order_release);
+Pinned::~Pinned() {
+  if (pins_ != nullptr) pins_->fetch_sub(1, std::memory_order_release);
 }
 
 Snapshot::Snapshot(Snapshot&& other) noexcept
@@ -79,17 +68,17 @@ Snapshot::~Snapshot() {
 }
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
   if (core_ == nullptr) return empty_snapshot();
-  return core_->snapshot_get(version_, bytes(key), value);
+  return core_->reads.get_at(version_, bytes(key), value);
 }
 Status Snapshot::for_each(
-    const std::function<bool(std::string_view, std::string_view, Version)>& visit) const {
+    FunctionRef<bool(std::string_view, std::string_view, Version)> visit) const {
   if (core_ == nullptr) return empty_snapshot();
-  return core_->snapshot_for_each(version_, visit);
+  return core_->reads.for_each_at(version_, visit);
 }
 std::uint64_t Snapshot::count() const {
   std::uint64_t records = 0;
   if (core_ == nullptr) return records;
-  (void)core_->snapshot_for_each(
+  (void)core_->reads.for_each_at(
       version_, [&](std::string_view, std::string_view, Version) { return ++records, true; });
   return records;
 }
@@ -110,7 +99,7 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
 Error StoreBase::closed() {
   return {Errc::kClosed, "the store was closed, or moved from; open it again"};
 }
-std::uint64_t StoreBase::count() const { return core_ ? core_->count() : 0; }
+std::uint64_t StoreBase::count() const { return core_ ? core_->rooms.index.count() : 0; }
 Status StoreBase::sync() {
   if (!core_) return closed();
   return core_->sync();
@@ -123,7 +112,7 @@ const RecoveryReport& StoreBase::recovery() const {
   return core_ ? core_->recovery() : nothing;
 }
 RegionReport StoreBase::region_report() const {
-  return core_ ? core_->region_report() : RegionReport{};
+  return core_ ? core_->rooms.medium.region().report() : RegionReport{};
 }
 Status StoreBase::reserve(std::uint64_t records) {
   if (!core_) return closed();
@@ -131,7 +120,7 @@ Status StoreBase::reserve(std::uint64_t records) {
 }
 Status StoreBase::reclaim() {
   if (!core_) return closed();
-  return core_->reclaim();
+  return core_->maintenance.reclaim();
 }
 VerifyReport StoreBase::verify() const {
   if (core_) return core_->verify();
@@ -142,7 +131,7 @@ VerifyReport StoreBase::verify() const {
 }
 Status StoreBase::close() {
   if (!core_) return {};
-  if (const std::uint64_t open = core_->snapshots_open(); open != 0) {
+  if (const std::uint64_t open = core_->rooms.versions.snapshots_open(); open != 0) {
     return Error{Errc::kBusy, std::to_string(open) + " snapshots of the store are open; let " +
                                   "them go, then close it"};
   }
@@ -150,9 +139,109 @@ Status StoreBase::close() {
   core_.reset();
   return status;
 }
-bool StoreBase::read_only() const { return !core_ || core_->read_only(); }
+bool StoreBase::read_only() const { return !core_ || core_->rooms.gate.read_only(); }
 Durability StoreBase::durability() const {
-  return core_ ? core_->default_durability() : Durability::kProcess;
+  return core_ ? core_->rooms.default_durability : Durability::kProcess;
+}
+
+// ---- The verbs on bytes ----
+
+Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
+                                        WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.put(bytes(key), bytes(value), options);
+}
+Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,
+                                               WriteOptions options) {
+  if (!core_) return closed();
+  return core_->writes.put_if(bytes(key), bytes(value), Writes::Condition::kAbsent, 0, options);
+}
+Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version expected,
+                                                std::string_view value, WriteOptions options) {
+  if (!core_) return closed();
+  return core_->writes.put_if(bytes(key), bytes(value), Writes::Condition::kVersion, expected,
+                              options);
+}
+Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer,
+                                     std::uint64_t& value_bytes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->reads.get(bytes(key), buffer, value_bytes);
+}
+Result<Version> StoreBase::get_text(std::string_view key, std::string& value) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->reads.get(bytes(key), value);
+}
+Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
+  if (!core_) return closed();
+  return core_->reads.get_pinned(bytes(key));
+}
+
+namespace {
+
+// kInvalidOption unless all are equally many.
+Status check_counts(const char* verb, std::size_t keys, std::size_t values, std::size_t outcomes) {
+  if (keys == values && keys == outcomes) return {};
+  return Error{Errc::kInvalidOption,
+               std::string(verb) + ": " + std::to_string(keys) + " keys, " +
+                   std::to_string(values) + " values, " + std::to_string(outcomes) +
+                   " outcomes; equally many are allowed"};
+}
+
+}  // namespace
+
+Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
+                            std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts("get_many", keys.size(), values.size(), outcomes.size()));
+  return core_->reads.get_many(ByteSpans(keys), nullptr, 0, values.data(), outcomes);
+}
+Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts("get_many", keys.count, values.count, outcomes.size()));
+  // NOLINTNEXTLINE: the caller's values, which it may write.
+  auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
+  return core_->reads.get_many(ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
+                               nullptr, outcomes);
+}
+Status StoreBase::put_texts(std::span<const std::string_view> keys,
+                            std::span<const std::string_view> values, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts("put_many", keys.size(), values.size(), keys.size()));
+  return core_->writes.put_many(ByteSpans(keys), ByteSpans(values), options);
+}
+Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts("put_many", keys.count, values.count, keys.count));
+  return core_->writes.put_many(ByteSpans(keys.first, keys.bytes, keys.count),
+                                ByteSpans(values.first, values.bytes, values.count), options);
+}
+Result<Version> StoreBase::update_bytes(std::string_view key,
+                                        FunctionRef<void(std::string&)> change, bool fixed_size,
+                                        WriteOptions options) {
+  if (!core_) return closed();
+  return core_->writes.update(bytes(key), change, fixed_size, options);
+}
+Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
+                                                WordChange change, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.update_word(bytes(key), offset_bytes, change, options);
+}
+Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.erase(bytes(key), options);
+}
+Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
+  if (!core_) return closed();
+  return core_->writes.write(batch, options);
 }
 
 // ---- Store<> ----
@@ -164,99 +253,6 @@ Result<Store<>> Store<>::open(std::string_view spec, const StoreOptions& options
 Result<Store<>> Store<>::open(Region region, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(auto core, open_core(std::move(region), options, {}));
   return Store(std::move(core));
-}
-[[gnu::flatten]] Result<PutOutcome> Store<>::put(std::string_view key, std::string_view value,
-                                                 WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->put(bytes(key), bytes(value), options);
-}
-Result<Version> Store<>::put_if_absent(std::string_view key, std::string_view value,
-                                       WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
-}
-Result<Version> Store<>::compare_and_put(std::string_view key, Version expected,
-                                         std::string_view value, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected, options);
-}
-Result<Version> Store<>::get(std::string_view key, std::string& value) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->get(bytes(key),
-                    [&](const RecordView& record) { core_->copy_value(record, value); });
-}
-[[gnu::flatten]] Result<std::uint64_t> Store<>::get(std::string_view key,
-                                                    std::span<std::byte> buffer) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  std::uint64_t length = 0;
-  HF_RETURN_IF_ERROR(core_->get(bytes(key), [&](const RecordView& record) {
-    length = record.value_bytes();
-    if (!buffer.empty())  // An empty span may have no address.
-      core_->copy_value(record, buffer.data(), std::min<std::uint64_t>(length, buffer.size()));
-  }));
-  return length;
-}
-Result<Pinned> Store<>::get_pinned(std::string_view key) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->get_pinned(bytes(key));
-}
-Status Store<>::get_many(std::span<const std::string_view> keys, std::span<std::string> values,
-                         std::span<Errc> outcomes) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  if (values.size() != keys.size() || outcomes.size() != keys.size()) {
-    return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys.size()) + " keys, " +
-                                           std::to_string(values.size()) + " values, " +
-                                           std::to_string(outcomes.size()) +
-                                           " outcomes; equally many are allowed"};
-  }
-  return core_->get_many(
-      keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-      [&](std::size_t i, const RecordView& record) { core_->copy_value(record, values[i]); },
-      outcomes);
-}
-Status Store<>::put_many(std::span<const std::string_view> keys,
-                         std::span<const std::string_view> values, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  if (values.size() != keys.size()) {
-    return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys.size()) + " keys and " +
-                                           std::to_string(values.size()) +
-                                           " values; equally many are allowed"};
-  }
-  return core_->put_many(
-      keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-      [&](std::size_t i) { return bytes(values[i]); }, options);
-}
-Result<Version> Store<>::update(std::string_view key,
-                                const std::function<void(std::string&)>& change,
-                                WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->update(bytes(key), change, false, options);
-}
-[[gnu::flatten]] Result<std::uint64_t> Store<>::update_word(
-    std::string_view key, std::uint32_t offset_bytes,
-    FunctionRef<std::uint64_t(std::uint64_t)> change, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->update_word(bytes(key), offset_bytes, change, options);
-}
-[[gnu::flatten]] Result<bool> Store<>::erase(std::string_view key, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->erase(bytes(key), options);
-}
-Result<Version> Store<>::write(const WriteBatch& batch, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->write(batch, options);
 }
 
 }  // namespace holdfast::kv

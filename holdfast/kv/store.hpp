@@ -7,21 +7,22 @@
 //
 // Store<Key, Value> with fixed-size types: typed_store.hpp.
 //
-// Guarantee  When a verb that writes returns success, what it did survives what its Durability
-// names;
-//            until then it is there wholly or not at all. Readers see only such values, never
-//            block, and never see another key's value. One fence per put, erase and update_word;
-//            none per get.
-// Threads    Every verb from any thread, without registration; a thread's session is made at its
-//            first write and released at its exit. close() and moving need the store to themselves.
+// Guarantee  When a verb that writes returns success, what it did survives what its Durability names;
+//            until then it is there wholly or not at all. Readers see only such values, never block,
+//            and never see another key's value. One fence per put, erase and update_word; none per
+//            get.
+// Threads    Every verb from any thread, without registration; a thread's session is made at its first
+//            use of the store and released at its exit. close() and moving need the store to
+//            themselves.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
-//            erases go on), kReadOnly,
-//            kCorrupt (names the record), kIo, kClosed. Absence is kNotFound, without a detail.
-// Implements seed 003 sections 3 and 4; deviations: docs/kv.md.
+//            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is kNotFound,
+//            without a detail; what get() was given to fill is then unchanged.
+// Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB 2021),
+//            sections 3 and 4; deviations: docs/kv.md.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,13 +53,12 @@ struct StoreStats {
   std::uint64_t used_bytes = 0;    // Blocks that are not free.
   std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0;
   std::uint64_t dram_index_bytes = 0;
-  std::uint64_t dram_other_bytes =
-      0;  // Block table, dead bits, sessions, versions kept for snapshots.
+  std::uint64_t dram_other_bytes = 0;  // Block table, dead bits, sessions, versions for snapshots.
   std::uint64_t sessions = 0;
   std::uint64_t snapshots_open = 0;
-  std::uint64_t fences = 0, lines_written_back = 0,
-                syncs = 0;  // Executed since open, by all threads of the store. Zero where the
-                            // medium has none: fences on DRAM, tmpfs and plain files.
+  // Executed since open, by all threads of the store. Zero where the medium has none: fences on
+  // DRAM, tmpfs and plain files.
+  std::uint64_t fences = 0, lines_written_back = 0, syncs = 0;
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
   std::uint64_t index_rehashes = 0;
   Version newest_version = 0;
@@ -74,8 +74,8 @@ struct RecoveryReport {
   bool clean = false;  // The last close was clean and its index was loaded.
   std::uint64_t blocks_sealed_before = 0, blocks_scanned = 0;
   std::uint64_t records = 0, tombstones = 0, superseded = 0;
-  std::uint64_t torn_bytes_dropped =
-      0;  // Never acknowledged: behind the last valid record of open blocks.
+  // Never acknowledged: behind the last valid record of open blocks.
+  std::uint64_t torn_bytes_dropped = 0;
   double seconds = 0;
   std::vector<Defect> defects;  // Read-only opens: what was not intact; the first 1,000.
 };
@@ -96,8 +96,13 @@ class WriteBatch {
   void clear() { operations_.clear(), bytes_.clear(); }
   std::size_t size() const { return operations_.size(); }
 
+  struct View {
+    std::string_view key, value;
+    bool erase;
+  };
+  View operator[](std::size_t i) const;  // In the order in which they were added.
+
  private:
-  friend class StoreCore;
   struct Operation {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
     bool erase;
@@ -114,21 +119,26 @@ class Pinned {
   Pinned(Pinned&& other) noexcept;
   Pinned& operator=(Pinned&& other) noexcept;
   ~Pinned();
-  std::string_view value() const { return value_; }
+  std::string_view value() const { return pins_ == nullptr ? std::string_view(copy_) : value_; }
   Version version() const { return version_; }
 
+  // For the store. `pins`: what was raised for it.
+  Pinned(std::atomic<std::uint32_t>& pins, std::string_view value, Version version)
+      : pins_(&pins), value_(value), version_(version) {}
+  Pinned(std::string copy, Version version) : copy_(std::move(copy)), version_(version) {}
+
  private:
-  friend class StoreCore;
-  void unpin();
-  struct BlockMeta* run_ = nullptr;
-  std::unique_ptr<std::string> copy_;  // Instead of a pin, beside an in-place update.
+  std::atomic<std::uint32_t>* pins_ = nullptr;  // Null: the copy is the value.
+  std::string copy_;                            // Read beside an in-place update.
   std::string_view value_;
   Version version_ = 0;
 };
 
-// Every record as it was when the snapshot was taken, while writes go on. Holds back reclamation.
-// It goes before its store does: close() waits for no snapshot, it refuses. One that was moved
-// from, or taken of a closed store, is empty: kClosed.
+class StoreCore;
+
+// Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
+// the versions that it can see. It goes before its store does: close() waits for no snapshot, it
+// refuses. One that was moved from, or taken of a closed store, is empty: kClosed.
 class Snapshot {
  public:
   Snapshot() = default;  // Empty.
@@ -140,19 +150,17 @@ class Snapshot {
   Result<Version> get(std::string_view key, std::string& value) const;
   // Calls `visit(key, value, version)` once per record, in no order, until it returns false.
   // The views are valid during the call. Errors: kCorrupt.
-  Status for_each(const std::function<bool(std::string_view key, std::string_view value, Version)>&
-                      visit) const;
+  Status for_each(
+      FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
   std::uint64_t count() const;  // O(records).
 
+  Snapshot(StoreCore* core, Version version) : core_(core), version_(version) {}  // For the store.
+
  private:
-  friend class StoreCore;
-  Snapshot(class StoreCore* core, Version version) : core_(core), version_(version) {}
-  class StoreCore* core_ = nullptr;
+  StoreCore* core_ = nullptr;
   Version version_ = 0;
 };
 
-class StoreCore;
-struct ForTests;  // tests/kv/for_tests.hpp.
 struct StoreCoreDeleter {
   void operator()(StoreCore* core) const;
 };
@@ -197,14 +205,50 @@ class StoreBase {
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
+  StoreCore* core() const { return core_.get(); }  // For the library and its tests.
+
  protected:
-  static Error closed();  // What a verb of a closed store returns.
-  friend struct ForTests;
   StoreBase(StoreCorePointer core);
   static Result<StoreCorePointer> open_core(std::string_view spec, const StoreOptions& options,
                                             RecordShape shape);
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
+  static Error closed();  // What a verb of a closed store returns.
+
+  // The verbs on bytes, which those of all stores are made of.
+  static std::string_view text_of(const void* object, std::size_t bytes) {
+    return {static_cast<const char*>(object), bytes};
+  }
+  using WordChange = FunctionRef<std::uint64_t(std::uint64_t)>;
+  Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options);
+  Result<Version> put_bytes_if_absent(std::string_view key, std::string_view value,
+                                      WriteOptions options);
+  Result<Version> put_bytes_if_version(std::string_view key, Version expected,
+                                       std::string_view value, WriteOptions options);
+  // `value_bytes`: the whole length, of which as much as fits is copied.
+  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer,
+                            std::uint64_t& value_bytes) const;
+  Result<Version> get_text(std::string_view key, std::string& value) const;
+  Result<Pinned> get_bytes_pinned(std::string_view key) const;
+  Status get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
+                   std::span<Errc> outcomes) const;
+  Status put_texts(std::span<const std::string_view> keys, std::span<const std::string_view> values,
+                   WriteOptions options);
+  // Objects of one size each, side by side.
+  struct Objects {
+    const void* first;
+    std::size_t bytes, count;
+  };
+  Status get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const;
+  Status put_objects(Objects keys, Objects values, WriteOptions options);
+  Result<Version> update_bytes(std::string_view key, FunctionRef<void(std::string&)> change,
+                               bool fixed_size, WriteOptions options);
+  Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
+                                       WordChange change, WriteOptions options);
+  Result<bool> erase_bytes(std::string_view key, WriteOptions options);
+  Result<Version> write_batch(const WriteBatch& batch, WriteOptions options);
+
+ private:
   StoreCorePointer core_;
 };
 
@@ -222,46 +266,71 @@ class Store<> : public StoreBase {
   static Result<Store> open(std::string_view spec, const StoreOptions& options = {});
   static Result<Store> open(Region region, const StoreOptions& options = {});
 
-  Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {});
+  Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {}) {
+    return put_bytes(key, value, options);
+  }
   // kAlreadyExists if there is one; nothing was written.
   Result<Version> put_if_absent(std::string_view key, std::string_view value,
-                                WriteOptions options = {});
+                                WriteOptions options = {}) {
+    return put_bytes_if_absent(key, value, options);
+  }
   // Writes if the record's version is `expected` (0: absent), else kVersionMismatch. Returns the
   // new version.
   Result<Version> compare_and_put(std::string_view key, Version expected, std::string_view value,
-                                  WriteOptions options = {});
+                                  WriteOptions options = {}) {
+    return put_bytes_if_version(key, expected, value, options);
+  }
 
   // Copies the value out and returns its version, or kNotFound.
-  Result<Version> get(std::string_view key, std::string& value) const;
+  Result<Version> get(std::string_view key, std::string& value) const {
+    return get_text(key, value);
+  }
   // Copies into `buffer` as much as fits; returns the value's full length, or kNotFound.
-  Result<std::uint64_t> get(std::string_view key, std::span<std::byte> buffer) const;
-  Result<Pinned> get_pinned(std::string_view key) const;
+  Result<std::uint64_t> get(std::string_view key, std::span<std::byte> buffer) const {
+    std::uint64_t value_bytes = 0;
+    auto got = get_bytes(key, buffer, value_bytes);
+    if (got) [[likely]]
+      return value_bytes;
+    return std::move(got).error();
+  }
+  Result<Pinned> get_pinned(std::string_view key) const { return get_bytes_pinned(key); }
 
-  // `outcomes[i]` is kOk or kNotFound (get_many), and values[i] is assigned where kOk. Interleaves
-  // the misses of the batch (seed 004, section 3.5). Spans of equal length. Errors: kCorrupt.
+  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. Interleaves the misses of
+  // the batch (Benson, Papke, Rabl: "PerMA-Bench" and the building blocks for persistent memory,
+  // section on interleaved access). Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
-                  std::span<Errc> outcomes) const;
+                  std::span<Errc> outcomes) const {
+    return get_texts(keys, values, outcomes);
+  }
   // Several puts that share one fence; not atomic: after a crash any prefix may be there, except
   // keys for which an operation of another thread that ran meanwhile counts as the later one.
   Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
-                  WriteOptions options = {});
+                  WriteOptions options = {}) {
+    return put_texts(keys, values, options);
+  }
 
   // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
   // kNotFound. `change` may be called again, for the value as it is then, where the medium was
   // full; it may not call verbs of this store that write.
-  Result<Version> update(std::string_view key,
-                         const std::function<void(std::string& value)>& change,
-                         WriteOptions options = {});
+  Result<Version> update(std::string_view key, FunctionRef<void(std::string& value)> change,
+                         WriteOptions options = {}) {
+    return update_bytes(key, change, false, options);
+  }
   // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in
   // place where declared in patchable_words and possible, else through a new record. Returns the
   // old word. `change` as for update().
   Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
-                                    FunctionRef<std::uint64_t(std::uint64_t)> change,
-                                    WriteOptions options = {});
+                                    WordChange change, WriteOptions options = {}) {
+    return update_word_of(key, offset_bytes, change, options);
+  }
   // Tells whether there was one.
-  Result<bool> erase(std::string_view key, WriteOptions options = {});
+  Result<bool> erase(std::string_view key, WriteOptions options = {}) {
+    return erase_bytes(key, options);
+  }
 
-  Result<Version> write(const WriteBatch& batch, WriteOptions options = {});
+  Result<Version> write(const WriteBatch& batch, WriteOptions options = {}) {
+    return write_batch(batch, options);
+  }
 
  private:
   using StoreBase::StoreBase;

@@ -5,23 +5,42 @@
 //   options.patchable_words = {offsetof(Account, balance)};
 //   auto accounts = kv::Store<std::uint64_t, Account>::open("/mnt/pmem/accounts", options).value();
 //   accounts.put(17, {100, "ada"}).value();
-//   accounts.update_word(17, offsetof(Account, balance), [](std::uint64_t b) { return b + 1;
-//   }).value();
+//   accounts.update_word(17, offsetof(Account, balance),
+//                        [](std::uint64_t balance) { return balance + 1; }).value();
 //
-// Key and Value are trivially copyable; a Key has no padding, since keys are compared as bytes.
-// Sizes are known to the compiler, so that copies are moves. A store remembers the sizes: opening
-// it with others is kWrongType. The medium format is that of Store<>.
+// Key and Value are trivially copyable and hold no pointers; a Key has no padding, since keys are
+// compared as bytes. A store remembers the sizes: opening it with others is kWrongType. The medium
+// format, and the code behind each verb, are those of Store<>.
 #pragma once
 
-#include <holdfast/kv/store_verbs.hpp>
+#include <cstring>
+#include <type_traits>
+
+#include <holdfast/kv/store.hpp>
 
 namespace holdfast::kv {
 
+namespace detail {
+// What would be another process's address, or another object's, when it is read again.
+template <class T>
+inline constexpr bool is_address = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                                   std::is_same_v<T, std::nullptr_t>;
+template <class T, std::size_t kExtent>
+inline constexpr bool is_address<std::span<T, kExtent>> = true;
+template <class Character, class Traits>
+inline constexpr bool is_address<std::basic_string_view<Character, Traits>> = true;
+}  // namespace detail
+
 template <class Key, class Value>
 class Store : public StoreBase {
-  static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>);
+  static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
+                "Store<Key, Value>: both are written as bytes, so they must be trivially copyable; "
+                "for std::string use Store<>");
+  static_assert(!detail::is_address<Key> && !detail::is_address<Value>,
+                "Store<Key, Value>: a pointer, span or string_view would be stored, not what it "
+                "points to; use Store<>");
   static_assert(std::has_unique_object_representations_v<Key>,
-                "keys are compared as bytes: no padding, no floating point");
+                "Store<Key, Value>: keys are compared as bytes: no padding, no floating point");
   static_assert(sizeof(Key) <= kMaxKeyBytes);
 
  public:
@@ -35,80 +54,45 @@ class Store : public StoreBase {
   }
 
   Result<PutOutcome> put(const Key& key, const Value& value, WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->put(bytes(key), bytes(value), options);
+    return put_bytes(text(key), text(value), options);
   }
   Result<Version> put_if_absent(const Key& key, const Value& value, WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kAbsent, 0, options);
+    return put_bytes_if_absent(text(key), text(value), options);
   }
   Result<Version> compare_and_put(const Key& key, Version expected, const Value& value,
                                   WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->put_if(bytes(key), bytes(value), StoreCore::Condition::kVersion, expected,
-                         options);
+    return put_bytes_if_version(text(key), expected, text(value), options);
   }
   Result<Version> get(const Key& key, Value& value) const {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->get(bytes(key), [&](const RecordView& record) { copy_out(record, value); });
+    std::uint64_t value_bytes = 0;
+    return get_bytes(text(key), std::as_writable_bytes(std::span(&value, 1)), value_bytes);
   }
   // The view's bytes are a Value, aligned to 8.
-  Result<Pinned> get_pinned(const Key& key) const {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->get_pinned(bytes(key));
-  }
+  Result<Pinned> get_pinned(const Key& key) const { return get_bytes_pinned(text(key)); }
   Status get_many(std::span<const Key> keys, std::span<Value> values,
                   std::span<Errc> outcomes) const {
-    if (!core_) [[unlikely]]
-      return closed();
-    if (values.size() != keys.size() || outcomes.size() != keys.size()) {
-      return Error{Errc::kInvalidOption,
-                   "get_many: spans of different lengths; equal ones are allowed"};
-    }
-    return core_->get_many(
-        keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-        [&](std::size_t i, const RecordView& record) { copy_out(record, values[i]); }, outcomes);
+    return get_objects(objects(keys), objects(values), outcomes);
   }
   Status put_many(std::span<const Key> keys, std::span<const Value> values,
                   WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    if (values.size() != keys.size()) {
-      return Error{Errc::kInvalidOption,
-                   "put_many: spans of different lengths; equal ones are allowed"};
-    }
-    return core_->put_many(
-        keys.size(), [&](std::size_t i) { return bytes(keys[i]); },
-        [&](std::size_t i) { return bytes(values[i]); }, options);
+    return put_objects(objects(keys), objects(values), options);
   }
-  Result<Version> update(const Key& key, const std::function<void(Value& value)>& change,
+  Result<Version> update(const Key& key, FunctionRef<void(Value& value)> change,
                          WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    const auto on_bytes = [&](std::string& text) {
+    const auto on_bytes = [&](std::string& bytes) {
       Value value;
-      std::memcpy(&value, text.data(), sizeof value);
+      std::memcpy(&value, bytes.data(), sizeof value);
       change(value);
-      std::memcpy(text.data(), &value, sizeof value);
+      std::memcpy(bytes.data(), &value, sizeof value);
     };
-    return core_->update(bytes(key), on_bytes, true, options);
+    return update_bytes(text(key), on_bytes, true, options);
   }
-  template <class Change>
-  Result<std::uint64_t> update_word(const Key& key, std::uint32_t offset_bytes, Change&& change,
+  Result<std::uint64_t> update_word(const Key& key, std::uint32_t offset_bytes, WordChange change,
                                     WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->update_word(bytes(key), offset_bytes, change, options);
+    return update_word_of(text(key), offset_bytes, change, options);
   }
   Result<bool> erase(const Key& key, WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->erase(bytes(key), options);
+    return erase_bytes(text(key), options);
   }
 
   class Batch {
@@ -117,24 +101,18 @@ class Store : public StoreBase {
     void erase(const Key& key) { batch_.erase(text(key)); }
     void clear() { batch_.clear(); }
     std::size_t size() const { return batch_.size(); }
+    const WriteBatch& bytes() const { return batch_; }
 
    private:
-    friend class Store;
-    template <class T>
-    static std::string_view text(const T& object) {
-      return {reinterpret_cast<const char*>(&object), sizeof object};
-    }
     WriteBatch batch_;
   };
   Result<Version> write(const Batch& batch, WriteOptions options = {}) {
-    if (!core_) [[unlikely]]
-      return closed();
-    return core_->write(batch.batch_, options);
+    return write_batch(batch.bytes(), options);
   }
 
   // Every record of the snapshot, as objects, until `visit` returns false.
   Status for_each(const Snapshot& snapshot,
-                  const std::function<bool(const Key&, const Value&, Version)>& visit) const {
+                  FunctionRef<bool(const Key&, const Value&, Version)> visit) const {
     bool ours = true;
     auto walked =
         snapshot.for_each([&](std::string_view key, std::string_view value, Version version) {
@@ -155,11 +133,12 @@ class Store : public StoreBase {
   using StoreBase::StoreBase;
 
   template <class T>
-  static std::span<const std::byte, sizeof(T)> bytes(const T& object) {
-    return std::as_bytes(std::span<const T, 1>(&object, 1));
+  static std::string_view text(const T& object) {
+    return text_of(&object, sizeof object);
   }
-  void copy_out(const RecordView& record, Value& value) const {
-    core_->copy_value(record, reinterpret_cast<std::byte*>(&value), sizeof value);
+  template <class T>
+  static Objects objects(std::span<T> all) {
+    return {all.data(), sizeof(T), all.size()};
   }
 };
 

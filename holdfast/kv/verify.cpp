@@ -1,92 +1,95 @@
-// Everything on the medium, read and checked: words, footers, records, and that the index agrees.
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/verify.hpp>
 
 #include <string>
-
-#include <holdfast/kv/recovery.hpp>
+#include <utility>
 
 namespace holdfast::kv {
 
-VerifyReport StoreCore::verify() const {
-  VerifyReport report;
-  const auto defect = [&](std::uint64_t offset, std::string what) {
-    ++report.defects_total;
-    if (report.defects.size() < 1000) report.defects.push_back({offset, std::move(what)});
-  };
-  for (const Defect& found : recovery_.defects)
+Verification::Verification(Rooms& rooms, const std::vector<Defect>& found_at_open)
+    : rooms_(rooms),
+      found_at_open_(!found_at_open.empty()),
+      own_(rooms.sessions.of_this_thread()) {
+  for (const Defect& found : found_at_open)
     defect(found.offset, found.what);
-  // While this runs nothing is freed: a run that we read stays what it was.
-  const auto no_reclamation = lock_reclamation();
-  Session& own = session();
-  for (std::uint64_t head = 0; head < table_.blocks(); ++head) {
-    const BlockMeta& run = table_.meta(head);
-    if (geometry_.is_table_block(head) || run.head != head) continue;
+}
+
+void Verification::defect(std::uint64_t offset, std::string what) {
+  ++report_.defects_total;
+  if (report_.defects.size() < 1000) report_.defects.push_back({offset, std::move(what)});
+}
+
+VerifyReport Verification::run() {
+  rooms_.sessions.drain_notes();
+  const Geometry& geometry = rooms_.table.geometry();
+  for (std::uint64_t head = 0; head < rooms_.table.blocks(); ++head) {
+    if (geometry.is_table_block(head) || rooms_.table.meta(head).head != head) continue;
     BlockWord word;
-    const std::uint64_t word_at = geometry_.table_word_at(head);
-    if (!decode_block_word(medium_.word(word_at), superblock_.store_id, head, word) ||
-        word.state == BlockState::kUnformatted) {
-      if (recovery_.defects.empty())
-        defect(word_at,
-               "table word of block " + std::to_string(head) + ": its check does not hold");
-      continue;
-    }
-    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed) continue;
-    ++report.blocks;
-    report.bytes += table_.run_bytes(head);
-    const std::uint64_t base = table_.run_at(head);
-    RunFooter footer;
-    const std::byte* tail = nullptr;
-    if (!read_footer(medium_, geometry_, table_, head, footer, tail)) {
-      if (recovery_.defects.empty())
-        defect(base + table_.run_bytes(head) - sizeof footer,
-               "footer of sealed block " + std::to_string(head) + ": it is not valid");
-      continue;
-    }
-    const auto* const entries =
-        reinterpret_cast<const SummaryEntry*>(tail + dead_bits_bytes(footer.records));
-    const std::uint64_t seed = geometry_.seed(run.generation);
-    for (std::uint32_t i = 0; i < footer.records; ++i) {
-      const std::uint64_t at = entries[i].offset_bytes();
-      const auto name = [&] {
-        return "record " + std::to_string(i) + " of block " + std::to_string(head) + ": ";
-      };
-      const RecordView record = record_at(Line{(base + at) / kCacheLineBytes});
-      if (at >= footer.used_bytes || !record.fits(footer.used_bytes - at)) {
-        defect(base + at, name() + "its length leads beyond its block");
-        continue;
-      }
-      if (!record.is_sound(seed, patchable_)) {
-        defect(base + at, name() + "its checksum does not hold");
-        continue;
-      }
-      if (record.kind() != entries[i].kind() || record.header().ordinal != i ||
-          record.sequence() != footer.base_sequence + entries[i].sequence_delta()) {
-        defect(base + at, name() + "its block's summary says otherwise of it");
-        continue;
-      }
-      const auto key = std::as_bytes(std::span(record.key()));
-      if (hash64(key) != entries[i].hash)
-        defect(base + at, name() + "its key's hash is not the summary's");
-      if (record.kind() == RecordKind::kErase) {
-        ++report.tombstones;
-        continue;
-      }
-      ++report.records;
-      if (table_.is_dead(run, i)) continue;
-      // A live record is what its key leads to, or was superseded by what it leads to. An operation
-      // under way may be between the two, so the doubt is resolved under the key's latch.
-      const auto guard = epochs_.enter(own.participant);
-      auto latched = index_->latch(entries[i].hash);
-      const auto entry = latched.find(matches(key));
-      if (!entry && !table_.is_dead(run, i) &&
-          run.dead_bytes.load(std::memory_order_relaxed) == 0) {
-        defect(base + at, name() + "it is live, but the index does not have its key");
-      } else if (entry && record_at(latched.line(entry)).sequence() < record.sequence()) {
-        defect(base + at, name() + "the index has an older version of its key");
-      }
+    const std::uint64_t word_at = geometry.table_word_at(head);
+    if (decode_block_word(rooms_.medium.word(word_at), geometry.store_id, head, word) &&
+        word.state != BlockState::kUnformatted) {
+      check_run(head);
+    } else if (!found_at_open_) {
+      defect(word_at, "table word of block " + std::to_string(head) + ": its check does not hold");
     }
   }
-  return report;
+  return std::move(report_);
+}
+
+void Verification::check_run(std::uint64_t head) {
+  const BlockMeta& meta = rooms_.table.meta(head);
+  if (meta.state.load(std::memory_order_acquire) != BlockState::kSealed) return;
+  ++report_.blocks;
+  report_.bytes += rooms_.table.run_bytes(head);
+  const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+  if (!run) {
+    if (!found_at_open_)
+      defect(rooms_.table.run_at(head) + rooms_.table.run_bytes(head) - sizeof(RunFooter),
+             "footer of sealed block " + std::to_string(head) + ": it is not valid");
+    return;
+  }
+  for (std::uint32_t i = 0; i < run->records(); ++i)
+    check_record(*run, meta, i);
+}
+
+void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i) {
+  const std::uint64_t at = run.record_at(i), offset = run.offset() + at;
+  const std::string name =
+      "record " + std::to_string(i) + " of block " + std::to_string(meta.head) + ": ";
+  const RecordView record = rooms_.records.at(line_at(offset));
+  const std::uint64_t used = run.footer().used_bytes;
+  if (at >= used || !record.fits(used - at))
+    return defect(offset, name + "its length leads beyond its block");
+  if (!record.is_sound(rooms_.records.rule(meta)))
+    return defect(offset, name + "its checksum does not hold");
+  if (record.kind() != run.kind(i) || record.header().ordinal != i ||
+      record.sequence() != run.sequence(i))
+    return defect(offset, name + "its block's summary says otherwise of it");
+  if (rooms_.index.hash(record.key_bytes()) != run.hash(i))
+    defect(offset, name + "its key's hash is not the summary's");
+  if (record.kind() == RecordKind::kErase) {
+    ++report_.tombstones;
+    return;
+  }
+  ++report_.records;
+  check_index(record, line_at(offset), run.hash(i), meta, name);
+}
+
+// A live record is what its key leads to, or was superseded by what it leads to. An operation under
+// way may be between the two, so the doubt is resolved under the key's latch.
+void Verification::check_index(const RecordView& record, Line line, std::uint64_t hash,
+                               const BlockMeta& meta, const std::string& name) {
+  if (rooms_.table.is_dead(line.number)) return;
+  const auto guard = rooms_.epochs.enter(own_.participant);
+  Place place = rooms_.index.place(hash);
+  auto home = rooms_.index.latch(place, own_);
+  const Entry entry = home.find(rooms_.index.matches(record.key_bytes()));
+  if (!entry && !rooms_.table.is_dead(line.number) &&
+      meta.dead_bytes.load(std::memory_order_relaxed) == 0 && meta.own_dead_bytes.load() == 0) {
+    defect(offset_of(line), name + "it is live, but the index does not have its key");
+  } else if (entry &&
+             rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < record.sequence()) {
+    defect(offset_of(line), name + "the index has an older version of its key");
+  }
 }
 
 }  // namespace holdfast::kv

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/base/meminfo.hpp>
 #include <holdfast/index/offset_map.hpp>
 
@@ -232,26 +233,71 @@ TEST(OffsetMap, ClaimsGivenBackFreeTheirPlaces) {
     ASSERT_EQ(f.get(7, key), key * 16);
 }
 
-// So many keys of one hash that a neighbourhood cannot hold them: slower, but right and bounded.
-TEST(OffsetMap, KeysOfOneHashAreAllFoundAndTakeBoundedMemoryUntilAClearError) {
+// So many keys of one hash that a neighbourhood cannot hold them: slower, but none is refused.
+TEST(OffsetMap, KeysOfOneHashAreSlowerButNeverRefused) {
   Fixture f;
   const auto guard = f.domain.enter(f.participant);
-  std::uint64_t key = 1;
-  Status status;
-  for (; status && key < 100'000; ++key) {
-    while (status && !f.map->latch(7).insert(Line{key}))
-      status = f.map->grow(7);
+  constexpr std::uint64_t kKeys = 25'000;
+  for (std::uint64_t key = 1; key <= kKeys; ++key) {
+    while (!f.map->latch(7).insert(Line{key}))
+      ASSERT_TRUE(f.map->grow(7));
   }
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.code(), Errc::kNoSpace);
-  EXPECT_GT(f.map->size(), 10'000u);
+  EXPECT_EQ(f.map->size(), kKeys);
   EXPECT_LT(f.map->dram_bytes(), 8 * MiB);
-  for (std::uint64_t k = 1; k <= f.map->size(); k += 501) {
+  for (std::uint64_t k = 1; k <= kKeys; k += 501) {
     ASSERT_EQ(f.map->find(7, [&](Line line) { return line.number == k; }).number, k);
   }
   // Another key of the partition is not refused.
   f.put(std::uint64_t{1} << 53, 123'456, 0);
   EXPECT_EQ(f.get(std::uint64_t{1} << 53, 123'456), 123'456u * 16);
+}
+
+TEST(OffsetMap, WhatLookSawHoldsUnderTheLatchUntilSomethingChanged) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  OffsetMap::Tally& tally = f.map->new_tally();
+  const auto is = [](std::uint64_t number) {
+    return [number](Line line) { return line.number == number; };
+  };
+  Place place = f.map->place(7);
+  f.map->latch(place, tally).insert(Line{3});
+  EXPECT_EQ(f.map->size(), 1u);
+  const Seen seen = f.map->look(place, is(3));
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen.line(), Line{3});
+  EXPECT_TRUE(f.map->latch(place, tally).unchanged(seen));
+  // Another line in the same entry.
+  f.map->latch(place, tally).replace(seen.entry, Line{4});
+  EXPECT_FALSE(f.map->latch(place, tally).unchanged(seen));
+  // The same line in another table.
+  const Seen fresh = f.map->look(place, is(4));
+  ASSERT_TRUE(fresh);
+  ASSERT_TRUE(f.map->reserve(4'000'000));
+  auto home = f.map->latch(place, tally);
+  EXPECT_FALSE(home.unchanged(fresh));
+  EXPECT_EQ(place.table, f.map->place(7).table) << "latch() brings the place up to date";
+  home.remove(home.find(is(4)));
+  home.release();
+  EXPECT_EQ(f.map->size(), 0u);
+}
+
+// A batch that latches many homes grows each partition once, not once per key.
+TEST(OffsetMap, GrowingForManyHashesRebuildsEachPartitionOnce) {
+  Fixture f;
+  std::vector<std::uint64_t> hashes;
+  for (std::uint64_t i = 0; i < 50'000; ++i)
+    hashes.push_back(mix64(i));
+  const std::uint64_t before = f.map->rehashes();
+  ASSERT_TRUE(f.map->grow(hashes));
+  EXPECT_LE(f.map->rehashes() - before, f.map->partitions());
+  const auto guard = f.domain.enter(f.participant);
+  OffsetMap::LatchedMany many;
+  many.acquire(*f.map, hashes);
+  std::size_t inserted = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    inserted += many[i].insert(Line{i + 1});
+  many.release();
+  EXPECT_EQ(inserted, hashes.size());
 }
 
 TEST(OffsetMap, ThePatchMarkBelongsToOneHomeAndSurvivesOtherChanges) {

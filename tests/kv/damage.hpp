@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fstream>
 
-#include <holdfast/kv/format.hpp>
+#include <holdfast/kv/superblock.hpp>
 
 #include "support.hpp"
 
@@ -58,13 +58,7 @@ class Image {
   }
 
   Geometry geometry() const {
-    const auto superblock = read<Superblock>(0);
-    Geometry geometry;
-    geometry.block_bytes = superblock.block_bytes;
-    geometry.segment_bytes = superblock.segment_bytes;
-    geometry.store_id = superblock.store_id;
-    if (superblock.patchable_count != 0) geometry.record_header_bytes += 8;
-    return geometry;
+    return geometry_of(read<Superblock>(kSuperblockAt));
   }
   std::uint64_t blocks() const { return size() / geometry().block_bytes; }
   BlockWord word(std::uint64_t block) const {

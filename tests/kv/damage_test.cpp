@@ -103,7 +103,7 @@ TEST_F(Damage, GoodStoresAreFoundGood) {
 
 TEST_F(Damage, SuperblockWithAnotherMagicIsNotAStore) {
   Image image = good(true);
-  image.flip(offsetof(Superblock, magic) + 3);
+  image.flip(3);
   const auto refused = open(image, RegionAccess::kOpen);
   ASSERT_EQ(refused.code(), Errc::kNotHoldfast);
   EXPECT_TRUE(mentions(refused.error(), "not a Holdfast store")) << refused.error().detail;
@@ -122,7 +122,12 @@ TEST_F(Damage, SuperblockPageOfZerosIsNoEmptyStore) {
 
 TEST_F(Damage, EveryBitOfTheSuperblockCounts) {
   const Image image = good(true);
-  for (std::uint64_t at = 0; at < sizeof(Superblock); at += at < 64 ? 1 : 17) {
+  std::vector<std::uint64_t> bytes;
+  for (std::uint64_t at = 0; at < 8; ++at)
+    bytes.insert(bytes.end(), {at, kVersionWordAt + at});  // The magic; version and block size.
+  for (std::uint64_t at = 0; at < sizeof(Superblock); at += at < 144 ? 1 : 17)
+    bytes.push_back(kSuperblockAt + at);
+  for (const std::uint64_t at : bytes) {
     Image spoilt_image = image;
     spoilt_image.flip(at, static_cast<int>(at % 8));
     for (const auto access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly}) {
@@ -137,7 +142,7 @@ TEST_F(Damage, EveryBitOfTheSuperblockCounts) {
 
 TEST_F(Damage, NewerFormatIsRefusedWithBothVersions) {
   Image image = good(true);
-  image.write<std::uint32_t>(offsetof(Superblock, format_version), 7);
+  image.write<std::uint32_t>(kVersionWordAt, 7);
   const auto refused = open(image, RegionAccess::kOpenReadOnly);
   ASSERT_EQ(refused.code(), Errc::kNewerFormat);
   EXPECT_TRUE(mentions(refused.error(), "version 7")) << refused.error().detail;
@@ -191,7 +196,7 @@ TEST_F(Damage, EveryByteOfARecordIsCheckedByVerify) {
     const auto run = image.runs(BlockState::kSealed)[3];
     const auto header = image.read<RecordHeader>(run.at);
     const std::uint64_t bytes =
-        image.geometry().record_bytes(header.key_bytes(), header.value_bytes);
+        image.geometry().record_bytes(header.key_bytes(), header.value_bytes());
     for (std::uint64_t byte = 0; byte < bytes; byte += byte < 48 ? 1 : 29) {
       Image spoilt_image = image;
       spoilt_image.flip(run.at + byte, static_cast<int>(byte % 8));
@@ -230,7 +235,7 @@ TEST_F(Damage, OfASupersededRecordHarmsNobody) {
   // The header of the first "key9" of the medium.
   const std::uint64_t at = image.bytes().find("key9" + std::string(4, '\0')) - sizeof(RecordHeader);
   ASSERT_EQ(at % kCacheLineBytes, 0u);
-  ASSERT_EQ(image.read<RecordHeader>(at).value_bytes, 200u);
+  ASSERT_EQ(image.read<RecordHeader>(at).value_bytes(), 200u);
   const auto with = [&](const auto& change) {
     Image spoilt_image = image;
     auto header = spoilt_image.read<RecordHeader>(at);
@@ -239,7 +244,7 @@ TEST_F(Damage, OfASupersededRecordHarmsNobody) {
     return spoilt_image;
   };
   const std::pair<const char*, Image> cases[] = {
-      {"longer", with([](RecordHeader& header) { header.value_bytes = 1 << 20; })},
+      {"longer", with([](RecordHeader& header) { header.size_word = 1 << 20; })},
       {"newer", with([](RecordHeader& header) { header.sequence += 1 << 20; })},
       {"older", with([](RecordHeader& header) { header.sequence = 0; })},
       {"neighbour", with([](RecordHeader& header) { header.ordinal += 1; })},
@@ -272,8 +277,8 @@ TEST_F(Damage, OfALengthInABlockThatIsInNoRunLeadsNowhere) {
   Image image = good(true);
   const std::uint64_t at = image.bytes().find(text_of(1, 200)) - 40;
   auto header = image.read<RecordHeader>(at);
-  ASSERT_EQ(header.value_bytes, 200u);
-  header.value_bytes = std::uint64_t{1} << 33;
+  ASSERT_EQ(header.value_bytes(), 200u);
+  header.size_word = std::uint64_t{1} << 33;
   image.write(at, header);
   image.flip(image.geometry().table_word_at(at / image.geometry().block_bytes));
   auto store = open(image, RegionAccess::kOpenReadOnly).value();
@@ -342,7 +347,7 @@ TEST_F(Damage, OfAnOrdinalDoesNotCostTheNeighbourItsLife) {
     const auto pinned = store.get_pinned("key9").value();
     auto* const header = reinterpret_cast<RecordHeader*>(const_cast<char*>(pinned.value().data()) -
                                                          40);  // 4 bytes of key, 4 of padding.
-    ASSERT_EQ(header->value_bytes, 200u);
+    ASSERT_EQ(header->value_bytes(), 200u);
     header->ordinal += 1;
   }
   for (int i = 0; i < 60; ++i) {

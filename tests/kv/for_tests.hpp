@@ -1,4 +1,5 @@
-// for_tests.hpp: what tests may do to a store that its users may not.
+// for_tests.hpp: what tests do to a store that its users may not. Nothing of the store's protocol
+// stands here a second time: each function calls the rooms that do it.
 #pragma once
 
 #include <cstring>
@@ -7,187 +8,176 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/kv/reclaim.hpp>
-#include <holdfast/kv/store_verbs.hpp>
+#include <holdfast/kv/reclaimer.hpp>
+#include <holdfast/kv/store_core.hpp>
 
 namespace holdfast::kv {
 
 struct ForTests {
-  static StoreCore& core(StoreBase& store) { return *store.core_; }
-  static BlockTable& table(StoreBase& store) { return store.core_->table_; }
+  static Rooms& rooms(StoreBase& store) { return store.core()->rooms; }
+  static BlockTable& table(StoreBase& store) { return rooms(store).table; }
+  static Bytes bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   static void abandon(StoreBase& store) {
-    StoreCore& core = *store.core_;
-    core.stop_background();
-    core.withdraw();
-    core.closed_ = true;
-    store.core_.reset();
+    store.core()->abandon();
+    const StoreBase ends(std::move(store));
   }
   // Limits that are durably raised once in a million operations are raised every few.
   static void small_steps(StoreBase& store, std::uint64_t sequences, std::uint64_t generations) {
-    StoreCore& core = *store.core_;
-    core.sequence_step_ = sequences;
-    core.sequence_limit_.store(0);
-    core.table_.generation_step_ = generations;
-    core.table_.generation_limit_ = 0;
+    rooms(store).sequences.set_step(sequences);
+    rooms(store).table.set_generation_step(generations);
   }
   // What lanes have in reserve is not used any more, as after a snapshot.
-  static void lapse_sequences(StoreBase& store) { store.core_->sequence_epoch_.fetch_add(1); }
-  static std::uint64_t next_sequence(StoreBase& store) {
-    return store.core_->next_sequence_.load();
-  }
+  static void lapse_sequences(StoreBase& store) { rooms(store).sequences.lapse(); }
+  static std::uint64_t next_sequence(StoreBase& store) { return rooms(store).sequences.next(); }
   static std::uint64_t next_generation(StoreBase& store) {
-    return store.core_->table_.next_generation();
+    return rooms(store).table.next_generation();
   }
 
   // This thread's run (page regions: everybody's) is sealed, as when it is full.
   static Status seal(StoreBase& store) {
-    StoreCore& core = *store.core_;
-    Session& own = core.session();
-    Lane& lane = core.lane_of(own);
+    Rooms& own = rooms(store);
+    Lane& lane = own.lane_of(own.sessions.of_this_thread());
     const std::lock_guard lock(lane.latch);
-    return core.seal(own, lane);
+    return own.appender.seal(lane);
   }
   // The relocator's run too.
   static Status seal_relocated(StoreBase& store) {
-    StoreCore& core = *store.core_;
-    const std::lock_guard lock(core.relocator_->lane.latch);
-    return core.seal(*core.relocator_, core.relocator_->lane);
+    Lane& lane = store.core()->maintenance.own_session().lane;
+    const std::lock_guard lock(lane.latch);
+    return rooms(store).appender.seal(lane);
   }
   static Result<std::uint64_t> pass(StoreBase& store, double least_gain = 0.05) {
-    StoreCore& core = *store.core_;
-    const std::lock_guard lock(core.reclaim_mutex_);
-    return Reclaimer(core).pass(16, least_gain, 0);
+    const auto lock = store.core()->maintenance.hold_off();
+    return store.core()->maintenance.pass(16, least_gain, 0);
   }
   // As far as a put gets before its fence (page regions: before its sync).
   static void append_without_fence(StoreBase& store, std::string_view key, std::string_view value) {
-    StoreCore& core = *store.core_;
-    Session& own = core.session();
-    Lane& lane = core.lane_of(own);
-    const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-    const NewRecord<StoreCore::Bytes, StoreCore::Bytes> record{RecordKind::kPut, hash64(bytes(key)),
-                                                               bytes(key), bytes(value)};
+    Rooms& own = rooms(store);
+    Lane& lane = own.lane_of(own.sessions.of_this_thread());
+    const NewRecord record{RecordKind::kPut, own.index.hash(bytes(key)), bytes(key), bytes(value)};
     const std::lock_guard lock(lane.latch);
     Appended appended;
-    core.append(own, lane, record, 0, false, BlockTable::Purpose::kPut, appended).value();
-    if (core.medium_.paged()) core.commit(own, lane).value();
+    own.appender.append(lane, record, false, BlockTable::Purpose::kPut, appended).value();
+    if (own.paged()) own.appender.commit(lane).value();
   }
   // As far as a session gets with the sealing of its run before the tail's fence. Not on page
   // regions.
   // With `dead_bits` instead of zeros: as if a crash had left all of the tail but these.
   static void put_tail_without_fence(StoreBase& store, std::uint64_t dead_bits = 0) {
-    StoreCore& core = *store.core_;
-    Session& own = core.session();
-    const std::lock_guard lock(own.lane.latch);
-    core.commit(own, own.lane).value();
-    const BlockMeta& run = *own.lane.meta;
-    auto tail = compose_run_tail(own.lane.entries, run.generation, run.run_blocks, own.lane.at, 0,
-                                 own.lane.seed);
+    Rooms& own = rooms(store);
+    Lane& lane = own.sessions.of_this_thread().lane;
+    const std::lock_guard lock(lane.latch);
+    own.appender.commit(lane).value();
+    const OpenRun& run = lane.run;
+    auto tail = compose_run_tail(
+        {run.entries.get(), run.records},
+        {run.meta->generation, run.meta->run_blocks, run.at, run.frame_bytes, run.seed, false});
     std::memcpy(tail.data(), &dead_bits, sizeof dead_bits);
-    core.medium_
-        .put(own.lane.run_offset + own.lane.run_bytes - tail.size(), tail.data(), tail.size())
-        .value();
+    own.medium.put(run.offset + run.bytes - tail.size(), tail.data(), tail.size()).value();
   }
   // As far as a pass gets with its dead bits before their fence.
   static void put_dead_bits_without_fence(StoreBase& store) {
-    StoreCore& core = *store.core_;
-    const std::lock_guard lock(core.reclaim_mutex_);
-    for (std::uint64_t block = 0; block < core.table_.blocks(); ++block) {
-      const BlockMeta& run = core.table_.meta(block);
-      if (run.head != block || run.state.load() != BlockState::kSealed || !run.dead_dirty.load())
+    const auto lock = store.core()->maintenance.hold_off();
+    Rooms& own = rooms(store);
+    own.sessions.drain_notes();
+    for (std::uint64_t block = 0; block < own.table.blocks(); ++block) {
+      const BlockMeta& meta = own.table.meta(block);
+      if (meta.head != block || meta.state.load() != BlockState::kSealed || !meta.dead_dirty.load())
         continue;
-      core.table_.confirm_sealed(block).value();
-      core.table_.put_dead_bits(block, core.take_dead_bits(block)).value();
+      own.table.confirm_sealed(block).value();
+      const SealedRun run = SealedRun::trusted(own.medium, own.table, block);
+      const auto bits = dead_bits_of(own.table, run);
+      own.table.take_dead_dirty(block);
+      own.medium.put(run.dead_words_at(), bits.data(), bits.size() * sizeof bits[0]).value();
     }
   }
   // From here on every put and erase of such a key needs a second append, as if another key of its
   // index partition had just been erased by somebody else.
   static void raise_erase_horizon(StoreBase& store, std::string_view key) {
-    StoreCore& core = *store.core_;
-    core.index_->raise_erase_horizon(hash64(std::as_bytes(std::span(key))),
-                                     core.next_sequence_.load());
+    Rooms& own = rooms(store);
+    own.index.raise_horizon(own.index.hash(bytes(key)), own.sequences.next());
   }
   // Takes every block that is free, the reserve included: nothing can be opened any more.
   static void take_all_blocks(StoreBase& store) {
-    while (store.core_->table_.open_run(1, BlockTable::Purpose::kReclaim)) {
+    while (rooms(store).table.open_run(1, BlockTable::Purpose::kReclaim)) {
     }
   }
   // Whether this thread's run takes so many records of so many bytes, padded, in all.
   static bool fits(StoreBase& store, std::uint64_t bytes, std::uint64_t records) {
-    return store.core_->lane_of(store.core_->session()).fits(bytes, records);
+    Rooms& own = rooms(store);
+    return own.lane_of(own.sessions.of_this_thread()).run.fits(bytes, records);
+  }
+  // Where the key's record lies; it must be there.
+  static Line line_of(StoreBase& store, std::string_view key) {
+    Rooms& own = rooms(store);
+    const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
+    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    HF_CHECK(live.line);
+    return live.line;
   }
   // A byte of the value, as if the medium had lost it. Not on page regions.
   static void spoil(StoreBase& store, std::string_view key) {
-    const StoreCore& core = *store.core_;
-    core.get(std::as_bytes(std::span(key)),
-             [](const RecordView& record) { record.value_data()[0] ^= std::byte{1}; })
-        .value();
+    rooms(store).records.at(line_of(store, key)).value_data()[0] ^= std::byte{1};
   }
   // A get whose thread is slow: `copy` runs where the value would be copied out.
   static void get(StoreBase& store, std::string_view key,
                   const std::function<void(std::string_view value)>& copy) {
-    store.core_
-        ->get(std::as_bytes(std::span(key)),
-              [&](const RecordView& record) { copy(record.value()); })
-        .value();
+    Rooms& own = rooms(store);
+    const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
+    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    HF_CHECK(static_cast<bool>(live));
+    copy(live.record.value());
   }
   // A batch of one put whose thread is slow between publishing its record and the moment when the
   // batch becomes visible.
   static void publish_slowly(StoreBase& store, std::string_view key, std::string_view value,
                              const std::function<void()>& meanwhile) {
-    StoreCore& core = *store.core_;
-    const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-    std::vector<StoreCore::Member> members(1);
-    members[0].record = {RecordKind::kPut, hash64(bytes(key)), bytes(key), bytes(value)};
-    const std::uint64_t hash = members[0].record.hash;
-    Session& own = core.session();
-    const auto guard = core.epochs_.enter(own.participant);
-    own.latches.acquire(*core.index_, {&hash, 1});
-    const auto entry = own.latches[0].find(core.matches(bytes(key)));
-    const Line old = own.latches[0].line(entry);
-    core.append_batch(own, members, Durability::kProcess).value();
-    const Appended& appended = members[0].appended;
-    const Line line{appended.offset / kCacheLineBytes};
-    auto pending = std::make_unique<StoreCore::PendingBatch>();
-    pending->previous.emplace(line, old);
-    core.pending_batch_.store(pending.get());
-    own.latches[0].replace(entry, line);
-    meanwhile();
-    core.pending_batch_.store(nullptr);
-    own.latches.release();
-    core.epochs_.retire(pending.release(),
-                        [](void* batch) { delete static_cast<StoreCore::PendingBatch*>(batch); });
+    Rooms& own = rooms(store);
+    std::vector<BatchMember> members(1);
+    const std::uint64_t hash = own.index.hash(bytes(key));
+    members[0].record = {RecordKind::kPut, hash, bytes(key), bytes(value)};
+    Session& session = own.sessions.of_this_thread();
+    const auto guard = own.epochs.enter(session.participant);
+    session.latches.acquire(own.index.map(), {&hash, 1});
+    const auto entry = session.latches[0].find(own.index.matches(bytes(key)));
+    const Line old = session.latches[0].line(entry);
+    own.appender.append_batch(own.lane_of(session), members).value();
+    const Line line = line_at(members[0].appended.offset);
+    auto previous = std::make_unique<LineMap>();
+    previous->emplace(line, old);
+    {
+      const auto publishing = own.index.begin_batch(std::move(previous));
+      session.latches[0].replace(entry, line);
+      meanwhile();
+      own.index.end_batch();
+    }
+    session.latches.release();
   }
   static BlockMeta& run_of(StoreBase& store, std::string_view key) {
-    StoreCore& core = *store.core_;
-    const auto bytes = std::as_bytes(std::span(key));
-    const auto guard = core.epochs_.enter(core.session().participant);
-    const Line line = core.index_->find(hash64(bytes), core.matches(bytes));
-    return core.table_.run_of(line.number * kCacheLineBytes);
+    return rooms(store).table.run_of(offset_of(line_of(store, key)));
   }
   // A pass that rests after each victim for as long as nobody hurries it.
   static Result<std::uint64_t> slow_pass(StoreBase& store) {
-    StoreCore& core = *store.core_;
-    const std::lock_guard lock(core.reclaim_mutex_);
-    return Reclaimer(core).pass(16, 0.05, 1);
+    const auto lock = store.core()->maintenance.hold_off();
+    return store.core()->maintenance.pass(16, 0.05, 1);
   }
-  static void hurry(StoreBase& store) { store.core_->reclaim_waiters_.fetch_add(1); }
+  static void hurry(StoreBase& store) { store.core()->maintenance.hurry(); }
   // As if `key` had the same 45 bits of hash as `other`, which is there.
   static void collide(StoreBase& store, std::string_view key, std::string_view other) {
-    StoreCore& core = *store.core_;
-    const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-    const auto guard = core.epochs_.enter(core.session().participant);
-    const Line line = core.index_->find(hash64(bytes(other)), core.matches(bytes(other)));
-    HF_CHECK(core.index_->latch(hash64(bytes(key))).insert(line));
+    const Line line = line_of(store, other);
+    Rooms& own = rooms(store);
+    const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
+    HF_CHECK(own.index.map().latch(own.index.hash(bytes(key))).insert(line));
   }
   static Status grow(StoreBase& store) {
-    return store.core_->table_.grow_by_segment(store.core_->table_.blocks());
+    return rooms(store).table.grow_by_segment(rooms(store).table.blocks());
   }
   static Result<std::uint64_t> trim(StoreBase& store, std::uint64_t keep) {
-    return store.core_->table_.trim(keep);
+    return rooms(store).table.trim(keep);
   }
-  static void maintain(StoreBase& store) { store.core_->maintain(); }
+  static void maintain(StoreBase& store) { store.core()->maintenance.maintain(); }
 };
 
 }  // namespace holdfast::kv

@@ -1,0 +1,270 @@
+#include <holdfast/kv/appender.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace holdfast::kv {
+namespace {
+
+constexpr std::uint32_t kFirstEntries = 1024;
+
+}  // namespace
+
+Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
+                   WriteGate& gate, GroupCommit* group, std::function<void()> run_opened)
+    : medium_(medium),
+      table_(table),
+      geometry_(table.geometry()),
+      sequences_(sequences),
+      gate_(gate),
+      group_(group),
+      run_opened_(std::move(run_opened)),
+      writer_(medium.persist(), group != nullptr, geometry_, records.patchable()) {}
+
+// ---- One record ----
+
+Status Appender::append_slowly(Lane& lane, const NewRecord& record, std::uint64_t sequence,
+                               Purpose purpose, Appended& appended) {
+  if (sequence == 0) return lane.chunk.failure.error();
+  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
+    return append_large(record, sequence, purpose, appended);
+  HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, purpose));
+  appended = {lane.run.offset + lane.run.at, padded, sequence};
+  put_record(lane.run, record, sequence, padded);
+  return {};
+}
+
+Status Appender::append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,
+                              Appended& appended) {
+  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
+    return append_large(record, sequence, Purpose::kReclaim, appended);
+  HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, Purpose::kReclaim));
+  OpenRun& run = lane.run;
+  const std::uint64_t greatest = run.max_sequence;
+  if (sequence < run.min_sequence)
+    run.meta->min_sequence.store(run.min_sequence = sequence, std::memory_order_relaxed);
+  appended = {run.offset + run.at, padded, sequence};
+  put_record(run, record, sequence, padded);
+  run.max_sequence = std::max(greatest, sequence);
+  return {};
+}
+
+// A run with this much room, sealing and opening as needed. Its sequences stay within what its
+// summary can say.
+Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,
+                           std::uint64_t sequence, Purpose purpose) {
+  OpenRun& run = lane.run;
+  if (!run.open() || !run.fits(padded_bytes, records) || !run.spans(sequence)) {
+    HF_RETURN_IF_ERROR(seal(lane));
+    HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(1, purpose));
+    run.head = head;
+    run.meta = &table_.meta(head);
+    run.offset = table_.run_at(head);
+    run.bytes = table_.run_bytes(head);
+    run.seed = geometry_.seed(run.meta->generation);
+    run.at = run.committed = run.durable = 0;
+    run.left = run.bytes - OpenRun::kTailBytes;
+    run.records = 0;
+    run.frame_bytes = 0;
+    if (group_ != nullptr) {
+      if (!lane.staging) lane.staging = std::make_unique<std::byte[]>(geometry_.block_bytes);
+      run.base = lane.staging.get();
+    } else {
+      run.base = medium_.at(run.offset);
+    }
+    run_opened_();
+  }
+  if (run.records == 0) {
+    run.min_sequence = run.max_sequence = sequence;
+    run.meta->min_sequence.store(sequence, std::memory_order_relaxed);
+  }
+  if (run.records + records > run.entries_end) {
+    const auto wanted = static_cast<std::uint32_t>(std::max<std::uint64_t>(
+        {run.records + records, 2 * run.entries_end, kFirstEntries}));
+    auto larger = std::make_unique<RunEntry[]>(wanted);
+    std::copy_n(run.entries.get(), run.records, larger.get());
+    run.entries = std::move(larger);
+    run.entries_end = wanted;
+    lane.entries_bytes.store(wanted * sizeof(RunEntry), std::memory_order_relaxed);
+  }
+  return {};
+}
+
+Status Appender::hand_over(Lane& lane) {
+  OpenRun& run = lane.run;
+  HF_RETURN_IF_ERROR(
+      put_or_fail(run.offset + run.committed, run.base + run.committed, run.at - run.committed));
+  run.committed = run.at;
+  group_->note_unsynced();
+  return {};
+}
+
+Status Appender::put_or_fail(std::uint64_t offset, const void* bytes, std::uint64_t count) {
+  auto put = medium_.put(offset, bytes, count);
+  if (!put) gate_.fail_in_doubt(put.error());
+  return put;
+}
+
+// Header, key and value go straight to the medium: there is no second copy of a large value.
+Status Appender::append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
+                              Appended& appended) {
+  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head,
+                      table_.open_run(geometry_.blocks_for(padded, 1), purpose));
+  BlockMeta& run = table_.meta(head);
+  const std::uint64_t at = table_.run_at(head);
+  const std::uint64_t seed = geometry_.seed(run.generation);
+  const Bytes value = record.kind == RecordKind::kPut ? record.value : Bytes();
+  const std::vector<std::byte> front =
+      writer_.compose_front(record, {sequence, kFencedBefore, 0}, seed);
+  HF_RETURN_IF_ERROR(put_or_fail(at, front.data(), front.size()));
+  HF_RETURN_IF_ERROR(put_or_fail(at + front.size(), value.data(), value.size()));
+  const std::vector<std::byte> rest(padded - front.size() - value.size());
+  HF_RETURN_IF_ERROR(put_or_fail(at + front.size() + value.size(), rest.data(), rest.size()));
+  // Before the tail, which vouches for it.
+  if (group_ == nullptr) HF_RETURN_IF_ERROR(medium_.order());
+  run.used_bytes.store(padded, std::memory_order_relaxed);
+  if (record.kind == RecordKind::kErase)
+    run.own_dead_bytes.store(padded, std::memory_order_relaxed);
+  run.min_sequence.store(sequence, std::memory_order_relaxed);
+  const RunEntry entry = RunEntry::of(record.hash, sequence, 0, record.kind);
+  HF_RETURN_IF_ERROR(seal_run(head, {&entry, 1}, padded, 0));
+  appended = {at, padded, sequence};
+  return {};
+}
+
+// ---- Sealing ----
+
+Status Appender::seal(Lane& lane) {
+  OpenRun& run = lane.run;
+  if (!run.open()) return {};
+  // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a group
+  // that goes on in the next run): the tail vouches for them.
+  HF_RETURN_IF_ERROR(commit(lane));
+  const std::uint64_t head = std::exchange(run.head, kNoBlock);
+  run.left = 0;
+  return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes);
+}
+
+Status Appender::close(Lane& lane) {
+  if (!lane.run.open() || lane.run.records != 0) return seal(lane);
+  lane.run.left = 0;
+  const std::uint64_t empty = std::exchange(lane.run.head, kNoBlock);
+  return table_.free_runs({&empty, 1});
+}
+
+// One fence, and every record was fenced before: a valid tail says that all its records are whole.
+// Until the run's word says sealed, a run without a valid tail counts as open, and its records are
+// found without the tail.
+Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
+                          std::uint64_t used_bytes, std::uint64_t frame_bytes) {
+  BlockMeta& run = table_.meta(head);
+  run.records = static_cast<std::uint32_t>(entries.size());
+  run.tombstones = static_cast<std::uint32_t>(
+      std::count_if(entries.begin(), entries.end(), [](const RunEntry& entry) {
+        return entry.kind() == RecordKind::kErase;
+      }));
+  auto tail = compose_run_tail(entries, {run.generation, run.run_blocks, used_bytes, frame_bytes,
+                                         geometry_.seed(run.generation), false});
+  if (group_ != nullptr) {
+    group_->seal(head, std::move(tail));
+    return {};
+  }
+  const auto put = [&]() -> Status {
+    HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(),
+                                   tail.data(), tail.size()));
+    HF_RETURN_IF_ERROR(medium_.order());
+    return table_.mark_sealed(head);
+  };
+  auto sealed = put();
+  if (!sealed) gate_.fail(sealed.error());
+  return sealed;
+}
+
+// ---- Atomic batches ----
+
+// On the medium a batch is a frame followed by its members, in one run, under one fence. Recovery of
+// an open run accepts the frame with all its members or stops before it. A sealed run lists members
+// like any record, since it was sealed only after the batch was whole. So no member needs to know
+// of the others, and relocation treats them as what they are: records.
+Result<std::uint64_t> Appender::append_batch(Lane& lane, std::span<BatchMember> members) {
+  std::uint64_t bytes = 0;
+  for (const BatchMember& member : members)
+    bytes += Geometry::padded(member.record.bytes(geometry_));
+  const std::uint64_t sequence = sequences_.draw(lane.chunk, true);
+  if (sequence == 0) return lane.chunk.failure.error();
+  if (kCacheLineBytes + bytes + members.size() * OpenRun::kTailBytesPerRecord +
+          OpenRun::kTailBytes >
+      geometry_.block_bytes) {
+    HF_RETURN_IF_ERROR(append_large_batch(members, sequence, bytes));
+    return sequence;
+  }
+  // One run holds all of it, so that it is sealed either before the frame or with every member.
+  HF_RETURN_IF_ERROR(
+      make_room(lane, kCacheLineBytes + bytes, members.size(), sequence, Purpose::kPut));
+  append_frame(lane.run, sequence, bytes);
+  for (BatchMember& member : members) {
+    const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
+    member.appended = {lane.run.offset + lane.run.at, padded, sequence};
+    put_record(lane.run, member.record, sequence, padded);
+  }
+  HF_RETURN_IF_ERROR(commit(lane));
+  return sequence;
+}
+
+void Appender::append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes) {
+  const std::uint64_t flags = run.durable == run.at ? kFencedBefore : 0;
+  writer_.write_frame(run.base + run.at, members_bytes, {sequence, flags, run.records}, run.seed);
+  run.at += kCacheLineBytes;
+  run.left -= kCacheLineBytes;
+  run.frame_bytes += kCacheLineBytes;
+  run.max_sequence = sequence;
+  run.meta->used_bytes.store(run.at, std::memory_order_relaxed);
+  count_dead(run, kCacheLineBytes);  // Reclaimed with its run.
+}
+
+// More than a block holds: a run of its own. One fence for the frame and its members, one for the
+// tail that vouches for them.
+Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_t sequence,
+                                    std::uint64_t bytes) {
+  if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes ||
+      members.size() > kMaxRecordsPerRun) {
+    return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) +
+                                      " operations and " + std::to_string(bytes) +
+                                      " bytes; at most " + std::to_string(kMaxRunBytes) +
+                                      " bytes are allowed, split it"};
+  }
+  const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, Purpose::kPut));
+  BlockMeta& run = table_.meta(head);
+  const std::uint64_t base = table_.run_at(head);
+  const std::uint64_t seed = geometry_.seed(run.generation);
+  std::vector<RunEntry> entries;
+  std::vector<std::byte> composed(kCacheLineBytes);
+  writer_.compose_frame(composed.data(), bytes, {sequence, kFencedBefore, 0}, seed);
+  HF_RETURN_IF_ERROR(put_or_fail(base, composed.data(), composed.size()));
+  std::uint64_t at = kCacheLineBytes;
+  std::uint64_t tombstone_bytes = 0;
+  for (BatchMember& member : members) {
+    const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
+    const auto ordinal = static_cast<std::uint32_t>(entries.size());
+    composed.resize(padded);
+    writer_.compose(composed.data(), member.record, {sequence, 0, ordinal}, seed);
+    HF_RETURN_IF_ERROR(put_or_fail(base + at, composed.data(), padded));
+    member.appended = {base + at, padded, sequence};
+    entries.push_back(RunEntry::of(member.record.hash, sequence, at, member.record.kind));
+    if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
+    at += padded;
+  }
+  run.used_bytes.store(at, std::memory_order_relaxed);
+  run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
+  run.min_sequence.store(sequence, std::memory_order_relaxed);
+  if (group_ == nullptr) HF_RETURN_IF_ERROR(medium_.order());
+  return seal_run(head, entries, at, kCacheLineBytes);
+}
+
+}  // namespace holdfast::kv

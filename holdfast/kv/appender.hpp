@@ -1,0 +1,122 @@
+// appender.hpp: puts records on the medium, durably. It knows nothing of keys or of the index.
+//
+//   appender.append(lane, record, …)     written back, not yet durable
+//   appender.commit(lane)                the fence (page media: handed to the kernel)
+//
+// Guarantee  When commit() returns, every record that was appended to the lane survives the process,
+//            and power loss where fences give that. A record that is too large for a block, and a
+//            batch that is, gets a run of its own and is durable when its append returns.
+// Errors     kNoSpace, kTooLarge: nothing is in doubt. kIo: the write gate closes.
+// Threads    As the lane's.   Fences  one per commit, one per sealed run (960 records of 256 bytes),
+//            two per record with a run of its own.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <holdfast/kv/group_commit.hpp>
+#include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/record_writer.hpp>
+#include <holdfast/kv/records.hpp>
+#include <holdfast/kv/sequences.hpp>
+#include <holdfast/kv/write_gate.hpp>
+
+namespace holdfast::kv {
+
+// A member of an atomic batch.
+struct BatchMember {
+  NewRecord record;
+  Appended appended;
+};
+
+class Appender {
+ public:
+  using Purpose = BlockTable::Purpose;
+
+  // `group`: of page media, else null. `run_opened`: called after a lane took a block.
+  Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
+           WriteGate& gate, GroupCommit* group, std::function<void()> run_opened);
+  Appender(const Appender&) = delete;
+
+  // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
+  Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,
+                Appended& appended) {
+    const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+    const std::uint64_t sequence = sequences_.draw(lane.chunk, fresh);
+    OpenRun& run = lane.run;
+    if (sequence == 0 || !run.fits(padded, 1) || run.records == run.entries_end ||
+        sequence - run.min_sequence > kMaxSequenceSpan) [[unlikely]] {
+      return append_slowly(lane, record, sequence, purpose, appended);
+    }
+    appended = {run.offset + run.at, padded, sequence};
+    put_record(run, record, sequence, padded);
+    return {};
+  }
+  // A copy of a record, under its own sequence.
+  Status append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,
+                      Appended& appended);
+  // An atomic batch: all members under one sequence, newer than all before. Durable as commit() says
+  // when it returns; each member's `appended` is set.
+  Result<std::uint64_t> append_batch(Lane& lane, std::span<BatchMember> members);
+
+  Status commit(Lane& lane) {
+    OpenRun& run = lane.run;
+    if (run.committed == run.at) [[unlikely]]
+      return {};  // A record in a run of its own has seen to itself.
+    if (group_ != nullptr) return hand_over(lane);
+    medium_.persist().fence();
+    run.committed = run.durable = run.at;
+    return {};
+  }
+
+  // Ends the lane's run, if one is open: commits, and seals it.
+  Status seal(Lane& lane);
+  // The same; a run without records is given back.
+  Status close(Lane& lane);
+
+ private:
+  // What is left when there is room for the record in the open run.
+  void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
+                  std::uint64_t padded) {
+    const std::uint64_t flags = run.durable == run.at ? kFencedBefore : 0;
+    writer_.write(run.base + run.at, record, {sequence, flags, run.records}, run.seed);
+    run.entries[run.records] = RunEntry::of(record.hash, sequence, run.at, record.kind);
+    ++run.records;
+    run.max_sequence = sequence;
+    if (record.kind == RecordKind::kErase) [[unlikely]]
+      count_dead(run, padded);
+    run.at += padded;
+    run.left -= padded + OpenRun::kTailBytesPerRecord;
+    run.meta->used_bytes.store(run.at, std::memory_order_relaxed);
+  }
+  static void count_dead(OpenRun& run, std::uint64_t bytes) {  // One thread at a time writes it.
+    auto& dead = run.meta->own_dead_bytes;
+    dead.store(dead.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] Status append_slowly(Lane& lane, const NewRecord& record,
+                                         std::uint64_t sequence, Purpose purpose,
+                                         Appended& appended);
+  Status make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,
+                   std::uint64_t sequence, Purpose purpose);
+  Status hand_over(Lane& lane);
+  Status append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
+                      Appended& appended);
+  void append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes);
+  Status append_large_batch(std::span<BatchMember> members, std::uint64_t sequence,
+                            std::uint64_t bytes);
+  Status seal_run(std::uint64_t head, std::span<const RunEntry> entries, std::uint64_t used_bytes,
+                  std::uint64_t frame_bytes);
+  Status put_or_fail(std::uint64_t offset, const void* bytes, std::uint64_t count);
+
+  Medium& medium_;
+  BlockTable& table_;
+  const Geometry& geometry_;
+  Sequences& sequences_;
+  WriteGate& gate_;
+  GroupCommit* const group_;
+  const std::function<void()> run_opened_;
+  const RecordWriter writer_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,164 @@
+// Atomic write batches: one frame on the medium (appender.hpp), one moment in DRAM.
+//
+// All homes are latched in one order before the batch is appended. If it were appended first,
+// another session could publish reserved, higher sequence numbers in between, and after a crash
+// some members would lose to writes that were acknowledged before the batch began. The new lines
+// are published while the index sends readers from them to their predecessors; ending that is one
+// store, and makes the batch visible.
+#include <holdfast/kv/writes.hpp>
+
+#include <unordered_map>
+
+namespace holdfast::kv {
+
+void WriteBatch::put(std::string_view key, std::string_view value) {
+  operations_.push_back(
+      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), false});
+  bytes_.append(key).append(value);
+}
+
+void WriteBatch::erase(std::string_view key) {
+  operations_.push_back({bytes_.size(), key.size(), 0, 0, true});
+  bytes_.append(key);
+}
+
+WriteBatch::View WriteBatch::operator[](std::size_t i) const {
+  const Operation& operation = operations_[i];
+  const std::string_view text(bytes_);
+  return {text.substr(operation.key_at, operation.key_bytes),
+          text.substr(operation.value_at, operation.value_bytes), operation.erase};
+}
+
+Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
+  const Durability durability = rooms_.effective(options);
+  return settle([&] { return try_write(batch, durability); });
+}
+
+namespace {
+
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+// The last operation on a key is the one that counts.
+std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& index) {
+  std::vector<BatchMember> members;
+  members.reserve(batch.size());
+  std::unordered_map<std::string_view, std::size_t> by_key;
+  by_key.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto [key, value, erase] = batch[i];
+    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
+                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
+                             {}};
+    const auto [found, fresh] = by_key.try_emplace(key, members.size());
+    if (fresh)
+      members.push_back(member);
+    else
+      members[found->second] = member;
+  }
+  return members;
+}
+
+}  // namespace
+
+Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability) {
+  HF_RETURN_IF_ERROR(check(0, 0, durability));
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), durability));
+  KeyIndex& index = rooms_.index;
+  std::vector<BatchMember> members = members_of(batch, index);
+  if (members.empty()) return rooms_.sequences.next() - 1;
+
+  Session& own = rooms_.sessions.of_this_thread();
+  const auto guard = rooms_.epochs.enter(own.participant);
+  std::vector<std::uint64_t> hashes, puts;
+  for (const BatchMember& member : members) {
+    hashes.push_back(member.record.hash);
+    if (member.record.kind == RecordKind::kPut) puts.push_back(member.record.hash);
+  }
+  for (;;) {
+    own.latches.acquire(index.map(), hashes);
+    std::vector<Entry> entries(members.size());
+    std::vector<bool> claimed(members.size(), false);
+    // Places for new keys before anything is appended, so that nothing can fail half way.
+    bool full = false;
+    for (std::size_t i = 0; i < members.size() && !full; ++i) {
+      entries[i] = own.latches[i].find(index.matches(members[i].record.key));
+      if (entries[i] || members[i].record.kind == RecordKind::kErase) continue;
+      entries[i] = own.latches[i].claim();
+      claimed[i] = static_cast<bool>(entries[i]);
+      full = !claimed[i];
+    }
+    const auto give_back = [&] {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if (claimed[i]) own.latches[i].remove(entries[i]);
+      }
+      own.latches.release();
+    };
+    if (full) {  // All growth in one step, as if every put were of a new key.
+      give_back();
+      HF_RETURN_IF_ERROR(index.map().grow(puts));
+      continue;
+    }
+    const auto append = [&]() -> Result<Version> {
+      if (!rooms_.paged()) {
+        const OwnLane hold(own.lane);
+        own.count(1, 0);
+        return rooms_.appender.append_batch(own.lane, members);
+      }
+      Result<Version> appended = Version{0};
+      {
+        const std::lock_guard lock(rooms_.group->lane().latch);
+        appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
+      }
+      if (appended && durability == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+      return appended;
+    };
+    auto sequence = append();
+    if (!sequence) {
+      give_back();
+      return sequence;
+    }
+    publish_batch(own, members, entries, claimed);
+    own.latches.release();
+    return sequence;
+  }
+}
+
+void Writes::publish_batch(Session& own, std::span<BatchMember> members,
+                           std::span<const Entry> entries, const std::vector<bool>& claimed) {
+  const bool snapshots = rooms_.versions.snapshots_open() != 0;
+  auto previous = std::make_unique<LineMap>();
+  std::vector<Line> old(members.size(), kNoLine), dead(members.size(), kNoLine);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!entries[i]) continue;
+    if (!claimed[i]) old[i] = OffsetMap::Home::line(entries[i]);
+    const Line line = line_at(members[i].appended.offset);
+    previous->emplace(line, old[i]);
+    dead[i] = old[i];
+    if (snapshots && old[i]) dead[i] = rooms_.versions.retire(line, old[i]);
+  }
+  const auto publishing = rooms_.index.begin_batch(std::move(previous));
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (entries[i]) own.latches[i].replace(entries[i], line_at(members[i].appended.offset));
+  }
+  rooms_.index.end_batch();
+
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const BatchMember& member = members[i];
+    const bool erase = member.record.kind == RecordKind::kErase;
+    if (erase) rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
+    if (!entries[i]) continue;  // Erased what was not there.
+    const bool was_tombstone =
+        old[i] && rooms_.records.at(old[i]).kind() == RecordKind::kErase;
+    if (was_tombstone) rooms_.index.count_tombstone(-1);
+    if (erase && snapshots) {
+      rooms_.index.count_tombstone(1);
+      rooms_.versions.note_tombstone(member.record.hash, member.appended.sequence);
+    } else if (erase) {
+      own.latches[i].remove(entries[i]);
+    }
+    if (dead[i] && !was_tombstone) supersede(own, dead[i]);
+  }
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,33 @@
+// byte_spans.hpp: several keys or values as bytes, whether they are texts or objects of one type.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace holdfast::kv {
+
+class ByteSpans {
+ public:
+  explicit ByteSpans(std::span<const std::string_view> texts)
+      : first_(texts.data()), count_(texts.size()) {}
+  // `count` objects of `bytes` each, side by side.
+  ByteSpans(const void* objects, std::size_t bytes, std::size_t count)
+      : first_(objects), object_bytes_(bytes), count_(count) {}
+
+  std::size_t size() const { return count_; }
+  std::span<const std::byte> operator[](std::size_t i) const {
+    if (object_bytes_ != 0)
+      return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};
+    const std::string_view text = static_cast<const std::string_view*>(first_)[i];
+    // Never of address null: what follows copies and compares also where there is nothing.
+    return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
+  }
+
+ private:
+  const void* first_;
+  std::size_t object_bytes_ = 0;  // 0: texts.
+  std::size_t count_;
+};
+
+}  // namespace holdfast::kv

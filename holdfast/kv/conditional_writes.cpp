@@ -1,0 +1,88 @@
+// The writes that depend on what is there: they decide under the key's latch, and append, fence and
+// publish under it.
+#include <holdfast/kv/writes.hpp>
+
+namespace holdfast::kv {
+
+Result<Version> Writes::put_if(Bytes key, Bytes value, Condition condition, Version expected,
+                               WriteOptions options) {
+  const Durability durability = rooms_.effective(options);
+  return settle([&] { return try_put_if(key, value, condition, expected, durability); });
+}
+
+Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
+                                   Durability durability) {
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+  KeyIndex& index = rooms_.index;
+  const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
+  Place place = index.place(record.hash);
+  Session& own = rooms_.sessions.of_this_thread();
+  const auto guard = rooms_.epochs.enter(own.participant);
+  for (;;) {
+    auto home = index.latch(place, own);
+    const Entry entry = home.find(index.matches(key));
+    const Line line = entry ? OffsetMap::Home::line(entry) : kNoLine;
+    const bool exists = entry && rooms_.records.at(line).kind() == RecordKind::kPut;
+    if (condition == Condition::kAbsent && exists) return Error{Errc::kAlreadyExists, {}};
+    if (condition == Condition::kVersion) {
+      const Version present = exists ? rooms_.records.at(line).sequence() : 0;
+      if (present != expected) {
+        return Error{Errc::kVersionMismatch, "expected version " + std::to_string(expected) +
+                                                 ", the record has " + std::to_string(present)};
+      }
+    }
+    // A place before anything is appended, so that nothing can fail behind that.
+    const Entry claimed = entry ? Entry() : home.claim();
+    if (!entry && !claimed) {
+      home.release();
+      HF_RETURN_IF_ERROR(index.map().grow(record.hash));
+      continue;
+    }
+    Appended appended;
+    auto written = write_record(own, record, true, Purpose::kPut, durability, appended);
+    if (!written) {
+      if (claimed) home.remove(claimed);
+      return std::move(written).error();
+    }
+    if (claimed)
+      home.replace(claimed, line_at(appended.offset));
+    else
+      replace(own, home, entry, appended);
+    home.release();
+    index.map().grow_in_turn();
+    return appended.sequence;
+  }
+}
+
+Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
+                               WriteOptions options) {
+  const Durability durability = rooms_.effective(options);
+  return settle([&] { return try_update(key, change, fixed_bytes, durability); });
+}
+
+Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> change,
+                                   bool fixed_bytes, Durability durability) {
+  HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
+  KeyIndex& index = rooms_.index;
+  Place place = index.place(index.hash(key));
+  Session& own = rooms_.sessions.of_this_thread();
+  const auto guard = rooms_.epochs.enter(own.participant);
+  auto home = index.latch(place, own);
+  const Entry entry = home.find(index.matches(key));
+  const Live live = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
+  if (!live) return index.error(live);
+  std::string value(live.record.value());
+  change(value);
+  if (fixed_bytes && value.size() != live.record.value_bytes()) {
+    return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " +
+                                           std::to_string(live.record.value_bytes()) + " bytes"};
+  }
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+  const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
+  replace(own, home, entry, appended);
+  return appended.sequence;
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,20 @@
+#include <holdfast/kv/dead_notes.hpp>
+
+#include <holdfast/base/prefetch.hpp>
+
+namespace holdfast::kv {
+
+void DeadNotes::drain(BlockTable& table) {
+  const std::lock_guard lock(draining_);
+  const std::uint64_t end = added_.load(std::memory_order_acquire);
+  constexpr std::uint64_t kAhead = 8;
+  for (std::uint64_t i = drained_.load(std::memory_order_relaxed); i != end; ++i) {
+    if (i + kAhead < end)
+      prefetch_for_write(&table.run_of(notes_[(i + kAhead) % kNotes].line * kCacheLineBytes));
+    const Note& note = notes_[i % kNotes];
+    table.mark_dead(note.line, note.padded_bytes);
+  }
+  drained_.store(end, std::memory_order_release);
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,69 @@
+#include <holdfast/kv/group_commit.hpp>
+
+#include <utility>
+
+namespace holdfast::kv {
+
+GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
+    : medium_(medium), table_(table), gate_(gate), group_([this] { return sync_files(); }) {}
+
+Status GroupCommit::wait() {
+  auto waited = group_.wait();
+  if (!waited) gate_.fail(waited.error());
+  return waited;
+}
+
+void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {
+  const std::lock_guard lock(mutex_);
+  tails_due_.push_back({head, std::move(tail)});
+  note_unsynced();
+}
+
+bool GroupCommit::sealing() const {
+  const std::lock_guard lock(mutex_);
+  return !tails_due_.empty() || !tails_put_.empty();
+}
+
+Status GroupCommit::finish_sealing() {
+  while (sealing())
+    HF_RETURN_IF_ERROR(wait());
+  return {};
+}
+
+Status GroupCommit::sync_files() {
+  unsynced_.store(false, std::memory_order_release);
+  std::uint64_t up_to = 0, run = kNoBlock, bytes = 0;
+  {
+    // A thread that has drawn a sequence of this lane has also handed its record over: both under
+    // the latch.
+    const std::lock_guard lock(lane_.latch);
+    up_to = lane_.chunk.next == 0 ? 0 : lane_.chunk.next - 1;
+    run = lane_.run.head;
+    bytes = lane_.run.committed;
+  }
+  std::vector<std::uint64_t> sealed;
+  std::vector<Tail> due;
+  {
+    const std::lock_guard lock(mutex_);
+    sealed.swap(tails_put_);
+    due.swap(tails_due_);
+  }
+  HF_RETURN_IF_ERROR(medium_.order());
+  for (const Tail& tail : due) {
+    const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
+    HF_RETURN_IF_ERROR(
+        medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
+    const std::lock_guard lock(mutex_);
+    tails_put_.push_back(tail.head);
+    note_unsynced();
+  }
+  for (const std::uint64_t head : sealed)
+    HF_RETURN_IF_ERROR(table_.mark_sealed(head));
+  if (up_to > durable_sequence_.load(std::memory_order_relaxed))
+    durable_sequence_.store(up_to, std::memory_order_release);
+  const std::lock_guard lock(lane_.latch);
+  if (lane_.run.head == run) lane_.run.durable = bytes;
+  return {};
+}
+
+}  // namespace holdfast::kv

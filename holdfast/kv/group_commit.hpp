@@ -1,0 +1,65 @@
+// group_commit.hpp: writing on page media, where only a sync makes bytes durable.
+//
+// All sessions append to one lane. Its run is composed in DRAM and handed to the kernel; whoever
+// asks for power durability waits for a sync that began after that, and one sync serves all that
+// wait (sync_group.hpp).
+//
+// A run that is full is sealed by syncs: its tail is put after a sync that covers its records, and
+// its word after a sync that covers its tail.
+//
+// Threads    Any.   Errors  those of the medium; the first failed sync closes the write gate.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/sync_group.hpp>
+#include <holdfast/kv/write_gate.hpp>
+
+namespace holdfast::kv {
+
+class GroupCommit {
+ public:
+  GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate);
+
+  Lane& lane() { return lane_; }
+  // Something was handed to the kernel and not synced yet.
+  void note_unsynced() { unsynced_.store(true, std::memory_order_release); }
+  bool unsynced() const { return unsynced_.load(std::memory_order_acquire); }
+
+  // Waits for a sync that covers everything handed over before.
+  Status wait();
+  // The run is full; the syncs to come seal it. `tail`: compose_run_tail().
+  void seal(std::uint64_t head, std::vector<std::byte> tail);
+  // Syncs are still to come until all full runs are sealed.
+  bool sealing() const;
+  Status finish_sealing();  // Waits until they are.
+
+  std::uint64_t durable_sequence() const {
+    return durable_sequence_.load(std::memory_order_acquire);
+  }
+  void start(std::uint64_t durable_sequence) { durable_sequence_.store(durable_sequence); }
+  std::uint64_t syncs() const { return group_.syncs(); }
+
+ private:
+  struct Tail {
+    std::uint64_t head;
+    std::vector<std::byte> bytes;
+  };
+  Status sync_files();
+
+  Medium& medium_;
+  BlockTable& table_;
+  WriteGate& gate_;
+  Lane lane_;
+  std::atomic<std::uint64_t> durable_sequence_{0};
+  std::atomic<bool> unsynced_{false};
+  mutable Mutex mutex_;
+  std::vector<Tail> tails_due_;          // Wait for a sync of their records.
+  std::vector<std::uint64_t> tails_put_;  // Heads: their tails wait for a sync.
+  SyncGroup group_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,160 @@
+// key_index.hpp: the one door to the index: from a key to its newest record.
+//
+//   KeyIndex::Place place = index.place(key);               // Hashed once, for all later steps.
+//   Live live = index.find(place, key);                     // Readers: inside a guard.
+//   if (live) … live.record …; else return live.error(…);
+//
+//   Seen old = index.look(place, key);                      // Writers: all misses happen here,
+//   auto home = index.latch(place, session);                // and the latch is held for a
+//   if (home.unchanged(old)) home.replace(old.entry, line); // comparison and a store.
+//
+// Whether a record is live is decided here and nowhere else: absent, tombstone, unknown kind, longer
+// than its run, checksum.
+//
+// Batches become visible at once: while one is being published, `previous` leads readers from its
+// records to those that they supersede.
+//
+// Threads    Any; inside a guard where it says so in offset_map.hpp.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/base/prefetch.hpp>
+#include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/key_hash.hpp>
+#include <holdfast/kv/records.hpp>
+#include <holdfast/kv/sessions.hpp>
+
+namespace holdfast::kv {
+
+using index::Entry;
+using index::OffsetMap;
+using index::Place;
+using index::Seen;
+
+struct LineHash {
+  std::size_t operator()(Line line) const { return mix64(line.number); }
+};
+using LineMap = std::unordered_map<Line, Line, LineHash>;
+
+// What a key leads to.
+struct Live {
+  Errc outcome = Errc::kNotFound;  // kOk: there is a record. kCorrupt: `what` is wrong with it.
+  Line line;
+  RecordView record;
+  const char* what = "";
+
+  explicit operator bool() const { return outcome == Errc::kOk; }
+};
+
+class KeyIndex {
+ public:
+  KeyIndex(const Records& records, EpochDomain& epochs, KeyHash hash, bool verify_reads)
+      : records_(records), epochs_(epochs), hash_(hash), verify_reads_(verify_reads) {}
+  KeyIndex(const KeyIndex&) = delete;
+
+  OffsetMap& map() { return *map_; }
+  const OffsetMap& map() const { return *map_; }
+  void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
+
+  std::uint64_t hash(Bytes key) const { return hash_(key); }
+  Place place(std::uint64_t hash) const { return map_->place(hash); }
+  auto matches(Bytes key) const {
+    return [this, key](Line line) { return records_.has_key(line, key); };
+  }
+
+  // ---- Readers ----
+  Live find(const Place& place, Bytes key) const {
+    Line line = map_->find(place, matches(key));
+    if (line) line = settled(line);
+    return judge(line);
+  }
+  // The rule. Line 0 is absent.
+  Live judge(Line line) const {
+    const RecordView record = records_.at(line);
+    if (!line) [[unlikely]]
+      return {Errc::kNotFound, line, record, ""};
+    if (record.kind() != RecordKind::kPut) [[unlikely]] {
+      if (record.kind() == RecordKind::kErase) return {Errc::kNotFound, line, record, ""};
+      return {Errc::kCorrupt, line, record, "record of unknown kind"};
+    }
+    if (!records_.value_fits(record, line)) [[unlikely]]
+      return {Errc::kCorrupt, line, record, "record longer than its run"};
+    // What is updated in place is in no sum that is asked.
+    if (verify_reads_ && !records_.is_sound(record, line)) [[unlikely]]
+      return {Errc::kCorrupt, line, record, "record whose checksum does not hold"};
+    return {Errc::kOk, line, record, ""};
+  }
+  Error error(const Live& live) const {
+    if (live.outcome == Errc::kNotFound) return {Errc::kNotFound, {}};
+    return records_.damaged(offset_of(live.line), live.what);
+  }
+  // What a reader is to see where the index names `line`.
+  Line settled(Line line) const {
+    const LineMap* const previous = previous_.load(std::memory_order_acquire);
+    if (previous == nullptr) [[likely]]
+      return line;
+    const auto found = previous->find(line);
+    return found == previous->end() ? line : found->second;
+  }
+  // Asks for what publishing over the key's record will touch: its first line, the one `word_at`
+  // bytes behind it, and what is known of its run. Waits for the index, for nothing else.
+  void prefetch_record(const Place& place, std::uint64_t word_at = 0) const;
+
+  // ---- Writers ----
+  Seen look(const Place& place, Bytes key) const { return map_->look(place, matches(key)); }
+  OffsetMap::Latched latch(Place& place, Session& session) {
+    return map_->latch(place, *session.tally);
+  }
+  // Nothing older than the horizon may be published: a newer tombstone is durable.
+  bool behind_horizon(const Place& place, std::uint64_t sequence) const {
+    return map_->erase_horizon(place.hash).load(std::memory_order_acquire) >= sequence;
+  }
+  void raise_horizon(std::uint64_t hash, std::uint64_t sequence) {
+    map_->raise_erase_horizon(hash, sequence);
+  }
+  // Whether the index leads to this very record. Inside a guard.
+  bool leads_to(std::uint64_t hash, Line line) const {
+    return static_cast<bool>(
+        map_->find(hash, [line](Line other) { return other == line; }));
+  }
+
+  // Batches: from begin to end readers are sent from the keys of the map to its values. One at a
+  // time: while the lock that begin_batch() returns is held.
+  [[nodiscard]] std::unique_lock<Mutex> begin_batch(std::unique_ptr<LineMap> previous);
+  void end_batch();  // Here the batch becomes visible.
+
+  // Tombstones that are indexed, for snapshots' sake, are no records.
+  void count_tombstone(std::int64_t change) {
+    tombstones_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_relaxed);
+  }
+  std::uint64_t count() const {
+    return map_->size() - tombstones_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const Records& records_;
+  EpochDomain& epochs_;
+  const KeyHash hash_;
+  const bool verify_reads_;
+  std::unique_ptr<OffsetMap> map_;
+  Mutex batch_mutex_;
+  std::atomic<LineMap*> previous_{nullptr};
+  std::atomic<std::uint64_t> tombstones_{0};
+};
+
+inline void KeyIndex::prefetch_record(const Place& place, std::uint64_t word_at) const {
+  const Line line = map_->candidate(place);
+  if (line == kNoLine) return;
+  const std::byte* const at = records_.medium().at(offset_of(line));
+  prefetch_for_write(at);
+  if (word_at >= kCacheLineBytes) prefetch_for_write(at + word_at);
+}
+
+}  // namespace holdfast::kv

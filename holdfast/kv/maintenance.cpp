@@ -1,0 +1,230 @@
+#include <holdfast/kv/maintenance.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+#include <holdfast/kv/reclaimer.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+constexpr auto kIdleInterval = std::chrono::milliseconds(50);
+constexpr std::size_t kVictimsPerPass = 16;
+// What trim() leaves free for the next writes.
+constexpr std::uint64_t kKeepFreeBlocks = 4;
+
+// The dead share above which a run is worth moving, for a given goal: half the average that the
+// goal allows, so that the goal can be reached whatever the spread.
+double least_gain(double space_amplification) { return (1 - 1 / space_amplification) / 2; }
+
+}  // namespace
+
+// ---- The thread ----
+
+void Maintenance::start() {
+  relocator_ = rooms_.sessions.make_own();
+  if (rooms_.options.background) thread_ = std::thread([this] { loop(); });
+}
+
+void Maintenance::stop() {
+  hurry();  // For good: what it has begun ends soon.
+  rooms_.wake.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Maintenance::loop() {
+  const std::chrono::milliseconds sync_interval(rooms_.options.sync_interval_ms);
+  const bool syncs = rooms_.paged() && sync_interval.count() != 0;
+  const auto interval = syncs ? std::min(kIdleInterval, sync_interval) : kIdleInterval;
+  auto last_sync = std::chrono::steady_clock::now();
+  while (rooms_.wake.wait(interval)) {
+    maintain();
+    const auto now = std::chrono::steady_clock::now();
+    if (syncs && now - last_sync >= sync_interval) {
+      last_sync = now;
+      // A failure has closed the write gate.
+      if (rooms_.group->unsynced()) (void)rooms_.group->wait();
+    }
+  }
+}
+
+void Maintenance::maintain() {
+  if (!rooms_.gate.open()) return;
+  BlockTable& table = rooms_.table;
+  rooms_.index.map().take_memory();
+  if (rooms_.options.reclaim.background) reclaim_in_background();
+  // A segment ahead of the writers, so that none of them waits for the file system.
+  if (table.free_blocks() < table.geometry().blocks_per_segment()) {
+    if (auto grown = table.grow_by_segment(table.blocks()); !grown && grown.code() == Errc::kIo)
+      rooms_.gate.fail(grown.error());
+  }
+  shrink();
+}
+
+bool Maintenance::wants_reclaim(const BlockTable::Totals& totals) const {
+  // Open runs, the one under relocation and the reserve are no waste that moving records could
+  // mend.
+  const double slack = static_cast<double>((totals.open_blocks + kKeepFreeBlocks) *
+                                           rooms_.table.geometry().block_bytes);
+  return static_cast<double>(totals.used_bytes) >
+         rooms_.options.reclaim.space_amplification * static_cast<double>(totals.live_bytes) +
+             slack;
+}
+
+void Maintenance::reclaim_in_background() {
+  BlockTable& table = rooms_.table;
+  const ReclaimOptions& options = rooms_.options.reclaim;
+  const std::lock_guard lock(mutex_);
+  for (;;) {
+    rooms_.sessions.drain_notes();
+    if (!wants_reclaim(table.totals())) return;
+    const std::uint64_t free_before = table.free_blocks();
+    const std::uint64_t sequence_before = rooms_.sequences.next();
+    auto freed = pass(kVictimsPerPass, least_gain(options.space_amplification),
+                      options.bytes_per_second);
+    if (!freed && freed.code() == Errc::kIo) rooms_.gate.fail(freed.error());
+    if (!freed || *freed == 0) return;
+    // What it moved took as much as it freed, and no writer took any: another pass would do the
+    // same.
+    if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before) return;
+    if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return;
+    // Growing cannot wait.
+    if (table.free_blocks() < table.geometry().blocks_per_segment() / 2) return;
+  }
+}
+
+// Gives segments at the end back; what the user asked for at open stays.
+void Maintenance::shrink() {
+  BlockTable& table = rooms_.table;
+  const Geometry& geometry = table.geometry();
+  const std::uint64_t ahead = geometry.blocks_per_segment();
+  const std::uint64_t keep = std::max<std::uint64_t>(
+      (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
+  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * ahead) return;
+  // verify() reads words of blocks that must stay while it does.
+  const std::lock_guard lock(mutex_);
+  if (auto trimmed = table.trim(2 * ahead, keep); !trimmed)
+    return rooms_.gate.fail(trimmed.error());
+  // What lies at the end keeps the files from shrinking: it moves to where there is room.
+  if (!rooms_.options.reclaim.background || table.free_blocks() <= 3 * ahead) return;
+  auto moved = Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
+                   .empty_last_segment(rooms_.options.reclaim.bytes_per_second);
+  if (!moved) {
+    if (moved.code() == Errc::kIo) rooms_.gate.fail(moved.error());
+  } else if (auto trimmed = table.trim(2 * ahead, keep); !trimmed) {
+    rooms_.gate.fail(trimmed.error());
+  }
+}
+
+// ---- For callers ----
+
+std::unique_lock<Mutex> Maintenance::hold_off() {
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  std::unique_lock lock(mutex_);
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
+}
+
+Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
+                                        std::uint64_t bytes_per_second) {
+  return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
+      .pass(victims, gain, bytes_per_second);
+}
+
+Status Maintenance::reclaim() {
+  HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  const auto lock = hold_off();
+  BlockTable& table = rooms_.table;
+  constexpr double kLeastGain = 0.05;
+  for (;;) {
+    // On page media a run counts as sealed only when syncs have covered it.
+    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    const std::uint64_t before = table.free_blocks();
+    HF_ASSIGN_OR_RETURN(const std::uint64_t freed, pass(kVictimsPerPass, kLeastGain, 0));
+    if (freed == 0 || table.free_blocks() <= before) break;
+  }
+  // Then from the end down, as long as that shortens the files.
+  const std::uint64_t per_segment = table.geometry().blocks_per_segment();
+  for (std::uint64_t blocks = table.blocks() + 1; table.blocks() < blocks;) {
+    blocks = table.blocks();
+    HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
+    if (table.free_blocks() < per_segment + kKeepFreeBlocks) break;
+    HF_RETURN_IF_ERROR(Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
+                           .empty_last_segment(0));
+    HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
+  }
+  HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
+  return {};
+}
+
+// Every writer that finds the medium full comes here, outside of latches and guards, and makes room
+// in turn. A pass that gained nothing is the last one, so that of many that wait none does so for
+// ever; one that finds that another thread's pass freed blocks meanwhile tries with these first.
+Result<bool> Maintenance::make_room() {
+  // Called from what update() was given: passes wait for guards, and so for ourselves.
+  if (rooms_.sessions.of_this_thread().participant.inside()) return false;
+  constexpr double kLeastGain = 0.02;
+  const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
+  const auto lock = hold_off();
+  if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
+  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  for (bool last = false;; last = true) {
+    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    auto freed = reclaimer.pass(kVictimsPerPass, kLeastGain, 0);
+    // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
+    if (freed.code() == Errc::kCorrupt) return true;
+    HF_RETURN_IF_ERROR(std::move(freed));
+    if (reclaimer.gained()) return true;
+    // What is dead may lie in runs that are open still.
+    if (last) return false;
+    HF_ASSIGN_OR_RETURN(const std::uint64_t sealed, reclaimer.seal_wasteful_lanes());
+    if (sealed == 0) return false;
+  }
+}
+
+Error Maintenance::full(Error why) const {
+  if (rooms_.versions.held())
+    why.detail += "; open snapshots hold back what they can see";
+  return why;
+}
+
+Status Maintenance::take_back(Session& session) {
+  const auto mark = [&]() -> Status {
+    const auto lock = hold_off();
+    {
+      // Only sealed runs have dead bits on the medium.
+      const Sessions::Revoked revoked(rooms_.sessions);
+      Lane& lane = rooms_.lane_of(session);
+      const std::lock_guard latch(lane.latch);
+      if (lane.run.open() && lane.run.records != 0)
+        HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
+    }
+    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).put_all_dead_bits();
+  };
+  auto marked = mark();
+  if (!marked) rooms_.gate.fail_in_doubt(marked.error());
+  return marked;
+}
+
+Status Maintenance::settle_for_close() {
+  Status closed;
+  rooms_.sessions.for_each([&](Session& session) {
+    if (closed) closed = rooms_.appender.close(session.lane);
+  });
+  HF_RETURN_IF_ERROR(std::move(closed));
+  if (relocator_) HF_RETURN_IF_ERROR(rooms_.appender.close(relocator_->lane));
+  if (rooms_.paged()) {
+    {
+      const std::lock_guard lock(rooms_.group->lane().latch);
+      HF_RETURN_IF_ERROR(rooms_.appender.close(rooms_.group->lane()));
+    }
+    HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    HF_RETURN_IF_ERROR(rooms_.group->wait());
+  }
+  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  reclaimer.mark_moved_dead();
+  return reclaimer.put_all_dead_bits();
+}
+
+}  // namespace holdfast::kv

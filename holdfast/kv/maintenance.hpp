@@ -1,0 +1,70 @@
+// maintenance.hpp: what a store does beside its callers: room ahead of them, space back, syncs in
+// time; and what it does for a caller that finds the medium full.
+//
+// Threads    start() and stop() by the store's owner; the rest by any. One reclaims at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/rooms.hpp>
+
+namespace holdfast::kv {
+
+struct ReclaimCounts {
+  std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
+};
+
+class Maintenance {
+ public:
+  explicit Maintenance(Rooms& rooms) : rooms_(rooms) {}
+  ~Maintenance() { stop(); }
+  Maintenance(const Maintenance&) = delete;
+
+  void start();
+  void stop();
+  // One round of the background's work.
+  void maintain();
+
+  // Reclaims in the caller until what is in use is near live data.
+  Status reclaim();
+  // Room in a full medium, by a pass in the caller or by one that another thread made meanwhile. The
+  // caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
+  Result<bool> make_room();
+  Error full(Error why) const;
+  // What the session appended and disowned becomes durably dead.
+  Status take_back(Session& session);
+  // Sealing, dead bits and marks of a close in order, before the index image.
+  Status settle_for_close();
+
+  // Keeps reclamation out, before the background's next pass; a limit on its rate does not hold up
+  // the present one.
+  [[nodiscard]] std::unique_lock<Mutex> hold_off();
+  const ReclaimCounts& counts() const { return counts_; }
+  Session& own_session() { return *relocator_; }
+  // A pass over at most `victims` runs, as the background makes it.
+  Result<std::uint64_t> pass(std::size_t victims, double least_gain,
+                             std::uint64_t bytes_per_second);
+  // Threads that wait are not kept waiting by a rate limit: one more.
+  void hurry() { waiters_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  void loop();
+  bool wants_reclaim(const BlockTable::Totals& totals) const;
+  void reclaim_in_background();
+  void shrink();
+
+  Rooms& rooms_;
+  std::unique_ptr<Session> relocator_;  // Its lane takes what reclamation moves.
+  Mutex mutex_;                         // One reclaimer at a time.
+  std::atomic<std::uint32_t> waiters_{0};
+  std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
+  ReclaimCounts counts_;
+  std::thread thread_;
+};
+
+}  // namespace holdfast::kv

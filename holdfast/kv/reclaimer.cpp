@@ -1,0 +1,402 @@
+#include <holdfast/kv/reclaimer.hpp>
+
+#include <algorithm>
+#include <thread>
+
+#include <holdfast/base/prefetch.hpp>
+
+namespace holdfast::kv {
+
+template <class Visit>
+void Reclaimer::for_each_sealed_run(Visit&& visit) const {
+  for (std::uint64_t block = 0; block < rooms_.table.blocks(); ++block) {
+    BlockMeta& run = rooms_.table.meta(block);
+    if (run.state.load(std::memory_order_acquire) == BlockState::kSealed && run.head == block)
+      visit(block, run);
+  }
+}
+
+// ---- Which runs, and when ----
+
+std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gain) const {
+  struct Victim {
+    std::uint64_t head;
+    double gain;
+  };
+  std::vector<Victim> victims;
+  for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
+    // Waits for its pins, or is damaged.
+    if (run.evacuated.load(std::memory_order_relaxed)) return;
+    const double used = static_cast<double>(run.used_bytes.load(std::memory_order_relaxed));
+    const double dead = static_cast<double>(run.dead());
+    const auto room = static_cast<double>(rooms_.table.run_bytes(head));
+    double gain = used == 0 ? 1 : dead / used;
+    // Sealed half empty (an idle session, an earlier pass): its records fit beside others.
+    if (run.run_blocks == 1 && used < room / 2) gain = std::max(gain, 1 - (used - dead) / room);
+    if (gain >= least_gain) victims.push_back({head, gain});
+  });
+  limit = std::min(limit, victims.size());
+  std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit),
+                    victims.end(),
+                    [](const Victim& a, const Victim& b) { return a.gain > b.gain; });
+  std::vector<std::uint64_t> heads;
+  for (std::size_t i = 0; i < limit; ++i)
+    heads.push_back(victims[i].head);
+  return heads;
+}
+
+Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain,
+                                      std::uint64_t bytes_per_second) {
+  HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
+  rooms_.sessions.drain_notes();  // So that the books say which runs are worth it.
+  HF_ASSIGN_OR_RETURN(const std::uint64_t more,
+                      evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
+  return freed + more;
+}
+
+Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_second) {
+  HF_RETURN_IF_ERROR(seal_resting_lanes());
+  std::vector<std::uint64_t> victims;
+  const BlockTable& table = rooms_.table;
+  const std::uint64_t end = table.blocks();
+  for (std::uint64_t block = end - table.geometry().blocks_per_segment(); block < end; ++block) {
+    // Also a run that begins before the segment and reaches into it.
+    const std::uint64_t head = table.meta(block).head;
+    const BlockMeta& run = table.meta(head);
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
+        run.evacuated.load(std::memory_order_relaxed))
+      continue;
+    if (!table.geometry().is_table_block(block) && (victims.empty() || victims.back() != head))
+      victims.push_back(head);
+  }
+  return evacuate_all(std::move(victims), bytes_per_second);
+}
+
+Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims,
+                                              std::uint64_t bytes_per_second) {
+  if (victims.empty()) return 0;
+  BlockTable& table = rooms_.table;
+  for (const std::uint64_t head : victims)
+    table.meta(head).relocating.store(true, std::memory_order_seq_cst);
+  rooms_.epochs.synchronize();
+  rooms_.sessions.drain_notes();
+  target_ = own_.lane.run.head;
+  // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
+  std::uint64_t floor = 0;
+  const bool tombstones =
+      std::any_of(victims.begin(), victims.end(),
+                  [&](std::uint64_t head) { return table.meta(head).tombstones != 0; });
+  if (tombstones && !rooms_.versions.held()) {
+    HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
+    HF_RETURN_IF_ERROR(put_all_dead_bits());
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t moved = 0;
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    const std::uint64_t head = victims[i];
+    BlockMeta& run = table.meta(head);
+    const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
+    moved += used - std::min(run.dead(), used);
+    auto evacuated = evacuate(head, floor);
+    if (!evacuated && evacuated.code() == Errc::kNoSpace) {
+      // Those before it make room for the others. It was copied in part, so it keeps its mark; they
+      // do not.
+      for (std::size_t rest = i + 1; rest < victims.size(); ++rest)
+        table.meta(victims[rest]).relocating.store(false, std::memory_order_seq_cst);
+      break;
+    }
+    run.evacuated.store(true, std::memory_order_relaxed);
+    if (!evacuated) return std::move(evacuated).error();  // Not tried again; it stays as it is.
+    evacuated_.push_back(head);
+    if (bytes_per_second != 0) {
+      const std::chrono::duration<double> due(static_cast<double>(moved) /
+                                              static_cast<double>(bytes_per_second));
+      pace(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
+    }
+  }
+  return free_evacuated();
+}
+
+// The limit on bytes moved is for quiet times: a thread that waits for this pass to end ends the
+// rest.
+void Reclaimer::pace(std::chrono::steady_clock::time_point due) const {
+  constexpr std::chrono::milliseconds kStep{5};
+  for (auto now = std::chrono::steady_clock::now();
+       now < due && waiters_.load(std::memory_order_relaxed) == 0;
+       now = std::chrono::steady_clock::now()) {
+    std::this_thread::sleep_until(std::min(due, now + kStep));
+  }
+}
+
+// ---- Tombstones and dead bits ----
+
+std::vector<std::uint64_t> dead_bits_of(const BlockTable& table, const SealedRun& run) {
+  std::vector<std::uint64_t> bits(dead_bits_bytes(run.records()) / sizeof(std::uint64_t));
+  for (std::uint32_t i = 0; i < run.records(); ++i) {
+    if (table.is_dead(line_at(run.offset() + run.record_at(i)).number))
+      bits[i / 64] |= std::uint64_t{1} << i % 64;
+  }
+  return bits;
+}
+
+Status Reclaimer::put_all_dead_bits() {
+  rooms_.sessions.drain_notes();
+  std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
+  for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
+    // A run whose tail was damaged meanwhile has nothing to be marked in.
+    if (!run.dead_dirty.load(std::memory_order_acquire)) return;
+    const auto sealed = SealedRun::read(rooms_.medium, rooms_.table, head);
+    if (!sealed) return;
+    rooms_.table.take_dead_dirty(head);  // Before the bits are read: one set meanwhile counts again.
+    dead.emplace_back(head, dead_bits_of(rooms_.table, *sealed));
+  });
+  if (dead.empty()) return {};
+  // What superseded them is durable before they are durably dead: on page media after a sync that
+  // began when the bits had been taken; elsewhere it was fenced before it was published. Word and
+  // bits need no order between them, only both before a tombstone goes: until its word is durable a
+  // run counts as open, and recovery puts zeros over the bits that it then does not believe.
+  for (const auto& [head, bits] : dead)
+    HF_RETURN_IF_ERROR(rooms_.table.confirm_sealed(head));
+  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  for (const auto& [head, bits] : dead) {
+    const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
+    HF_RETURN_IF_ERROR(
+        rooms_.medium.put(run.dead_words_at(), bits.data(), bits.size() * sizeof bits[0]));
+  }
+  return rooms_.paged() ? rooms_.group->wait() : rooms_.medium.order();
+}
+
+// A session that rests keeps its run open for ever, and the relocator's holds the oldest records
+// there are: theirs are sealed.
+Status Reclaimer::seal_resting_lanes() {
+  const auto seal = [&](Lane& lane, Session& books, bool always) -> Status {
+    const std::lock_guard lock(lane.latch);
+    const bool rests = lane.run.head == books.rest_head && lane.run.at == books.rest_at;
+    books.rest_head = lane.run.head;
+    books.rest_at = lane.run.at;
+    return lane.run.open() && lane.run.records != 0 && (rests || always)
+               ? rooms_.appender.seal(lane)
+               : ok_status();
+  };
+  {
+    const Sessions::Revoked revoked(rooms_.sessions);
+    for (Session* session : revoked.sessions())
+      HF_RETURN_IF_ERROR(seal(session->lane, *session, false));
+  }
+  if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), own_, false));
+  Session unused;
+  HF_RETURN_IF_ERROR(seal(own_.lane, unused, true));
+  // On page media a sealed run counts as open until syncs have covered its tail.
+  return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
+}
+
+Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
+  std::uint64_t sealed = 0;
+  const auto seal = [&](Lane& lane, bool left) -> Status {
+    const std::lock_guard lock(lane.latch);
+    const OpenRun& run = lane.run;
+    if (!run.open() || run.records == 0 || (!left && run.meta->dead() < run.bytes / 4)) return {};
+    ++sealed;
+    return rooms_.appender.seal(lane);
+  };
+  rooms_.sessions.drain_notes();
+  {
+    const Sessions::Revoked revoked(rooms_.sessions);
+    for (Session* session : revoked.sessions())
+      HF_RETURN_IF_ERROR(seal(session->lane, !session->taken.load(std::memory_order_relaxed)));
+  }
+  if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), false));
+  HF_RETURN_IF_ERROR(seal(own_.lane, false));
+  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+  return sealed;
+}
+
+// The dead records of an open run cannot be marked on the medium, so what erased them must stay;
+// nor are those marked of which a copy was erased, in a run that is kept by a pin.
+Result<std::uint64_t> Reclaimer::tombstone_floor() {
+  HF_RETURN_IF_ERROR(seal_resting_lanes());
+  std::uint64_t oldest = ~std::uint64_t{0};
+  for (std::uint64_t block = 0; block < rooms_.table.blocks(); ++block) {
+    const BlockMeta& run = rooms_.table.meta(block);
+    const BlockState state = run.state.load(std::memory_order_acquire);
+    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed &&
+                                                         run.moved.load(std::memory_order_relaxed));
+    if (unmarked && run.head == block)
+      oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
+  }
+  return oldest;
+}
+
+void Reclaimer::mark_moved_dead() {
+  const auto guard = rooms_.epochs.enter(own_.participant);
+  for_each_sealed_run([&](std::uint64_t head, const BlockMeta& meta) {
+    if (!meta.moved.load()) return;
+    const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+    if (!run) return;
+    for (std::uint32_t i = 0; i < run->records(); ++i) {
+      const Line line = line_at(run->offset() + run->record_at(i));
+      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line))
+        rooms_.table.mark_dead(line.number, 0);
+    }
+  });
+}
+
+// ---- Moving ----
+
+Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
+  const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+  if (!run) {
+    return rooms_.records.damaged(rooms_.table.run_at(head),
+                                  "footer of sealed block " + std::to_string(head) +
+                                      " is not valid");
+  }
+  std::vector<Move> moves;
+  {
+    const std::lock_guard lock(own_.lane.latch);
+    auto copied = copy_live(*run, head, floor, moves);
+    if (!copied) {
+      // Copies that nothing will point to: dead, since a later erase of their keys would not know of
+      // them; and fenced, since the next one who appends here may be another thread, whose fence
+      // does not cover what this one wrote back.
+      for (const Move& move : moves)
+        discard(move);
+      HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
+      return std::move(copied).error();
+    }
+    HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
+    own_.count(1, 0);
+  }
+  constexpr std::size_t kAhead = 8;
+  std::uint64_t moved_bytes = 0, copied_bytes = 0;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (i + kAhead < moves.size()) rooms_.index.map().prefetch_for_write(moves[i + kAhead].hash);
+    copied_bytes += moves[i].to.padded_bytes;
+    if (!moves[i].indexed) continue;  // Nothing points to it.
+    if (publish(moves[i]))
+      moved_bytes += moves[i].padded;
+    else
+      discard(moves[i]);  // Superseded since: the copy is superfluous.
+  }
+  BlockMeta& meta = rooms_.table.meta(head);
+  if (moved_bytes != 0) meta.moved.store(true, std::memory_order_relaxed);
+  // Dead in our books only: its bit on the medium would say that the copy is durable.
+  meta.dead_bytes.fetch_add(moved_bytes, std::memory_order_relaxed);
+  counts_.relocated_bytes.fetch_add(moved_bytes, std::memory_order_relaxed);
+  dropped_bytes_ += run->footer().used_bytes - std::min(copied_bytes, run->footer().used_bytes);
+  return true;
+}
+
+Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint64_t floor,
+                            std::vector<Move>& moves) {
+  const BlockMeta& meta = rooms_.table.meta(head);
+  const SumRule rule = rooms_.records.rule(meta);
+  // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied again:
+  // the copy may have been patched since, and another one, of a higher generation, would win over it
+  // after a crash. Its records have no dead bits, so the index is asked.
+  const bool ask = meta.moved.load(std::memory_order_relaxed);
+  constexpr std::uint32_t kAhead = 4;
+  for (std::uint32_t i = 0; i < run.records(); ++i) {
+    if (i + kAhead < run.records()) {
+      const std::byte* const next = rooms_.medium.at(run.offset() + run.record_at(i + kAhead));
+      prefetch_for_read(next);
+      prefetch_for_read(next + kCacheLineBytes);
+    }
+    const bool erase = run.kind(i) == RecordKind::kErase;
+    const std::uint64_t sequence = run.sequence(i);
+    const Line from = line_at(run.offset() + run.record_at(i));
+    if (rooms_.table.is_dead(from.number)) continue;
+    bool indexed = !erase;
+    if (ask || (erase && rooms_.versions.held())) {
+      const auto guard = rooms_.epochs.enter(own_.participant);
+      indexed = rooms_.index.leads_to(run.hash(i), from);
+      if (!indexed && !erase && !rooms_.versions.held()) continue;
+    }
+    if (erase && !indexed && sequence < floor) {
+      counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    const RecordView record = rooms_.records.at(from);
+    // A damaged record is not copied under a fresh checksum, and its run is not freed.
+    if (!record.fits(run.record_end(i) - run.record_at(i)) || record.sequence() != sequence ||
+        !record.is_sound(rule)) {
+      return rooms_.records.damaged(offset_of(from), "record " + std::to_string(i) +
+                                                         " of sealed block " +
+                                                         std::to_string(head) + " is not valid");
+    }
+    const NewRecord copy{record.kind(), run.hash(i), record.key_bytes(), record.value_span()};
+    Move move{run.hash(i), from, {}, record.padded_bytes(), indexed};
+    HF_RETURN_IF_ERROR(rooms_.appender.append_again(own_.lane, copy, sequence, move.to));
+    own_.count(0, move.to.padded_bytes / kCacheLineBytes);
+    moves.push_back(move);
+    const BlockMeta& target = rooms_.table.run_of(move.to.offset);
+    if (std::exchange(target_, target.head) != target.head) opened_blocks_ += target.run_blocks;
+  }
+  return {};
+}
+
+// Points the index, or the versions that snapshots see, to the copy. False: nothing leads to the
+// record any more.
+bool Reclaimer::publish(const Move& move) {
+  KeyIndex& index = rooms_.index;
+  const auto guard = rooms_.epochs.enter(own_.participant);
+  Place place = index.place(move.hash);
+  auto home = index.latch(place, own_);
+  const Line to = line_at(move.to.offset);
+  if (const Entry entry = home.find([&](Line line) { return line == move.from; })) {
+    if (rooms_.versions.held()) rooms_.versions.move(move.from, move.from, to);
+    home.replace(entry, to);
+    return true;
+  }
+  if (!rooms_.versions.held()) return false;
+  const Entry entry = home.find(index.matches(rooms_.records.at(move.from).key_bytes()));
+  if (!entry || !rooms_.versions.holds(OffsetMap::Home::line(entry), move.from)) return false;
+  rooms_.versions.move(OffsetMap::Home::line(entry), move.from, to);
+  return true;
+}
+
+void Reclaimer::discard(const Move& move) {
+  const bool erase = rooms_.records.at(line_at(move.to.offset)).kind() == RecordKind::kErase;
+  // The bytes of a tombstone count as dead already.
+  rooms_.table.mark_dead(line_at(move.to.offset).number, erase ? 0 : move.to.padded_bytes);
+}
+
+// ---- Freeing ----
+
+void Reclaimer::forget_versions(std::uint64_t head) {
+  const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
+  for (std::uint32_t i = 0; i < run.records(); ++i)
+    rooms_.versions.forget(line_at(run.offset() + run.record_at(i)));
+}
+
+Result<std::uint64_t> Reclaimer::free_evacuated() {
+  if (evacuated_.empty()) return 0;
+  rooms_.epochs.synchronize();
+  // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
+  // then readers were sent there (KeyIndex::settled), also those that came after the first wait
+  // began. Notes about a victim's records are all written by now.
+  rooms_.sessions.drain_notes();
+  if (rooms_.versions.held()) {
+    for (const std::uint64_t head : evacuated_)
+      forget_versions(head);
+  }
+  rooms_.epochs.synchronize();
+  // A reader that found a victim's record before is out of its guard now: it either pinned the run
+  // or let go.
+  std::vector<std::uint64_t> ready;
+  std::erase_if(evacuated_, [&](std::uint64_t head) {
+    if (rooms_.table.meta(head).pins.load(std::memory_order_acquire) != 0) return false;
+    ready.push_back(head);
+    return true;
+  });
+  std::uint64_t blocks = 0;
+  for (const std::uint64_t head : ready)
+    blocks += rooms_.table.meta(head).run_blocks;
+  // Page media: the copies are durable before their originals go.
+  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
+  counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);
+  freed_blocks_ += blocks;
+  return blocks;
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,99 @@
+// reclaimer.hpp: space that dead records hold comes back.
+//
+// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its own,
+// and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+//
+//   1  mark the victims, wait until every operation under way has ended: from here on nothing is
+//      patched in them, and all their records are published or noted as dead
+//   2  put the dead bits of every run that has new ones, one fence: from here on a tombstone that is
+//      older than every record in an open run has nothing left to erase
+//   3  copy live records, versions that snapshots see, and tombstones still needed, one fence per
+//      victim; then point the index to the copies, each under its latch, unless it moved on
+//   4  wait until no reader can look at the victims (guards, those that a batch being published
+//      could still send there, then pins)
+//   5  mark them free, one fence; only then can they be allocated
+//
+// Threads    One at a time (Maintenance's mutex), beside any others; the caller is in no guard.
+// Fences     2 + one per victim, for hundreds of records each.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <holdfast/kv/maintenance.hpp>
+#include <holdfast/kv/sealed_run.hpp>
+
+namespace holdfast::kv {
+
+// The dead bits of a run by ordinal, as its medium is to have them.
+std::vector<std::uint64_t> dead_bits_of(const BlockTable& table, const SealedRun& run);
+
+class Reclaimer {
+ public:
+  // `own`: the session whose lane takes the copies. `evacuated`: runs that wait to be freed, kept
+  // from pass to pass.
+  Reclaimer(Rooms& rooms, Session& own, std::vector<std::uint64_t>& evacuated,
+            ReclaimCounts& counts, const std::atomic<std::uint32_t>& waiters)
+      : rooms_(rooms), own_(own), evacuated_(evacuated), counts_(counts), waiters_(waiters) {}
+
+  // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
+  // Returns the blocks it freed.
+  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain,
+                             std::uint64_t bytes_per_second);
+  // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
+  // the segment can be given back; seals what sessions that rest have open there. Returns as pass().
+  Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
+
+  // Dead bits of all sealed runs to the medium, durably when it returns.
+  Status put_all_dead_bits();
+  // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
+  // thread has any more. Returns how many.
+  Result<std::uint64_t> seal_wasteful_lanes();
+  // Of what was moved out of a run that is not free yet (a pin kept it) no dead bit was set, and the
+  // next process does not know of it: it could drop a tombstone while the original is there to come
+  // back. At a close, when the copies are durable.
+  void mark_moved_dead();
+
+  // Whether the passes so far made room: what they freed is more than what their copies took, or at
+  // least they left dead bytes behind, so that passes cannot go on like this for ever.
+  bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
+
+ private:
+  struct Move {
+    std::uint64_t hash;
+    Line from;
+    Appended to;
+    std::uint64_t padded;
+    bool indexed;  // False: a tombstone that nothing points to.
+  };
+
+  std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
+  Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
+                                     std::uint64_t bytes_per_second);
+  Status seal_resting_lanes();
+  // Records in runs that are open now or opened later are newer than this, or superseded anyway.
+  Result<std::uint64_t> tombstone_floor();
+  // False: something keeps the run in use.
+  Result<bool> evacuate(std::uint64_t head, std::uint64_t floor);
+  Status copy_live(const SealedRun& run, std::uint64_t head, std::uint64_t floor,
+                   std::vector<Move>& moves);
+  bool publish(const Move& move);
+  void discard(const Move& move);
+  Result<std::uint64_t> free_evacuated();
+  void forget_versions(std::uint64_t head);
+  void pace(std::chrono::steady_clock::time_point due) const;
+  template <class Visit>
+  void for_each_sealed_run(Visit&& visit) const;
+
+  Rooms& rooms_;
+  Session& own_;
+  std::vector<std::uint64_t>& evacuated_;
+  ReclaimCounts& counts_;
+  const std::atomic<std::uint32_t>& waiters_;
+  std::uint64_t freed_blocks_ = 0, opened_blocks_ = 0, dropped_bytes_ = 0;
+  std::uint64_t target_ = kNoBlock;  // Run that took the last copy.
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,94 @@
+// records.hpp: the records of a store where they lie: found by their line, bounded by their run.
+//
+// Threads    Any; a guard keeps what is looked at from being freed.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/medium.hpp>
+#include <holdfast/kv/record.hpp>
+#include <holdfast/kv/superblock.hpp>
+
+namespace holdfast::kv {
+
+using index::kNoLine;
+using index::Line;
+
+inline Line line_at(std::uint64_t offset_bytes) { return Line{offset_bytes / kCacheLineBytes}; }
+inline std::uint64_t offset_of(Line line) { return line.number * kCacheLineBytes; }
+
+class Records {
+ public:
+  Records(const Medium& medium, const BlockTable& table, const Superblock& superblock);
+
+  const Geometry& geometry() const { return geometry_; }
+  const Medium& medium() const { return medium_; }
+  std::span<const std::uint32_t> patchable() const { return patchable_; }
+  bool patchable(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : patchable_) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
+  }
+
+  RecordView at(Line line) const { return {medium_.at(offset_of(line)), geometry_}; }
+
+  // Whether the record on this line has this key. Of any line, and whatever lies there.
+  bool has_key(Line line, Bytes key) const {
+    const std::byte* const at = medium_.at(offset_of(line));
+    const auto* header = reinterpret_cast<const RecordHeader*>(at);
+    // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the
+    // region.
+    if (header->key_bytes() != key.size()) return false;
+    if (key.size() > 64 &&
+        offset_of(line) + geometry_.record_header_bytes + key.size() > medium_.size_bytes())
+      return false;
+    return equal_bytes(at + geometry_.record_header_bytes, key.data(), key.size());
+  }
+
+  // Whether the record stays within its run, and has the sizes of a typed store's.
+  bool fits(const RecordView& record, Line line) const {
+    const std::uint64_t offset = offset_of(line);
+    return has_shape(record) &&
+           (record.fits(table_.room_in_block(offset)) || record.fits(table_.room_at(offset)));
+  }
+  // The same of a put whose key was just found to be the one asked for: only the value is in doubt.
+  bool value_fits(const RecordView& record, Line line) const {
+    const std::uint64_t in_block = table_.room_in_block(offset_of(line));
+    if (!has_shape(record)) [[unlikely]]
+      return false;
+    // Two comparisons, since the sum could wrap.
+    const std::uint64_t value_bytes = record.header().value_bytes();
+    if (value_bytes < in_block && record.value_at() + value_bytes <= in_block) [[likely]]
+      return true;
+    return record.fits(table_.room_at(offset_of(line)));
+  }
+
+  SumRule rule(const BlockMeta& run) const {
+    return {geometry_.seed(run.generation), patchable_, geometry_.is_version1(run.generation)};
+  }
+  bool is_sound(const RecordView& record, Line line) const {
+    return record.is_sound(rule(table_.run_of(offset_of(line))));
+  }
+
+  Error damaged(std::uint64_t offset_bytes, std::string_view what) const;
+
+ private:
+  // The caller of a typed store copies as many bytes as its types have.
+  bool has_shape(const RecordView& record) const {
+    return value_bytes_ == 0 ||
+           (record.header().key_bytes() == key_bytes_ &&
+            (record.kind() != RecordKind::kPut || record.header().value_bytes() == value_bytes_));
+  }
+
+  const Medium& medium_;
+  const BlockTable& table_;
+  const Geometry& geometry_;
+  const std::uint64_t key_bytes_, value_bytes_;  // Of a typed store; 0 otherwise.
+  const std::vector<std::uint32_t> patchable_;
+};
+
+}  // namespace holdfast::kv

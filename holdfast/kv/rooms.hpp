@@ -1,0 +1,59 @@
+// rooms.hpp: the parts that a store is built of, in the order in which they are built.
+//
+//   medium, table      where bytes go, and whose blocks they are
+//   records, index     records where they lie; from a key to its record
+//   sequences          the order of all writes
+//   appender (group)   records get onto the medium; on page media all through one lane
+//   sessions           a thread's lane and books
+//   versions           what snapshots see
+//
+// Each part knows those above it that it was given, and none that comes later.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/kv/appender.hpp>
+#include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/group_commit.hpp>
+#include <holdfast/kv/key_index.hpp>
+#include <holdfast/kv/medium.hpp>
+#include <holdfast/kv/options.hpp>
+#include <holdfast/kv/records.hpp>
+#include <holdfast/kv/sequences.hpp>
+#include <holdfast/kv/sessions.hpp>
+#include <holdfast/kv/superblock.hpp>
+#include <holdfast/kv/versions.hpp>
+#include <holdfast/kv/wake.hpp>
+#include <holdfast/kv/write_gate.hpp>
+
+namespace holdfast::kv {
+
+struct Rooms {
+  Rooms(Medium medium, const StoreOptions& options, const Superblock& superblock);
+
+  bool paged() const { return group != nullptr; }
+  Durability effective(WriteOptions asked) const {
+    return asked.durability == Durability::kDefault ? default_durability : asked.durability;
+  }
+  Lane& lane_of(Session& session) { return group ? group->lane() : session.lane; }
+
+  StoreOptions options;
+  Medium medium;
+  Superblock superblock;
+  Durability default_durability;
+  WriteGate gate;
+  Wake wake;  // Asks for the store's own work.
+  EpochDomain epochs;
+  BlockTable table;
+  Records records;
+  Sequences sequences;
+  std::unique_ptr<GroupCommit> group;  // Page media only.
+  Sessions sessions;
+  KeyIndex index;
+  Versions versions;
+  Appender appender;
+};
+
+}  // namespace holdfast::kv

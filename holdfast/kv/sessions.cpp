@@ -1,0 +1,131 @@
+#include <holdfast/kv/sessions.hpp>
+
+#include <algorithm>
+
+namespace holdfast::kv {
+namespace {
+
+std::atomic<std::uint64_t> next_id{1};
+
+// Stores that are alive: a thread that ends after its store does not touch it.
+struct Living {
+  std::mutex mutex;
+  std::vector<std::uint64_t> ids;
+
+  bool contain(std::uint64_t id) const {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  }
+};
+Living& living() {
+  static Living& living = *new Living;  // Never destroyed: threads may end after main() has.
+  return living;
+}
+
+// What this thread has given back it uses no more, also where destructors of its other thread-local
+// objects still call verbs: they get a session that is given back with the store only.
+constinit thread_local bool given_back = false;
+
+}  // namespace
+
+struct Sessions::OfThread {
+  struct Entry {
+    std::uint64_t owner;
+    Session* session;
+  };
+  std::vector<Entry> entries;
+
+  ~OfThread() {
+    given_back = true;
+    last_used_ = {};
+    Living& stores = living();
+    const std::lock_guard lock(stores.mutex);
+    for (const Entry& entry : entries) {
+      if (stores.contain(entry.owner))
+        entry.session->taken.store(false, std::memory_order_release);
+    }
+  }
+};
+
+constinit thread_local Sessions::LastUsed Sessions::last_used_;
+thread_local Sessions::OfThread Sessions::of_thread_;
+
+Sessions::Sessions(EpochDomain& epochs, BlockTable& table)
+    : epochs_(epochs), table_(table), id_(next_id.fetch_add(1)) {
+  const std::lock_guard lock(living().mutex);
+  living().ids.push_back(id_);
+}
+
+Sessions::~Sessions() {
+  const std::lock_guard lock(living().mutex);
+  std::erase(living().ids, id_);
+}
+
+Session& Sessions::find() {
+  if (given_back) [[unlikely]] {
+    last_used_ = {id_, &take()};
+    return *last_used_.session;
+  }
+  OfThread& own = of_thread_;
+  for (const auto& entry : own.entries) {
+    if (entry.owner == id_) {
+      last_used_ = {id_, entry.session};
+      return *entry.session;
+    }
+  }
+  Session* const taken = &take();
+  {
+    Living& stores = living();
+    const std::lock_guard lock(stores.mutex);
+    // Entries of stores that are gone make room.
+    std::erase_if(own.entries,
+                  [&](const OfThread::Entry& entry) { return !stores.contain(entry.owner); });
+  }
+  own.entries.push_back({id_, taken});
+  last_used_ = {id_, taken};
+  return *taken;
+}
+
+Session& Sessions::take() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& session : sessions_) {
+    bool free = false;
+    // A session that a thread gave back comes with its lane, where that one left off.
+    if (session->taken.compare_exchange_strong(free, true, std::memory_order_acq_rel))
+      return *session;
+  }
+  sessions_.push_back(make_own());
+  return *sessions_.back();
+}
+
+std::unique_ptr<Session> Sessions::make_own() {
+  auto session = std::make_unique<Session>();
+  session->participant = epochs_.join();
+  session->tally = &map_->new_tally();
+  return session;
+}
+
+std::vector<Session*> Sessions::all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Session*> all;
+  for (const auto& session : sessions_)
+    all.push_back(session.get());
+  return all;
+}
+
+Sessions::Revoked::Revoked(Sessions& sessions) : sessions_(sessions.all()) {
+  for (Session* session : sessions_)
+    session->lane.revoked.fetch_add(1, std::memory_order_seq_cst);
+  // A thread that entered its guard before may not have seen the mark; one that comes later does.
+  sessions.epochs_.synchronize();
+}
+
+Sessions::Revoked::~Revoked() {
+  for (Session* session : sessions_)
+    session->lane.revoked.fetch_sub(1, std::memory_order_release);
+}
+
+void Sessions::drain_notes() {
+  for_each([&](Session& session) { session.notes.drain(table_); });
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,125 @@
+// sessions.hpp: a thread's handle on a store: its guard, its lane, its books.
+//
+// A session is made at a thread's first use of the store and given back at the thread's end. The
+// next thread that comes takes it as it is, with the run that is open in it.
+//
+// Threads    of_this_thread(): any. A Session: its thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/dead_notes.hpp>
+#include <holdfast/kv/lane.hpp>
+
+namespace holdfast::kv {
+
+struct alignas(kCacheLineBytes) Session {
+  EpochDomain::Participant participant;
+  index::OffsetMap::Tally* tally = nullptr;  // What it inserts and removes.
+  std::atomic<std::uint64_t> fences{0}, lines{0};  // Its thread's own, of the medium.
+  Lane lane;
+  DeadNotes notes;
+  std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
+  bool undone = false;            // An operation failed after it had appended.
+  index::OffsetMap::LatchedMany latches;         // Of atomic batches; keeps its memory.
+  std::uint64_t rest_head = 0, rest_at = 0;      // Where the lane was when reclamation last looked.
+
+  void count(std::uint64_t more_fences, std::uint64_t more_lines) {
+    fences.store(fences.load(std::memory_order_relaxed) + more_fences, std::memory_order_relaxed);
+    lines.store(lines.load(std::memory_order_relaxed) + more_lines, std::memory_order_relaxed);
+  }
+};
+
+class Sessions {
+ public:
+  // `fork_leaves_to_parent` is called in a child that fork() made.
+  Sessions(EpochDomain& epochs, BlockTable& table);
+  ~Sessions();
+  Sessions(const Sessions&) = delete;
+
+  // New sessions count in this map from here on. Before the first use.
+  void count_in(index::OffsetMap& map) { map_ = &map; }
+
+  // The calling thread's.
+  Session& of_this_thread() {
+    if (last_used_.owner == id_) [[likely]]
+      return *last_used_.session;
+    return find();
+  }
+  // One that no thread has: for the store's own work.
+  std::unique_ptr<Session> make_own();
+
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (Session* session : all())
+      visit(*session);
+  }
+
+  // While it lives, every thread takes the latch of its lane, so that others may, too. Waits until
+  // all threads know; the caller is in no guard.
+  class Revoked {
+   public:
+    explicit Revoked(Sessions& sessions);
+    ~Revoked();
+    Revoked(const Revoked&) = delete;
+    // Those that were there when it began.
+    const std::vector<Session*>& sessions() const { return sessions_; }
+
+   private:
+    const std::vector<Session*> sessions_;
+  };
+
+  // Applies all notes: the books of the block table are exact then.
+  void drain_notes();
+  std::uint64_t id() const { return id_; }
+
+ private:
+  // The session that this thread used last, of whichever store: nearly always the next one, too.
+  struct LastUsed {
+    std::uint64_t owner = 0;
+    Session* session = nullptr;
+  };
+  struct OfThread;
+  static constinit thread_local LastUsed last_used_;
+  static thread_local OfThread of_thread_;
+
+  Session& find();
+  Session& take();
+  std::vector<Session*> all();
+
+  EpochDomain& epochs_;
+  BlockTable& table_;
+  index::OffsetMap* map_ = nullptr;
+  const std::uint64_t id_;  // Of this object in this process: a later one may have its address.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+// A session's lane for one operation of its thread, inside a guard.
+class OwnLane {
+ public:
+  explicit OwnLane(Lane& lane) : lane_(lane) {
+    if (lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
+      lane.latch.lock();
+      latched_ = true;
+    }
+  }
+  ~OwnLane() {
+    if (latched_) [[unlikely]]
+      lane_.latch.unlock();
+  }
+  OwnLane(const OwnLane&) = delete;
+
+ private:
+  Lane& lane_;
+  bool latched_ = false;
+};
+
+}  // namespace holdfast::kv

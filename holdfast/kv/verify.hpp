@@ -1,0 +1,29 @@
+// verify.hpp: everything on the medium, read and checked: words, footers, records, and that the index
+// agrees. Finds damage; changes nothing.
+#pragma once
+
+#include <holdfast/kv/rooms.hpp>
+#include <holdfast/kv/sealed_run.hpp>
+
+namespace holdfast::kv {
+
+class Verification {
+ public:
+  // `found_at_open`: what recovery noted. Nothing may be freed while it runs.
+  Verification(Rooms& rooms, const std::vector<Defect>& found_at_open);
+  VerifyReport run();
+
+ private:
+  void check_run(std::uint64_t head);
+  void check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i);
+  void check_index(const RecordView& record, Line line, std::uint64_t hash, const BlockMeta& meta,
+                   const std::string& name);
+  void defect(std::uint64_t offset, std::string what);
+
+  Rooms& rooms_;
+  const bool found_at_open_;
+  Session& own_;
+  VerifyReport report_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,195 @@
+#include <holdfast/kv/versions.hpp>
+
+#include <algorithm>
+
+namespace holdfast::kv {
+
+Versions::~Versions() { delete versions_.load(std::memory_order_relaxed); }
+
+// Whoever reads the old one is inside a guard.
+void Versions::publish(Open open) {
+  const Open* const fresh = open.empty() ? nullptr : new Open(std::move(open));
+  const Open* const old = versions_.exchange(fresh, std::memory_order_acq_rel);
+  if (old != nullptr) {
+    epochs_.retire(const_cast<Open*>(old), [](void* list) { delete static_cast<Open*>(list); });
+  }
+}
+
+std::uint64_t Versions::open() {
+  std::uint64_t version = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    held_.fetch_add(1, std::memory_order_seq_cst);
+    open_.fetch_add(1, std::memory_order_seq_cst);
+    // Sequences that lanes have in reserve lapse, so that none below ours is drawn from here on. A
+    // writer that draws a newer one sees that a snapshot is open, and finds it in the list.
+    version = sequences_.lapse();
+    const Open* const present = versions_.load(std::memory_order_relaxed);
+    Open open = present == nullptr ? Open() : *present;
+    open.push_back(version);
+    publish(std::move(open));
+  }
+  epochs_.synchronize();  // A writer that drew one before is done when this returns.
+  return version;
+}
+
+bool Versions::is_visible(std::uint64_t sequence, std::uint64_t next) const {
+  const Open* const open = versions_.load(std::memory_order_acquire);
+  if (open == nullptr) return false;
+  const auto first = std::lower_bound(open->begin(), open->end(), sequence);
+  return first != open->end() && *first < next;
+}
+
+Line Versions::behind(Line line) const {
+  Shard& own = shard(line);
+  const std::lock_guard lock(own.mutex);
+  const auto found = own.older.find(line);
+  return found == own.older.end() ? kNoLine : found->second;
+}
+
+void Versions::link(Line newer, Line older) {
+  Shard& own = shard(newer);
+  const std::lock_guard lock(own.mutex);
+  own.older[newer] = older;
+}
+
+void Versions::forget(Line line) {
+  Shard& own = shard(line);
+  const std::lock_guard lock(own.mutex);
+  own.older.erase(line);
+}
+
+Line Versions::retire(Line newer, Line older) {
+  if (is_visible(records_.at(older).sequence(), records_.at(newer).sequence())) {
+    link(newer, older);
+    return kNoLine;
+  }
+  if (const Line next = behind(older)) link(newer, next);
+  return older;
+}
+
+Line Versions::visible_at(Line line, std::uint64_t version) const {
+  while (line && records_.at(line).sequence() > version)
+    line = behind(line);
+  return line && records_.at(line).kind() == RecordKind::kPut ? line : kNoLine;
+}
+
+bool Versions::holds(Line current, Line line) const {
+  for (Line at = behind(current); at; at = behind(at)) {
+    if (at == line) return true;
+  }
+  return false;
+}
+
+void Versions::move(Line current, Line from, Line to) {
+  if (const Line next = behind(from)) link(to, next);
+  for (Line at = current; at && at != from; at = behind(at)) {
+    if (behind(at) == from) return link(at, to);
+  }
+}
+
+void Versions::note_tombstone(std::uint64_t hash, std::uint64_t sequence) {
+  const std::lock_guard lock(tombstones_mutex_);
+  tombstones_.push_back({hash, sequence});
+}
+
+void Versions::close(std::uint64_t version, Session& session, BlockTable& table) {
+  const std::lock_guard closing(closing_);
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const Open* const present = versions_.load(std::memory_order_relaxed);
+    Open open = *present;
+    open.erase(std::find(open.begin(), open.end(), version));
+    last = open.empty();
+    publish(std::move(open));
+    open_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  if (last) epochs_.synchronize();  // A writer that still notes versions is done.
+  std::vector<Line> newer;
+  for (const Shard& own : shards_) {
+    const std::lock_guard lock(own.mutex);
+    for (const auto& [line, older] : own.older)
+      newer.push_back(line);
+  }
+  for (const Line line : newer)
+    drop_invisible(line, session, table);
+  drop_tombstones(session);
+  if (held_.load(std::memory_order_acquire) == 1 && open_.load(std::memory_order_acquire) == 0) {
+    // Readers that found an old line have gone on from it by now.
+    epochs_.synchronize();
+    const std::lock_guard lock(mutex_);
+    if (open_.load(std::memory_order_acquire) == 0) {
+      for (Shard& own : shards_) {
+        const std::lock_guard shard_lock(own.mutex);
+        own.older.clear();
+      }
+    }
+  }
+  // Only now may reclamation take versions for dead: this has read them.
+  held_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+// Of the chain that this line is in, if it still is in one: what nobody sees any more is dead.
+void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& table) {
+  const auto guard = epochs_.enter(session.participant);
+  if (!behind(any_of_chain)) return;  // Forgotten meanwhile, with its run.
+  const Bytes key = records_.at(any_of_chain).key_bytes();
+  Place place = index_.place(index_.hash(key));
+  auto home = index_.latch(place, session);
+  const Entry entry = home.find(index_.matches(key));
+  if (!entry) return;
+  Line kept = OffsetMap::Home::line(entry);
+  for (Line at = behind(kept); at;) {
+    const Line next = behind(at);
+    const RecordView record = records_.at(at);
+    if (is_visible(record.sequence(), records_.at(kept).sequence())) {
+      kept = at;
+    } else {
+      if (next)
+        link(kept, next);
+      else
+        forget(kept);
+      if (record.kind() == RecordKind::kPut) table.mark_dead(at.number, record.padded_bytes());
+    }
+    at = next;
+  }
+}
+
+void Versions::drop_tombstones(Session& session) {
+  std::vector<Tombstone> ended;
+  {
+    const auto guard = epochs_.enter(session.participant);
+    const std::lock_guard lock(tombstones_mutex_);
+    const Open* const open = versions_.load(std::memory_order_acquire);
+    const std::uint64_t oldest = open == nullptr ? ~std::uint64_t{0} : open->front();
+    std::erase_if(tombstones_, [&](const Tombstone& tombstone) {
+      if (tombstone.sequence > oldest) return false;
+      ended.push_back(tombstone);
+      return true;
+    });
+  }
+  for (const Tombstone& tombstone : ended) {
+    const auto guard = epochs_.enter(session.participant);
+    Place place = index_.place(tombstone.hash);
+    auto home = index_.latch(place, session);
+    const Entry entry = home.find([&](Line line) {
+      const RecordView record = records_.at(line);
+      return record.kind() == RecordKind::kErase && record.sequence() == tombstone.sequence;
+    });
+    if (!entry) continue;
+    home.remove(entry);
+    index_.count_tombstone(-1);
+  }
+}
+
+std::uint64_t Versions::dram_bytes() const {
+  std::uint64_t entries = 0;
+  for (const Shard& own : shards_) {
+    const std::lock_guard lock(own.mutex);
+    entries += own.older.size();
+  }
+  return entries * 4 * sizeof(Line);
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,95 @@
+// versions.hpp: what snapshots see: older versions of records, reachable from newer ones.
+//
+// The chains live in DRAM, since snapshots do not outlive the process. While a snapshot is open, a
+// writer that supersedes a record notes it as the version behind its own, if an open snapshot can
+// see it; else it is dead at once. So a key keeps at most one version per open snapshot and one more.
+// An erased key stays indexed by its tombstone as long as a snapshot may look behind it.
+//
+// Invariants (1) retire() stands before the publication of the newer record: a reader that finds the
+//            newer one finds the way on;
+//            (2) a chain changes only under the latch of its key, or as its record's line moves
+//            (move()), and what a line led to stays until forget(): readers that found the old line
+//            go on from it.
+// Threads    Any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/key_index.hpp>
+#include <holdfast/kv/records.hpp>
+
+namespace holdfast::kv {
+
+class Versions {
+ public:
+  Versions(const Records& records, KeyIndex& index, Sequences& sequences, EpochDomain& epochs)
+      : records_(records), index_(index), sequences_(sequences), epochs_(epochs) {}
+  ~Versions();
+  Versions(const Versions&) = delete;
+
+  // The sequence of a new snapshot: it sees what was acknowledged before, and nothing newer. The
+  // caller is in no guard.
+  std::uint64_t open();
+  // Ends one, and drops the versions that only it could see: `table` learns that they are dead.
+  void close(std::uint64_t version, Session& session, BlockTable& table);
+  std::uint64_t snapshots_open() const { return open_.load(std::memory_order_acquire); }
+  // Snapshots that are open or whose versions are still being dropped.
+  bool held() const { return held_.load(std::memory_order_acquire) != 0; }
+
+  // Under the key's latch, before `newer` is published over `older`, while snapshots are open.
+  // Returns the line that nobody can see any more: `older`, or none.
+  Line retire(Line newer, Line older);
+  // An erased key's place in the index stays; it is taken out when no snapshot needs it.
+  void note_tombstone(std::uint64_t hash, std::uint64_t sequence);
+
+  // The newest record of the chain from `line` on that is not newer than `version`; kNoLine if there
+  // is none, or if it is a tombstone. Inside a guard.
+  Line visible_at(Line line, std::uint64_t version) const;
+
+  // Reclamation, under the key's latch. Whether `line` is a version behind `current`.
+  bool holds(Line current, Line line) const;
+  // The record on `from`, which is `current` or behind it, now also lies on `to`. What `from` led to
+  // stays until forget(from).
+  void move(Line current, Line from, Line to);
+  void forget(Line line);
+
+  std::uint64_t dram_bytes() const;
+
+ private:
+  struct Shard {
+    mutable std::mutex mutex;
+    LineMap older;  // Of a newer record: the one behind it.
+  };
+  struct Tombstone {
+    std::uint64_t hash, sequence;
+  };
+  using Open = std::vector<std::uint64_t>;  // Versions of open snapshots, ascending.
+
+  Shard& shard(Line line) const { return shards_[mix64(line.number) % shards_.size()]; }
+  Line behind(Line line) const;
+  void link(Line newer, Line older);
+  // Whether a snapshot sees a record of this sequence that a record of sequence `next` superseded.
+  bool is_visible(std::uint64_t sequence, std::uint64_t next) const;
+  void publish(Open open);
+  void drop_invisible(Line any_of_chain, Session& session, BlockTable& table);
+  void drop_tombstones(Session& session);
+
+  const Records& records_;
+  KeyIndex& index_;
+  Sequences& sequences_;
+  EpochDomain& epochs_;
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> open_{0};
+  std::atomic<std::uint64_t> held_{0};
+  std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
+  Mutex mutex_;                                 // Of opening and closing.
+  Mutex closing_;                               // One at a time; taken first.
+  mutable std::array<Shard, 64> shards_;
+  std::mutex tombstones_mutex_;
+  std::vector<Tombstone> tombstones_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,40 @@
+#include <holdfast/kv/write_gate.hpp>
+
+namespace holdfast::kv {
+
+Error WriteGate::refusal() const {
+  if (read_only_) {
+    return {Errc::kReadOnly,
+            "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
+  }
+  if (left_to_parent_) {
+    return {Errc::kReadOnly,
+            "this process was forked from the one that opened the store, which alone may write "
+            "to it and close it; open the store after the fork"};
+  }
+  if (const auto cause = failure()) {
+    return {Errc::kReadOnly,
+            "the store refuses writes since " + cause->message() +
+                "; what was acknowledged before stays readable, close it and check the medium"};
+  }
+  return {Errc::kUnsupported,
+          "durability=power on a medium that loses everything with the power (" + loses_power_ +
+              "); use a file, persistent memory, or durability=process"};
+}
+
+void WriteGate::fail(const Error& error) {
+  if (error.code != Errc::kNoSpace && error.code != Errc::kTooLarge) fail_in_doubt(error);
+}
+
+void WriteGate::fail_in_doubt(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = error;
+  open_.store(false, std::memory_order_release);
+}
+
+std::optional<Error> WriteGate::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,62 @@
+// write_gate.hpp: whether a store takes writes, and if not, why not.
+//
+// Closed from the start where it was opened read-only; closed for good by the first write that the
+// medium refused, since what is on the medium is then in doubt, and in a child that fork() made.
+// Threads    Any.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/base/result.hpp>
+
+namespace holdfast::kv {
+
+class WriteGate {
+ public:
+  // `loses_power`: the kind of a medium that keeps nothing without power, or empty.
+  WriteGate(bool read_only, std::string loses_power)
+      : read_only_(read_only),
+        gives_power_(loses_power.empty()),
+        loses_power_(std::move(loses_power)),
+        open_(!read_only) {}
+
+  bool open() const { return open_.load(std::memory_order_acquire); }
+  bool read_only() const { return read_only_; }
+  bool gives_power() const { return gives_power_; }
+  bool left_to_parent() const { return left_to_parent_; }
+
+  // kReadOnly or kUnsupported with the reason: of a gate that is closed, or where `power` was asked
+  // for and cannot be had.
+  Error refusal() const;
+  Status check(bool power) const {
+    if (open() && (!power || gives_power_)) [[likely]]
+      return {};
+    return refusal();
+  }
+
+  // The medium refused: closes, except for lack of space, which leaves nothing in doubt.
+  void fail(const Error& error);
+  // The same also for lack of space: a record was written, perhaps in part, perhaps wholly, and its
+  // operation was not acknowledged.
+  void fail_in_doubt(const Error& error);
+  std::optional<Error> failure() const;
+
+  void leave_to_parent() {
+    left_to_parent_ = true;
+    open_.store(false, std::memory_order_release);
+  }
+
+ private:
+  const bool read_only_;
+  const bool gives_power_;
+  const std::string loses_power_;
+  bool left_to_parent_ = false;
+  std::atomic<bool> open_;
+  mutable Mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace holdfast::kv
