@@ -58,6 +58,7 @@ std::uint8_t byte_of(const AesBlock& state, unsigned column, unsigned row) {
 template <class Column>
 AesBlock assemble(const AesBlock& key, Column&& column) {
   AesBlock result = key;
+#pragma GCC unroll 4
   for (unsigned c = 0; c < 4; ++c)
     result.words[c / 2] ^= static_cast<std::uint64_t>(column(c)) << (c % 2 * 32);
   return result;
@@ -68,6 +69,7 @@ AesBlock assemble(const AesBlock& key, Column&& column) {
 AesBlock aes_round_portable(const AesBlock& state, const AesBlock& key) {
   return assemble(key, [&](unsigned c) {
     std::uint32_t mixed = 0;
+#pragma GCC unroll 4
     for (unsigned row = 0; row < 4; ++row)
       mixed ^= std::rotl(kMixed[byte_of(state, c + row, row)], static_cast<int>(8 * row));
     return mixed;

@@ -1,7 +1,6 @@
 #include <holdfast/kv/appender.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -21,7 +20,7 @@ Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Se
       gate_(gate),
       group_(group),
       run_opened_(std::move(run_opened)),
-      writer_(medium.persist(), group != nullptr, geometry_, records.patchable()) {}
+      writer_(medium.persist(), group != nullptr, records.patchable()) {}
 
 // ---- One record ----
 
@@ -71,7 +70,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.records = 0;
     run.frame_bytes = 0;
     if (group_ != nullptr) {
-      if (!lane.staging) lane.staging = std::make_unique<std::byte[]>(geometry_.block_bytes);
+      if (!lane.staging) lane.staging = make_line_buffer(geometry_.block_bytes);
       run.base = lane.staging.get();
     } else {
       run.base = medium_.at(run.offset);
@@ -109,7 +108,21 @@ Status Appender::put_or_fail(std::uint64_t offset, const void* bytes, std::uint6
   return put;
 }
 
-// Header, key and value go straight to the medium: there is no second copy of a large value.
+// Straight to the medium; page media take it from a buffer of its size.
+Status Appender::put_large(std::uint64_t at, const NewRecord& record, const RecordHead& head,
+                           std::uint64_t seed) {
+  if (group_ == nullptr) {
+    writer_.write(medium_.at(at), record, head, seed);
+    return {};
+  }
+  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+  const LineBuffer buffer = make_line_buffer(padded);
+  if (buffer == nullptr)
+    return Error{Errc::kNoSpace, "no memory for a record of " + std::to_string(padded) + " bytes"};
+  writer_.write(buffer.get(), record, head, seed);
+  return put_or_fail(at, buffer.get(), padded);
+}
+
 Status Appender::append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
                               Appended& appended) {
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
@@ -118,15 +131,8 @@ Status Appender::append_large(const NewRecord& record, std::uint64_t sequence, P
   BlockMeta& run = table_.meta(head);
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
-  const Bytes value = record.kind == RecordKind::kPut ? record.value : Bytes();
-  const std::vector<std::byte> front =
-      writer_.compose_front(record, {sequence, kFencedBefore, 0}, seed);
-  HF_RETURN_IF_ERROR(put_or_fail(at, front.data(), front.size()));
-  HF_RETURN_IF_ERROR(put_or_fail(at + front.size(), value.data(), value.size()));
-  const std::vector<std::byte> rest(padded - front.size() - value.size());
-  HF_RETURN_IF_ERROR(put_or_fail(at + front.size() + value.size(), rest.data(), rest.size()));
-  // Before the tail, which vouches for it.
-  if (group_ == nullptr) HF_RETURN_IF_ERROR(medium_.order());
+  HF_RETURN_IF_ERROR(put_large(at, record, {sequence, 0, true}, seed));
+  if (group_ == nullptr) medium_.persist().fence();  // Before the tail, which vouches for it.
   run.used_bytes.store(padded, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase)
     run.own_dead_bytes.store(padded, std::memory_order_relaxed);
@@ -217,8 +223,8 @@ Result<std::uint64_t> Appender::append_batch(Lane& lane, std::span<BatchMember> 
 }
 
 void Appender::append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes) {
-  const std::uint64_t flags = run.durable == run.at ? kFencedBefore : 0;
-  writer_.write_frame(run.base + run.at, members_bytes, {sequence, flags, run.records}, run.seed);
+  writer_.write_frame(run.base + run.at, members_bytes,
+                      {sequence, run.records, run.durable == run.at}, run.seed);
   run.at += kCacheLineBytes;
   run.left -= kCacheLineBytes;
   run.frame_bytes += kCacheLineBytes;
@@ -244,17 +250,16 @@ Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_
   const std::uint64_t base = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   std::vector<RunEntry> entries;
-  std::vector<std::byte> composed(kCacheLineBytes);
-  writer_.compose_frame(composed.data(), bytes, {sequence, kFencedBefore, 0}, seed);
-  HF_RETURN_IF_ERROR(put_or_fail(base, composed.data(), composed.size()));
+  alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes];
+  writer_.write_frame(group_ == nullptr ? medium_.at(base) : frame, bytes, {sequence, 0, true},
+                      seed);
+  if (group_ != nullptr) HF_RETURN_IF_ERROR(put_or_fail(base, frame, sizeof frame));
   std::uint64_t at = kCacheLineBytes;
   std::uint64_t tombstone_bytes = 0;
   for (BatchMember& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
     const auto ordinal = static_cast<std::uint32_t>(entries.size());
-    composed.resize(padded);
-    writer_.compose(composed.data(), member.record, {sequence, 0, ordinal}, seed);
-    HF_RETURN_IF_ERROR(put_or_fail(base + at, composed.data(), padded));
+    HF_RETURN_IF_ERROR(put_large(base + at, member.record, {sequence, ordinal}, seed));
     member.appended = {base + at, padded, sequence};
     entries.push_back(RunEntry::of(member.record.hash, sequence, at, member.record.kind));
     if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
@@ -263,7 +268,7 @@ Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
-  if (group_ == nullptr) HF_RETURN_IF_ERROR(medium_.order());
+  if (group_ == nullptr) medium_.persist().fence();
   return seal_run(head, entries, at, kCacheLineBytes);
 }
 

@@ -79,8 +79,8 @@ class Appender {
   // What is left when there is room for the record in the open run.
   void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
                   std::uint64_t padded) {
-    const std::uint64_t flags = run.durable == run.at ? kFencedBefore : 0;
-    writer_.write(run.base + run.at, record, {sequence, flags, run.records}, run.seed);
+    writer_.write(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
+                  run.seed);
     run.entries[run.records] = RunEntry::of(record.hash, sequence, run.at, record.kind);
     ++run.records;
     run.max_sequence = sequence;
@@ -100,6 +100,8 @@ class Appender {
   Status make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,
                    std::uint64_t sequence, Purpose purpose);
   Status hand_over(Lane& lane);
+  Status put_large(std::uint64_t at, const NewRecord& record, const RecordHead& head,
+                   std::uint64_t seed);
   Status append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
                       Appended& appended);
   void append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes);

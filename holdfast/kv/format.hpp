@@ -138,11 +138,12 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
 
 // In RecordHeader::size_word, behind the 40 bits of value_bytes.
 inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;  // Reserved: 8 bytes before the key.
-// All that lies before the record in its run was durable when it was written. So a whole record
-// behind damage proves that the damage is none that a crash leaves.
-inline constexpr std::uint64_t kFencedBefore = std::uint64_t{1} << 41;
 inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
+
+// In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when it
+// was written. So a whole record behind damage proves that the damage is none that a crash leaves.
+inline constexpr unsigned kFencedBeforeBit = 31;
 
 // Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the
 // key; then, on the next multiple of 8, the value; then zeros up to the next line.
@@ -150,13 +151,13 @@ struct RecordHeader {
   std::uint64_t checksum;  // Of everything behind it, seeded with store and generation.
   std::uint64_t sequence;
   std::uint64_t size_word;           // Value bytes, flags, keyspace.
-  std::uint32_t key_bytes_and_kind;  // Kind in the upper 8 bits.
+  std::uint32_t key_bytes_and_kind;  // 24 bits, 7 bits; above them kFencedBeforeBit.
   std::uint32_t ordinal;             // Its place among the run's records; a frame has its first
                                      // member's.
 
   std::uint64_t value_bytes() const { return size_word & kValueBytesMask; }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }
-  RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24); }
+  RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24 & 0x7f); }
 };
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, ordinal) == 28);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);

@@ -18,6 +18,7 @@
 
 #include <holdfast/base/spin.hpp>
 #include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/line_buffer.hpp>
 #include <holdfast/kv/sealed_run.hpp>
 #include <holdfast/kv/sequences.hpp>
 
@@ -66,7 +67,7 @@ struct OpenRun {
 struct Lane {
   OpenRun run;
   SequenceChunk chunk;
-  std::unique_ptr<std::byte[]> staging;
+  LineBuffer staging;
   SpinLatch latch;
   std::atomic<std::uint64_t> entries_bytes{0};  // Of run.entries, for statistics.
   std::atomic<std::uint32_t> revoked{0};  // While not 0 its own thread takes the latch, too.

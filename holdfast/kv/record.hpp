@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <holdfast/kv/format.hpp>
+#include <holdfast/kv/record_sum.hpp>
 
 namespace holdfast::kv {
 
@@ -29,9 +30,9 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
 
 // How the records of one run are summed.
 struct SumRule {
-  std::uint64_t seed = 0;  // Geometry::seed of the run's generation.
-  std::span<const std::uint32_t> patchable;
-  bool version1 = false;
+  std::uint64_t seed;  // Geometry::seed of the run's generation.
+  const PatchableWords& words;
+  bool version1;
 };
 
 // A record on the medium. Nothing of it is trusted before fits() was asked.
@@ -76,7 +77,9 @@ class RecordView {
   // Whatever in-place updates it has had: asked of records of sealed runs.
   bool is_sound(const SumRule& rule) const;
   // True if everything before it in its run was durable when it was written.
-  bool fenced_before() const { return (header().size_word & kFencedBefore) != 0; }
+  bool fenced_before() const {
+    return (header().key_bytes_and_kind >> kFencedBeforeBit & 1) != 0;
+  }
 
  private:
   std::uint64_t stored_fixed() const {
@@ -103,8 +106,9 @@ struct NewRecord {
 // What a record's header says beside its sizes and its kind.
 struct RecordHead {
   std::uint64_t sequence = 0;
-  std::uint64_t flags = 0;  // kFencedBefore and the like, and the keyspace.
   std::uint32_t ordinal = 0;
+  bool fenced_before = false;    // All before it in its run is durable.
+  std::uint64_t size_flags = 0;  // kHasExpiry, and the keyspace.
 };
 
 }  // namespace holdfast::kv

@@ -1,12 +1,11 @@
-// record_writer.hpp: composes records and stores them where they belong.
+// record_writer.hpp: records get to where they lie, by the kernel that this CPU and this medium call
+// for (record_kernel.hpp).
 #pragma once
 
-#include <cstring>
-#include <memory>
-#include <span>
-#include <vector>
+#include <cstddef>
 
 #include <holdfast/kv/record.hpp>
+#include <holdfast/kv/record_kernel.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast::kv {
@@ -14,43 +13,38 @@ namespace holdfast::kv {
 class RecordWriter {
  public:
   // `staged`: what write() gets is private memory, which is handed over later.
-  RecordWriter(const Persist& persist, bool staged, const Geometry& geometry,
-               std::span<const std::uint32_t> patchable)
-      : persist_(persist), staged_(staged), geometry_(geometry), patchable_(patchable) {}
+  RecordWriter(const Persist& persist, bool staged, const PatchableWords& words)
+      : persist_(staged ? Persist::none() : persist), words_(words), isa_(record_isa()) {}
 
-  // To its place in an open run: stored and written back, not fenced. `to` begins a line and has the
+  // To its place: stored and written back, not fenced. `to` begins a line and has room for the
   // record's padded bytes.
-  void write(std::byte* to, const NewRecord& record, const RecordPlace& place,
+  void write(std::byte* to, const NewRecord& record, const RecordHead& head,
              std::uint64_t seed) const {
-    const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
-    alignas(kCacheLineBytes) std::byte scratch[4096];
-    if (staged_) return compose(to, record, place, seed);
-    if (padded <= sizeof scratch) {
-      compose(scratch, record, place, seed);
-      persist_.stream(to, scratch, padded);
-    } else {
-      const auto composed = std::make_unique<std::byte[]>(padded);
-      compose(composed.get(), record, place, seed);
-      persist_.stream(to, composed.get(), padded);
-    }
+    compose_record_by(isa_, persist_, to, parts_of(record, head), seed, words_);
   }
-  void write_frame(std::byte* to, std::uint64_t members_bytes, const RecordPlace& place,
+  // The frame of an atomic batch: one line.
+  void write_frame(std::byte* to, std::uint64_t members_bytes, const RecordHead& head,
                    std::uint64_t seed) const;
 
-  // The same to private memory.
-  void compose(std::byte* to, const NewRecord& record, const RecordPlace& place,
-               std::uint64_t seed) const;
-  void compose_frame(std::byte* to, std::uint64_t members_bytes, const RecordPlace& place,
-                     std::uint64_t seed) const;
-  // All of a large record before its value.
-  std::vector<std::byte> compose_front(const NewRecord& record, const RecordPlace& place,
-                                       std::uint64_t seed) const;
-
  private:
+  static RecordParts parts_of(const NewRecord& record, const RecordHead& head) {
+    const bool put = record.kind == RecordKind::kPut;
+    return {head.sequence,
+            (put ? record.value.size() : 0) | head.size_flags,
+            record.key.size() | kind_word(record.kind, head),
+            0,
+            record.key.data(),
+            record.value.data()};
+  }
+  static std::uint64_t kind_word(RecordKind kind, const RecordHead& head) {
+    return static_cast<std::uint64_t>(kind) << 24 |
+           static_cast<std::uint64_t>(head.fenced_before) << kFencedBeforeBit |
+           static_cast<std::uint64_t>(head.ordinal) << 32;
+  }
+
   const Persist persist_;
-  const bool staged_;
-  const Geometry& geometry_;
-  const std::span<const std::uint32_t> patchable_;
+  const PatchableWords& words_;
+  const RecordIsa isa_;
 };
 
 }  // namespace holdfast::kv

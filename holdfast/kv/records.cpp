@@ -10,8 +10,7 @@ Records::Records(const Medium& medium, const BlockTable& table, const Superblock
       geometry_(table.geometry()),
       key_bytes_(superblock.key_bytes),
       value_bytes_(superblock.value_bytes),
-      patchable_(superblock.patchable_words.begin(),
-                 superblock.patchable_words.begin() + superblock.patchable_count) {}
+      patchable_(std::span(superblock.patchable_words).first(superblock.patchable_count)) {}
 
 Error Records::damaged(std::uint64_t offset_bytes, std::string_view what) const {
   return Error{Errc::kCorrupt,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/block_table.hpp>
@@ -26,9 +25,9 @@ class Records {
 
   const Geometry& geometry() const { return geometry_; }
   const Medium& medium() const { return medium_; }
-  std::span<const std::uint32_t> patchable() const { return patchable_; }
+  const PatchableWords& patchable() const { return patchable_; }
   bool patchable(std::uint32_t offset_bytes) const {
-    for (const std::uint32_t at : patchable_) {
+    for (const std::uint32_t at : patchable_.offsets()) {
       if (at >= offset_bytes) return at == offset_bytes;
     }
     return false;
@@ -88,7 +87,7 @@ class Records {
   const BlockTable& table_;
   const Geometry& geometry_;
   const std::uint64_t key_bytes_, value_bytes_;  // Of a typed store; 0 otherwise.
-  const std::vector<std::uint32_t> patchable_;
+  const PatchableWords patchable_;
 };
 
 }  // namespace holdfast::kv

@@ -6,9 +6,7 @@
 #include <holdfast/kv/format_v1.hpp>
 
 namespace holdfast::kv {
-namespace {
-
-std::uint64_t tail_checksum(const std::byte* tail, std::uint64_t records, std::uint64_t seed) {
+std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t records, std::uint64_t seed) {
   const std::byte* const summary = tail + dead_bits_bytes(records);
   const std::byte* const footer = tail + run_tail_bytes(records) - sizeof(RunFooter);
   const std::uint64_t over_summary = hash64({summary, records * sizeof(SummaryEntry)});
@@ -16,8 +14,6 @@ std::uint64_t tail_checksum(const std::byte* tail, std::uint64_t records, std::u
       {footer + sizeof(std::uint64_t), sizeof(RunFooter) - sizeof(std::uint64_t)});
   return mix64(over_summary) ^ over_footer ^ seed;
 }
-
-}  // namespace
 
 std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const RunTail& run) {
   std::vector<std::byte> tail(run_tail_bytes(entries.size()));
@@ -42,7 +38,7 @@ std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const
   }
   std::byte* const footer_at = tail.data() + tail.size() - sizeof footer;
   std::memcpy(footer_at, &footer, sizeof footer);
-  footer.checksum = tail_checksum(tail.data(), entries.size(), run.seed);
+  footer.checksum = run_tail_checksum(tail.data(), entries.size(), run.seed);
   std::memcpy(footer_at, &footer, sizeof footer);
   return tail;
 }
@@ -75,7 +71,7 @@ std::optional<SealedRun> SealedRun::read(const Medium& medium, const BlockTable&
   const std::byte* const tail =
       medium.at(table.run_at(head) + run_bytes - run_tail_bytes(footer.records));
   const std::uint64_t seed = table.geometry().seed(meta.generation);
-  if (tail_checksum(tail, footer.records, seed) != footer.checksum) return std::nullopt;
+  if (run_tail_checksum(tail, footer.records, seed) != footer.checksum) return std::nullopt;
   return trusted(medium, table, head);
 }
 

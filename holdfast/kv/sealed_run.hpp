@@ -43,6 +43,9 @@ struct RunTail {
 // Everything of a sealed run behind its records, ready to be put at its end. No record is dead.
 std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const RunTail& tail);
 
+// Over summary and footer, which is the last line; not over the dead bits.
+std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t records, std::uint64_t seed);
+
 class SealedRun {
  public:
   // Nothing where the tail of the run that begins with block `head` is not valid.

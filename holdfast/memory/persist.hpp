@@ -6,6 +6,7 @@
 //   store       one aligned 8-byte word; never torn
 //   copy        bytes, with ordinary stores; each aligned 8-byte word inside is never torn
 //   fill        the same by a kernel of the caller's
+//   fill_lines  whole lines that a kernel of the caller's makes, stored, written back or streamed
 //   stream      whole lines that this thread has not read: non-temporal stores where they leave the
 //               cache (`nt_evicts`), else copy + write_back
 //   write_back  starts writing the lines of a range to the medium; does not wait
@@ -55,6 +56,14 @@ enum class WriteBackInstruction : std::uint8_t {
   kClflush = 1,
   kClflushopt = 2,
   kClwb = 3
+};
+
+// How whole lines that are made in registers get to a medium. Fixed when it is opened, so that code
+// which writes many can be instantiated for it.
+enum class LineWay : std::uint8_t {
+  kStore = 0,      // Nothing to write back: none() and byte().
+  kWriteBack = 1,  // Ordinary stores, then the lines are written back.
+  kStream = 2      // Non-temporal stores, where they leave the cache.
 };
 
 // What this thread has asked of the medium since it started.
@@ -109,6 +118,10 @@ class Persist {
   WriteBackInstruction instruction() const { return instruction_; }
   bool nt_evicts() const { return nt_evicts_; }
   bool fences() const { return fences_; }  // False where fence() does nothing: none().
+  LineWay line_way() const {
+    if (instruction_ == WriteBackInstruction::kNone) return LineWay::kStore;
+    return nt_evicts_ ? LineWay::kStream : LineWay::kWriteBack;
+  }
 
   // `word` is 8-byte aligned. Release order towards other threads.
   void store(std::uint64_t* word, std::uint64_t value, HOLDFAST_SITE) const {
@@ -138,6 +151,25 @@ class Persist {
 #ifdef HOLDFAST_TRACED
     trace_sink().on_store(to, bytes, site);
 #endif
+  }
+
+  // Whole lines, all of [to, to + bytes), made by `write()`, which stores each of them once by
+  // LineStore<kWay> (memory/line_store.hpp). kWay is line_way(). Like stream() otherwise: not
+  // readable as durable before the next fence.
+  template <LineWay kWay, class Write>
+  void fill_lines(void* to, std::size_t bytes, Write&& write, HOLDFAST_SITE) const {
+    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 &&
+              bytes % kCacheLineBytes == 0 && kWay == line_way());
+    if constexpr (kWay == LineWay::kStream) {
+      write(to);
+      persist_counts().lines_written_back += bytes / kCacheLineBytes;
+#ifdef HOLDFAST_TRACED
+      trace_sink().on_stream(to, bytes, site);
+#endif
+    } else {
+      fill(to, bytes, write, site);
+      if constexpr (kWay == LineWay::kWriteBack) write_back(to, bytes, site);
+    }
   }
 
   // Not readable as durable before the next fence. `to` and `bytes` are multiples of a line.

@@ -14,8 +14,9 @@
 #include <sys/mman.h>
 
 #include <holdfast/kv/format.hpp>
-#include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/sealed_run.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/kv/superblock.hpp>
 #include <holdfast/memory/backing.hpp>
 
 namespace {
@@ -145,11 +146,9 @@ void write(std::string& bytes, std::uint64_t at, const T& value) {
 
 // What checks itself is made to hold: words, footers, the clean mark with the image behind it.
 void mend(std::string& bytes, unsigned what) {
-  const auto superblock = read<Superblock>(bytes, 0);
-  Geometry geometry;
+  Geometry geometry = geometry_of(read<Superblock>(bytes, kSuperblockAt));
   geometry.block_bytes = 8 * KiB;
   geometry.segment_bytes = 64 * KiB;
-  geometry.store_id = superblock.store_id;
   const std::uint64_t blocks = bytes.size() / geometry.block_bytes;
   if ((what & 1) != 0) {
     for (std::uint64_t block = 1; block < blocks; ++block) {
@@ -185,7 +184,7 @@ void mend(std::string& bytes, unsigned what) {
       footer.checksum =
           run_tail_checksum(reinterpret_cast<const std::byte*>(bytes.data()) +
                                 end * geometry.block_bytes - tail_bytes,
-                            tail_bytes, footer.records, geometry.seed(word.generation));
+                            footer.records, geometry.seed(word.generation));
       write(bytes, at, footer);
     }
   }
@@ -233,7 +232,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Half of the places lie where the structures are: the first page, the table, the ends of
     // blocks.
     std::uint64_t target = place % (bytes.size() - 8);
-    if ((data[at + 4] & 1) != 0) target = place / 4 % 1600;
+    if ((data[at + 4] & 1) != 0) target = place / 4 % 2600;
     if ((data[at + 4] & 2) != 0) target = kSuperblockPageBytes + place / 4 % 256;
     if ((data[at + 4] & 4) != 0) target = (place % 31 + 2) * 8 * KiB - 8 - place / 64 % 512;
     std::memcpy(bytes.data() + target, data + at + 5, 8);

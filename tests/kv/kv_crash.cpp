@@ -65,7 +65,7 @@ Tested::~Tested() {
   if (store_) abandon();
 }
 
-void Tested::write(const Writes& writes, const std::function<void()>& work) {
+void Tested::write(const Accesses& writes, const std::function<void()>& work) {
   for (const auto& [key, value] : writes) {
     if (value)
       dull_[key] = *value;
@@ -84,7 +84,7 @@ void Tested::put(const std::string& key, const std::string& value) {
 }
 void Tested::put_if_absent(const std::string& key, const std::string& value) {
   const bool absent = !dull_.contains(key);
-  write(absent ? Writes{{key, value}} : Writes{},
+  write(absent ? Accesses{{key, value}} : Accesses{},
         [&] { EXPECT_EQ(store_->put_if_absent(key, value).has_value(), absent); });
 }
 void Tested::compare_and_put(const std::string& key, const std::string& value) {
@@ -106,7 +106,7 @@ void Tested::erase(const std::string& key) {
   const bool there = dull_.contains(key);
   write({{key, std::nullopt}}, [&] { EXPECT_EQ(store_->erase(key).value(), there); });
 }
-void Tested::failing(const Writes& writes, const std::function<void(Store<>&)>& verb) {
+void Tested::failing(const Accesses& writes, const std::function<void(Store<>&)>& verb) {
   const std::uint64_t id = next_id_++;
   model_.batch(id, writes);
   run_.begin(id);
@@ -114,7 +114,7 @@ void Tested::failing(const Writes& writes, const std::function<void(Store<>&)>& 
   run_.withdraw(id);
   other([] {});  // A point to crash at.
 }
-void Tested::batch(const Writes& writes) {
+void Tested::batch(const Accesses& writes) {
   WriteBatch batch;
   for (const auto& [key, value] : writes) {
     if (value)
@@ -189,7 +189,7 @@ void Actor::get(const std::string& key) {
       },
       number_);
 }
-void Actor::batch(const Writes& writes) {
+void Actor::batch(const Accesses& writes) {
   const std::uint64_t id = tested_.take_id();
   WriteBatch batch;
   for (const auto& [key, value] : writes) {
@@ -252,7 +252,7 @@ Report Crash::run(const crash::Model& model) {
       tested->recording_ = false;
       if (before) before(*tested);
       tested->recording_ = true;
-      Writes writes;
+      Accesses writes;
       for (const auto& [key, value] : tested->dull())
         writes.push_back({key, value});
       model_.batch(known, std::move(writes));

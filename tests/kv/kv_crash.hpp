@@ -30,7 +30,7 @@ namespace holdfast::kv {
 using crash::KeyValueModel;
 using crash::Report;
 using State = KeyValueModel::State;
-using Writes = std::vector<KeyValueModel::Access>;
+using Accesses = std::vector<KeyValueModel::Access>;
 
 // Blocks of 8 KiB, seven in a segment.
 StoreOptions small_options();
@@ -68,8 +68,8 @@ class Tested {
   void update_word(const std::string& key, std::uint32_t at, std::uint64_t word);
   void erase(const std::string& key);
   // `verb` does `writes` in part and then fails: from then on it is as if it had never begun.
-  void failing(const Writes& writes, const std::function<void(Store<>&)>& verb);
-  void batch(const Writes& writes);
+  void failing(const Accesses& writes, const std::function<void(Store<>&)>& verb);
+  void batch(const Accesses& writes);
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
   void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.
@@ -87,7 +87,7 @@ class Tested {
 
  private:
   friend class Crash;
-  void write(const Writes& writes, const std::function<void()>& work);
+  void write(const Accesses& writes, const std::function<void()>& work);
 
   StoreOptions options_;
   crash::Workload& run_;
@@ -105,7 +105,7 @@ class Actor {
   void put(const std::string& key, const std::string& value);
   void erase(const std::string& key);
   void get(const std::string& key);
-  void batch(const Writes& writes);
+  void batch(const Accesses& writes);
   void add_to_word(const std::string& key, std::uint64_t amount);  // Values of 8 bytes.
   void other(const std::function<void()>& work);
 

@@ -34,7 +34,7 @@ std::uint64_t base_seed() {
   return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-class Model : public testing::TestWithParam<std::tuple<Place, Shape>> {
+class Model : public testing::TestWithParam<std::tuple<Where, Shape>> {
  protected:
   std::string key() { return "key" + std::to_string(random_.below(kKeys)); }
   std::string value() {

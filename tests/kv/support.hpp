@@ -41,17 +41,17 @@ inline StoreOptions with_words(std::vector<std::uint32_t> words, StoreOptions op
 }
 
 // A granularity that tmpfs can stand in for; appended to a path it makes a spec.
-struct Place {
+struct Where {
   const char* name;
   const char* suffix;
 };
-inline constexpr Place kNonePlace{"None", ""}, kLinePlace{"Line", "?granularity=line"},
+inline constexpr Where kNonePlace{"None", ""}, kLinePlace{"Line", "?granularity=line"},
     kBytePlace{"Byte", "?granularity=byte"}, kPagePlace{"Page", "?granularity=page"};
 inline const auto kEveryPlace = testing::Values(kNonePlace, kLinePlace, kBytePlace, kPagePlace);
-inline std::string place_name(const testing::TestParamInfo<Place>& info) { return info.param.name; }
+inline std::string place_name(const testing::TestParamInfo<Where>& info) { return info.param.name; }
 
 // A directory on tmpfs for each test, and the specs of stores in it.
-class OnEveryPlace : public testing::TestWithParam<Place> {
+class OnEveryPlace : public testing::TestWithParam<Where> {
  protected:
   std::string spec(const std::string& name = "store") const {
     return scratch_.path(name) + GetParam().suffix;
