@@ -13,7 +13,7 @@ struct Job {
 };
 
 template <class Lines, LineWay kWay>
-RecordSums compose(const Job& job) {
+RecordSums compose_on(const Job& job) {
   const auto with = [&]<Patchable kPatch>() {
     return compose_record<Lines, kWay, kPatch>(job.persist, job.to, job.parts, job.seed, job.words,
                                                job.site);
@@ -26,24 +26,23 @@ RecordSums compose(const Job& job) {
   return with.template operator()<Patchable::kSome>();
 }
 
+// The instance of one instruction set for what is known at run time only.
 template <class Lines>
-RecordSums compose_on(const Job& job) {
+RecordSums compose(const Job& job) {
   switch (job.persist.line_way()) {
-    case LineWay::kStore: return compose<Lines, LineWay::kStore>(job);
-    case LineWay::kWriteBack: return compose<Lines, LineWay::kWriteBack>(job);
+    case LineWay::kStore: return compose_on<Lines, LineWay::kStore>(job);
+    case LineWay::kWriteBack: return compose_on<Lines, LineWay::kWriteBack>(job);
     case LineWay::kStream: break;
   }
-  return compose<Lines, LineWay::kStream>(job);
+  return compose_on<Lines, LineWay::kStream>(job);
 }
 
-[[gnu::flatten]] RecordSums compose_portable(const Job& job) {
-  return compose_on<PortableLines>(job);
-}
+[[gnu::flatten]] RecordSums compose_portable(const Job& job) { return compose<PortableLines>(job); }
 [[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX2)]] RecordSums compose_avx2(const Job& job) {
-  return compose_on<Avx2Lines>(job);
+  return compose<Avx2Lines>(job);
 }
 [[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX512)]] RecordSums compose_avx512(const Job& job) {
-  return compose_on<Avx512Lines>(job);
+  return compose<Avx512Lines>(job);
 }
 
 RecordIsa ask_isa() {
@@ -67,13 +66,12 @@ RecordIsa record_isa() {
 RecordSums compose_record_by(RecordIsa isa, const Persist& persist, std::byte* to,
                              const RecordParts& parts, std::uint64_t seed,
                              const PatchableWords& words, Site site) {
-  const Job job{persist, to, parts, seed, words, site};
   switch (isa) {
-    case RecordIsa::kAvx512: return compose_avx512(job);
-    case RecordIsa::kAvx2: return compose_avx2(job);
+    case RecordIsa::kAvx512: return compose_avx512({persist, to, parts, seed, words, site});
+    case RecordIsa::kAvx2: return compose_avx2({persist, to, parts, seed, words, site});
     case RecordIsa::kPortable: break;
   }
-  return compose_portable(job);
+  return compose_portable({persist, to, parts, seed, words, site});
 }
 
 }  // namespace holdfast::kv

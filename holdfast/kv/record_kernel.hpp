@@ -41,7 +41,7 @@ struct RecordParts {
   const std::byte* value = nullptr;
 };
 
-// Where its bytes lie.
+// Where its bytes lie. Of constant sizes it is constant, too, and the kernels with it.
 struct RecordExtent {
   std::uint64_t key_bytes;
   std::uint64_t value_bytes;
@@ -147,11 +147,17 @@ class LineSum {
   typename Lines::State state_;
 };
 
+// The key that most stores have, with enough of a value: an instance of its own, in which the place
+// of everything is constant.
+inline bool is_usual(const RecordExtent& shape) {
+  return shape.key_bytes == 16 && shape.value_bytes >= 16 && !shape.has_expiry;
+}
+
 // Line 0 without checksums and place.
 template <class Lines, bool kHasWords>
 void first_line(typename Lines::Line& line, const RecordParts& parts, const RecordExtent& shape) {
-  if (shape.key_bytes == 16 && shape.value_bytes >= 16 && !shape.has_expiry) [[likely]] {
-    // The usual key, by words: a wide load would wait for narrow stores that made key and value.
+  if (is_usual(shape)) {
+    // By words: a wide load would wait for narrow stores that made key and value just now.
     const std::uint64_t k0 = load_word(parts.key), k1 = load_word(parts.key + 8);
     const std::uint64_t v0 = load_word(parts.value);
     if constexpr (kHasWords) {
@@ -220,19 +226,23 @@ RecordSums store_lines(std::byte* to, const RecordParts& parts, const RecordExte
 template <class Lines, LineWay kWay, Patchable kPatch>
 RecordSums compose_record(const Persist& persist, std::byte* to, const RecordParts& parts,
                           std::uint64_t seed, const PatchableWords& words, HOLDFAST_SITE) {
+  using namespace record_detail;
   const RecordExtent shape(parts.size_word, parts.place, kPatch != Patchable::kNone);
   RecordSums sums;
   persist.fill_lines<kWay>(
       to, shape.padded_bytes(),
       [&](void*) {
-        sums = record_detail::store_lines<Lines, kWay, kPatch>(to, parts, shape, seed, words);
+        if (is_usual(shape)) [[likely]] {
+          const RecordExtent usual(shape.value_bytes, 16, kPatch != Patchable::kNone);
+          sums = store_lines<Lines, kWay, kPatch>(to, parts, usual, seed, words);
+        } else {
+          sums = store_lines<Lines, kWay, kPatch>(to, parts, shape, seed, words);
+        }
       },
       site);
   return sums;
 }
 
-// The instruction sets that there are kernels for.
-enum class RecordIsa : std::uint8_t { kPortable = 0, kAvx2 = 1, kAvx512 = 2 };
 // The best that this CPU has; asked once.
 RecordIsa record_isa();
 

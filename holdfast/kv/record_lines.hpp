@@ -48,6 +48,8 @@ struct RecordSumConstants {
 };
 alignas(kCacheLineBytes) inline constexpr RecordSumConstants kSumConstants;
 
+enum class RecordIsa : std::uint8_t { kPortable = 0, kAvx2 = 1, kAvx512 = 2 };
+
 namespace record_detail {
 
 inline std::uint64_t load_word(const std::byte* at) {
@@ -94,6 +96,7 @@ inline const void* address(const std::byte* at, std::ptrdiff_t offset) {
 //   word_*          the sum of patchable words: begin, add a word at its offset, end
 class PortableLines {
  public:
+  static constexpr RecordIsa kIsa = RecordIsa::kPortable;
   struct Line {
     std::uint64_t words[8];
   };
@@ -214,6 +217,7 @@ class AesWords {
 #define HOLDFAST_AVX2 [[gnu::target(HOLDFAST_TARGET_AVX2)]]
 class Avx2Lines : public AesWords {
  public:
+  static constexpr RecordIsa kIsa = RecordIsa::kAvx2;
   struct Line {
     __m256i low, high;
   };
@@ -308,6 +312,7 @@ class Avx2Lines : public AesWords {
 #define HOLDFAST_AVX512 [[gnu::target(HOLDFAST_TARGET_AVX512)]]
 class Avx512Lines : public AesWords {
  public:
+  static constexpr RecordIsa kIsa = RecordIsa::kAvx512;
   struct Line {
     __m512i words;
   };
