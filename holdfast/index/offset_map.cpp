@@ -33,6 +33,8 @@ constexpr std::uint32_t kReachLimitOfLoad = 2 * kReach;
 constexpr double kTurnLoad = 0.86;
 // Of a table made for a known number of entries, at most.
 constexpr double kReservedLoad = 0.82;
+// That a table of more than a few buckets reaches before a key finds no place.
+constexpr double kGreatestLoad = 0.92;
 // What an entry may take in memory, table and all: 8 bytes at kReservedLoad, after a step of
 // growth.
 constexpr std::uint64_t kBytesPerEntryMost = 13;
@@ -379,9 +381,14 @@ Status OffsetMap::reserve(std::uint64_t entries) {
                                      std::to_string(kBytesPerEntryMost) + " bytes each; " +
                                      std::to_string(available) + " bytes of memory are available"};
   }
+  // Some partitions get more than the mean: by five standard deviations, which a table takes at a
+  // higher load than it is made for.
+  const double mean = static_cast<double>(entries) / partitions_;
+  const double most = (mean + 5 * std::sqrt(mean)) * kReservedLoad / kGreatestLoad;
+  const auto each = static_cast<std::uint64_t>(std::max(mean, most));
   for (std::uint32_t number = 0; number < partitions_; ++number) {
     const auto choose = [&](const Table& old, std::uint64_t) -> std::optional<Geometry> {
-      Geometry wanted = geometry_for(entries / partitions_, number);
+      Geometry wanted = geometry_for(each, number);
       if (wanted.buckets <= old.geometry.buckets) return std::nullopt;
       if (old.geometry.reach > wanted.reach) wanted.reach = wanted.extra = old.geometry.reach;
       return wanted;

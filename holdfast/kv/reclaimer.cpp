@@ -271,10 +271,10 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (i + kAhead < moves.size()) rooms_.index.map().prefetch_for_write(moves[i + kAhead].hash);
     copied_bytes += moves[i].to.padded_bytes;
-    if (!moves[i].indexed) continue;  // Nothing points to it.
+    if (!moves[i].published) continue;  // Nothing points to it.
     if (publish(moves[i]))
       moved_bytes += moves[i].padded;
-    else
+    else if (!moves[i].erase)
       discard(moves[i]);  // Superseded since: the copy is superfluous.
   }
   BlockMeta& meta = rooms_.table.meta(head);
@@ -305,13 +305,10 @@ Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint6
     const std::uint64_t sequence = run.sequence(i);
     const Line from = line_at(run.offset() + run.record_at(i));
     if (rooms_.table.is_dead(from.number)) continue;
-    bool indexed = !erase;
-    if (ask || (erase && rooms_.versions.held())) {
-      const auto guard = rooms_.epochs.enter(own_.participant);
-      indexed = rooms_.index.leads_to(run.hash(i), from);
-      if (!indexed && !erase && !rooms_.versions.held()) continue;
-    }
-    if (erase && !indexed && sequence < floor) {
+    // A tombstone is what a key leads to, or a version, only while there are snapshots.
+    const bool published = !erase || rooms_.versions.held();
+    if (ask && !erase && !is_live(run.hash(i), from)) continue;
+    if (!published && sequence < floor) {
       counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
@@ -324,7 +321,7 @@ Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint6
                                                          std::to_string(head) + " is not valid");
     }
     const NewRecord copy{record.kind(), run.hash(i), record.key_bytes(), record.value_span()};
-    Move move{run.hash(i), from, {}, record.padded_bytes(), indexed};
+    Move move{run.hash(i), from, {}, record.padded_bytes(), erase, published};
     HF_RETURN_IF_ERROR(rooms_.appender.append_again(own_.lane, copy, sequence, move.to));
     own_.count(0, move.to.padded_bytes / kCacheLineBytes);
     moves.push_back(move);
@@ -355,9 +352,19 @@ bool Reclaimer::publish(const Move& move) {
 }
 
 void Reclaimer::discard(const Move& move) {
-  const bool erase = rooms_.records.at(line_at(move.to.offset)).kind() == RecordKind::kErase;
   // The bytes of a tombstone count as dead already.
-  rooms_.table.mark_dead(line_at(move.to.offset).number, erase ? 0 : move.to.padded_bytes);
+  rooms_.table.mark_dead(line_at(move.to.offset).number, move.erase ? 0 : move.to.padded_bytes);
+}
+
+// Whether the key leads to this record, or a snapshot does.
+bool Reclaimer::is_live(std::uint64_t hash, Line line) {
+  const auto guard = rooms_.epochs.enter(own_.participant);
+  if (rooms_.index.leads_to(hash, line)) return true;
+  if (!rooms_.versions.held()) return false;
+  Place place = rooms_.index.place(hash);
+  auto home = rooms_.index.latch(place, own_);
+  const Entry entry = home.find(rooms_.index.matches(rooms_.records.at(line).key_bytes()));
+  return entry && rooms_.versions.holds(OffsetMap::Home::line(entry), line);
 }
 
 // ---- Freeing ----

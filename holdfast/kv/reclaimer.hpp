@@ -66,7 +66,8 @@ class Reclaimer {
     Line from;
     Appended to;
     std::uint64_t padded;
-    bool indexed;  // False: a tombstone that nothing points to.
+    bool erase;
+    bool published;  // False: a tombstone, and nothing points to it.
   };
 
   std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
@@ -81,6 +82,7 @@ class Reclaimer {
                    std::vector<Move>& moves);
   bool publish(const Move& move);
   void discard(const Move& move);
+  bool is_live(std::uint64_t hash, Line line);
   Result<std::uint64_t> free_evacuated();
   void forget_versions(std::uint64_t head);
   void pace(std::chrono::steady_clock::time_point due) const;

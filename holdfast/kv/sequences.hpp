@@ -47,8 +47,11 @@ class Sequences {
 
   // Chunks taken before are used no more; returns a sequence that is newer than all of theirs.
   std::uint64_t lapse() {
+    // First the sequence: a chunk that is drawn between the two lapses without need, while one that
+    // was drawn before it with the new epoch would go on below it.
+    const std::uint64_t sequence = next_.fetch_add(1, std::memory_order_seq_cst);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
-    return next_.fetch_add(1, std::memory_order_acq_rel);
+    return sequence;
   }
   std::uint64_t next() const { return next_.load(std::memory_order_acquire); }
   // At open: nothing below `next` is handed out; below `limit` nothing needs a fence.

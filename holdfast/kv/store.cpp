@@ -182,12 +182,18 @@ Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
 namespace {
 
 // kInvalidOption unless all are equally many.
-Status check_counts(const char* verb, std::size_t keys, std::size_t values, std::size_t outcomes) {
+Status check_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
   if (keys == values && keys == outcomes) return {};
-  return Error{Errc::kInvalidOption,
-               std::string(verb) + ": " + std::to_string(keys) + " keys, " +
-                   std::to_string(values) + " values, " + std::to_string(outcomes) +
-                   " outcomes; equally many are allowed"};
+  return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys) + " keys, " +
+                                         std::to_string(values) + " values, " +
+                                         std::to_string(outcomes) +
+                                         " outcomes; equally many are allowed"};
+}
+Status check_counts(std::size_t keys, std::size_t values) {
+  if (keys == values) return {};
+  return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys) + " keys and " +
+                                         std::to_string(values) +
+                                         " values; equally many are allowed"};
 }
 
 }  // namespace
@@ -196,13 +202,13 @@ Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<st
                             std::span<Errc> outcomes) const {
   if (!core_) [[unlikely]]
     return closed();
-  HF_RETURN_IF_ERROR(check_counts("get_many", keys.size(), values.size(), outcomes.size()));
+  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size(), outcomes.size()));
   return core_->reads.get_many(ByteSpans(keys), nullptr, 0, values.data(), outcomes);
 }
 Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
   if (!core_) [[unlikely]]
     return closed();
-  HF_RETURN_IF_ERROR(check_counts("get_many", keys.count, values.count, outcomes.size()));
+  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count, outcomes.size()));
   // NOLINTNEXTLINE: the caller's values, which it may write.
   auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
   return core_->reads.get_many(ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
@@ -212,13 +218,13 @@ Status StoreBase::put_texts(std::span<const std::string_view> keys,
                             std::span<const std::string_view> values, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
-  HF_RETURN_IF_ERROR(check_counts("put_many", keys.size(), values.size(), keys.size()));
+  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size()));
   return core_->writes.put_many(ByteSpans(keys), ByteSpans(values), options);
 }
 Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
-  HF_RETURN_IF_ERROR(check_counts("put_many", keys.count, values.count, keys.count));
+  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count));
   return core_->writes.put_many(ByteSpans(keys.first, keys.bytes, keys.count),
                                 ByteSpans(values.first, values.bytes, values.count), options);
 }
