@@ -115,8 +115,14 @@ Status FilesBacking::map(const OpenFile& file, std::uint64_t file_offset, std::u
   const int error_number = map_file(at(offset), bytes, file.fd.get(), file_offset, map_writable(),
                                     map_writable() && medium_.map_sync);
   if (error_number != 0) return system_error("mmap of", file.path, error_number);
-  advise_pages(at(offset), bytes, spec_.huge);
-  if (reads_ahead()) advise_reads(at(offset), bytes, ReadAdvice::kRandom);
+  if (!reads_ahead()) {
+    advise_pages(at(offset), bytes, spec_.huge);
+    return {};
+  }
+  // A fault of a mapping that wants huge pages reads 2 MiB, random advice or not. So no such wish
+  // is made for a disk, unless the spec has it.
+  if (spec_.huge != HugePages::kAuto) advise_pages(at(offset), bytes, spec_.huge);
+  advise_reads(at(offset), bytes, ReadAdvice::kRandom);
   return {};
 }
 

@@ -15,7 +15,7 @@
 // calling code is counted with a store whose verbs return at once. put_many and get_many take 16
 // records per call; their figures are per record.
 //
-// A step costs 5 to 30 us of CPU, so few calls are counted unless --times asks for more.
+// A step costs up to 30 us of CPU, so few calls are counted unless --times asks for more.
 //
 // What is judged: the median. A call now and then has more to do (it seals a run, it applies a
 // group of notes); the mean and the maximum are printed, so that they are seen.

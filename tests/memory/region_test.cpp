@@ -295,6 +295,9 @@ std::string read_flags_at(const std::byte* address) {
     if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
       inside = place >= from && place < to;
     if (!inside || !line.starts_with("VmFlags:")) continue;
+    // A fault of a mapping that wants huge pages reads 2 MiB from the disk, random or not.
+    if (line.find(" rr") != std::string::npos && line.find(" hg") != std::string::npos)
+      return "rr hg";
     return line.find(" rr") != std::string::npos   ? "rr"
            : line.find(" sr") != std::string::npos ? "sr"
                                                    : "none";
