@@ -1,8 +1,12 @@
 #include "kv_bench_command.hpp"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -14,6 +18,7 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/kv/memory_limit.hpp>
 #include <holdfast/bench/kv/suite.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
@@ -114,6 +119,29 @@ std::string with_absolute_path(const std::string& region) {
   return std::filesystem::absolute(region.substr(0, query)).string() + region.substr(query);
 }
 
+// Members of a row that the table has no columns for, one line per row that has any of them.
+void print_members(const bench::Document& document, const std::string& heading,
+                   const std::vector<std::pair<const char*, const char*>>& members) {
+  bool any = false;
+  for (const auto& row : document.rows) {
+    std::string line;
+    for (const auto& [name, shown] : members) {
+      const auto value = row.number(name);
+      if (std::isnan(value)) continue;
+      const auto is_time = std::string_view(name).ends_with("_ns");
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3g", value);
+      line += std::string(line.empty() ? "" : ", ") + shown + " " +
+              (is_time ? bench::human_time(value) : std::string(text));
+    }
+    if (line.empty()) continue;
+    if (!any) std::printf("\n%s\n", heading.c_str());
+    any = true;
+    std::printf("  %s %s, %u threads: %s\n", row.operation().c_str(), row.subject().c_str(),
+                static_cast<unsigned>(row.threads()), line.c_str());
+  }
+}
+
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
   if (arguments.quick) options.latency = options.startup = options.longest = false;
@@ -148,6 +176,18 @@ int run_and_report(Arguments& arguments) {
         environment.text("durability").c_str(),
         environment.text("durability") == "power" ? "" : " - no power durability");
     std::fputs(bench::table(document, {arguments.baseline, arguments.against}).c_str(), stdout);
+    print_members(document, "steady-overwrite:",
+                  {{"used_over_live_max", "used/live at most"},
+                   {"relocated_bytes_per_written_byte", "moved B per written B"},
+                   {"background_cpu_ns_per_op", "background CPU ns/op"},
+                   {"stall_max_ns", "longest stall"}});
+    print_members(document, "device, per operation (reads and writes of all processes):",
+                  {{"device_reads_per_op", "reads"},
+                   {"device_read_bytes_per_op", "bytes read"},
+                   {"device_writes_per_op", "writes"},
+                   {"device_write_bytes_per_op", "bytes written"},
+                   {"process_read_bytes_per_op", "bytes read for this process"},
+                   {"process_write_bytes_per_op", "bytes it made dirty"}});
     if (std::fflush(stdout) != 0) return kFailed;
   }
   if (result->interrupted) {
@@ -158,6 +198,70 @@ int run_and_report(Arguments& arguments) {
     std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
   }
   return bench::exit_code(result->trustworthy, result->interrupted);
+}
+
+std::atomic<pid_t> limited_child{0};
+
+void pass_on(int signal) {
+  if (const auto child = limited_child.load(); child > 0) ::kill(child, signal);
+}
+
+// What a comparison leaves behind that was killed: all below its path, which was empty before.
+void remove_leftovers(const std::string& region, bool existed) {
+  const std::filesystem::path path = region.substr(0, region.find('?'));
+  std::error_code error;
+  if (!existed) {
+    std::filesystem::remove_all(path, error);
+    return;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path, error))
+    std::filesystem::remove_all(entry.path(), error);
+}
+
+// The comparison in a child that is in the group from its first page on; this process stays outside
+// and removes the group.
+int run_limited(Arguments& arguments) {
+  auto& options = arguments.options;
+  options.region = with_absolute_path(options.region);
+  if (const auto status = options.validate(); !status) return run_and_report(arguments);
+  const auto path = options.region.substr(0, options.region.find('?'));
+  const bool existed = std::filesystem::exists(path);
+  if (existed && !std::filesystem::is_empty(path)) return run_and_report(arguments);  // Refuses.
+  const auto limit = kvb::MemoryLimit::make(options.memory_limit_bytes);
+  if (!limit) {
+    std::fprintf(stderr, "holdfast kv bench: --memory-limit: %s\n",
+                 limit.error().message().c_str());
+    return kBadRequest;
+  }
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) {
+    std::perror("holdfast kv bench: fork");
+    return kFailed;
+  }
+  if (child == 0) {
+    int code = kFailed;
+    if (const auto status = limit->join(); status)
+      code = run_and_report(arguments);
+    else
+      std::fprintf(stderr, "holdfast kv bench: %s\n", status.error().message().c_str());
+    std::fflush(nullptr);
+    ::_exit(code);  // The group is the parent's to remove.
+  }
+  limited_child = child;
+  std::signal(SIGINT, pass_on);
+  std::signal(SIGTERM, pass_on);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  limited_child = 0;
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  remove_leftovers(options.region, existed);
+  const auto kills = limit->kills();
+  std::fprintf(stderr, "holdfast kv bench: ended by signal %d%s; its files are removed\n",
+               WTERMSIG(status),
+               kills > 0 ? ": the kernel found no memory for it within --memory-limit" : "");
+  return kFailed;
 }
 
 }  // namespace
@@ -176,7 +280,9 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
                  "put, put_many, overwrite, get, get_many, update8, erase, ycsb-a, ycsb-b, ycsb-c, "
                  "ycsb-d, ycsb-f; also group64, "
                  "waiters64 (the default with --durability power), ycsb-w90, update_copy, "
-                 "get_reclaiming, put_reclaiming")
+                 "get_reclaiming, put_reclaiming, steady-overwrite (overwrites for all of "
+                 "--seconds; medium in "
+                 "use, stalls, cost of reclamation)")
       ->delimiter(',');
   app.add_option("--region", options.region,
                  "Where: a path of its own, dram, node:N or /dev/daxX.Y, with options "
@@ -193,6 +299,20 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
       app, "--distribution", options.distribution,
       {{"uniform", kvb::Distribution::kUniform}, {"zipfian", kvb::Distribution::kZipfian}},
       "Of reads and overwrites over the records");
+  app.add_option("--space-goal", options.space_goal,
+                 "Medium in use over live data that holdfast's reclamation aims at (1.05 to 10)")
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--memory-limit",
+         [&options](const std::string& text) {
+           options.memory_limit_bytes =
+               parsed(parse_bytes(text, "--memory-limit"), "--memory-limit");
+           if (options.memory_limit_bytes == 0)
+             throw CLI::ValidationError("--memory-limit", "'" + text + "' is no limit");
+         },
+         "All stores under this much memory, page cache included (a control group of its own, for "
+         "which one has to be root); rows then tell what they asked of the disk below --region")
+      ->type_name("BYTES");
   app.add_option("--suite", options.suite,
                  "paper: the experiments of the Viper paper, section 5, scaled to --records");
   app.add_option("--peer-directory", options.peer_directory,
@@ -209,8 +329,17 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
       "Exit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a store not "
       "built).\n"
       "Example: holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
-      "'/dev/shm/x?granularity=line'\n");
-  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+      "'/dev/shm/x?granularity=line'\n"
+      "Example: holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
+      "--seconds 60 --threads 1,2 --stores holdfast --records 3M --repeat 1 --quick --region "
+      "'/dev/shm/x?granularity=line'\n"
+      "Example: holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
+      "put,overwrite,get,get_many --records 8M --threads 1 --repeat 1 --quick --region "
+      "/var/tmp/x\n");
+  app.callback([arguments, &exit_code] {
+    exit_code = arguments->options.memory_limit_bytes != 0 ? run_limited(*arguments)
+                                                           : run_and_report(*arguments);
+  });
 }
 
 }  // namespace holdfast::tools

@@ -275,7 +275,8 @@ class Run {
         auto result = measured(subject, phase);
         if (interrupted()) return;  // A phase cut short is no sample.
         take(row, subject, repetition, result, facts);
-        if (!result.failure.empty() || !plan_.latency || repetition > 0) continue;
+        const bool timed_itself = result.latency.count() > 0;
+        if (!result.failure.empty() || !plan_.latency || repetition > 0 || timed_itself) continue;
         phase.number = ++number;
         phase.latency = true;
         phase.seconds = std::min(plan_.seconds, plan_.latency_seconds);
@@ -311,6 +312,11 @@ class Run {
             const Fields& facts) {
     row.facts.push_back(facts);
     if (!result.failure.empty()) return invalidate(row, result.failure);
+    row.facts.back().merge(subject.phase_facts());
+    if (result.latency.count() > 0) {
+      if (!row.latency) row.latency.emplace();
+      row.latency->merge(result.latency);
+    }
     row.ops_per_s[repetition] = static_cast<double>(result.operations) / result.seconds;
     row.bytes_per_s[repetition] = static_cast<double>(result.bytes) / result.seconds;
     row.cpu_ns_per_op[repetition] =

@@ -6,7 +6,7 @@
 //       for each operation, for each thread count
 //         phase: all threads wait at a barrier, run, stop    earliest begin to latest end
 //         check: what the phase wrote is there               outside the clock
-//         latency pass, in the first repetition only
+//         latency pass, in the first repetition only, unless the phase timed its operations itself
 //       extras (start-up times and the like), destroy
 //
 // A phase ends when its operations are done or its time is up, whichever is first. Rates are
@@ -112,6 +112,8 @@ class Subject {
   virtual Status before([[maybe_unused]] const Phase& phase) { return {}; }
   virtual Status run(PhaseThread& thread) = 0;
   virtual Status after([[maybe_unused]] const Phase& phase) { return {}; }
+  // What the last phase showed beside its rate; asked for after after(), and part of its row.
+  virtual Fields phase_facts() const { return {}; }
   // Cumulative counts of the subject as a whole, background work included, or nothing.
   virtual PersistCounts persist_total() const { return {}; }
   virtual bool has_persist_total() const { return false; }

@@ -38,6 +38,7 @@ class Backing {
   virtual Status grow(std::uint64_t new_size_bytes) = 0;
   virtual Status shrink(std::uint64_t new_size_bytes) = 0;
   virtual Status prefault(std::uint64_t offset, std::uint64_t bytes) = 0;  // Inside; not empty.
+  virtual void advise(std::uint64_t, std::uint64_t, ReadAdvice) {}         // Inside; not empty.
   virtual RegionReport report() const = 0;
 };
 

@@ -115,7 +115,35 @@ Status FilesBacking::map(const OpenFile& file, std::uint64_t file_offset, std::u
   const int error_number = map_file(at(offset), bytes, file.fd.get(), file_offset, map_writable(),
                                     map_writable() && medium_.map_sync);
   if (error_number != 0) return system_error("mmap of", file.path, error_number);
-  advise_pages(at(offset), bytes, spec_.huge);
+  if (!reads_ahead()) {
+    advise_pages(at(offset), bytes, spec_.huge);
+    return {};
+  }
+  // A fault of a mapping that wants huge pages reads 2 MiB, random advice or not. So no such wish
+  // is made for a disk, unless the spec has it.
+  if (spec_.huge != HugePages::kAuto) advise_pages(at(offset), bytes, spec_.huge);
+  advise_reads(at(offset), bytes, ReadAdvice::kRandom);
+  return {};
+}
+
+void FilesBacking::advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice) {
+  if (!reads_ahead()) return;
+  const auto first = round_down(offset, physical_page_bytes());
+  const auto end = round_up(offset + bytes, physical_page_bytes());
+  advise_reads(at(first), end - first, advice);
+}
+
+// In pieces, so that a range larger than memory does not push its own beginning out while it is
+// read.
+Status FilesBacking::prefault(std::uint64_t offset, std::uint64_t bytes) {
+  constexpr std::uint64_t kPieceBytes = 8 * MiB;
+  if (!reads_ahead()) return MappedBacking::prefault(offset, bytes);
+  const auto end = offset + bytes;
+  for (auto begin = round_down(offset, physical_page_bytes()); begin < end; begin += kPieceBytes) {
+    const auto piece = std::min(kPieceBytes, end - begin);
+    read_ahead(at(begin), round_up(piece, physical_page_bytes()));
+    HF_RETURN_IF_ERROR(MappedBacking::prefault(begin, piece));
+  }
   return {};
 }
 

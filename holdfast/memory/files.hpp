@@ -5,6 +5,9 @@
 // mapping.
 //                sync() is one fdatasync for each file written since its last one. Files are
 //                allocated and filled with zeros beforehand, so that neither needs new metadata.
+// Reading        A fault of a mapping without advice reads the device's whole read-ahead window
+//                around it (8 MiB on some disks), for a record of a few hundred bytes. So files
+//                on a disk are mapped with random advice; prefault() asks for its range at once.
 // Failed sync    The region is read-only from then on. A file removed behind our back counts as
 // failed:
 //                what was written to it is gone with its last descriptor.
@@ -38,6 +41,8 @@ class FilesBacking : public MappedBacking {
   Status write_gathered(std::uint64_t offset,
                         std::span<const std::span<const std::byte>> buffers) override;
   Status sync() override;
+  Status prefault(std::uint64_t offset, std::uint64_t bytes) override;
+  void advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice) override;
 
  protected:
   std::string no_giant_reason() const override { return "files give 2 MiB pages at most"; }
@@ -61,6 +66,8 @@ class FilesBacking : public MappedBacking {
   mutable std::shared_mutex files_mutex_;  // Exclusive to change `files_`.
 
  private:
+  // The mapping's pages are read from a disk.
+  bool reads_ahead() const { return !medium_.in_memory && !medium_.map_sync; }
   // Allocates the first 4 KiB of each 2 MiB, if large pages are to be had.
   void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
                        std::uint64_t bytes) const;

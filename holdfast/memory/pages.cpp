@@ -114,6 +114,15 @@ void advise_pages(std::byte* begin, std::uint64_t bytes, HugePages huge) {
   ::madvise(begin, bytes, huge == HugePages::kOff ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 }
 
+void advise_reads(std::byte* begin, std::uint64_t bytes, ReadAdvice advice) {
+  ::madvise(begin, bytes,
+            advice == ReadAdvice::kRandom       ? MADV_RANDOM
+            : advice == ReadAdvice::kSequential ? MADV_SEQUENTIAL
+                                                : MADV_NORMAL);
+}
+
+void read_ahead(std::byte* begin, std::uint64_t bytes) { ::madvise(begin, bytes, MADV_WILLNEED); }
+
 int populate(std::byte* begin, std::uint64_t bytes, bool writable) {
   while (::madvise(begin, bytes, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;

@@ -9,6 +9,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/memory/region.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::memory_detail {
@@ -47,6 +48,12 @@ int map_file(std::byte* address, std::uint64_t bytes, int fd, std::uint64_t offs
 
 // Tells the kernel which pages are wanted; a refusal only shows in what is obtained.
 void advise_pages(std::byte* begin, std::uint64_t bytes, HugePages huge);
+
+// Tells the kernel how the range will be read; whole pages. A refusal changes nothing.
+void advise_reads(std::byte* begin, std::uint64_t bytes, ReadAdvice advice);
+
+// Asks the kernel to read the range of a file now, whatever advise_reads() said. Does not wait.
+void read_ahead(std::byte* begin, std::uint64_t bytes);
 
 // Makes every page present: for writing, or for reading. Contents do not change, also not under
 // other threads' stores. Returns 0 or errno (ENOSPC, ENOMEM: no memory for all).

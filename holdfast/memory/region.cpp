@@ -151,6 +151,12 @@ Status Region::prefault(std::uint64_t offset, std::uint64_t bytes) {
   return backing_->prefault(offset, bytes);
 }
 
+Status Region::advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice) {
+  HF_RETURN_IF_ERROR(inside(*this, "advise", offset, bytes));
+  if (bytes > 0) backing_->advise(offset, bytes, advice);
+  return {};
+}
+
 RegionReport Region::report() const { return backing_->report(); }
 
 }  // namespace holdfast

@@ -23,8 +23,10 @@
 //            file. Not covered: a file truncated by somebody else while it is open. The kernel then
 //            answers a load from the missing part with SIGBUS; the lock keeps Holdfast's own
 //            processes from it.
-// Threads    data(), size_bytes(), write(), sync(), prefault() and report() from any thread; grow()
-//            and shrink() from one at a time.
+// Reading    A file on a disk is mapped for random reads: a fault reads its page and nothing ahead.
+//            Who reads a range from end to end says so with advise().
+// Threads    data(), size_bytes(), write(), sync(), prefault(), advise() and report() from any
+//            thread; grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.
 #pragma once
@@ -91,6 +93,13 @@ struct RegionReport {
   std::vector<std::string> damage;  // With tolerate_damage: what was missing.
 };
 
+// How a range will be read, as far as the kernel can make use of it.
+enum class ReadAdvice : std::uint8_t {
+  kNormal,      // The kernel reads ahead as the device is set up: up to megabytes around a fault.
+  kRandom,      // Nothing is read ahead. What files on a disk are mapped with.
+  kSequential,  // Much is read ahead, and what lies behind may be dropped soon.
+};
+
 namespace memory_detail {
 class Backing;
 }
@@ -136,6 +145,13 @@ class Region {
   // Makes every page of the range present, so that no later first touch is slow (write faults; on
   // page and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);
+
+  // Says how the range (whole pages around it) will be read from now on, until it is said
+  // otherwise. For files on a disk without DAX; elsewhere nothing is read ahead, and nothing is
+  // done. A system call of some microseconds. What is grown later is mapped for random reads again.
+  // The kernel may refuse, and reads are then as before. Errors: kInvalidOption (outside of the
+  // region).
+  Status advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice);
 
   // Reads page tables through /proc: some ms per GiB.
   RegionReport report() const;

@@ -2,15 +2,22 @@
 // are what is tested here, never the times.
 #include <holdfast/bench/kv/suite.hpp>
 
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #include <gtest/gtest.h>
 
+#include <holdfast/bench/kv/memory_limit.hpp>
+#include <holdfast/bench/kv/rest.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/bench/kv/volatile_store.hpp>
@@ -43,6 +50,7 @@ KvBenchOptions smoke(const std::string& store) {
   options.phase_operations = 2'000;
   options.longest = options.startup = options.latency = false;
   options.ops = all_operations();
+  std::erase(options.ops, "steady-overwrite");  // Its time ends it: a test of its own.
   return options;
 }
 
@@ -95,6 +103,153 @@ INSTANTIATE_TEST_SUITE_P(KvBench, EveryStore,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+TEST(KvBench, SteadyOverwriteShowsSpaceStallsAndTheCostOfReclamation) {
+  for (const std::string store : {"holdfast", "holdfast-typed", "tbb"}) {
+    auto options = smoke(store);
+    options.ops = {"steady-overwrite"};
+    options.threads = {1, 2};
+    options.seconds = 0.5;
+    options.space_goal = 1.5;
+    const auto result = run_kv_bench(options);
+    ASSERT_TRUE(result) << store << ": " << result.error().message();
+    for (const unsigned threads : {1, 2}) {
+      const auto* row = result->document.find(store, "steady-overwrite", threads);
+      ASSERT_NE(row, nullptr) << store;
+      if (row->invalid_reason().starts_with("not built")) continue;
+      EXPECT_TRUE(row->valid()) << store << ": " << row->invalid_reason();
+      // The operations are not bounded by --phase-operations, and each one was timed.
+      EXPECT_FALSE(row->numbers("latency_count").empty()) << store;
+      EXPECT_GT(row->number("p50_ns"), 0) << store;
+      EXPECT_GE(row->number("p9999_ns"), row->number("p50_ns")) << store;
+      EXPECT_GT(row->number("stall_max_ns"), 0) << store;
+      EXPECT_GE(row->number("background_cpu_ns_per_op"), 0) << store;
+      EXPECT_EQ(row->number("space_goal"), 1.5) << store;
+      if (store == "tbb") continue;  // Overwrites in place: there is no space to tell.
+      EXPECT_GE(row->number("used_over_live_samples"), 1) << store;
+      EXPECT_GE(row->number("used_over_live_max"), 1) << store;
+      EXPECT_GE(row->number("relocated_bytes_per_written_byte"), 0) << store;
+    }
+  }
+}
+
+TEST(KvBench, TheFloorHasNoSteadyOverwrite) {
+  auto options = smoke("floor");
+  options.ops = {"steady-overwrite"};
+  options.seconds = 0.1;
+  const auto result = run_kv_bench(options);
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_TRUE(result->document.rows.empty());
+}
+
+// A thread that only waits for a CPU, and one that sleeps: the second is a stall.
+TEST(StallWatch, SleepIsAStall) {
+  StallWatch stalls;
+  const auto begin = Clock::now();
+  stalls.resume(begin);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  stalls.operation(begin, Clock::now());
+  EXPECT_GE(stalls.longest_ns(), 25'000'000u);
+}
+
+TEST(StallWatch, WaitingForACpuIsNone) {
+  StallWatch stalls;
+  if (!stalls.knows_waiting()) GTEST_SKIP() << "the kernel counts no waiting";
+  // Two busy threads on one CPU: each waits for the other, some milliseconds at a time.
+  std::atomic<bool> stop{false};
+  cpu_set_t all, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  std::thread other([&] {
+    while (!stop) {
+    }
+  });
+  const auto begin = Clock::now();
+  const auto cpu = thread_cpu_ns();
+  stalls.resume(begin);
+  while (thread_cpu_ns() - cpu < 50'000'000) {
+  }
+  const auto end = Clock::now();
+  stalls.operation(begin, end);
+  stop = true;
+  other.join();
+  (void)::sched_setaffinity(0, sizeof all, &all);
+  const auto wall = static_cast<std::uint64_t>((end - begin).count());
+  if (wall < 70'000'000) GTEST_SKIP() << "the two threads did not share a CPU";
+  // What is left is the time on the CPU, and what a hypervisor took.
+  EXPECT_LT(stalls.longest_ns(), wall - (wall - 50'000'000) / 2);
+}
+
+TEST(AtRest, WaitsForTheCountersAndForTheCpu) {
+  std::atomic<std::uint64_t> work{0};
+  const auto begin = Clock::now();
+  std::thread background([&] {
+    for (int i = 0; i < 40; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ++work;
+    }
+    const auto cpu = thread_cpu_ns();
+    while (thread_cpu_ns() - cpu < 100'000'000) {
+    }
+  });
+  AtRest rest;
+  rest.counters = [&] { return std::vector<std::uint64_t>{work.load()}; };
+  rest.nothing_left = [] { return false; };  // The longer window: test machines are busy.
+  EXPECT_TRUE(wait_until_at_rest(rest));
+  EXPECT_EQ(work, 40u);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(300));
+  background.join();
+}
+
+TEST(AtRest, GivesUpAndSaysSo) {
+  std::uint64_t work = 0;
+  AtRest rest;
+  rest.counters = [&] { return std::vector<std::uint64_t>{++work}; };
+  rest.nothing_left = [] { return true; };
+  rest.seconds_max = 0.1;
+  const auto status = wait_until_at_rest(rest);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().detail.find("did not come to rest"), std::string::npos);
+}
+
+TEST(MemoryLimit, AProcessInTheGroupCannotHaveMore) {
+  auto limit = MemoryLimit::make(64 * MiB);
+  if (!limit) GTEST_SKIP() << limit.error().detail;
+  const auto directory = limit->directory();
+  const auto child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!limit->join()) ::_exit(1);
+    std::vector<char> much(256 * MiB, 1);
+    ::_exit(much[much.size() / 2] == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  EXPECT_GE(limit->kills(), 1u);
+  {
+    const auto removed = std::move(limit);
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory)) << "the group is left behind";
+}
+
+TEST(KvBench, UnderAMemoryLimitRowsTellWhatTheyAskedOfTheDevice) {
+  auto options = smoke("holdfast");
+  options.region = testing::TempDir() + "/holdfast-bench-limit-" + std::to_string(::getpid());
+  options.memory_limit_bytes = 1 * GiB;  // Only said to hold: the command sets it.
+  options.ops = {"get", "put"};
+  options.threads = {1};
+  const auto result = run_kv_bench(options);
+  if (result.code() == Errc::kInvalidOption) GTEST_SKIP() << result.error().message();
+  ASSERT_TRUE(result) << result.error().message();
+  const auto* row = result->document.find("holdfast", "put", 1);
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->number("memory_limit_bytes"), 1.0 * GiB);
+  EXPECT_GT(row->number("process_write_bytes_per_op"), 100);
+  EXPECT_GE(row->number("process_read_bytes_per_op"), 0);
+}
 
 TEST(KvBench, StartUpAndGrowthAreRowsAndAcknowledgedRecordsSurviveTheKill) {
   auto options = smoke("holdfast");
@@ -262,6 +417,14 @@ TEST(KvBench, BadRequestsNameTheOptionTheValueAndWhatIsAllowed) {
             std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.region.clear(); }).find("--region"), std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.region = "/dev/dax0.0"; }).find("--erase-device"),
+            std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.space_goal = 1; }).find("--space-goal"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.memory_limit_bytes = MiB; }).find("--memory-limit: '1048576'"),
+            std::string::npos);
+  EXPECT_NE(refused([](auto& o) {
+              o.memory_limit_bytes = GiB;
+              o.region = "dram";
+            }).find("cannot give memory back"),
             std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.seconds = -1; }).find("--seconds"), std::string::npos);
 }

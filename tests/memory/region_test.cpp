@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -281,6 +283,60 @@ TEST(RegionUnit, OfADirectoryIsThatOfItsFiles) {
   auto region = Region::open(scratch.path("a"), other).value();
   EXPECT_EQ(region.unit_bytes(), 2 * MiB);
   EXPECT_EQ(region.size_bytes(), 4 * MiB);
+}
+
+// "rr" (random) or "sr" (sequential) among the flags of the mapping that holds `address`.
+std::string read_flags_at(const std::byte* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+      inside = place >= from && place < to;
+    if (!inside || !line.starts_with("VmFlags:")) continue;
+    // A fault of a mapping that wants huge pages reads 2 MiB from the disk, random or not.
+    if (line.find(" rr") != std::string::npos && line.find(" hg") != std::string::npos)
+      return "rr hg";
+    return line.find(" rr") != std::string::npos   ? "rr"
+           : line.find(" sr") != std::string::npos ? "sr"
+                                                   : "none";
+  }
+  return "not mapped";
+}
+
+TEST(RegionAdvice, AFileOnADiskIsMappedForRandomReadsUntilToldOtherwise) {
+  for (const auto layout : {RegionLayout::kDirectory, RegionLayout::kFile}) {
+    Scratch scratch{Scratch::disk()};
+    auto region = Region::open(scratch.path("region"), small(layout)).value();
+    if (region.granularity() != Granularity::kPage) GTEST_SKIP() << "no disk here";
+    const auto* data = region.data();
+    EXPECT_EQ(read_flags_at(data), "rr");
+    EXPECT_EQ(read_flags_at(data + 4 * MiB - 1), "rr");
+    ASSERT_TRUE(region.advise(MiB + 1, MiB, ReadAdvice::kSequential));
+    EXPECT_EQ(read_flags_at(data + MiB), "sr") << "whole pages around the range";
+    EXPECT_EQ(read_flags_at(data + 2 * MiB), "sr");
+    EXPECT_EQ(read_flags_at(data + MiB - 1), "rr");
+    EXPECT_EQ(read_flags_at(data + 2 * MiB + 4096), "rr");
+    ASSERT_TRUE(region.advise(0, region.size_bytes(), ReadAdvice::kNormal));
+    EXPECT_EQ(read_flags_at(data), "none");
+    ASSERT_TRUE(region.grow(6 * MiB));
+    EXPECT_EQ(read_flags_at(data + 5 * MiB), "rr") << "what is grown later";
+    ASSERT_TRUE(region.prefault(0, region.size_bytes()));
+    ASSERT_TRUE(region.write(MiB, bytes("as before")));
+    EXPECT_EQ(text_at(region, MiB, 9), "as before");
+  }
+}
+
+TEST(RegionAdvice, IsForFilesOnADiskAndStaysInside) {
+  Scratch scratch{Scratch::tmpfs()};
+  auto region = Region::open(scratch.path("region"), small()).value();
+  EXPECT_EQ(read_flags_at(region.data()), "none");
+  EXPECT_TRUE(region.advise(0, region.size_bytes(), ReadAdvice::kRandom));
+  EXPECT_TRUE(region.advise(region.size_bytes(), 0, ReadAdvice::kRandom));
+  EXPECT_EQ(read_flags_at(region.data()), "none");
+  EXPECT_EQ(region.advise(1, region.size_bytes(), ReadAdvice::kRandom).error().code,
+            Errc::kInvalidOption);
 }
 
 }  // namespace

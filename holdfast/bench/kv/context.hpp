@@ -33,6 +33,9 @@ struct Context {
   std::uint64_t read_bound = 0;    // and those that leave the medium's size alone.
   bool background_reclaim = true;  // Of our own store.
   unsigned recovery_threads = 0;   // 0: one per CPU.
+  double space_goal = 1.25;        // Medium in use over live data, of our own store.
+  // Under which this process runs; then rows tell what they asked of the device. 0: none.
+  std::uint64_t memory_limit_bytes = 0;
   std::uint64_t planned_new_records =
       0;                        // At most, over all phases of a life: what a store may reserve.
   bool measure_startup = true;  // Rows open_clean, open_killed.

@@ -231,8 +231,11 @@ class FloorStore {
   FloorStore(const Context& context, const Records& records, const std::string& name)
       : context_(context), records_(records), place_(place_of(context, name)) {}
 
-  // 64 threads that wait for one sync are a matter of scheduling, for which there is no bare loop.
-  bool supports(const std::string& operation) const { return operation != "waiters64"; }
+  // 64 threads that wait for one sync are a matter of scheduling, for which there is no bare loop,
+  // and a loop that never reclaims cannot overwrite for ever.
+  bool supports(const std::string& operation) const {
+    return operation != "waiters64" && operation != "steady-overwrite";
+  }
 
   Status open(Opening) { return floor_.medium.open(place_, context_.promise == Promise::kPower); }
   Status reserve(std::uint64_t new_records, std::uint64_t appended) {

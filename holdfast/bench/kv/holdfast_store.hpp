@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/bench/kv/rest.hpp>
+#include <holdfast/bench/kv/steady.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/kv/store.hpp>
@@ -37,6 +39,7 @@ class HoldfastStore {
     // What is timed of an existing store is how soon it serves; a first touch then costs its user.
     options.prefault = opening != Opening::kExisting;
     options.reclaim.background = context_.background_reclaim;
+    options.reclaim.space_amplification = context_.space_goal;
     options.recovery_threads = context_.recovery_threads;
     if (opening == Opening::kPlanned) {
       const auto record =
@@ -57,7 +60,26 @@ class HoldfastStore {
   Status reserve(std::uint64_t records, std::uint64_t) {
     return planned_ ? store_->reserve(records) : Status();
   }
-  Status settle() { return {}; }
+  // Reclamation of what was superseded goes on behind the phase that did it.
+  Status settle() {
+    if (!context_.background_reclaim) return {};
+    AtRest rest;
+    rest.counters = [this]() -> std::vector<std::uint64_t> {
+      const auto now = store_->stats();
+      return {now.reclaimed_blocks, now.relocated_bytes, now.tombstones_dropped,
+              now.medium_bytes,     now.free_blocks,     now.open_blocks};
+    };
+    rest.nothing_left = [this] {
+      const auto now = store_->stats();
+      return static_cast<double>(now.used_bytes) <=
+             context_.space_goal * static_cast<double>(now.live_bytes);
+    };
+    return wait_until_at_rest(rest);
+  }
+  SpaceUse space() const {
+    const auto now = store_->stats();
+    return {now.records, now.live_bytes, now.used_bytes, now.relocated_bytes};
+  }
   Status reclaim() { return store_->reclaim(); }
   Status close() {
     if (!store_) return {};

@@ -9,6 +9,8 @@ const std::vector<Operation>& operations() {
       {"ycsb-c", Verb::kYcsbC, false, 0, "100 % get"},
       {"update8", Verb::kUpdate8, false, 0, "an 8-byte word of a value changed"},
       {"overwrite", Verb::kOverwrite, false, 1, "put of a key that is there"},
+      {"steady-overwrite", Verb::kSteadyOverwrite, false, 1,
+       "put of a key that is there for all of --seconds, while what it supersedes is reclaimed"},
       {"ycsb-b", Verb::kYcsbB, false, 0.06, "95 % get, 5 % overwrite"},
       {"ycsb-a", Verb::kYcsbA, false, 0.5, "50 % get, 50 % overwrite"},
       {"ycsb-f", Verb::kYcsbF, false, 0.5, "50 % get, 50 % get + overwrite"},

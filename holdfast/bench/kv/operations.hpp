@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/bench/kv/thread_times.hpp>
 #include <holdfast/bench/kv/workload.hpp>
 #include <holdfast/bench/runner.hpp>
 
@@ -31,6 +32,7 @@ enum class Verb : std::uint8_t {
   kUpdateCopy,
   kGetReclaiming,
   kPutReclaiming,
+  kSteadyOverwrite,
 };
 
 struct Operation {
@@ -99,12 +101,14 @@ inline constexpr unsigned kChunk = 64;
 // Operations 0, 1, 2, … in chunks of at most `chunk` (a multiple of `step`), until the phase ends:
 // for each chunk make(i, j) for all, then run(j) for every step-th, then check(j) for all, where i
 // is the number of the operation and j its place in the chunk. Returns how many were done. In a
-// latency pass the time of each run(j) goes into the histogram, with one reading of the clock.
+// latency pass, and with `stalls`, the time of each run(j) goes into the histogram, with one
+// reading of the clock.
 template <class Make, class Run, class Check>
 std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
-                    bool look_at_clock_each_chunk, Make&& make, Run&& run, Check&& check) {
+                    bool look_at_clock_each_chunk, Make&& make, Run&& run, Check&& check,
+                    StallWatch* stalls = nullptr) {
   const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
-  const bool timed = thread.phase().latency;
+  const bool timed = thread.phase().latency || stalls != nullptr;
   const std::uint64_t round = look_at_clock_each_chunk ? chunk : std::max(1u, 256 / chunk) * chunk;
   std::uint64_t done = 0;
   thread.begin();
@@ -115,12 +119,14 @@ std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
       for (unsigned j = 0; j < count; ++j)
         make(done + j, j);
       auto last = timed ? Clock::now() : Clock::time_point();
+      if (stalls != nullptr) stalls->resume(last);
       for (unsigned j = 0; j < count; j += step) {
         run(j);
         if (!timed) [[likely]]
           continue;  // Always the same way within a phase: costs nothing.
         const auto now = Clock::now();
         thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+        if (stalls != nullptr) stalls->operation(last, now);
         last = now;
       }
       for (unsigned j = 0; j < count; ++j)

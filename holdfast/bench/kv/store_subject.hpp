@@ -1,42 +1,12 @@
 // store_subject.hpp: the same loops around every store.
 //
-// StoreSubject<Store> turns a thin adapter into a Subject of the runner. The loops are templates,
-// so that an adapter's calls are inlined into them and no store pays for an indirection another one
-// does not have. An adapter offers
-//
-//   struct Store {
-//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on
-//     the medium. static constexpr bool kCountsPersists;  // Its threads count fences in
-//     persist_counts(). static constexpr std::size_t kLoadBatch;           // Records per put_many
-//     while filling. Store(const Context&, const Records&, std::string name); bool supports(const
-//     std::string& operation) const; Status open(Opening); Status reserve(std::uint64_t
-//     new_records, std::uint64_t appended);  // Before a phase of writes. Status settle(); // Lets
-//     background work of filling come to rest. Status close(); void remove(); // Closes, and
-//     removes every file. static constexpr bool kReclaims;        // Has Status reclaim():
-//     get_reclaiming and put_reclaiming exist. bool reopens() const;                   // What it
-//     keeps can be opened again. std::uint64_t medium_bytes() const; bool
-//     persist_total(PersistCounts&) const; Fields facts() const; Session session(unsigned thread);
-//     // One per thread and phase, made and destroyed by that thread.
-//   };
-//   struct Session {
-//     bool put(const Key&, ValueView);                    // Inserts or overwrites.
-//     bool overwrite(const Key&, ValueView);              // The key is there.
-//     bool put_many(const Key*, const ValueView*, unsigned count);
-//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or
-//     kAbsent.
-//     // Copies the values to out + i * stride, or to memory of its own until the next call; size
-//     kAbsent: not there. bool get_many(const Key*, unsigned count, std::byte* out, std::size_t
-//     stride, ValueView* values); bool update8(const Key&, std::uint64_t stamp);      // Word 0
-//     becomes stamped(word 0, stamp). bool erase(const Key&);                             // The
-//     key is there. std::string error() const;                          // Of the call that
-//     returned false.
-//   };
+// StoreSubject<Store> turns a thin adapter (store_adapter.hpp says what it offers) into a Subject
+// of the runner. The loops are templates, so that an adapter's calls are inlined into them and no
+// store pays for an indirection another one does not have.
 //
 // Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back
 // and must carry the phase's number.
 #pragma once
-
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,19 +18,17 @@
 #include <vector>
 
 #include <holdfast/bench/kv/context.hpp>
+#include <holdfast/bench/kv/device_counters.hpp>
+#include <holdfast/bench/kv/filling.hpp>
 #include <holdfast/bench/kv/helper_process.hpp>
 #include <holdfast/bench/kv/operations.hpp>
+#include <holdfast/bench/kv/steady.hpp>
+#include <holdfast/bench/kv/store_adapter.hpp>
+#include <holdfast/bench/kv/survival.hpp>
 #include <holdfast/bench/kv/workload.hpp>
 #include <holdfast/bench/runner.hpp>
 
 namespace holdfast::bench::kv {
-
-enum class Opening : std::uint8_t {
-  kGrowing,   // A new store that grows as it is filled.
-  kPlanned,   // A new store with room for all that the phases will write, where it can be told;
-              // prefaulted.
-  kExisting,  // As close() or a killed process left it.
-};
 
 template <class Store>
 class StoreSubject final : public Subject {
@@ -93,7 +61,9 @@ class StoreSubject final : public Subject {
     facts_.set("records", context_.records);
     facts_.set("distribution",
                context_.distribution == Distribution::kUniform ? "uniform" : "zipfian 0.99");
-    return sample_prefill();
+    if (context_.memory_limit_bytes != 0)
+      facts_.set("memory_limit_bytes", context_.memory_limit_bytes);
+    return sample_records(*store_, context_, records_, "after filling");
   }
 
   bool supports(const std::string& operation) const override {
@@ -103,11 +73,14 @@ class StoreSubject final : public Subject {
                   : Store(context_, records_, name_).supports(operation);
   }
   std::uint64_t operations_bound(const std::string& operation) const override {
-    return find_operation(operation)->appended > 0 ? context_.write_bound : context_.read_bound;
+    const auto& found = *find_operation(operation);
+    if (found.verb == Verb::kSteadyOverwrite) return 0;  // Its time ends it.
+    return found.appended > 0 ? context_.write_bound : context_.read_bound;
   }
 
   Status before(const Phase& phase) override {
     const auto& operation = *find_operation(phase.operation);
+    HF_RETURN_IF_ERROR(store_->settle());
     done_.assign(phase.threads, 0);
     first_new_ = next_new_;
     if (operation.appended > 0) {
@@ -123,6 +96,9 @@ class StoreSubject final : public Subject {
       const auto count = std::min(phase.operations, context_.records);
       erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
     }
+    phase_facts_ = Fields();
+    if (context_.memory_limit_bytes != 0) device_before_ = device_counts(context_.base);
+    if (operation.verb == Verb::kSteadyOverwrite) watch_.emplace(space_of_store(), phase.seconds);
     return {};
   }
 
@@ -133,6 +109,7 @@ class StoreSubject final : public Subject {
       case Verb::kPut:
       case Verb::kPutReclaiming: return writes(thread, session, false);
       case Verb::kOverwrite: return writes(thread, session, true);
+      case Verb::kSteadyOverwrite: return steady_writes(thread, session);
       case Verb::kPutMany: return put_many(thread, session);
       case Verb::kErase: return erases(thread, session);
       case Verb::kUpdate8: return updates(thread, session);
@@ -156,6 +133,7 @@ class StoreSubject final : public Subject {
       reclaimer_.join();
       HF_RETURN_IF_ERROR(std::exchange(reclaimed_, Status()));
     }
+    take_phase_facts();
     auto session = store_->session(0);
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       const auto done = done_[thread];
@@ -178,13 +156,16 @@ class StoreSubject final : public Subject {
   }
   bool counts_persists() const override { return Store::kCountsPersists; }
   Fields facts() const override { return facts_; }
+  Fields phase_facts() const override { return phase_facts_; }
 
   Result<std::vector<ExtraSample>> extras() override {
     if constexpr (Store::kKeepsFiles) {
       if (context_.measure_startup && store_->reopens()) {
-        HF_ASSIGN_OR_RETURN(auto clean, reopened("open_clean"));
+        HF_ASSIGN_OR_RETURN(auto clean, reopened(*store_, context_, records_, "open_clean"));
         extras_.push_back(std::move(clean));
-        if (helper_ != nullptr && !interrupted()) HF_RETURN_IF_ERROR(killed());
+        if (helper_ == nullptr || interrupted()) return std::move(extras_);
+        HF_ASSIGN_OR_RETURN(auto after_kill, killed(*store_, context_, records_, name_, *helper_));
+        extras_.push_back(std::move(after_kill));
       }
     }
     return std::move(extras_);
@@ -196,48 +177,19 @@ class StoreSubject final : public Subject {
     store_.reset();
   }
 
-  // In a child that will be killed: opens the store as it is, and overwrites records in their order
-  // with version kKilledVersion, telling the parent after each one.
+  // In a child that will be killed.
   static Status work_until_killed(const Context& context, const std::string& name,
                                   HelperShared& shared) {
-    if constexpr (Store::kKeepsFiles) {
-      const Records records(context.shape);
-      Store store(context, records, name);
-      HF_RETURN_IF_ERROR(store.open(Opening::kExisting));
-      auto session = store.session(0);
-      Buffers buffers(records, 1);
-      for (std::uint64_t i = 0;; ++i) {
-        buffers.make_record(0, i % context.records, kKilledVersion);
-        if (!session.overwrite(buffers.keys[0], buffers.values[0]))
-          return Error{Errc::kIo, session.error()};
-        shared.acknowledged.store(i + 1, std::memory_order_release);
-      }
-    }
+    if constexpr (Store::kKeepsFiles) return overwrite_until_killed<Store>(context, name, shared);
     return Error{Errc::kUnsupported, name + " keeps no files"};
   }
 
   // In a child: fills a new store from nothing, and removes it.
   static Status grow(const Context& context, const std::string& name, HelperShared& shared) {
-    const Records records(context.shape);
-    const auto before = anonymous_bytes();
-    Store store(context, records, name);
-    HF_RETURN_IF_ERROR(store.open(Opening::kGrowing));
-    auto status = store.reserve(context.records, context.records);
-    if (status) status = grow_by_puts(store, context, records, name, shared.growth);
-    if (status) status = fill(store, context, records, name, shared.growth.records_timed);
-    if (status) status = store.settle();
-    if (status) {
-      const auto after = anonymous_bytes();
-      shared.growth.dram_bytes = after - std::min(after, before);
-      shared.growth.medium_bytes = store.medium_bytes();
-    }
-    store.remove();
-    return status;
+    return grow_from_nothing<Store>(context, name, shared);
   }
 
  private:
-  static constexpr std::uint64_t kSampled = 1000;  // Answers checked after a phase, per thread.
-  static constexpr std::uint64_t kKilledVersion = 1 << 20;
   using Session = decltype(std::declval<Store&>().session(0u));
 
   static unsigned own_batch(const Phase& phase, unsigned batch) {
@@ -281,12 +233,13 @@ class StoreSubject final : public Subject {
   // Each call waits for a device: then the clock is looked at after each one.
   bool waits() const { return context_.promise == Promise::kPower; }
 
+  // `stalls`: time each operation, also where this is no latency pass.
   template <class Make, class Run, class Check>
   Status loop(PhaseThread& thread, Buffers& buffers, unsigned step, Make&& make, Run&& run,
-              Check&& check) {
+              Check&& check, StallWatch* stalls = nullptr) {
     std::uint64_t bytes = 0;
     const auto counted = [&](unsigned j) { bytes += check(j); };
-    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted);
+    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted, stalls);
     thread.bytes = bytes;
     done_[thread.index()] = done;
     return {};
@@ -346,7 +299,8 @@ class StoreSubject final : public Subject {
         });
   }
 
-  Status writes(PhaseThread& thread, Session& session, bool overwrite) {
+  Status writes(PhaseThread& thread, Session& session, bool overwrite,
+                StallWatch* stalls = nullptr) {
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false));
@@ -360,7 +314,35 @@ class StoreSubject final : public Subject {
           if (!ok) [[unlikely]]
             failed(thread, "put", key, session);
         },
-        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
+        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; },
+        stalls);
+  }
+
+  Status steady_writes(PhaseThread& thread, Session& session) {
+    StallWatch stalls;
+    auto status = writes(thread, session, true, &stalls);
+    watch_->thread_ends(stalls);
+    return status;
+  }
+
+  SteadyWatch::Space space_of_store() {
+    if constexpr (requires(const Store& store) { store.space(); })
+      return [this] { return store_->space(); };
+    return {};
+  }
+
+  // What the phase that has just ended showed.
+  void take_phase_facts() {
+    std::uint64_t operations = 0;
+    for (const auto done : done_)
+      operations += done;
+    if (watch_) {
+      phase_facts_ = watch_->finish(operations);
+      phase_facts_.set("space_goal", context_.space_goal);
+      watch_.reset();
+    }
+    if (context_.memory_limit_bytes == 0) return;
+    phase_facts_.merge(per_operation(device_before_, device_counts(context_.base), operations));
   }
 
   Status put_many(PhaseThread& thread, Session& session) {
@@ -529,94 +511,12 @@ class StoreSubject final : public Subject {
         if (!session.erase(key))
           return Error{Errc::kIo, name_ + ": erase failed: " + session.error()};
       }
-      HF_RETURN_IF_ERROR(load(session, records_, name_, moved.size(), phase.number,
-                              [&](std::uint64_t i) { return moved[i]; }));
+      HF_RETURN_IF_ERROR(load<Store>(session, records_, name_, moved.size(), phase.number,
+                                     [&](std::uint64_t i) { return moved[i]; }));
     }
     if constexpr (Store::kReclaims)
       reclaimer_ = std::thread([this] { reclaimed_ = store_->reclaim(); });
     return {};
-  }
-
-  // Puts the records numbered by of(0) … of(count - 1) in batches.
-  template <class Of>
-  static Status load(Session& session, const Records& records, const std::string& name,
-                     std::uint64_t count, std::uint64_t version, Of&& of) {
-    constexpr auto kBatch = static_cast<unsigned>(Store::kLoadBatch);
-    Buffers buffers(records, kBatch);
-    for (std::uint64_t i = 0; i < count; i += kBatch) {
-      if (interrupted()) return Error{Errc::kClosed, "interrupted"};
-      const auto now = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, count - i));
-      for (unsigned j = 0; j < now; ++j) {
-        buffers.make_record(j, of(i + j), version);
-      }
-      if (!session.put_many(buffers.keys.data(), buffers.values.data(), now)) {
-        return Error{Errc::kIo, name + ": filling failed at record " + std::to_string(of(i)) +
-                                    ": " + session.error()};
-      }
-    }
-    return {};
-  }
-
-  // The records from number `from` on, with as many threads as there are CPUs.
-  static Status fill(Store& store, const Context& context, const Records& records,
-                     const std::string& name, std::uint64_t from) {
-    const auto threads =
-        std::max(1u, std::min(context.threads, std::thread::hardware_concurrency()));
-    std::vector<Status> status(threads);
-    std::vector<std::thread> running;
-    const auto left = context.records - from;
-    for (unsigned t = 0; t < threads; ++t) {
-      running.emplace_back([&, t] {
-        auto session = store.session(t);
-        const auto begin = from + left * t / threads, end = from + left * (t + 1) / threads;
-        status[t] = load(session, records, name, end - begin, 0,
-                         [&](std::uint64_t i) { return begin + i; });
-      });
-    }
-    for (auto& thread : running)
-      thread.join();
-    for (auto& result : status)
-      HF_RETURN_IF_ERROR(std::move(result));
-    return {};
-  }
-
-  // One put at a time, each under its thread's CPU clock, so that a thread that merely had to wait
-  // for a CPU does not count.
-  static Status grow_by_puts(Store& store, const Context& context, const Records& records,
-                             const std::string& name, Growth& growth) {
-    const auto cpu_ns = [] {
-      timespec time{};
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-             static_cast<std::uint64_t>(time.tv_nsec);
-    };
-    Status status;
-    std::thread([&] {
-      Histogram times;
-      auto session = store.session(0);
-      Buffers buffers(records, 1);
-      const auto deadline =
-          Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(context.growth_seconds));
-      std::uint64_t filled = 0;
-      for (; filled < context.records; ++filled) {
-        if (filled % 1024 == 0 && Clock::now() >= deadline) break;
-        buffers.make_record(0, filled, 0);
-        const auto begin = cpu_ns();
-        const bool ok = session.put(buffers.keys[0], buffers.values[0]);
-        times.record(cpu_ns() - begin);
-        if (!ok) {
-          status = Error{Errc::kIo, name + ": put of record " + std::to_string(filled) +
-                                        " failed: " + session.error()};
-          return;
-        }
-      }
-      growth.records_timed = filled;
-      growth.longest_put_ns = times.max();
-      growth.p50_ns = times.percentile(50);
-      growth.p999_ns = times.percentile(99.9);
-    }).join();
-    return status;
   }
 
   Status measure_growth() {
@@ -647,72 +547,9 @@ class StoreSubject final : public Subject {
     const auto share = erased_.size() / phase.threads;
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, done_[thread]));
-      HF_RETURN_IF_ERROR(load(session, records_, name_, done_[thread], phase.number,
-                              [&](std::uint64_t i) { return erased_[thread * share + i]; }));
+      HF_RETURN_IF_ERROR(load<Store>(session, records_, name_, done_[thread], phase.number,
+                                     [&](std::uint64_t i) { return erased_[thread * share + i]; }));
     }
-    return {};
-  }
-
-  Status sample_prefill() {
-    auto session = store_->session(0);
-    const auto sampled = std::min(context_.records, kSampled);
-    for (std::uint64_t i = 0; i < sampled; ++i) {
-      HF_RETURN_IF_ERROR(
-          expect_version(session, i * (context_.records / sampled), 0, "after filling"));
-    }
-    return {};
-  }
-  // A record whose value must be whole; and of `version`, where that is not 0.
-  Status expect_version(Session& session, std::uint64_t index, std::uint64_t version,
-                        const char* when) {
-    Buffers buffers(records_, 1);
-    const auto& key = buffers.make_key(0, index);
-    const auto size = session.get(key, buffers.value());
-    const auto what = std::string(when) + ": record " + std::to_string(index);
-    if (size == kAbsent) return Error{Errc::kCorrupt, what + " is lost"};
-    if (records_.difference(key, buffers.value(), size, kKilledVersion) != 0)
-      return Error{Errc::kCorrupt, what + " has a value that was never written"};
-    if (version != 0 && records_.version_of(key, buffers.value()) != version)
-      return Error{Errc::kCorrupt, what + " has an older value than the one acknowledged"};
-    return {};
-  }
-
-  Result<ExtraSample> reopened(const char* operation) {
-    HF_RETURN_IF_ERROR(store_->close());
-    ExtraSample sample;
-    sample.operation = operation;
-    const auto begin = Clock::now();
-    HF_RETURN_IF_ERROR(store_->open(Opening::kExisting));
-    sample.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    sample.facts.set("seconds", sample.seconds);
-    auto session = store_->session(0);
-    for (std::uint64_t i = 0; i < kSampled && i < context_.records; ++i) {
-      if (auto status = expect_version(
-              session, i * (context_.records / std::min(context_.records, kSampled)), 0, operation);
-          !status) {
-        sample.invalid = status.error().message();
-        break;
-      }
-    }
-    return sample;
-  }
-
-  Status killed() {
-    HF_RETURN_IF_ERROR(store_->close());
-    const auto least =
-        std::max<std::uint64_t>(1, std::min<std::uint64_t>(context_.records / 20, 100'000));
-    HF_ASSIGN_OR_RETURN(
-        const auto acknowledged,
-        helper_->kill_at_work(context_.request_prefix + name_, least, /*seconds=*/3));
-    HF_ASSIGN_OR_RETURN(auto sample, reopened("open_killed"));
-    auto session = store_->session(0);
-    for (std::uint64_t i = 0;
-         i < std::min(acknowledged, context_.records) && sample.invalid.empty(); ++i) {
-      if (auto status = expect_version(session, i, kKilledVersion, "after SIGKILL"); !status)
-        sample.invalid = status.error().message();
-    }
-    sample.facts.set("acknowledged_before_kill", Value(acknowledged));
-    extras_.push_back(std::move(sample));
     return {};
   }
 
@@ -727,7 +564,9 @@ class StoreSubject final : public Subject {
   std::vector<std::uint32_t> erased_;  // Of the current phase of erases.
   std::vector<std::uint64_t> done_;    // By thread of the current phase.
   std::vector<ExtraSample> extras_;
-  Fields facts_;
+  Fields facts_, phase_facts_;
+  std::optional<SteadyWatch> watch_;
+  DeviceCounts device_before_;
   std::thread reclaimer_;
   Status reclaimed_;
 };

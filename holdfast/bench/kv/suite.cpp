@@ -1,5 +1,7 @@
 #include <holdfast/bench/kv/suite.hpp>
 
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -47,6 +49,21 @@ std::string first_duplicate(const List& list) {
     else
       return std::to_string(*i);
   }
+  return {};
+}
+
+// Under a memory limit only a file on a disk can give memory back.
+Status on_a_disk(const std::string& region) {
+  const auto refused = [&](const std::string& what) {
+    return invalid("memory-limit", region,
+                   what +
+                       " cannot give memory back to stay within a limit; give a --region on a "
+                       "file system of a disk");
+  };
+  if (!region.starts_with("/") || region.starts_with("/dev/dax")) return refused("memory");
+  struct statfs info{};
+  const auto parent = fs::path(region.substr(0, region.find('?'))).parent_path();
+  if (::statfs(parent.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC) return refused("tmpfs");
   return {};
 }
 
@@ -181,6 +198,8 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
   context.write_bound = std::min(context.write_bound, options.records);
   context.measure_startup = options.startup;
   context.measure_growth = options.longest;
+  context.space_goal = options.space_goal;
+  context.memory_limit_bytes = options.memory_limit_bytes;
   context.background_reclaim = experiment.background_reclaim;
   context.recovery_threads = experiment.recovery_threads;
   context.region = options.region;
@@ -250,9 +269,9 @@ Outcome compare(const Comparison& comparison) {
 }
 
 // The fields of rows that tell measurements apart (docs/results.md).
-const std::vector<std::string> kParameters = {"experiment",  "batch",       "key_bytes",
-                                              "value_bytes", "sizes",       "records",
-                                              "durability",  "distribution"};
+const std::vector<std::string> kParameters = {
+    "experiment", "batch",      "key_bytes",    "value_bytes", "sizes",
+    "records",    "durability", "distribution", "space_goal",  "memory_limit_bytes"};
 
 // region_facts() under the names that all benchmarks use for a region.
 Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
@@ -289,6 +308,8 @@ Fields command_of(const KvBenchOptions& options) {
                                                                    : "default");
   command.set("distribution",
               options.distribution == Distribution::kUniform ? "uniform" : "zipfian");
+  command.set("space_goal", options.space_goal);
+  command.set("memory_limit_bytes", options.memory_limit_bytes);
   command.set("suite", Value(options.suite));
   command.set("seed", options.seed);
   return command;
@@ -345,7 +366,13 @@ Status KvBenchOptions::validate() const {
     return invalid("seconds", std::to_string(seconds), "allowed are 0.001 to 3,600");
   if (!suite.empty() && suite != "paper")
     return invalid("suite", suite, "the one suite is 'paper'");
-  return {};
+  if (!(space_goal >= 1.05 && space_goal <= 10))
+    return invalid("space-goal", std::to_string(space_goal), "allowed are 1.05 to 10");
+  if (memory_limit_bytes == 0) return {};
+  if (memory_limit_bytes < 64 * MiB)
+    return invalid("memory-limit", std::to_string(memory_limit_bytes),
+                   "at least 64 MiB are needed");
+  return on_a_disk(region);
 }
 
 Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {

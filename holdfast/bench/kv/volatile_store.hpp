@@ -82,7 +82,7 @@ class VolatileStore {
     if (planned_) map_->reserve(records);
     return {};
   }
-  Status settle() { return {}; }
+  Status settle() { return {}; }  // Its work is done when its calls return.
   Status close() { return {}; }
   void remove() { map_.reset(); }
   std::uint64_t medium_bytes() const { return 0; }
