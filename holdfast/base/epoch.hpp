@@ -19,12 +19,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include <holdfast/base/asymmetric_fence.hpp>
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
 
@@ -88,15 +88,15 @@ class EpochDomain {
   Slot* first_slot();
   static std::uint64_t observe(Slot& slot);
   std::uint64_t oldest_guard();
-  std::size_t collect_locked();
+  std::size_t collect_locked() HF_REQUIRES(collecting_) HF_EXCLUDES(retired_mutex_);
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
   const AsymmetricFence fence_;
   alignas(kCacheLineBytes) std::atomic<Slot*> slots_{nullptr};
-  std::mutex collecting_;  // Held while deleters run; taken before retired_mutex_.
-  mutable std::mutex retired_mutex_;
-  std::vector<Retired> retired_;  // Stamps ascend.
-  std::size_t collect_at_ = kCollectEvery;
+  KernelMutex collecting_ HF_ACQUIRED_BEFORE(retired_mutex_);  // Held while deleters run.
+  mutable KernelMutex retired_mutex_;
+  std::vector<Retired> retired_ HF_GUARDED_BY(retired_mutex_);  // Stamps ascend.
+  std::size_t collect_at_ HF_GUARDED_BY(retired_mutex_) = kCollectEvery;
 };
 
 class EpochDomain::Participant {
@@ -158,7 +158,7 @@ inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
 // unlinked is unlinked for the reads that follow.
 inline void EpochDomain::announce(Slot& slot) {
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   slot.epoch.exchange(epoch, std::memory_order_seq_cst);  // TSan does not know fences.
 #else
   slot.epoch.store(epoch, std::memory_order_relaxed);

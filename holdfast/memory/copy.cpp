@@ -186,7 +186,7 @@ void choose() {
   const auto best = kernels(cpu().vectors);
   chosen_copy.store(best.copy, std::memory_order_relaxed);
   chosen_stream.store(best.stream, std::memory_order_relaxed);
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   chosen_read.store(&read_portable, std::memory_order_relaxed);  // It takes a vector for a race.
 #else
   chosen_read.store(best.read, std::memory_order_relaxed);

@@ -11,11 +11,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/memory/backings.hpp>
 #include <holdfast/memory/system.hpp>
 
@@ -55,17 +54,26 @@ class FilesBacking : public MappedBacking {
   // later.
   Status fill_holes(const OpenFile& file);
 
-  // The file that holds `offset`, with bytes_per_file_ in each.
-  std::vector<std::shared_ptr<OpenFile>> files_;  // Empty slots: not needed open.
+  // The file at `offset` of the region is number offset / bytes_per_file_. Null: it is not needed
+  // open, since it is only mapped.
+  std::shared_ptr<OpenFile> file(std::uint64_t number) const HF_EXCLUDES(files_mutex_);
+  // Makes it the last one.
+  void set_last_file(std::uint64_t number, std::shared_ptr<OpenFile> file)
+      HF_EXCLUDES(files_mutex_);
+  // Forgets the files from `number` on.
+  void forget_files(std::uint64_t number) HF_EXCLUDES(files_mutex_);
+
   std::uint64_t bytes_per_file_ = ~std::uint64_t{0};
-  mutable std::shared_mutex files_mutex_;  // Exclusive to change `files_`.
 
  private:
   // Allocates the first 4 KiB of each 2 MiB, if large pages are to be had.
   void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
                        std::uint64_t bytes) const;
 
-  std::mutex sync_mutex_;  // A sync waits for the one before it, which may cover its writes.
+  // A sync waits for the one before it, which may cover its writes.
+  KernelMutex sync_mutex_ HF_ACQUIRED_BEFORE(files_mutex_);
+  mutable SharedMutex files_mutex_;
+  std::vector<std::shared_ptr<OpenFile>> files_ HF_GUARDED_BY(files_mutex_);
   std::atomic<bool> sync_failed_{false};
 };
 

@@ -115,24 +115,23 @@ class Region {
   // Page tiers: hands the bytes to the kernel at `offset` (survives the process, not yet power
   // loss); of a failed write any part may have arrived. Elsewhere: copy + persist, with one fence.
   // Errors: kInvalidOption (outside of the region), kReadOnly, kIo, kNoSpace.
-  Status write(std::uint64_t offset, std::span<const std::byte> bytes, HOLDFAST_SITE);
+  Status write(std::uint64_t offset, std::span<const std::byte> bytes, HF_SITE);
   // The same for several buffers, one after another from `offset` on, in one gathered system call
   // per file. Empty buffers are allowed.
-  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers,
-               HOLDFAST_SITE);
+  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers, HF_SITE);
   // Every write() that returned before is durable against power loss when this returns. Page tiers:
   // fdatasync of the files written since their last one, some 100 µs each; concurrent calls wait
   // for one another. Line and byte tiers: nothing to do. None: nothing that could be done.
   // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried,
   // since the kernel may have dropped what it could not write.
-  Status sync(HOLDFAST_SITE);
+  Status sync(HF_SITE);
 
   // `new_size_bytes` is a multiple of unit_bytes(). New bytes read as zero, also after a crash.
   // Durable on return. Errors: kNoSpace (nothing changed), kInvalidOption, kReadOnly, kUnsupported
   // (devdax), kIo.
-  Status grow(std::uint64_t new_size_bytes, HOLDFAST_SITE);
+  Status grow(std::uint64_t new_size_bytes, HF_SITE);
   // Gives the space beyond back to the system. At least one unit stays. Durable on return.
-  Status shrink(std::uint64_t new_size_bytes, HOLDFAST_SITE);
+  Status shrink(std::uint64_t new_size_bytes, HF_SITE);
   // Makes every page of the range present, so that no later first touch is slow (write faults; on
   // page and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);

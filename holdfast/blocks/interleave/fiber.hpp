@@ -125,7 +125,7 @@ class [[nodiscard]] Fiber {
 inline fiber_detail::Pause touched(const Member& member, const void* address) {
   return {Step::kAgain, member.touch(address)};
 }
-inline fiber_detail::Pause ordered(Member& member, HOLDFAST_SITE) {
+inline fiber_detail::Pause ordered(Member& member, HF_SITE) {
   return {Step::kFence, member.order(site)};
 }
 inline fiber_detail::Pause switched() { return {Step::kAgain, true}; }
