@@ -8,9 +8,8 @@
 //
 // Guarantee  An object that was unlinked before retire() is not freed while a guard lives that was
 //            entered before. synchronize() returns when every guard entered before it has ended.
-// How        A guard stores the epoch it entered in; retire() stamps the object and raises the
-// epoch.
-//            An object is freed when every guard that lives is younger than its stamp. Readers pay
+// How        A guard stores the epoch that it entered in; retire() stamps the object with the
+//            epoch and raises it. An object is freed when every guard that lives is younger than its stamp. Readers pay
 //            one plain store at either end: the store-load fence that separates "I am in" from
 //            their first read is executed for them on the side that frees (asymmetric_fence.hpp).
 // Threads    All functions from any thread; one participant by one thread at a time.

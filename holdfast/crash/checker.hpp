@@ -17,8 +17,7 @@
 //           on which a normal operation no longer works.
 // Counted   barriers, write-backs and redundant ones per operation: exact numbers to assert on.
 // Threads   A workload runs on the caller's thread, or on several under run.threads(). Recoveries
-// run
-//           on fresh threads, so that thread_local state of the workload cannot help them.
+//           run on fresh threads, so that thread_local state of the workload cannot help them.
 // Costs     Per distinct image one recovery plus time in proportion to the lines that differ.
 #pragma once
 

@@ -2,12 +2,11 @@
 // mapping, and giving files their memory. Internal.
 //
 // Page back end  write() is one gathered pwritev per file, visible at once through the read-only
-// mapping.
-//                sync() is one fdatasync for each file written since its last one. Files are
-//                allocated and filled with zeros beforehand, so that neither needs new metadata.
-// Failed sync    The region is read-only from then on. A file removed behind our back counts as
-// failed:
-//                what was written to it is gone with its last descriptor.
+//                mapping. sync() is one fdatasync for each file written since its last one. Files
+//                are allocated and filled with zeros beforehand, so that neither needs new
+//                metadata.
+// Failed sync    The region is read-only from then on. A file that somebody removed counts as a
+//                failure: what was written to it is gone with its last descriptor.
 #pragma once
 
 #include <memory>

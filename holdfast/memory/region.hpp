@@ -14,8 +14,8 @@
 // Guarantee  The range [data(), data() + size_bytes()) stays where it is until the Region is
 //            destroyed; grow and shrink change its end only. Opening takes an exclusive lock
 //            (shared if read-only) that ends with the Region or with the process, however it dies.
-// Page tiers Where granularity() is kPage the mapping is read-only and write() is the way in;
-//            elsewhere the mapping is written to with persist() and write() is a copy + persist.
+// Page tiers Where granularity() is kPage, the mapping is read-only and write() is the way in.
+//            Elsewhere the mapping is written to with persist(), and write() is copy + persist.
 // Crashes    A file or segment appears whole or not at all; an interrupted grow or shrink leaves a
 //            region of a size between the old and the new one, whose bytes beyond the old size are
 //            zero.

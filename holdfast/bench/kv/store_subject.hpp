@@ -5,31 +5,37 @@
 // does not have. An adapter offers
 //
 //   struct Store {
-//     static constexpr bool kKeepsFiles;      // Survives close(): has start-up rows and a size on
-//     the medium. static constexpr bool kCountsPersists;  // Its threads count fences in
-//     persist_counts(). static constexpr std::size_t kLoadBatch;           // Records per put_many
-//     while filling. Store(const Context&, const Records&, std::string name); bool supports(const
-//     std::string& operation) const; Status open(Opening); Status reserve(std::uint64_t
-//     new_records, std::uint64_t appended);  // Before a phase of writes. Status settle(); // Lets
-//     background work of filling come to rest. Status close(); void remove(); // Closes, and
-//     removes every file. static constexpr bool kReclaims;        // Has Status reclaim():
-//     get_reclaiming and put_reclaiming exist. bool reopens() const;                   // What it
-//     keeps can be opened again. std::uint64_t medium_bytes() const; bool
-//     persist_total(PersistCounts&) const; Fields facts() const; Session session(unsigned thread);
-//     // One per thread and phase, made and destroyed by that thread.
+//     static constexpr bool kKeepsFiles;         // Survives close(): start-up rows, medium size.
+//     static constexpr bool kCountsPersists;     // Its threads count fences in persist_counts().
+//     static constexpr std::size_t kLoadBatch;   // Records per put_many while filling.
+//     static constexpr bool kReclaims;           // Has Status reclaim(): get_reclaiming and
+//                                                // put_reclaiming exist.
+//     Store(const Context&, const Records&, std::string name);
+//     bool supports(const std::string& operation) const;
+//     Status open(Opening);
+//     Status reserve(std::uint64_t new_records, std::uint64_t appended);  // Before many writes.
+//     Status settle();                           // Lets background work of filling come to rest.
+//     Status close();
+//     void remove();                             // Closes, and removes every file.
+//     bool reopens() const;                      // What it keeps can be opened again.
+//     std::uint64_t medium_bytes() const;
+//     bool persist_total(PersistCounts&) const;
+//     Fields facts() const;
+//     Session session(unsigned thread);          // One per thread and phase, made and destroyed by
+//                                                // that thread.
 //   };
 //   struct Session {
-//     bool put(const Key&, ValueView);                    // Inserts or overwrites.
-//     bool overwrite(const Key&, ValueView);              // The key is there.
+//     bool put(const Key&, ValueView);           // Inserts or overwrites.
+//     bool overwrite(const Key&, ValueView);     // The key is there.
 //     bool put_many(const Key*, const ValueView*, unsigned count);
-//     std::uint32_t get(const Key&, std::byte* out);      // Copies the value out; its size or
-//     kAbsent.
-//     // Copies the values to out + i * stride, or to memory of its own until the next call; size
-//     kAbsent: not there. bool get_many(const Key*, unsigned count, std::byte* out, std::size_t
-//     stride, ValueView* values); bool update8(const Key&, std::uint64_t stamp);      // Word 0
-//     becomes stamped(word 0, stamp). bool erase(const Key&);                             // The
-//     key is there. std::string error() const;                          // Of the call that
-//     returned false.
+//     std::uint32_t get(const Key&, std::byte* out);  // Copies the value out; its size or kAbsent.
+//     // Copies the values to out + i * stride, or to memory of its own until the next call. Size
+//     // kAbsent: not there.
+//     bool get_many(const Key*, unsigned count, std::byte* out, std::size_t stride,
+//                   ValueView* values);
+//     bool update8(const Key&, std::uint64_t stamp);  // Word 0 becomes stamped(word 0, stamp).
+//     bool erase(const Key&);                    // The key is there.
+//     std::string error() const;                 // Of the call that returned false.
 //   };
 //
 // Every answer is checked (workload.hpp), and after a phase a sample of what it wrote is read back
