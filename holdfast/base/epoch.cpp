@@ -31,7 +31,7 @@ EpochDomain::Participant EpochDomain::join() {
 }
 
 // The two loads that follow a heavy fence. ThreadSanitizer does not model fences: there they write,
-// so that a reader who comes later acquires what was unlinked before.
+// so that a later reader acquires the stores that unlinked the object.
 EpochDomain::Slot* EpochDomain::first_slot() {
 #ifdef HF_TSAN
   return slots_.fetch_add(0, std::memory_order_seq_cst);

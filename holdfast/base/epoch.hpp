@@ -9,9 +9,10 @@
 // Guarantee  An object that was unlinked before retire() is not freed while a guard lives that was
 //            entered before. synchronize() returns when every guard entered before it has ended.
 // How        A guard stores the epoch that it entered in; retire() stamps the object with the
-//            epoch and raises it. An object is freed when every guard that lives is younger than its stamp. Readers pay
-//            one plain store at either end: the store-load fence that separates "I am in" from
-//            their first read is executed for them on the side that frees (asymmetric_fence.hpp).
+//            epoch and raises it. An object is freed when every guard that lives is younger than
+//            its stamp. Readers pay one plain store at either end: the store-load fence that
+//            separates "I am in" from their first read is executed for them on the side that frees
+//            (asymmetric_fence.hpp).
 // Threads    All functions from any thread; one participant by one thread at a time.
 #pragma once
 
@@ -49,8 +50,8 @@ class EpochDomain {
   Guard enter(Participant& participant);
 
   // Frees `object` by deleter(object) when no guard can see it any more, in this or a later call of
-  // retire() or collect(), by whoever calls it. The deleter may not retire. `object` was unlinked
-  // before. Allowed inside a guard. Never blocks on readers.
+  // retire() or collect(), on the thread that calls it. The deleter may not retire. `object` was
+  // unlinked before. Allowed inside a guard. Never blocks on readers.
   using Deleter = void (*)(void* object);
   void retire(void* object, Deleter deleter);
 
@@ -153,7 +154,7 @@ inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
 }
 
 // The epoch may be old when it is stored: then the guard holds back more than it must, never less.
-// If whoever frees does not see this store, its fence came before ours, and all that it had
+// A thread that frees and does not see this store has fenced before us. Then all that it had
 // unlinked is unlinked for the reads that follow.
 inline void EpochDomain::announce(Slot& slot) {
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);

@@ -1,4 +1,5 @@
 // result.hpp: expected failures are values that cannot be dropped.
+// Public header.
 //
 // Expected failures are not thrown across the API of the library. Result<T> is a T or an Error;
 // Status is a Result without a value. The verbs are those of std::expected (C++23): has_value,
@@ -118,18 +119,22 @@ class ResultBase {
 
   // Require an error. The second form moves its text out.
   const Error& error(const Where& where = Where::current()) const& {
-    if (has_value()) [[unlikely]]
-      stop_without_error(where);
+    require_error(where);
     return error_.get();
   }
   Error error(const Where& where = Where::current()) && {
-    if (has_value()) [[unlikely]]
-      stop_without_error(where);
+    require_error(where);
     return error_.take();
   }
-  // What a Result of another type takes over as its error. The second form hands the text over.
-  ErrorWord pass_on() const& { return error_; }
-  ErrorWord pass_on() && { return std::move(error_); }
+  // Require an error: what a Result of another type takes over. The second form moves the text.
+  ErrorWord pass_on(const Where& where = Where::current()) const& {
+    require_error(where);
+    return error_;
+  }
+  ErrorWord pass_on(const Where& where = Where::current()) && {
+    require_error(where);
+    return std::move(error_);
+  }
 
   // next(value), which returns a Result, or this error.
   template <class F>
@@ -154,6 +159,10 @@ class ResultBase {
   ResultBase() = default;
   explicit ResultBase(ErrorWord error) : error_(std::move(error)) {}
 
+  void require_error(const Where& where) const {
+    if (has_value()) [[unlikely]]
+      stop_without_error(where);
+  }
   void require_value(const Where* where) const {
     if (!has_value()) [[unlikely]]
       stop_without_value(error_.get(), where);

@@ -1,6 +1,7 @@
 // checker.hpp: runs a workload on a simulated medium, crashes it in every way the model allows,
 // recovers each image and judges what a reader would see. docs/crash_checker.md has a worked
 // example.
+// Public header.
 //
 //   Protocol<State> protocol;
 //   protocol.setup    = makes a fresh medium ready; `initial` is what recovery then shows

@@ -1,4 +1,5 @@
 // mutation.hpp: leaves out one write-back, fence or sync, to see whether a test notices.
+// Public header.
 //
 // A site is a step and a place: "fence holdfast/kv/store.cpp:123". The environment drives it:
 //   HOLDFAST_DROP_SITE="fence holdfast/kv/store.cpp:123"   skips this step wherever it is traced

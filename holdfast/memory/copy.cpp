@@ -131,7 +131,7 @@ __attribute__((target("avx512f"))) void stream_avx512(std::byte* to, const std::
   }
 }
 
-// What is behind the last whole word is nobody's word, so it may be read in pieces.
+// Behind the last whole word there is no further word, so the rest may be read in pieces.
 void read_portable(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (; bytes >= 8; to += 8, from += 8, bytes -= 8) {
     const std::uint64_t word = std::atomic_ref<std::uint64_t>(

@@ -234,7 +234,7 @@ class DirectoryBacking final : public FilesBacking {
   Result<std::int64_t> open_segment(const std::string& name, OpenFile& file) {
     file.path = path_of(name);
     struct stat status{};
-    // Asked before opening, which could wait for ever (a pipe) or set something off (a device).
+    // Asked before opening, which could wait without end (a pipe) or set something off (a device).
     if (::fstatat(directory_.get(), name.c_str(), &status, 0) == 0 && !S_ISREG(status.st_mode)) {
       HF_RETURN_IF_ERROR(damaged(file.path + " is not a regular file"));
       return -1;

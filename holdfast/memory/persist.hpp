@@ -1,4 +1,5 @@
 // persist.hpp: the one header through which every persistent byte passes.
+// Public header.
 //
 // It holds the only write-back and fence instructions of the project. Everything above stores to a
 // medium with these verbs and with nothing else:
@@ -141,7 +142,7 @@ class Persist {
 #endif
   }
 
-  // Not readable as durable before the next fence. `to` and `bytes` are multiples of a line.
+  // Not durable before the next fence. `to` and `bytes` are multiples of a line.
   void stream(void* to, const void* from, std::size_t bytes, HF_SITE) const {
     HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 &&
               bytes % kCacheLineBytes == 0);
@@ -157,8 +158,8 @@ class Persist {
   }
 
   // The shortest way of bytes to the medium: whole lines are streamed where non-temporal stores
-  // leave the cache, all else is copied and written back. Any alignment. In no order, and not
-  // readable as durable, before the next fence.
+  // leave the cache, all else is copied and written back. Any alignment. Before the next fence it
+  // is not durable and has no order.
   void write(void* to, const void* from, std::size_t bytes, HF_SITE) const {
     if (nt_evicts_ || bytes > kWritePieceBytes) return write_in_parts(to, from, bytes, site);
     copy(to, from, bytes, site);

@@ -1,4 +1,5 @@
 // region.hpp: a mapped range of one memory tier, opened from a spec string.
+// Public header.
 //
 //   dram                      anonymous memory, any node
 //   node:N                    anonymous memory on NUMA node N
@@ -59,7 +60,7 @@ struct RegionOptions {
   RegionAccess access = RegionAccess::kOpenOrCreate;
   RegionLayout layout = RegionLayout::kDirectory;
   // When created: multiple of unit_bytes. An existing region keeps its size. A devdax gives all it
-  // has, and its contents as they are: whoever creates something on it must not expect zeros.
+  // has, and its contents as they are: a structure created on it must not expect zeros.
   std::uint64_t size_bytes = 64 * MiB;
   // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing
   // directory keeps its own.
@@ -122,7 +123,7 @@ class Region {
   // Every write() that returned before is durable against power loss when this returns. Page tiers:
   // fdatasync of the files written since their last one, some 100 µs each; concurrent calls wait
   // for one another. Line and byte tiers: nothing to do. None: nothing that could be done.
-  // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried,
+  // A failed sync is reported once as kIo and always after as kReadOnly. It is never retried,
   // since the kernel may have dropped what it could not write.
   Status sync(HF_SITE);
 

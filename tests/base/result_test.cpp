@@ -66,6 +66,7 @@ TEST(ResultDeathTest, AskingAnErrorForItsValueSaysWhichErrorAndWhere) {
 TEST(ResultDeathTest, AskingAValueForItsErrorSaysWhere) {
   EXPECT_DEATH(static_cast<void>(half(4).error()), "successful Result.*result_test.cpp:[1-9]");
   EXPECT_DEATH(static_cast<void>(Status().error()), "successful Result.*result_test.cpp:[1-9]");
+  EXPECT_DEATH(static_cast<void>(half(4).pass_on()), "successful Result.*result_test.cpp:[1-9]");
 }
 
 // API-3: a move copied the text, in a function that must not throw.

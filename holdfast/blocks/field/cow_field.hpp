@@ -1,4 +1,5 @@
 // cow_field.hpp: a value in two copies: an update writes the other copy, then turns a selector.
+// Public header.
 //
 // Guarantee  After a crash and recover() the field holds the value of the last acknowledged update,
 //            or of the one in flight.
@@ -27,7 +28,7 @@ class CowField {
 
   T read() const {
     T value;
-    std::memcpy(&value, copies_[selector_ & 1], sizeof value);
+    std::memcpy(static_cast<void*>(&value), copies_[selector_ & 1], sizeof value);
     return value;
   }
 

@@ -1,4 +1,5 @@
 // fam_field.hpp: a value of 16 to 256 bytes that is replaced in place with one fence.
+// Public header.
 //
 //   struct Account {                            // On the medium, the user's own.
 //     FamField<Balance> balance;
@@ -57,7 +58,7 @@ class FamField {
     std::array<std::uint32_t, kWords> words;
     field_detail::default_fam_kernels().read(blocks_, words.data(), kWords);
     T value;
-    std::memcpy(&value, words.data(), sizeof value);
+    std::memcpy(static_cast<void*>(&value), words.data(), sizeof value);
     return value;
   }
 

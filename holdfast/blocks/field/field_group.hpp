@@ -1,4 +1,5 @@
 // field_group.hpp: updates of several fields that share one fence.
+// Public header.
 //
 //   FieldGroup group(persist);
 //   for (auto& [account, next] : changes) group.update(account->balance, next);

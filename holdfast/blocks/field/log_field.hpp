@@ -1,4 +1,5 @@
 // log_field.hpp: a plain value that is replaced in place after its new content is in a log.
+// Public header.
 //
 // Guarantee  After a crash and recover() each field holds the value of the last acknowledged
 //            update, or of the one in flight.

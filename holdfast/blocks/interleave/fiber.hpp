@@ -1,4 +1,5 @@
 // fiber.hpp: an interleaved operation as a C++20 coroutine.
+// Public header.
 //
 //   Fiber<bool> insert(Member& member, Table& table, Key key) {
 //     co_await touched(member, table.bucket(key));        // Others run until the line is there.

@@ -1,5 +1,6 @@
 // scheduler.hpp: many small operations on one thread, so that their memory waits overlap and their
 // writes share fences.
+// Public header.
 //
 // Each operation is a machine whose step() runs until it would have to wait:
 //

@@ -1,4 +1,5 @@
 // page_store.hpp: pages of fixed size on persistent memory, written back as a whole or not at all.
+// Public header.
 //
 // Guarantee  When flush() returns, the page's new content is durable; a crash before that leaves
 //            the old content or the new one. free() likewise. Each page by itself: flush_many()
