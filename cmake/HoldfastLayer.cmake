@@ -1,5 +1,5 @@
 # One layer of the house is one folder and one target; the traced twin is the same sources compiled
-# with HOLDFAST_TRACED, so that memory/persist.hpp records every store for the crash checker.
+# with HF_TRACED, so that memory/persist.hpp records every store for the crash checker.
 #
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
@@ -10,7 +10,9 @@ find_package(Threads REQUIRED)
 
 add_library(holdfast_flags INTERFACE)
 target_compile_options(holdfast_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>
+  # Warnings about locks are errors: base/thread_annotations.hpp.
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Werror=thread-safety>)
 if(HOLDFAST_SANITIZE)
   target_compile_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE})
@@ -47,7 +49,7 @@ function(holdfast_layer name)
     target_include_directories(${target} ${scope}
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
     if(variant STREQUAL traced)
-      target_compile_definitions(${target} ${scope} HOLDFAST_TRACED=1)
+      target_compile_definitions(${target} ${scope} HF_TRACED=1)
     endif()
     foreach(dependency IN LISTS ARG_DEPENDS)
       target_link_libraries(${target} ${scope} holdfast_${dependency}${suffix})

@@ -50,7 +50,8 @@ sanitizer_tests() { # PRESET TARGET CTEST-OPTION…
   run_ctest "build/$preset" "ctest-$preset" "$@"
 }
 
-stage_layers() { python3 tests/layers/layers_test.py && python3 tests/layers/headers_alone_test.py; }
+stage_layers() { python3 tests/layers/layers_test.py && python3 tests/layers/headers_alone_test.py &&
+  python3 tests/layers/thread_safety_test.py; }
 
 stage_format() {
   changed '^(holdfast|tools|tests|examples)/.*\.(cpp|hpp)$' >"$LOGS/format-files"

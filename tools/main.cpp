@@ -23,7 +23,7 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kVersion = HOLDFAST_VERSION;
+constexpr const char* kVersion = HF_VERSION;
 
 // The innermost subcommand that was reached, and the words that led there.
 std::pair<const CLI::App*, std::string> reached(const CLI::App& root) {

@@ -12,7 +12,7 @@ namespace {
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
 bool register_for_membarrier() {
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   return false;
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&

@@ -40,7 +40,7 @@ class AsymmetricFence {
 
  private:
   static void ordinary() {
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
     std::atomic<int> word{0};  // TSan does not know fences; the CPU takes this for one.
     word.exchange(1, std::memory_order_seq_cst);
 #else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <holdfast/base/lock.hpp>
 #include <holdfast/base/spin.hpp>
 
 namespace holdfast {
@@ -30,9 +31,9 @@ EpochDomain::Participant EpochDomain::join() {
 }
 
 // The two loads that follow a heavy fence. ThreadSanitizer does not model fences: there they write,
-// so that a reader who comes later acquires what was unlinked before.
+// so that a later reader acquires the stores that unlinked the object.
 EpochDomain::Slot* EpochDomain::first_slot() {
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   return slots_.fetch_add(0, std::memory_order_seq_cst);
 #else
   return slots_.load(std::memory_order_acquire);
@@ -40,7 +41,7 @@ EpochDomain::Slot* EpochDomain::first_slot() {
 }
 
 std::uint64_t EpochDomain::observe(Slot& slot) {
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   return slot.epoch.fetch_add(0, std::memory_order_seq_cst);
 #else
   return slot.epoch.load(std::memory_order_acquire);
@@ -59,18 +60,18 @@ std::uint64_t EpochDomain::oldest_guard() {
 void EpochDomain::retire(void* object, Deleter deleter) {
   bool full;
   {
-    const std::lock_guard lock(retired_mutex_);
+    const Lock lock(retired_mutex_);
     retired_.push_back({object, deleter, epoch_.fetch_add(1, std::memory_order_acq_rel)});
     full = retired_.size() >= collect_at_;
   }
   if (full && collecting_.try_lock()) {
-    const std::lock_guard lock(collecting_, std::adopt_lock);
+    const Lock lock(collecting_, kAdoptLock);
     collect_locked();
   }
 }
 
 std::size_t EpochDomain::collect() {
-  const std::lock_guard lock(collecting_);
+  const Lock lock(collecting_);
   return collect_locked();
 }
 
@@ -82,7 +83,7 @@ std::size_t EpochDomain::collect_locked() {
   std::vector<Retired> ready;
   std::size_t waiting;
   {
-    const std::lock_guard lock(retired_mutex_);
+    const Lock lock(retired_mutex_);
     const auto end = std::find_if(retired_.begin(), retired_.end(),
                                   [&](const Retired& retired) { return retired.stamp >= bound; });
     ready.assign(retired_.begin(), end);
@@ -105,7 +106,7 @@ void EpochDomain::synchronize() {
 }
 
 std::size_t EpochDomain::retired() const {
-  const std::lock_guard lock(retired_mutex_);
+  const Lock lock(retired_mutex_);
   return retired_.size();
 }
 

@@ -8,23 +8,23 @@
 //
 // Guarantee  An object that was unlinked before retire() is not freed while a guard lives that was
 //            entered before. synchronize() returns when every guard entered before it has ended.
-// How        A guard stores the epoch it entered in; retire() stamps the object and raises the
-// epoch.
-//            An object is freed when every guard that lives is younger than its stamp. Readers pay
-//            one plain store at either end: the store-load fence that separates "I am in" from
-//            their first read is executed for them on the side that frees (asymmetric_fence.hpp).
+// How        A guard stores the epoch that it entered in; retire() stamps the object with the
+//            epoch and raises it. An object is freed when every guard that lives is younger than
+//            its stamp. Readers pay one plain store at either end: the store-load fence that
+//            separates "I am in" from their first read is executed for them on the side that frees
+//            (asymmetric_fence.hpp).
 // Threads    All functions from any thread; one participant by one thread at a time.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include <holdfast/base/asymmetric_fence.hpp>
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
 
@@ -50,8 +50,8 @@ class EpochDomain {
   Guard enter(Participant& participant);
 
   // Frees `object` by deleter(object) when no guard can see it any more, in this or a later call of
-  // retire() or collect(), by whoever calls it. The deleter may not retire. `object` was unlinked
-  // before. Allowed inside a guard. Never blocks on readers.
+  // retire() or collect(), on the thread that calls it. The deleter may not retire. `object` was
+  // unlinked before. Allowed inside a guard. Never blocks on readers.
   using Deleter = void (*)(void* object);
   void retire(void* object, Deleter deleter);
 
@@ -88,15 +88,15 @@ class EpochDomain {
   Slot* first_slot();
   static std::uint64_t observe(Slot& slot);
   std::uint64_t oldest_guard();
-  std::size_t collect_locked();
+  std::size_t collect_locked() HF_REQUIRES(collecting_) HF_EXCLUDES(retired_mutex_);
 
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
   const AsymmetricFence fence_;
   alignas(kCacheLineBytes) std::atomic<Slot*> slots_{nullptr};
-  std::mutex collecting_;  // Held while deleters run; taken before retired_mutex_.
-  mutable std::mutex retired_mutex_;
-  std::vector<Retired> retired_;  // Stamps ascend.
-  std::size_t collect_at_ = kCollectEvery;
+  KernelMutex collecting_ HF_ACQUIRED_BEFORE(retired_mutex_);  // Held while deleters run.
+  mutable KernelMutex retired_mutex_;
+  std::vector<Retired> retired_ HF_GUARDED_BY(retired_mutex_);  // Stamps ascend.
+  std::size_t collect_at_ HF_GUARDED_BY(retired_mutex_) = kCollectEvery;
 };
 
 class EpochDomain::Participant {
@@ -154,11 +154,11 @@ inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
 }
 
 // The epoch may be old when it is stored: then the guard holds back more than it must, never less.
-// If whoever frees does not see this store, its fence came before ours, and all that it had
+// A thread that frees and does not see this store has fenced before us. Then all that it had
 // unlinked is unlinked for the reads that follow.
 inline void EpochDomain::announce(Slot& slot) {
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   slot.epoch.exchange(epoch, std::memory_order_seq_cst);  // TSan does not know fences.
 #else
   slot.epoch.store(epoch, std::memory_order_relaxed);

@@ -1,6 +1,8 @@
 #include <holdfast/base/result.hpp>
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 
 namespace holdfast {
 
@@ -34,6 +36,30 @@ const Error& detail::ErrorWord::without_detail(Errc code) {
     return all;
   }();
   return errors[static_cast<std::size_t>(code)];
+}
+
+namespace {
+
+[[noreturn]] void stop(const char* what, const std::source_location* where,
+                       const std::string& why) noexcept {
+  if (where != nullptr) {
+    std::fprintf(stderr, "holdfast: %s at %s:%u, in %s%s\n", what, where->file_name(),
+                 where->line(), where->function_name(), why.c_str());
+  } else {
+    std::fprintf(stderr, "holdfast: %s (value() instead of * or -> says where)%s\n", what,
+                 why.c_str());
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void detail::stop_without_value(const Error& error, const std::source_location* where) noexcept {
+  stop("the value of a failed Result was asked for", where, ": " + error.message());
+}
+
+void detail::stop_without_error(const std::source_location& where) noexcept {
+  stop("the error of a successful Result was asked for", &where, "");
 }
 
 std::string Error::message() const {

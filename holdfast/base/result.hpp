@@ -1,19 +1,29 @@
 // result.hpp: expected failures are values that cannot be dropped.
+// Public header.
 //
-// Nothing throws across the API of the library. Result<T> is a T or an Error; Status is a Result
-// without a value. The verbs are those of std::expected, so that the type can become it.
+// Expected failures are not thrown across the API of the library. Result<T> is a T or an Error;
+// Status is a Result without a value. The verbs are those of std::expected (C++23): has_value,
+// value, *, ->, value_or, error, and_then, transform.
+//
+// Cost   An error without a text is one word. An error with a text allocates once, where it is
+//        made: moving a Result and passing an error on (HF_RETURN_IF_ERROR, HF_ASSIGN_OR_RETURN)
+//        neither allocate nor copy the text. Copying a Result copies it.
 #pragma once
 
 #include <cstdint>
 #include <new>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <holdfast/base/check.hpp>
+#include <holdfast/base/check.hpp>  // Not needed here; many files get HF_CHECK by this include.
 
 namespace holdfast {
+
+template <class T>
+class Result;
 
 // What went wrong, for programs. The detail of an Error says it for people: field, value seen, what
 // is allowed, what to do. Values are stable; new ones are appended.
@@ -49,19 +59,25 @@ struct Error {
 
 namespace detail {
 
-// Success, a code, or a code with a detail, in one word: what a verb returns in the ordinary case,
+// Success, a code, or a code with a text, in one word: what a verb returns in the ordinary case,
 // absence included, costs a register and no allocation.
+//
+// A move hands the text over: it neither allocates nor copies. What was moved from keeps its code
+// and loses its text, so that an error never turns into a success.
 class ErrorWord {
  public:
   ErrorWord() = default;
   explicit ErrorWord(Error error)
       : word_(error.detail.empty()
-                  ? static_cast<std::uintptr_t>(error.code) << 1 | 1
+                  ? bare(error.code)
                   : reinterpret_cast<std::uintptr_t>(new Error(std::move(error)))) {}
   ErrorWord(const ErrorWord& other)
       : word_(other.owns() ? reinterpret_cast<std::uintptr_t>(new Error(*other.owned()))
                            : other.word_) {}
-  ErrorWord(ErrorWord&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+  ErrorWord(ErrorWord&& other) noexcept : word_(other.word_) {
+    if (owns()) [[unlikely]]
+      other.word_ = bare(owned()->code);
+  }
   ErrorWord& operator=(ErrorWord other) noexcept {
     std::swap(word_, other.word_);
     return *this;
@@ -74,103 +90,190 @@ class ErrorWord {
   bool ok() const { return word_ == 0; }
   Errc code() const { return owns() ? owned()->code : static_cast<Errc>(word_ >> 1); }
   const Error& get() const { return owns() ? *owned() : without_detail(code()); }
+  Error take() { return owns() ? Error{code(), std::move(owned()->detail)} : Error{code(), {}}; }
 
  private:
+  static std::uintptr_t bare(Errc code) { return static_cast<std::uintptr_t>(code) << 1 | 1; }
   bool owns() const { return word_ != 0 && (word_ & 1) == 0; }
   Error* owned() const { return reinterpret_cast<Error*>(word_); }
   static const Error& without_detail(Errc code);
 
-  std::uintptr_t word_ = 0;
+  std::uintptr_t word_ = 0;  // 0: success. Odd: a code. Else the address of an Error it owns.
+};
+
+// Both say what was asked of the result, and where, and stop the process. `where` of the operators
+// * and -> is unknown: they can have no further argument.
+[[noreturn]] void stop_without_value(const Error& error,
+                                     const std::source_location* where) noexcept;
+[[noreturn]] void stop_without_error(const std::source_location& where) noexcept;
+
+// What a Result can do whatever it holds. `Self` is the Result.
+template <class Self>
+class ResultBase {
+  using Where = std::source_location;
+
+ public:
+  bool has_value() const { return error_.ok(); }
+  explicit operator bool() const { return has_value(); }
+  Errc code() const { return error_.code(); }  // kOk where there is a value.
+
+  // Require an error. The second form moves its text out.
+  const Error& error(const Where& where = Where::current()) const& {
+    require_error(where);
+    return error_.get();
+  }
+  Error error(const Where& where = Where::current()) && {
+    require_error(where);
+    return error_.take();
+  }
+  // Require an error: what a Result of another type takes over. The second form moves the text.
+  ErrorWord pass_on(const Where& where = Where::current()) const& {
+    require_error(where);
+    return error_;
+  }
+  ErrorWord pass_on(const Where& where = Where::current()) && {
+    require_error(where);
+    return std::move(error_);
+  }
+
+  // next(value), which returns a Result, or this error.
+  template <class F>
+  auto and_then(F&& next) const& {
+    return chain(self(), std::forward<F>(next));
+  }
+  template <class F>
+  auto and_then(F&& next) && {
+    return chain(std::move(self()), std::forward<F>(next));
+  }
+  // A Result of change(value), or this error.
+  template <class F>
+  auto transform(F&& change) const& {
+    return changed(self(), std::forward<F>(change));
+  }
+  template <class F>
+  auto transform(F&& change) && {
+    return changed(std::move(self()), std::forward<F>(change));
+  }
+
+ protected:
+  ResultBase() = default;
+  explicit ResultBase(ErrorWord error) : error_(std::move(error)) {}
+
+  void require_error(const Where& where) const {
+    if (has_value()) [[unlikely]]
+      stop_without_error(where);
+  }
+  void require_value(const Where* where) const {
+    if (!has_value()) [[unlikely]]
+      stop_without_value(error_.get(), where);
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+  Self& self() { return static_cast<Self&>(*this); }
+
+  template <class R, class F>
+  static decltype(auto) call(R&& result, F&& function) {
+    if constexpr (std::is_void_v<typename Self::value_type>)
+      return std::forward<F>(function)();
+    else
+      return std::forward<F>(function)(*std::forward<R>(result));
+  }
+  template <class R, class F>
+  static auto chain(R&& result, F&& next) {
+    using Next = std::remove_cvref_t<decltype(call(std::forward<R>(result), next))>;
+    if (!result) return Next(std::forward<R>(result).pass_on());
+    return Next(call(std::forward<R>(result), std::forward<F>(next)));
+  }
+  template <class R, class F>
+  static auto changed(R&& result, F&& change) {
+    using Value = std::remove_cvref_t<decltype(call(std::forward<R>(result), change))>;
+    if (!result) return Result<Value>(std::forward<R>(result).pass_on());
+    if constexpr (std::is_void_v<Value>) {
+      call(std::forward<R>(result), std::forward<F>(change));
+      return Result<Value>();
+    } else {
+      return Result<Value>(call(std::forward<R>(result), std::forward<F>(change)));
+    }
+  }
+
+  ErrorWord error_;
+  friend Self;
 };
 
 }  // namespace detail
 
 template <class T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Result : public detail::ResultBase<Result<T>> {
+  using Base = detail::ResultBase<Result<T>>;
+  using Where = std::source_location;
+
  public:
   using value_type = T;
-  Result(T value) { new (&value_) T(std::move(value)); }  // NOLINT: implicit by design.
-  Result(Error error) : error_(std::move(error)) {}       // NOLINT: implicit by design.
-  Result(const Result& other) : error_(other.error_) {
+  Result(T value) { new (&value_) T(std::move(value)); }              // NOLINT: implicit.
+  Result(Error error) : Base(detail::ErrorWord(std::move(error))) {}  // NOLINT: implicit.
+  Result(detail::ErrorWord error) : Base(std::move(error)) {}         // NOLINT: implicit.
+  Result(const Result& other) : Base(other) {
     if (other.has_value()) new (&value_) T(other.value_);
   }
-  Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
-    if (other.has_value())
-      new (&value_) T(std::move(other.value_));
-    else
-      error_ = other.error_;  // `other` stays an error.
+  Result(Result&& other) noexcept : Base(std::move(other)) {
+    static_assert(std::is_nothrow_move_constructible_v<T>);
+    if (this->has_value()) new (&value_) T(std::move(other.value_));
   }
   // NOLINTNEXTLINE(performance-unnecessary-value-param): a copy or a moved one, as it is called.
-  Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
-    if (has_value()) value_.~T();
-    error_ = other.error_;
-    if (other.has_value()) new (&value_) T(std::move(other.value_));
+  Result& operator=(Result other) noexcept {
+    if (this->has_value()) value_.~T();
+    this->error_ = std::move(other.error_);
+    if (this->has_value()) new (&value_) T(std::move(other.value_));
     return *this;
   }
   ~Result() {
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      if (has_value()) value_.~T();
+      if (this->has_value()) value_.~T();
     }
   }
 
-  bool has_value() const { return error_.ok(); }
-  explicit operator bool() const { return has_value(); }
+  // Require a value. On an error the process stops and says which error it was and where this was
+  // called; the operators cannot know where, so that samples and tests better say value().
+  T& value(const Where& where = Where::current()) & { return this->require_value(&where), value_; }
+  const T& value(const Where& where = Where::current()) const& {
+    return this->require_value(&where), value_;
+  }
+  T&& value(const Where& where = Where::current()) && {
+    return this->require_value(&where), std::move(value_);
+  }
+  T& operator*() & { return this->require_value(nullptr), value_; }
+  const T& operator*() const& { return this->require_value(nullptr), value_; }
+  T&& operator*() && { return this->require_value(nullptr), std::move(value_); }
+  T* operator->() { return &**this; }
+  const T* operator->() const { return &**this; }
 
-  // Require a value: calling them on an error is our mistake and stops the process.
-  T& value() & { return check(), value_; }
-  const T& value() const& { return check(), value_; }
-  T&& value() && { return check(), std::move(value_); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
   template <class U>
   T value_or(U&& other) const& {
-    return has_value() ? value_ : static_cast<T>(std::forward<U>(other));
+    return this->has_value() ? value_ : static_cast<T>(std::forward<U>(other));
   }
-
-  const Error& error() const& {
-    HF_CHECK(!has_value());
-    return error_.get();
+  template <class U>
+  T value_or(U&& other) && {
+    return this->has_value() ? std::move(value_) : static_cast<T>(std::forward<U>(other));
   }
-  Error error() && { return static_cast<const Result&>(*this).error(); }
-  Errc code() const { return error_.code(); }
 
  private:
-  void check() const {
-    if (!has_value()) [[unlikely]]
-      check_failed(error_.get().message().c_str(), "Result::value", 0);
-  }
-
   union {
-    T value_;  // Constructed iff error_.ok().
+    T value_;  // Constructed iff has_value().
   };
-  detail::ErrorWord error_;
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class [[nodiscard]] Result<void> : public detail::ResultBase<Result<void>> {
  public:
   using value_type = void;
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design.
+  Result(Error error) : ResultBase(detail::ErrorWord(std::move(error))) {}  // NOLINT: implicit.
+  Result(detail::ErrorWord error) : ResultBase(std::move(error)) {}         // NOLINT: implicit.
 
-  bool has_value() const { return error_.ok(); }
-  explicit operator bool() const { return has_value(); }
-  void value() const {
-    if (!has_value()) [[unlikely]]
-      check_failed(error_.get().message().c_str(), "Status::value", 0);
+  void value(const std::source_location& where = std::source_location::current()) const {
+    require_value(&where);
   }
-  const Error& error() const& {
-    HF_CHECK(!has_value());
-    return error_.get();
-  }
-  Error error() && { return static_cast<const Result&>(*this).error(); }
-  Errc code() const { return error_.code(); }
-
- private:
-  detail::ErrorWord error_;
 };
 
 using Status = Result<void>;
@@ -178,18 +281,18 @@ inline Status ok_status() { return {}; }
 
 }  // namespace holdfast
 
-// Returns the error of `expression` to the caller, or goes on.
+// Returns the error of `expression` to the caller, or goes on. The caller returns a Result.
 #define HF_RETURN_IF_ERROR(expression)                          \
   do {                                                          \
     if (auto hf_status = (expression); !hf_status) [[unlikely]] \
-      return std::move(hf_status).error();                      \
+      return std::move(hf_status).pass_on();                    \
   } while (false)
 
 #define HF_CONCAT_INNER(a, b) a##b
 #define HF_CONCAT(a, b) HF_CONCAT_INNER(a, b)
 // HF_ASSIGN_OR_RETURN(auto region, Region::open(spec)): binds the value, or returns the error.
-#define HF_ASSIGN_OR_RETURN(declaration, expression)           \
-  auto HF_CONCAT(hf_result_, __LINE__) = (expression);         \
-  if (!HF_CONCAT(hf_result_, __LINE__)) [[unlikely]]           \
-    return std::move(HF_CONCAT(hf_result_, __LINE__)).error(); \
-  declaration = std::move(HF_CONCAT(hf_result_, __LINE__)).value()
+#define HF_ASSIGN_OR_RETURN(declaration, expression)             \
+  auto HF_CONCAT(hf_result_, __LINE__) = (expression);           \
+  if (!HF_CONCAT(hf_result_, __LINE__)) [[unlikely]]             \
+    return std::move(HF_CONCAT(hf_result_, __LINE__)).pass_on(); \
+  declaration = *std::move(HF_CONCAT(hf_result_, __LINE__))

@@ -1,21 +1,21 @@
 // sanitizer.hpp: what code and tests have to know of the sanitizer they are built with.
 //
-// HOLDFAST_TSAN       ThreadSanitizer. It knows neither fences nor that a vector load reads whole
-//                     words.
-// HOLDFAST_SANITIZED  That, or AddressSanitizer: slower, and with shadow memory of its own.
+// HF_TSAN       ThreadSanitizer. It knows neither fences nor that a vector load reads whole words.
+// HF_SANITIZED  That, or AddressSanitizer: slower, and with shadow memory of its own.
 #pragma once
 
 #if defined(__has_feature)  // clang
 #if __has_feature(thread_sanitizer)
-#define HOLDFAST_TSAN 1
+#define HF_TSAN 1
 #endif
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define HOLDFAST_SANITIZED 1
+#define HF_SANITIZED 1
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)  // g++
-#define HOLDFAST_TSAN 1
+#define HF_TSAN 1
 #endif
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HOLDFAST_SANITIZED 1
+#define HF_SANITIZED 1
 #endif
+

@@ -14,6 +14,9 @@
 #include <emmintrin.h>
 #endif
 
+#include <holdfast/base/lock.hpp>
+#include <holdfast/base/thread_annotations.hpp>
+
 namespace holdfast {
 
 // Tells the CPU that this is a loop that waits.
@@ -35,7 +38,7 @@ void call_spin_hook();
 class SpinWait {
  public:
   void operator()() {
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     call_spin_hook();
 #endif
     if (rounds_ < kPauseRounds) {
@@ -54,18 +57,18 @@ class SpinWait {
   unsigned rounds_ = 0;
 };
 
-// Mutual exclusion for a few instructions; not fair, not recursive. Meets BasicLockable.
-class SpinLatch {
+// Mutual exclusion for a few instructions; not fair, not recursive. Held by Lock (lock.hpp).
+class HF_CAPABILITY("latch") SpinLatch {
  public:
-  void lock() {
+  void lock() HF_ACQUIRE() {
     for (SpinWait wait; !try_lock();)
       wait();
   }
-  bool try_lock() {
+  bool try_lock() HF_TRY_ACQUIRE(true) {
     return !held_.load(std::memory_order_relaxed) &&
            !held_.exchange(true, std::memory_order_acquire);
   }
-  void unlock() { held_.store(false, std::memory_order_release); }
+  void unlock() HF_RELEASE() { held_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> held_{false};

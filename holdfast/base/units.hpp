@@ -1,4 +1,6 @@
 // units.hpp: sizes by name.
+//
+// Public header.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
 // extent.hpp: the part of a region that one building block lives in.
+// Public header.
 //
 // A block is given a Region and an Extent and touches nothing outside of it, so that several blocks
 // share a region: a log beside a page store, or both behind a header of the user's own. The region

@@ -1,6 +1,7 @@
 // checker.hpp: runs a workload on a simulated medium, crashes it in every way the model allows,
 // recovers each image and judges what a reader would see. docs/crash_checker.md has a worked
 // example.
+// Public header.
 //
 //   Protocol<State> protocol;
 //   protocol.setup    = makes a fresh medium ready; `initial` is what recovery then shows
@@ -17,8 +18,7 @@
 //           on which a normal operation no longer works.
 // Counted   barriers, write-backs and redundant ones per operation: exact numbers to assert on.
 // Threads   A workload runs on the caller's thread, or on several under run.threads(). Recoveries
-// run
-//           on fresh threads, so that thread_local state of the workload cannot help them.
+//           run on fresh threads, so that thread_local state of the workload cannot help them.
 // Costs     Per distinct image one recovery plus time in proportion to the lines that differ.
 #pragma once
 

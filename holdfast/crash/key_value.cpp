@@ -61,7 +61,7 @@ class Search {
     std::vector<std::size_t> forced;  // Applied without a choice; taken back on return.
     bool result = false;
     while (true) {
-      // Whoever began before every acknowledgement still to come may be next.
+      // An operation that began before every acknowledgement still to come may be next.
       std::uint64_t first_acknowledged = std::numeric_limits<std::uint64_t>::max();
       bool left = false;
       for (std::size_t i = first_; i < all_.size(); ++i) {

@@ -1,4 +1,5 @@
 // key_value.hpp: the oracle for anything that maps keys to values: durable linearizability.
+// Public header.
 //
 // After a crash the observed map must be what some order of the operations gives, in which every
 // acknowledged operation takes part, every one in flight takes part wholly or not at all, an

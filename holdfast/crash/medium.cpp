@@ -111,8 +111,8 @@ class SimulatedBacking final : public memory_detail::Backing {
 
 std::string to_string(const std::source_location& site) {
   std::string_view file = site.file_name();
-  if (file.starts_with(HOLDFAST_SOURCE_DIR)) {
-    file.remove_prefix(std::string_view(HOLDFAST_SOURCE_DIR).size());
+  if (file.starts_with(HF_SOURCE_DIR)) {
+    file.remove_prefix(std::string_view(HF_SOURCE_DIR).size());
   }
   while (
       file.starts_with("../")) {  // The compiler was given paths relative to its build directory.

@@ -1,16 +1,16 @@
 // medium.hpp: a simulated persistent medium. It records every store made through memory/persist.hpp
 // and knows, at any moment, what is durable and what is pending under a Model.
 //
-// Holds     three images of one size: the arena that the program maps and changes; the recorded
-// image,
-//           what the arena must hold if every store was reported; the durable image, what a crash
-//           leaves at the least. And per line (or sector) the pending stores in program order.
-// Images    A medium with a parent can take the shape of any crash state of the parent: load()
-// costs
-//           time in proportion to the lines that differ, not to the size. Its address is another
-//           one.
-// Threads   The reporting calls lock; a crash point runs under that lock, so the medium stands
-// still. Costs     One comparison of arena and record per fence: proportional to the size.
+// Holds     Three images of one size: the arena, which the program maps and changes; the recorded
+//           image, which the arena must equal if every store was reported; the durable image,
+//           which is what a crash leaves at the least. And, for each line (or sector), the pending
+//           stores in program order.
+// Images    A medium with a parent can take the shape of any crash state of the parent. load()
+//           takes time in proportion to the lines that differ, not to the size. The image lies at
+//           another address than its parent.
+// Threads   The reporting calls lock. A crash point runs under that lock, so the medium does not
+//           change meanwhile.
+// Costs     One comparison of arena and record per fence: in proportion to the size.
 #pragma once
 
 #include <array>

@@ -1,17 +1,15 @@
 // model.hpp: what a power failure may leave on a medium. The one place where the rules stand.
 //
 // line   Aligned 8-byte words are atomic. A larger store is its words in ascending order; the part
-// of
-//        a store that covers a word incompletely is its bytes. Ordinary stores to one 64-byte line
-//        become durable as a prefix in program order (all threads merged as executed), lines
+//        of a store that covers a word incompletely is its bytes. Ordinary stores to one 64-byte
+//        line become durable as a prefix in program order (all threads merged as executed), lines
 //        independently. A dirty line may be evicted at any time, so any prefix may be durable
 //        without a write-back. write_back marks what its lines hold; the fence of the same thread
 //        makes the marked prefixes durable. What was never written back stays pending over any
 //        number of fences.
-// nt     With nt_evicts streamed words are durable at the next fence of their thread and unordered
-// until
-//        then: any subset. Without it they are ordinary stores without an order: any subset, and a
-//        fence makes only what was written back durable.
+// nt     With nt_evicts, streamed words are durable at the next fence of their thread. Until then
+//        they have no order: any subset of them may be durable. Without nt_evicts they are ordinary
+//        stores without an order: any subset, and a fence makes only what was written back durable.
 // byte   Every executed word is durable, in program order: a crash after each of them. A fence only
 //        empties the store buffer: what is not fenced at an acknowledgement counts as pending.
 // page   Region::write puts bytes into 512-byte sectors. A sector holds any state it had since its

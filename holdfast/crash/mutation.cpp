@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/crash/medium.hpp>
 
 namespace holdfast::crash {
@@ -33,7 +33,7 @@ class Sites {
 
   bool reached(TraceSink::Step step, const std::source_location& site) {
     const Key key{step, site.line(), site.file_name()};
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     const auto found = decisions_.find(key);
     if (found != decisions_.end()) return found->second;
     const std::string place = to_string(site);
@@ -46,14 +46,14 @@ class Sites {
   }
 
   void set_drop(std::string_view site) {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     HF_CHECK(site.empty() || api_drop_.empty());
     api_drop_ = site;
     decisions_.clear();
   }
 
   std::vector<std::string> list() {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     return {names_.begin(), names_.end()};
   }
 
@@ -64,12 +64,12 @@ class Sites {
     const char* file;
     auto operator<=>(const Key&) const = default;
   };
-  std::mutex mutex_;
-  std::string environment_drop_;
-  std::string api_drop_;
+  KernelMutex mutex_;
+  std::string environment_drop_;  // Does not change, as out_.
   std::string out_;
-  std::map<Key, bool> decisions_;
-  std::set<std::string> names_;
+  std::string api_drop_ HF_GUARDED_BY(mutex_);
+  std::map<Key, bool> decisions_ HF_GUARDED_BY(mutex_);
+  std::set<std::string> names_ HF_GUARDED_BY(mutex_);
 };
 
 Sites& sites() {

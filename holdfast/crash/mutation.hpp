@@ -1,10 +1,12 @@
 // mutation.hpp: leaves out one write-back, fence or sync, to see whether a test notices.
+// Public header.
 //
 // A site is a step and a place: "fence holdfast/kv/store.cpp:123". The environment drives it:
-//   HOLDFAST_DROP_SITE="fence holdfast/kv/store.cpp:123"   this step is skipped wherever it is
-//   traced HOLDFAST_DROP_SITE="holdfast/kv/store.cpp:123"         every step of that line
-//   HOLDFAST_SITES_OUT=FILE                                at exit, the sites reached are appended
-//   to FILE
+//   HOLDFAST_DROP_SITE="fence holdfast/kv/store.cpp:123"   skips this step wherever it is traced
+//   HOLDFAST_DROP_SITE="holdfast/kv/store.cpp:123"         skips every step of that line
+//   HOLDFAST_DROP_SITE="holdfast/kv/store.cpp:123"         skips every step of that line
+//   HOLDFAST_SITES_OUT=FILE                                at exit, appends the sites to FILE
+//
 // tests/mutation.py runs a test binary once per site with these and reports the mutation score.
 #pragma once
 

@@ -25,7 +25,7 @@
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/base/units.hpp>
 
-#if defined(__SSE2__) && !defined(HOLDFAST_TSAN)
+#if defined(__SSE2__) && !defined(HF_TSAN)
 #define HF_INDEX_SSE2 1
 #include <emmintrin.h>
 #endif

@@ -29,14 +29,14 @@ class Medium {
   std::byte* at(std::uint64_t offset) const { return region_.data() + offset; }
   std::uint64_t size_bytes() const { return region_.size_bytes(); }
 
-  Status put(std::uint64_t offset, const void* bytes, std::uint64_t count, HOLDFAST_SITE) {
+  Status put(std::uint64_t offset, const void* bytes, std::uint64_t count, HF_SITE) {
     if (paged_) return region_.write(offset, {static_cast<const std::byte*>(bytes), count}, site);
     persist_.copy(at(offset), bytes, count, site);
     persist_.write_back(at(offset), count, site);
     return {};
   }
   // One aligned word; never torn.
-  Status put_word(std::uint64_t offset, std::uint64_t word, HOLDFAST_SITE) {
+  Status put_word(std::uint64_t offset, std::uint64_t word, HF_SITE) {
     if (paged_) return put(offset, &word, sizeof word, site);
     persist_.store(reinterpret_cast<std::uint64_t*>(at(offset)), word, site);
     persist_.write_back(at(offset), sizeof word, site);
@@ -46,7 +46,7 @@ class Medium {
     return Persist::load(reinterpret_cast<const std::uint64_t*>(at(offset)));
   }
   // Everything put before is durable before anything put after it.
-  Status order(HOLDFAST_SITE) {
+  Status order(HF_SITE) {
     if (paged_) return region_.sync(site);
     persist_.fence(site);
     return {};

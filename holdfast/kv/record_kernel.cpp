@@ -38,10 +38,10 @@ RecordSums compose(const Job& job) {
 }
 
 [[gnu::flatten]] RecordSums compose_portable(const Job& job) { return compose<PortableLines>(job); }
-[[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX2)]] RecordSums compose_avx2(const Job& job) {
+[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] RecordSums compose_avx2(const Job& job) {
   return compose<Avx2Lines>(job);
 }
-[[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX512)]] RecordSums compose_avx512(const Job& job) {
+[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] RecordSums compose_avx512(const Job& job) {
   return compose<Avx512Lines>(job);
 }
 

@@ -5,7 +5,7 @@
 // fixed when a store is opened. It is meant to be inlined into a verb that has the target attribute
 // of `Lines` and [[gnu::flatten]]:
 //
-//   [[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX512)]] Result<bool> put(…) {
+//   [[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] Result<bool> put(…) {
 //     … compose_record<Avx512Lines, LineWay::kStream, Patchable::kFirst>(…) …
 //
 // Elsewhere it is right, too, but slow: nothing is inlined. compose_record_by() is the same behind
@@ -225,7 +225,7 @@ RecordSums store_lines(std::byte* to, const RecordParts& parts, const RecordExte
 // `kWay` is persist.line_way() and `kPatch` is patchable_of(words).
 template <class Lines, LineWay kWay, Patchable kPatch>
 RecordSums compose_record(const Persist& persist, std::byte* to, const RecordParts& parts,
-                          std::uint64_t seed, const PatchableWords& words, HOLDFAST_SITE) {
+                          std::uint64_t seed, const PatchableWords& words, HF_SITE) {
   using namespace record_detail;
   const RecordExtent shape(parts.size_word, parts.place, kPatch != Patchable::kNone);
   RecordSums sums;
@@ -249,7 +249,7 @@ RecordIsa record_isa();
 // Any instance, behind a call. `isa` is at most record_isa().
 RecordSums compose_record_by(RecordIsa isa, const Persist& persist, std::byte* to,
                              const RecordParts& parts, std::uint64_t seed,
-                             const PatchableWords& words, HOLDFAST_SITE);
+                             const PatchableWords& words, HF_SITE);
 // record_sum_of() and its kin by one instruction set, for tests and benchmarks.
 RecordSums record_sum_by(RecordIsa isa, const std::byte* record, std::uint64_t padded_bytes,
                          std::uint64_t seed, const PatchableWords& words);

@@ -7,7 +7,7 @@
 //   Avx512Lines    one vector of 512 bits, masked loads and VAES
 //
 // All give the same values. Their functions have target attributes, so they are inlined only into
-// functions that have them, too: HOLDFAST_TARGET_AVX2 or HOLDFAST_TARGET_AVX512 with
+// functions that have them, too: HF_TARGET_AVX2 or HF_TARGET_AVX512 with
 // [[gnu::flatten]]. Vectors go through references, since the callers between have no attribute.
 // Reads      Exactly the bytes named: masked loads touch nothing else.
 #pragma once
@@ -22,8 +22,8 @@
 #include <holdfast/base/aes.hpp>
 #include <holdfast/memory/line_store.hpp>
 
-#define HOLDFAST_TARGET_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes,bmi2"
-#define HOLDFAST_TARGET_AVX2 "avx2,aes,bmi2"
+#define HF_TARGET_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes,bmi2"
+#define HF_TARGET_AVX2 "avx2,aes,bmi2"
 
 namespace holdfast::kv {
 
@@ -214,7 +214,7 @@ class AesWords {
   }
 };
 
-#define HOLDFAST_AVX2 [[gnu::target(HOLDFAST_TARGET_AVX2)]]
+#define HF_AVX2 [[gnu::target(HF_TARGET_AVX2)]]
 class Avx2Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx2;
@@ -225,22 +225,22 @@ class Avx2Lines : public AesWords {
     __m128i lanes[4];
   };
 
-  HOLDFAST_AVX2 static void load(Line& line, const std::byte* at) {
+  HF_AVX2 static void load(Line& line, const std::byte* at) {
     line.low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
     line.high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
   }
-  HOLDFAST_AVX2 static void load_whole(Line& line, const std::byte* at) { load(line, at); }
-  HOLDFAST_AVX2 static void load_part(Line& line, const std::byte* at, std::size_t count) {
+  HF_AVX2 static void load_whole(Line& line, const std::byte* at) { load(line, at); }
+  HF_AVX2 static void load_part(Line& line, const std::byte* at, std::size_t count) {
     place(line, at, count, 0);
   }
-  HOLDFAST_AVX2 static void place(Line& line, const std::byte* at, std::size_t count,
+  HF_AVX2 static void place(Line& line, const std::byte* at, std::size_t count,
                                   unsigned word) {
     const auto begin = _mm256_set1_epi64x(static_cast<long long>(word) - 1);
     const auto end = _mm256_set1_epi64x(static_cast<long long>(word + count / 8));
     const auto rest =
         _mm256_set1_epi64x(static_cast<long long>(record_detail::last_part_of(at, count)));
     const auto half = [&](__m256i numbers,
-                          std::ptrdiff_t offset) __attribute__((target(HOLDFAST_TARGET_AVX2))) {
+                          std::ptrdiff_t offset) __attribute__((target(HF_TARGET_AVX2))) {
       const __m256i mask =
           _mm256_and_si256(_mm256_cmpgt_epi64(numbers, begin), _mm256_cmpgt_epi64(end, numbers));
       const __m256i whole =
@@ -252,33 +252,33 @@ class Avx2Lines : public AesWords {
     line.low = half(_mm256_setr_epi64x(0, 1, 2, 3), 0);
     line.high = half(_mm256_setr_epi64x(4, 5, 6, 7), 32);
   }
-  HOLDFAST_AVX2 static void merge(Line& line, const Line& other) {
+  HF_AVX2 static void merge(Line& line, const Line& other) {
     line.low = _mm256_or_si256(line.low, other.low);
     line.high = _mm256_or_si256(line.high, other.high);
   }
-  HOLDFAST_AVX2 static void keep(Line& kept, const Line& line, unsigned words) {
+  HF_AVX2 static void keep(Line& kept, const Line& line, unsigned words) {
     const auto bits = _mm256_set1_epi64x(words);
     const auto low = _mm256_setr_epi64x(1, 2, 4, 8);
     const auto high = _mm256_setr_epi64x(16, 32, 64, 128);
     kept.low = _mm256_and_si256(line.low, _mm256_cmpeq_epi64(_mm256_and_si256(bits, low), low));
     kept.high = _mm256_and_si256(line.high, _mm256_cmpeq_epi64(_mm256_and_si256(bits, high), high));
   }
-  HOLDFAST_AVX2 static void from_words(Line& line, const std::uint64_t (&words)[8]) {
+  HF_AVX2 static void from_words(Line& line, const std::uint64_t (&words)[8]) {
     const auto word = [&](std::size_t i) { return static_cast<long long>(words[i]); };
     line.low = _mm256_setr_epi64x(word(0), word(1), word(2), word(3));
     line.high = _mm256_setr_epi64x(word(4), word(5), word(6), word(7));
   }
   template <unsigned kWord>
-  HOLDFAST_AVX2 static void set_word(Line& line, std::uint64_t value) {
+  HF_AVX2 static void set_word(Line& line, std::uint64_t value) {
     __m256i& half = kWord < 4 ? line.low : line.high;
     half = _mm256_insert_epi64(half, static_cast<long long>(value), kWord % 4);
   }
   template <LineWay kWay>
-  HOLDFAST_AVX2 static void put(std::byte* to, const Line& line) {
+  HF_AVX2 static void put(std::byte* to, const Line& line) {
     LineStore<kWay>::put(to, line.low, line.high);
   }
 
-  HOLDFAST_AVX2 static void begin(State& state, const Line& line) {
+  HF_AVX2 static void begin(State& state, const Line& line) {
     const auto* const first = reinterpret_cast<const __m256i*>(kSumConstants.first);
     const __m256i low = _mm256_xor_si256(line.low, _mm256_load_si256(first));
     const __m256i high = _mm256_xor_si256(line.high, _mm256_load_si256(first + 1));
@@ -287,7 +287,7 @@ class Avx2Lines : public AesWords {
     state.lanes[2] = aes_round(_mm256_castsi256_si128(high), round_key(2));
     state.lanes[3] = aes_round(_mm256_extracti128_si256(high, 1), round_key(3));
   }
-  HOLDFAST_AVX2 static void add(State& state, const Line& line) {
+  HF_AVX2 static void add(State& state, const Line& line) {
     auto& lanes = state.lanes;
     lanes[0] = aes_round(lanes[0], _mm256_castsi256_si128(line.low));
     lanes[1] = aes_round(lanes[1], _mm256_extracti128_si256(line.low, 1));
@@ -297,19 +297,19 @@ class Avx2Lines : public AesWords {
     for (std::size_t lane = 0; lane < 4; ++lane)
       lanes[lane] = aes_round(lanes[lane], round_key(lane));
   }
-  HOLDFAST_AVX2 static std::uint64_t fold(const State& state) {
+  HF_AVX2 static std::uint64_t fold(const State& state) {
     return fold_pair(aes_round(state.lanes[0], state.lanes[2]),
                      aes_round(state.lanes[1], state.lanes[3]));
   }
 
  private:
-  HOLDFAST_AVX2 static __m128i round_key(std::size_t lane) {
+  HF_AVX2 static __m128i round_key(std::size_t lane) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(kSumConstants.round) + lane);
   }
 };
-#undef HOLDFAST_AVX2
+#undef HF_AVX2
 
-#define HOLDFAST_AVX512 [[gnu::target(HOLDFAST_TARGET_AVX512)]]
+#define HF_AVX512 [[gnu::target(HF_TARGET_AVX512)]]
 class Avx512Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx512;
@@ -320,48 +320,48 @@ class Avx512Lines : public AesWords {
     __m512i lanes;
   };
 
-  HOLDFAST_AVX512 static void load(Line& line, const std::byte* at) {
+  HF_AVX512 static void load(Line& line, const std::byte* at) {
     line.words = _mm512_loadu_si512(at);
   }
-  HOLDFAST_AVX512 static void load_whole(Line& line, const std::byte* at) { load(line, at); }
+  HF_AVX512 static void load_whole(Line& line, const std::byte* at) { load(line, at); }
   // The instruction takes a count up to 255 and leaves all bits from 64 on.
-  HOLDFAST_AVX512 static void load_part(Line& line, const std::byte* at, std::size_t count) {
+  HF_AVX512 static void load_part(Line& line, const std::byte* at, std::size_t count) {
     line.words = _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, static_cast<unsigned>(count)), at);
   }
-  HOLDFAST_AVX512 static void place(Line& line, const std::byte* at, std::size_t count,
+  HF_AVX512 static void place(Line& line, const std::byte* at, std::size_t count,
                                     unsigned word) {
     load_part(line, at, count);
     line.words = _mm512_maskz_expand_epi64(static_cast<__mmask8>(0xff << word), line.words);
   }
-  HOLDFAST_AVX512 static void merge(Line& line, const Line& other) {
+  HF_AVX512 static void merge(Line& line, const Line& other) {
     line.words = _mm512_or_si512(line.words, other.words);
   }
-  HOLDFAST_AVX512 static void keep(Line& kept, const Line& line, unsigned words) {
+  HF_AVX512 static void keep(Line& kept, const Line& line, unsigned words) {
     kept.words = _mm512_maskz_mov_epi64(static_cast<__mmask8>(words), line.words);
   }
-  HOLDFAST_AVX512 static void from_words(Line& line, const std::uint64_t (&words)[8]) {
+  HF_AVX512 static void from_words(Line& line, const std::uint64_t (&words)[8]) {
     const auto word = [&](std::size_t i) { return static_cast<long long>(words[i]); };
     line.words =
         _mm512_setr_epi64(word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7));
   }
   template <unsigned kWord>
-  HOLDFAST_AVX512 static void set_word(Line& line, std::uint64_t value) {
+  HF_AVX512 static void set_word(Line& line, std::uint64_t value) {
     line.words =
         _mm512_mask_set1_epi64(line.words, __mmask8{1u << kWord}, static_cast<long long>(value));
   }
   template <LineWay kWay>
-  HOLDFAST_AVX512 static void put(std::byte* to, const Line& line) {
+  HF_AVX512 static void put(std::byte* to, const Line& line) {
     LineStore<kWay>::put(to, line.words);
   }
 
-  HOLDFAST_AVX512 static void begin(State& state, const Line& line) {
+  HF_AVX512 static void begin(State& state, const Line& line) {
     state.lanes = _mm512_aesenc_epi128(
         _mm512_xor_si512(line.words, _mm512_load_si512(kSumConstants.first)), round_keys());
   }
-  HOLDFAST_AVX512 static void add(State& state, const Line& line) {
+  HF_AVX512 static void add(State& state, const Line& line) {
     state.lanes = _mm512_aesenc_epi128(_mm512_aesenc_epi128(state.lanes, line.words), round_keys());
   }
-  HOLDFAST_AVX512 static std::uint64_t fold(const State& state) {
+  HF_AVX512 static std::uint64_t fold(const State& state) {
     // By masks of all words: without them gcc 12 warns of its own header.
     const __m256i pair =
         _mm256_aesenc_epi128(_mm512_maskz_extracti64x4_epi64(0xff, state.lanes, 0),
@@ -370,8 +370,8 @@ class Avx512Lines : public AesWords {
   }
 
  private:
-  HOLDFAST_AVX512 static __m512i round_keys() { return _mm512_load_si512(kSumConstants.round); }
+  HF_AVX512 static __m512i round_keys() { return _mm512_load_si512(kSumConstants.round); }
 };
-#undef HOLDFAST_AVX512
+#undef HF_AVX512
 
 }  // namespace holdfast::kv

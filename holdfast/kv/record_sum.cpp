@@ -59,12 +59,12 @@ RecordSums sum_record(const std::byte* record, std::uint64_t padded_bytes, std::
                                          std::uint64_t seed, const PatchableWords& words) {
   return sum_record<PortableLines>(record, padded_bytes, seed, words);
 }
-[[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX2)]] RecordSums sum_avx2(
+[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] RecordSums sum_avx2(
     const std::byte* record, std::uint64_t padded_bytes, std::uint64_t seed,
     const PatchableWords& words) {
   return sum_record<Avx2Lines>(record, padded_bytes, seed, words);
 }
-[[gnu::flatten, gnu::target(HOLDFAST_TARGET_AVX512)]] RecordSums sum_avx512(
+[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] RecordSums sum_avx512(
     const std::byte* record, std::uint64_t padded_bytes, std::uint64_t seed,
     const PatchableWords& words) {
   return sum_record<Avx512Lines>(record, padded_bytes, seed, words);
@@ -77,7 +77,7 @@ RecordSums sum_record(const std::byte* record, std::uint64_t padded_bytes, std::
 
 // ThreadSanitizer takes a vector that is loaded beside writers of words for a race.
 RecordIsa isa_beside_writers() {
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   return RecordIsa::kPortable;
 #else
   return record_isa();

@@ -40,7 +40,7 @@ class SyncGroup {
         }
         done_.notify_all();
       } else {
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
         lock.unlock();  // The deterministic scheduler knows only waits that go through the hook.
         spin();
         lock.lock();

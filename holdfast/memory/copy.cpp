@@ -131,7 +131,7 @@ __attribute__((target("avx512f"))) void stream_avx512(std::byte* to, const std::
   }
 }
 
-// What is behind the last whole word is nobody's word, so it may be read in pieces.
+// Behind the last whole word there is no further word, so the rest may be read in pieces.
 void read_portable(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (; bytes >= 8; to += 8, from += 8, bytes -= 8) {
     const std::uint64_t word = std::atomic_ref<std::uint64_t>(
@@ -186,7 +186,7 @@ void choose() {
   const auto best = kernels(cpu().vectors);
   chosen_copy.store(best.copy, std::memory_order_relaxed);
   chosen_stream.store(best.stream, std::memory_order_relaxed);
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
   chosen_read.store(&read_portable, std::memory_order_relaxed);  // It takes a vector for a race.
 #else
   chosen_read.store(best.read, std::memory_order_relaxed);

@@ -203,24 +203,21 @@ class DirectoryBacking final : public FilesBacking {
 
   // Only the page back end needs the file again once it is mapped.
   void keep(std::uint64_t index, std::shared_ptr<OpenFile> file) {
-    const std::unique_lock lock(files_mutex_);
-    files_.resize(index + 1);
-    if (!read_only() && medium_.granularity == Granularity::kPage) files_[index] = std::move(file);
+    const bool needed = !read_only() && medium_.granularity == Granularity::kPage;
+    set_last_file(index, needed ? std::move(file) : nullptr);
   }
 
   Status drop_segment(std::uint64_t index) {
     const auto path = path_of(segment_name(index));
     const auto offset = index * unit_bytes_;
-    if (files_[index]) files_[index]->given_up.store(true);
+    const auto dropped = file(index);
+    if (dropped) dropped->given_up.store(true);
     if (::unlinkat(directory_.get(), segment_name(index).c_str(), 0) != 0) {
-      if (files_[index]) files_[index]->given_up.store(false);
+      if (dropped) dropped->given_up.store(false);
       return system_error("removal of", path, errno);
     }
     size_bytes_.store(offset, std::memory_order_release);
-    {
-      const std::unique_lock lock(files_mutex_);
-      files_.resize(index);
-    }
+    forget_files(index);
     HF_RETURN_IF_ERROR(addresses_.release(offset, unit_bytes_));
     return sync_directory(directory_.get(), spec_.path);
   }
@@ -237,7 +234,7 @@ class DirectoryBacking final : public FilesBacking {
   Result<std::int64_t> open_segment(const std::string& name, OpenFile& file) {
     file.path = path_of(name);
     struct stat status{};
-    // Asked before opening, which could wait for ever (a pipe) or set something off (a device).
+    // Asked before opening, which could wait without end (a pipe) or set something off (a device).
     if (::fstatat(directory_.get(), name.c_str(), &status, 0) == 0 && !S_ISREG(status.st_mode)) {
       HF_RETURN_IF_ERROR(damaged(file.path + " is not a regular file"));
       return -1;

@@ -25,8 +25,9 @@ class FileBacking final : public FilesBacking {
     auto file = std::make_shared<OpenFile>();
     file->fd = std::move(locked.fd);
     file->path = spec_.path;
-    files_.push_back(std::move(file));
-    HF_RETURN_IF_ERROR(examine(files_[0]->fd.get()));
+    file_ = file;
+    set_last_file(0, std::move(file));
+    HF_RETURN_IF_ERROR(examine(file_->fd.get()));
     const bool may_create =
         options_.access == RegionAccess::kCreate || options_.access == RegionAccess::kOpenOrCreate;
     if (bytes == 0 && may_create) return create(locked.created);
@@ -39,7 +40,7 @@ class FileBacking final : public FilesBacking {
 
   Status grow(std::uint64_t new_size_bytes) override {
     const auto size = size_bytes();
-    auto& file = *files_[0];
+    auto& file = *file_;
     // The length changes in one step, so that a crash leaves the old one or the new one.
     Status status;
     if (::ftruncate(file.fd.get(), static_cast<off_t>(new_size_bytes)) != 0) {
@@ -57,7 +58,7 @@ class FileBacking final : public FilesBacking {
 
   Status shrink(std::uint64_t new_size_bytes) override {
     const auto size = size_bytes();
-    auto& file = *files_[0];
+    auto& file = *file_;
     HF_RETURN_IF_ERROR(addresses_.release(new_size_bytes, size - new_size_bytes));
     size_bytes_.store(new_size_bytes, std::memory_order_release);
     if (::ftruncate(file.fd.get(), static_cast<off_t>(new_size_bytes)) != 0) {
@@ -77,14 +78,14 @@ class FileBacking final : public FilesBacking {
       if (created) {
         ::unlink(spec_.path.c_str());
       } else {
-        static_cast<void>(::ftruncate(files_[0]->fd.get(), 0));
+        static_cast<void>(::ftruncate(file_->fd.get(), 0));
       }
     }
     return status;
   }
 
   Status open_existing(std::uint64_t bytes) {
-    auto& file = *files_[0];
+    auto& file = *file_;
     const auto whole_bytes = round_up(bytes, kPageBytes);
     if (bytes == 0 || bytes != whole_bytes) {
       const auto seen =
@@ -101,6 +102,8 @@ class FileBacking final : public FilesBacking {
     size_bytes_.store(whole_bytes, std::memory_order_release);
     return options_.prefault ? prefault(0, whole_bytes) : ok_status();
   }
+
+  std::shared_ptr<OpenFile> file_;  // The only one.
 };
 
 }  // namespace

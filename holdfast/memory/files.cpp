@@ -29,7 +29,7 @@ Status FilesBacking::write(std::uint64_t offset, std::span<const std::byte> byte
 
 Status FilesBacking::write_gathered(std::uint64_t offset,
                                     std::span<const std::span<const std::byte>> buffers) {
-  const std::shared_lock lock(files_mutex_);
+  const SharedLock lock(files_mutex_);
   std::uint64_t total_bytes = 0;
   for (const auto& buffer : buffers)
     total_bytes += buffer.size();
@@ -67,7 +67,7 @@ Status FilesBacking::write_gathered(std::uint64_t offset,
 
 Status FilesBacking::sync() {
   if (MappedBacking::read_only() || medium_.granularity != Granularity::kPage) return {};
-  const std::lock_guard lock(sync_mutex_);
+  const Lock lock(sync_mutex_);
   if (sync_failed_.load()) {
     return Error{Errc::kReadOnly, "sync of " + spec_.text +
                                       ": an earlier one failed and the region is read-only since; "
@@ -75,7 +75,7 @@ Status FilesBacking::sync() {
   }
   std::vector<std::shared_ptr<OpenFile>> files;
   {
-    const std::shared_lock files_lock(files_mutex_);
+    const SharedLock files_lock(files_mutex_);
     for (const auto& file : files_) {
       if (file && file->unsynced.exchange(false, std::memory_order_acq_rel)) files.push_back(file);
     }
@@ -94,6 +94,22 @@ Status FilesBacking::sync() {
     }
   }
   return {};
+}
+
+std::shared_ptr<OpenFile> FilesBacking::file(std::uint64_t number) const {
+  const SharedLock lock(files_mutex_);
+  return files_[number];
+}
+
+void FilesBacking::set_last_file(std::uint64_t number, std::shared_ptr<OpenFile> file) {
+  const Lock lock(files_mutex_);
+  files_.resize(number + 1);
+  files_[number] = std::move(file);
+}
+
+void FilesBacking::forget_files(std::uint64_t number) {
+  const Lock lock(files_mutex_);
+  files_.resize(number);
 }
 
 Status FilesBacking::examine(int fd) {

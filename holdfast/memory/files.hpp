@@ -2,23 +2,21 @@
 // mapping, and giving files their memory. Internal.
 //
 // Page back end  write() is one gathered pwritev per file, visible at once through the read-only
-// mapping.
-//                sync() is one fdatasync for each file written since its last one. Files are
-//                allocated and filled with zeros beforehand, so that neither needs new metadata.
+//                mapping. sync() is one fdatasync for each file written since its last one. Files
+//                are allocated and filled with zeros beforehand, so that neither needs new
+//                metadata.
 // Reading        A fault of a mapping without advice reads the device's whole read-ahead window
 //                around it (8 MiB on some disks), for a record of a few hundred bytes. So files
 //                on a disk are mapped with random advice; prefault() asks for its range at once.
-// Failed sync    The region is read-only from then on. A file removed behind our back counts as
-// failed:
-//                what was written to it is gone with its last descriptor.
+// Failed sync    The region is read-only from then on. A file that somebody removed counts as a
+//                failure: what was written to it is gone with its last descriptor.
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/memory/backings.hpp>
 #include <holdfast/memory/system.hpp>
 
@@ -60,10 +58,16 @@ class FilesBacking : public MappedBacking {
   // later.
   Status fill_holes(const OpenFile& file);
 
-  // The file that holds `offset`, with bytes_per_file_ in each.
-  std::vector<std::shared_ptr<OpenFile>> files_;  // Empty slots: not needed open.
+  // The file at `offset` of the region is number offset / bytes_per_file_. Null: it is not needed
+  // open, since it is only mapped.
+  std::shared_ptr<OpenFile> file(std::uint64_t number) const HF_EXCLUDES(files_mutex_);
+  // Makes it the last one.
+  void set_last_file(std::uint64_t number, std::shared_ptr<OpenFile> file)
+      HF_EXCLUDES(files_mutex_);
+  // Forgets the files from `number` on.
+  void forget_files(std::uint64_t number) HF_EXCLUDES(files_mutex_);
+
   std::uint64_t bytes_per_file_ = ~std::uint64_t{0};
-  mutable std::shared_mutex files_mutex_;  // Exclusive to change `files_`.
 
  private:
   // The mapping's pages are read from a disk.
@@ -72,7 +76,10 @@ class FilesBacking : public MappedBacking {
   void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
                        std::uint64_t bytes) const;
 
-  std::mutex sync_mutex_;  // A sync waits for the one before it, which may cover its writes.
+  // A sync waits for the one before it, which may cover its writes.
+  KernelMutex sync_mutex_ HF_ACQUIRED_BEFORE(files_mutex_);
+  mutable SharedMutex files_mutex_;
+  std::vector<std::shared_ptr<OpenFile>> files_ HF_GUARDED_BY(files_mutex_);
   std::atomic<bool> sync_failed_{false};
 };
 

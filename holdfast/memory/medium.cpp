@@ -55,7 +55,7 @@ std::string file_system_name(const struct statfs& info, dev_t device) {
 }
 
 // errno of an attempt to map `bytes` with MAP_SYNC, or 0. Mapping past the end of a file is allowed
-// as long as nobody touches it, so an empty file can be asked too.
+// as long as no thread touches it, so an empty file can be examined, too.
 int try_map_sync(int fd, std::uint64_t bytes) {
   void* mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (mapped == MAP_FAILED) return errno;

@@ -30,7 +30,7 @@ namespace {
 
 // ThreadSanitizer keeps several shadow bytes for each byte of an address range, and touches them
 // when the range is mapped: 16 TiB would take minutes there instead of being refused.
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
 constexpr std::uint64_t kReserveMax = 64 * GiB;
 #else
 constexpr std::uint64_t kReserveMax = ~std::uint64_t{0};

@@ -1,4 +1,5 @@
 // persist.hpp: the one header through which every persistent byte passes.
+// Public header.
 //
 // It holds the only write-back and fence instructions of the project. Everything above stores to a
 // medium with these verbs and with nothing else:
@@ -16,7 +17,7 @@
 //   persist     write_back + fence
 //   load        one aligned word, as recovery and readers beside a writer read it
 //
-// In the normal build each is a few inlined instructions. With HOLDFAST_TRACED the same sources are
+// In the normal build each is a few inlined instructions. With HF_TRACED the same sources are
 // built a second time and every call is also reported to the TraceSink (memory/trace.hpp), from
 // which crash/ derives the states that a power failure may leave. The two builds differ in an
 // inline namespace, so that mixing them fails to link.
@@ -34,7 +35,7 @@
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/units.hpp>
 
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
 #include <holdfast/memory/trace.hpp>
 #include <source_location>
 #else
@@ -85,15 +86,16 @@ void read_words(void* to, const void* from, std::size_t bytes);
 // The same as copy_words with non-temporal stores; `to` and `bytes` are multiples of a line.
 void stream_lines(void* to, const void* from, std::size_t bytes);
 
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
 inline namespace traced {
 using Site = std::source_location;
-#define HOLDFAST_SITE ::std::source_location site = ::std::source_location::current()
+#define HF_SITE ::std::source_location site = ::std::source_location::current()
 #else
 inline namespace direct {
 struct Site {};
-#define HOLDFAST_SITE [[maybe_unused]] ::holdfast::Site site = {}
+#define HF_SITE [[maybe_unused]] ::holdfast::Site site = {}
 #endif
+#define HF_SITE HF_SITE  // The former name, which kv still uses.
 
 // How to persist on one region: a small value, obtained from Region::persist().
 class Persist {
@@ -124,9 +126,9 @@ class Persist {
   }
 
   // `word` is 8-byte aligned. Release order towards other threads.
-  void store(std::uint64_t* word, std::uint64_t value, HOLDFAST_SITE) const {
+  void store(std::uint64_t* word, std::uint64_t value, HF_SITE) const {
     std::atomic_ref<std::uint64_t>(*word).store(value, std::memory_order_release);
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     trace_sink().on_store(word, sizeof value, site);
 #endif
   }
@@ -136,9 +138,9 @@ class Persist {
         .load(std::memory_order_acquire);
   }
 
-  void copy(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
+  void copy(void* to, const void* from, std::size_t bytes, HF_SITE) const {
     copy_words(to, from, bytes);
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     trace_sink().on_store(to, bytes, site);
 #endif
   }
@@ -146,9 +148,9 @@ class Persist {
   // Ordinary stores made by `write()`, in whole aligned words, to all of [to, to + bytes): for
   // kernels that compute what they store in vector registers.
   template <class Write>
-  void fill(void* to, [[maybe_unused]] std::size_t bytes, Write&& write, HOLDFAST_SITE) const {
+  void fill(void* to, [[maybe_unused]] std::size_t bytes, Write&& write, HF_SITE) const {
     write(to);
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     trace_sink().on_store(to, bytes, site);
 #endif
   }
@@ -157,13 +159,13 @@ class Persist {
   // LineStore<kWay> (memory/line_store.hpp). kWay is line_way(). Like stream() otherwise: not
   // readable as durable before the next fence.
   template <LineWay kWay, class Write>
-  void fill_lines(void* to, std::size_t bytes, Write&& write, HOLDFAST_SITE) const {
+  void fill_lines(void* to, std::size_t bytes, Write&& write, HF_SITE) const {
     HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 &&
               bytes % kCacheLineBytes == 0 && kWay == line_way());
     if constexpr (kWay == LineWay::kStream) {
       write(to);
       persist_counts().lines_written_back += bytes / kCacheLineBytes;
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
       trace_sink().on_stream(to, bytes, site);
 #endif
     } else {
@@ -172,14 +174,14 @@ class Persist {
     }
   }
 
-  // Not readable as durable before the next fence. `to` and `bytes` are multiples of a line.
-  void stream(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
+  // Not durable before the next fence. `to` and `bytes` are multiples of a line.
+  void stream(void* to, const void* from, std::size_t bytes, HF_SITE) const {
     HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0 &&
               bytes % kCacheLineBytes == 0);
     if (nt_evicts_ && instruction_ != WriteBackInstruction::kNone) {
       stream_lines(to, from, bytes);
       persist_counts().lines_written_back += bytes / kCacheLineBytes;
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
       trace_sink().on_stream(to, bytes, site);
 #endif
     } else {
@@ -188,18 +190,18 @@ class Persist {
   }
 
   // The shortest way of bytes to the medium: whole lines are streamed where non-temporal stores
-  // leave the cache, all else is copied and written back. Any alignment. In no order, and not
-  // readable as durable, before the next fence.
-  void write(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const {
+  // leave the cache, all else is copied and written back. Any alignment. Before the next fence it
+  // is not durable and has no order.
+  void write(void* to, const void* from, std::size_t bytes, HF_SITE) const {
     if (nt_evicts_ || bytes > kWritePieceBytes) return write_in_parts(to, from, bytes, site);
     copy(to, from, bytes, site);
     write_back(to, bytes, site);
   }
 
   // Any alignment: every line that holds a byte of the range.
-  void write_back(const void* begin, std::size_t bytes, HOLDFAST_SITE) const {
+  void write_back(const void* begin, std::size_t bytes, HF_SITE) const {
     if (instruction_ == WriteBackInstruction::kNone || bytes == 0) return;
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     if (trace_sink().drops(TraceSink::kWriteBack, site)) return;
 #endif
     const auto first = reinterpret_cast<std::uintptr_t>(begin) & ~(kCacheLineBytes - 1);
@@ -219,25 +221,25 @@ class Persist {
           clflush(line);
         break;
     }
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     trace_sink().on_write_back(reinterpret_cast<const void*>(first), end - first, site);
 #endif
   }
 
-  void fence(HOLDFAST_SITE) const {
+  void fence(HF_SITE) const {
     if (!fences_) return;
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     if (trace_sink().drops(TraceSink::kFence, site)) return;
 #endif
     ++persist_counts().fences;
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
     trace_sink().on_fence(site);
 #else
     x86_64::store_fence();
 #endif
   }
 
-  void persist(const void* begin, std::size_t bytes, HOLDFAST_SITE) const {
+  void persist(const void* begin, std::size_t bytes, HF_SITE) const {
     write_back(begin, bytes, site);
     fence(site);
   }
@@ -247,9 +249,9 @@ class Persist {
   // piece 8 KiB take 10 to 30 % longer. Re-measure: holdfast blocks bench --suite pmdk --only copy
   static constexpr std::size_t kWritePieceBytes = 512;
   // persist.cpp.
-  void write_in_parts(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) const;
+  void write_in_parts(void* to, const void* from, std::size_t bytes, HF_SITE) const;
 
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
   static void clwb(std::uintptr_t) {}
   static void clflushopt(std::uintptr_t) {}
   static void clflush(std::uintptr_t) {}

@@ -21,7 +21,7 @@ Status inside(const Region& region, std::string_view what, std::uint64_t offset,
 
 // The traced build tells its sink where a call that a backing does on its own came from.
 void trace_call([[maybe_unused]] const Site& site) {
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
   trace_sink().on_region_call(site);
 #endif
 }
@@ -106,7 +106,7 @@ Status Region::write(std::uint64_t offset, std::span<const std::span<const std::
 }
 
 Status Region::sync(Site site) {
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
   if (trace_sink().drops(TraceSink::kSync, site)) return {};
 #endif
   trace_call(site);

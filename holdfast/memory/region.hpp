@@ -1,4 +1,5 @@
 // region.hpp: a mapped range of one memory tier, opened from a spec string.
+// Public header.
 //
 //   dram                      anonymous memory, any node
 //   node:N                    anonymous memory on NUMA node N
@@ -14,8 +15,8 @@
 // Guarantee  The range [data(), data() + size_bytes()) stays where it is until the Region is
 //            destroyed; grow and shrink change its end only. Opening takes an exclusive lock
 //            (shared if read-only) that ends with the Region or with the process, however it dies.
-// Page tiers Where granularity() is kPage the mapping is read-only and write() is the way in;
-//            elsewhere the mapping is written to with persist() and write() is a copy + persist.
+// Page tiers Where granularity() is kPage, the mapping is read-only and write() is the way in.
+//            Elsewhere the mapping is written to with persist(), and write() is copy + persist.
 // Crashes    A file or segment appears whole or not at all; an interrupted grow or shrink leaves a
 //            region of a size between the old and the new one, whose bytes beyond the old size are
 //            zero.
@@ -61,7 +62,7 @@ struct RegionOptions {
   RegionAccess access = RegionAccess::kOpenOrCreate;
   RegionLayout layout = RegionLayout::kDirectory;
   // When created: multiple of unit_bytes. An existing region keeps its size. A devdax gives all it
-  // has, and its contents as they are: whoever creates something on it must not expect zeros.
+  // has, and its contents as they are: a structure created on it must not expect zeros.
   std::uint64_t size_bytes = 64 * MiB;
   // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing
   // directory keeps its own.
@@ -124,24 +125,23 @@ class Region {
   // Page tiers: hands the bytes to the kernel at `offset` (survives the process, not yet power
   // loss); of a failed write any part may have arrived. Elsewhere: copy + persist, with one fence.
   // Errors: kInvalidOption (outside of the region), kReadOnly, kIo, kNoSpace.
-  Status write(std::uint64_t offset, std::span<const std::byte> bytes, HOLDFAST_SITE);
+  Status write(std::uint64_t offset, std::span<const std::byte> bytes, HF_SITE);
   // The same for several buffers, one after another from `offset` on, in one gathered system call
   // per file. Empty buffers are allowed.
-  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers,
-               HOLDFAST_SITE);
+  Status write(std::uint64_t offset, std::span<const std::span<const std::byte>> buffers, HF_SITE);
   // Every write() that returned before is durable against power loss when this returns. Page tiers:
   // fdatasync of the files written since their last one, some 100 µs each; concurrent calls wait
   // for one another. Line and byte tiers: nothing to do. None: nothing that could be done.
-  // A failed sync is reported once as kIo and for ever after as kReadOnly; it is never retried,
+  // A failed sync is reported once as kIo and always after as kReadOnly. It is never retried,
   // since the kernel may have dropped what it could not write.
-  Status sync(HOLDFAST_SITE);
+  Status sync(HF_SITE);
 
   // `new_size_bytes` is a multiple of unit_bytes(). New bytes read as zero, also after a crash.
   // Durable on return. Errors: kNoSpace (nothing changed), kInvalidOption, kReadOnly, kUnsupported
   // (devdax), kIo.
-  Status grow(std::uint64_t new_size_bytes, HOLDFAST_SITE);
+  Status grow(std::uint64_t new_size_bytes, HF_SITE);
   // Gives the space beyond back to the system. At least one unit stays. Durable on return.
-  Status shrink(std::uint64_t new_size_bytes, HOLDFAST_SITE);
+  Status shrink(std::uint64_t new_size_bytes, HF_SITE);
   // Makes every page of the range present, so that no later first touch is slow (write faults; on
   // page and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);

@@ -2,7 +2,7 @@
 // huge pages. For people and for results; nothing durable depends on it.
 //
 // Read from sysfs, which is where libnuma and hwloc have it from: with another root it describes
-// another machine, and so tests can have CXL. What a kernel does not tell stays at its default.
+// another machine, and so tests can have CXL. What a kernel does not say stays at its default.
 // Cold: some ms.
 #pragma once
 

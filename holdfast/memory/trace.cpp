@@ -1,6 +1,6 @@
-// The registry of the trace sink. Only the traced build has one: without HOLDFAST_TRACED this file
+// The registry of the trace sink. Only the traced build has one: without HF_TRACED this file
 // is empty, and nothing in the library can be observed or dropped.
-#ifdef HOLDFAST_TRACED
+#ifdef HF_TRACED
 
 #include <holdfast/memory/trace.hpp>
 

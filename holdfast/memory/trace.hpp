@@ -1,4 +1,4 @@
-// trace.hpp: what the traced build reports of every persistent store. Only with HOLDFAST_TRACED.
+// trace.hpp: what the traced build reports of every persistent store. Only with HF_TRACED.
 //
 // persist.hpp and the page back end of Region call the sink after executing each step; crash/ is
 // the one implementation. Without a sink installed nothing is recorded.

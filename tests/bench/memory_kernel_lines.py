@@ -47,7 +47,7 @@ def main():
             print(f'{compiler} {optimisation}: {result.stdout.strip()} {result.stderr.strip()}', flush=True)
             failed = failed or result.returncode != 0
     for what in ('LOADS', 'FENCES'):
-        broken = run(compilers[0], '-O2', [f'-DHOLDFAST_TEST_LOSE_{what}'])
+        broken = run(compilers[0], '-O2', [f'-DHF_TEST_LOSE_{what}'])
         if broken.returncode == 0:
             print(f'the test does not see a kernel that loses half of its {what.lower()}')
             failed = True

@@ -16,7 +16,7 @@
 #include <holdfast/bench/memory/verification.hpp>
 #include <holdfast/bench/runner.hpp>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(HOLDFAST_TSAN)
+#if defined(__SANITIZE_ADDRESS__) || defined(HF_TSAN)
 constexpr bool kSanitized = true;  // Every load is also a call.
 #elif defined(__clang__)
 constexpr bool kSanitized = __has_feature(address_sanitizer);
@@ -516,7 +516,7 @@ first_touch:
   EXPECT_EQ(in.text("beside"), "out number_threads=1");
   EXPECT_GT(in.latency().count(), 0u);
   // First touches are measured where they are asked for, and nowhere else.
-#ifndef HOLDFAST_SANITIZED  // Its shadow of what is touched has first touches of its own.
+#ifndef HF_SANITIZED  // Its shadow of what is touched has first touches of its own.
   EXPECT_EQ(scan.number("page_faults"), 0);
 #endif
   EXPECT_GT(document.rows[10].number("page_faults"), 0);

@@ -713,7 +713,7 @@ TEST(MachineCpus, NearFarAndBothOfASocket) {
 TEST(Shipped, WorkloadsFitEveryMachine) {
   for (const auto& machine : {small_machine(), two_sockets()}) {
     RunOptions options;
-    options.path = std::string(HOLDFAST_SOURCE_DIR) + "/workloads";
+    options.path = std::string(HF_SOURCE_DIR) + "/workloads";
     options.target = "dram";
     options.scale_auto = true;
     Diagnostics diagnostics;

@@ -11,7 +11,7 @@
 namespace holdfast::bench {
 namespace {
 
-const std::string kData = HOLDFAST_SOURCE_DIR "/data/";
+const std::string kData = HF_SOURCE_DIR "/data/";
 
 // The claims of the papers, by their id.
 std::map<std::string, double> published() {

@@ -1,11 +1,9 @@
 // protocols.hpp: what the protocol tests share. The protocols are small models of published
-// algorithms, some with the hole that anchors list: the checker must find those and pass the
-// others.
+// algorithms, some with a known gap: the checker must find those and pass the others.
 //
 // "a/b" in the tests' comments is states enumerated / states that violate, as found by an
-// independent 200-line enumerator when the holes were collected. Where ours counts otherwise the
-// test says why: we count distinct images, the acknowledged state included, and look at further
-// crash points.
+// independent enumerator of 200 lines. Where ours counts otherwise the test says why: we count
+// distinct images, the acknowledged state included, and look at further crash points.
 #pragma once
 
 #include <bit>

@@ -12,7 +12,7 @@ namespace holdfast::index {
 namespace {
 
 constexpr bool kSlow =
-#ifdef HOLDFAST_TSAN
+#ifdef HF_TSAN
     true;
 #else
     false;

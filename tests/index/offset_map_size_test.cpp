@@ -13,7 +13,7 @@
 namespace holdfast::index {
 namespace {
 
-#ifdef HOLDFAST_SANITIZED
+#ifdef HF_SANITIZED
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;

@@ -14,7 +14,7 @@
 namespace holdfast::kv {
 namespace {
 
-#ifdef HOLDFAST_SANITIZED
+#ifdef HF_SANITIZED
 constexpr int kScale = 1;
 #else
 constexpr int kScale = 5;

@@ -101,7 +101,7 @@ TEST(RecordSum, FindsEverySingleAndDoubleBitError) {
     for (std::size_t first = 0; first < 2048; ++first) {
       medium.flip(first);
       ASSERT_FALSE(medium.is_whole(kSeed, words)) << first;
-#ifndef HOLDFAST_SANITIZED  // There all pairs take minutes.
+#ifndef HF_SANITIZED  // There all pairs take minutes.
       constexpr std::size_t kStep = 1;
 #else
       constexpr std::size_t kStep = 97;

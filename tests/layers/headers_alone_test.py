@@ -19,7 +19,7 @@ COMPILER = sys.argv[1] if len(sys.argv) > 1 else os.environ.get('CXX', 'c++')
 def violations(root, header):
     """What the compiler says to `header`, a path below root/holdfast, alone."""
     found = []
-    for build, flags in {'normal': [], 'traced': ['-DHOLDFAST_TRACED=1']}.items():
+    for build, flags in {'normal': [], 'traced': ['-DHF_TRACED=1', '-DHOLDFAST_TRACED=1']}.items():
         if header.parts[0] == 'crash' and build == 'normal':
             continue  # The checker exists as traced only.
         result = subprocess.run(
@@ -44,7 +44,7 @@ def self_test():
         assert not found('#pragma once\n#include <string>\ninline std::string x() { return {}; }\n')
         assert found('#pragma once\ninline std::string x() { return {}; }\n'), 'a missing include'
         assert found('struct X {};\n'), 'a missing guard'
-        traced_only = found('#pragma once\n#ifdef HOLDFAST_TRACED\nint x = y;\n#endif\n')
+        traced_only = found('#pragma once\n#ifdef HF_TRACED\nint x = y;\n#endif\n')
         assert len(traced_only) == 1 and 'traced' in traced_only[0]
 
 

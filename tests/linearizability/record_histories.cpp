@@ -14,8 +14,8 @@
 // --broken stands a worse store in the place of ours (struct Broken), so that run.sh can see the
 // checker refuse what it did.
 //
-// Output  OUT: JSON lines for checker/; standard output: what was recorded. Exit: 0 recorded, 1
-// not, 2 usage.
+// Output  OUT: JSON lines for checker/. Standard output: what was recorded.
+// Exit    0 recorded, 1 not recorded, 2 wrong usage.
 #include <algorithm>
 #include <charconv>
 #include <csignal>

@@ -2,8 +2,9 @@
 //
 // A memfd that parent and child map. Each thread of the child appends to its own row: invoked
 // before the call, acknowledged after it. What SIGKILL leaves is exactly what had been executed: an
-// entry with an invocation and no acknowledgement was in flight. Threads  one writer per row; the
-// parent reads when the child is dead (the header at any time).
+// entry with an invocation and no acknowledgement was in flight.
+//
+// Threads  One writer per row. The parent reads when the child is dead (the header at any time).
 #pragma once
 
 #include <atomic>

@@ -4,13 +4,13 @@
 // An operation is a pure function of (seed, thread, number): the process that is killed and the one
 // that judges compute the same one, and only times and results have to be handed over. Every write
 // carries a stamp that occurs once in a run, so a value found later names the operation that wrote
-// it. Keys     thread t owns keys [t * private_keys, (t + 1) * private_keys): only t writes them.
-// The
+// it.
+//
+// Keys     Thread t owns keys [t * private_keys, (t + 1) * private_keys): only t writes them. The
 //          shared_keys behind them are written by all threads.
 // Batches  put to private and shared keys, erase private ones only (final_state.hpp says why).
-// Value    word 0: stamp of the last update_word(), or of the put; word 1: stamp of the put; then
-// bytes
-//          that follow from it. So a value with a byte from elsewhere does not decode.
+// Value    Word 0: stamp of the last update_word(), or of the put. Word 1: stamp of the put. Then
+//          bytes that follow from it, so that a value with a byte from elsewhere does not decode.
 #pragma once
 
 #include <atomic>

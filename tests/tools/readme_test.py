@@ -1,29 +1,79 @@
-"""The program that README.md shows is examples/first_store.cpp, which is built with everything else.
+"""The programs that README.md and docs/ show are those of examples/, which are built with everything else.
 
-    readme_test.py            checks the checkout it lies in; also that local links lead somewhere
+    readme_test.py            checks the checkout it lies in; also that local links lead somewhere, that no document cites
+                              what only the project has, and that prose is narrow enough to be read in an editor
+
+A block of C++ that begins with "// NAME: …", where examples/NAME exists, must be that file, and each file of examples/
+is shown somewhere. The first program of README.md is examples/first_store.cpp, of 25 lines.
 """
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENTS = [*sorted(ROOT.glob('*.md')), *sorted((ROOT / 'docs').rglob('*.md'))]
+# What no reader outside of the project can look up.
+PRIVATE = re.compile(r'\bseed \d{3}\b|anchors/|\b[Hh]oles? \d')
+WIDEST = 130  # Columns of prose; tables and programs may be wider.
+# Not rewritten yet.
+NOT_YET = {'docs/blocks_log.md', 'docs/blocks_field.md', 'docs/blocks_page.md', 'docs/memory_benchmark.md', 'docs/kv_arguments.md',
+           'docs/media_format.md', 'docs/report.md', 'docs/results.md', 'docs/benchmark.md'}
+
+
+def programs(text):
+    """The blocks of C++ of a document."""
+    return re.findall(r'```cpp\n(.*?)```', text, flags=re.DOTALL)
+
+
+def faults(document, text, examples):
+    """What is wrong with the document, a path below ROOT; `examples` is {name: text}."""
+    found = []
+    for program in programs(text):
+        name = re.match(r'// ([a-z_]+\.[ch]pp): ', program)
+        if name and name[1] in examples and program != examples[name[1]]:
+            found.append(f'{document} does not show examples/{name[1]} as it is')
+    prose = re.sub(r'```.*?```|`[^`]*`', '', text, flags=re.DOTALL)
+    for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', prose):
+        if not ((ROOT / document).parent / target).exists():
+            found.append(f'{document}: the link to {target} leads nowhere')
+    if str(document) not in NOT_YET:
+        for number, line in enumerate(text.split('\n'), 1):
+            if private := PRIVATE.search(line):
+                found.append(f'{document}:{number}: "{private[0]}" means nothing to a reader: cite author, title and year')
+        outside = re.sub(r'```.*?```', lambda block: '\n' * block[0].count('\n'), text, flags=re.DOTALL)
+        for number, line in enumerate(outside.split('\n'), 1):
+            if len(line) > WIDEST and not line.startswith(('|', '    ')):
+                found.append(f'{document}:{number}: {len(line)} columns of prose; break the line')
+    return found
+
+
+def self_test():
+    examples = {'x.cpp': '// x.cpp: …\nint main() {}\n'}
+    document = pathlib.Path('README.md')
+    shown = f'```cpp\n{examples["x.cpp"]}```\n'
+    assert not faults(document, shown, examples)
+    assert faults(document, shown.replace('{}', '{ }'), examples)
+    assert faults(document, '[x](docs/no_such.md)', examples)
+    assert not faults(document, '[x](docs/architecture.md#here)', examples)
+    assert faults(document, 'as seed 003 has it', examples) and faults(document, 'closes hole 19', examples)
+    assert faults(document, 'word ' * 40, examples) and not faults(document, '|' + 'word ' * 40, examples)
 
 
 def main():
+    self_test()
+    examples = {path.name: path.read_text() for path in (ROOT / 'examples').glob('*.[ch]pp')}
     readme = (ROOT / 'README.md').read_text()
-    program = (ROOT / 'examples' / 'first_store.cpp').read_text()
-    if f'```cpp\n{program}```' not in readme:
+    first = examples['first_store.cpp']
+    if f'```cpp\n{first}```' not in readme:
         sys.exit('README.md does not show examples/first_store.cpp as it is')
-    if len(program.splitlines()) > 26:
-        sys.exit(f'examples/first_store.cpp has {len(program.splitlines())} lines; README.md promises 25')
-    missing = []
-    for document in [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]:
-        prose = re.sub(r'```.*?```|`[^`]*`', '', document.read_text(), flags=re.DOTALL)
-        for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', prose):
-            if not (document.parent / target).exists():
-                missing.append(f'{document.relative_to(ROOT)}: {target}')
-    if missing:
-        sys.exit('links that lead nowhere:\n' + '\n'.join(missing))
+    if len(first.splitlines()) > 26:
+        sys.exit(f'examples/first_store.cpp has {len(first.splitlines())} lines; README.md promises 25')
+    texts = {path.relative_to(ROOT): path.read_text() for path in DOCUMENTS}
+    found = [fault for document, text in texts.items() for fault in faults(document, text, examples)]
+    shown = {program for text in texts.values() for program in programs(text)}
+    found += [f'examples/{name} is shown in no document' for name, text in examples.items() if text not in shown]
+    print('\n'.join(found) if found else f'{len(texts)} documents, {len(examples)} programs')
+    sys.exit(1 if found else 0)
 
 
 main()

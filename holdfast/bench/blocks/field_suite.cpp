@@ -278,10 +278,10 @@ std::vector<Experiment> field_experiments(const Context& context) {
       experiment.parameters.set("order", random ? "random" : "sequential");
       auto& plan = experiment.plan;
       switch (bytes) {
-#define HOLDFAST_ADD_SUBJECTS(size) \
+#define HF_ADD_SUBJECTS(size) \
   case size: add_subjects<size>(context, shape, plan.subjects); break;
-        HOLDFAST_FIELD_SIZES(HOLDFAST_ADD_SUBJECTS)
-#undef HOLDFAST_ADD_SUBJECTS
+        HF_FIELD_SIZES(HF_ADD_SUBJECTS)
+#undef HF_ADD_SUBJECTS
       }
       plan.operations = {{"update_field", {}}, {"read_field", {}}, {"read_field_dependent", {}}};
       plan.threads = {};

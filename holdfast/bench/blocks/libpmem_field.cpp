@@ -48,10 +48,10 @@ class Libpmem : public FieldAccessDefaults {
 
 SubjectEntry libpmem_field_entry(const Context& context, const FieldShape& shape) {
   switch (shape.field_bytes) {
-#define HOLDFAST_ENTRY(size) \
+#define HF_ENTRY(size) \
   case size: return field_entry<Libpmem<size>>("libpmem", context, shape);
-    HOLDFAST_FIELD_SIZES(HOLDFAST_ENTRY)
-#undef HOLDFAST_ENTRY
+    HF_FIELD_SIZES(HF_ENTRY)
+#undef HF_ENTRY
   }
   return {"libpmem", {}, "no such size"};
 }

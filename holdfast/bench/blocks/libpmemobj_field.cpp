@@ -81,10 +81,10 @@ class Libpmemobj : public FieldAccessDefaults {
 
 SubjectEntry libpmemobj_field_entry(const Context& context, const FieldShape& shape) {
   switch (shape.field_bytes) {
-#define HOLDFAST_ENTRY(size) \
+#define HF_ENTRY(size) \
   case size: return field_entry<Libpmemobj<size>>("libpmemobj", context, shape);
-    HOLDFAST_FIELD_SIZES(HOLDFAST_ENTRY)
-#undef HOLDFAST_ENTRY
+    HF_FIELD_SIZES(HF_ENTRY)
+#undef HF_ENTRY
   }
   return {"libpmemobj", {}, "no such size"};
 }

@@ -1,9 +1,9 @@
 // floor_loops.hpp: the loops of floor.hpp, for whatever vectors the including kernels_*.cpp is
-// compiled for. It defines HOLDFAST_FLOOR_SET before; without it, it is the portable one.
+// compiled for. It defines HF_FLOOR_SET before; without it, it is the portable one.
 #pragma once
 
-#ifndef HOLDFAST_FLOOR_SET
-#define HOLDFAST_FLOOR_SET kPortableFloor
+#ifndef HF_FLOOR_SET
+#define HF_FLOOR_SET kPortableFloor
 #endif
 
 #include <cstddef>
@@ -108,9 +108,9 @@ void update_in_hash(const FloorJob& job) {
 }  // namespace by_hand
 }  // namespace
 
-constinit const FloorSet HOLDFAST_FLOOR_SET = {
-    &by_hand::read_sequential,  &by_hand::write_sequential, &by_hand::read_random<64>,
-    &by_hand::read_random<256>, &by_hand::read_random<512>, &by_hand::lookup_in_tree,
-    &by_hand::update_in_hash};
+constinit const FloorSet HF_FLOOR_SET = {&by_hand::read_sequential,  &by_hand::write_sequential,
+                                         &by_hand::read_random<64>,  &by_hand::read_random<256>,
+                                         &by_hand::read_random<512>, &by_hand::lookup_in_tree,
+                                         &by_hand::update_in_hash};
 
 }  // namespace holdfast::bench::memory

@@ -1,11 +1,11 @@
 // kernels_impl.hpp: the kernels of whole lines, for whatever vectors the including file is compiled
-// for. It defines HOLDFAST_KERNEL_SET, the name of its table, and HOLDFAST_KERNEL_NAME before;
+// for. It defines HF_KERNEL_SET, the name of its table, and HF_KERNEL_NAME before;
 // without them it is the portable one.
 #pragma once
 
-#ifndef HOLDFAST_KERNEL_SET
-#define HOLDFAST_KERNEL_SET kPortableKernels
-#define HOLDFAST_KERNEL_NAME "portable"
+#ifndef HF_KERNEL_SET
+#define HF_KERNEL_SET kPortableKernels
+#define HF_KERNEL_NAME "portable"
 #endif
 
 #include <cstddef>
@@ -46,7 +46,7 @@ void read(const Accesses& accesses) {
   auto sum = LineVector::zero();
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto* at = accesses.base + byte_of<kSlots>(accesses, i);
-#ifdef HOLDFAST_TEST_LOSE_LOADS  // memory_kernel_lines.py must see this.
+#ifdef HF_TEST_LOSE_LOADS  // memory_kernel_lines.py must see this.
     if (i % 2 == 1) continue;
 #endif
 #pragma GCC unroll 8
@@ -82,7 +82,7 @@ void write(const Accesses& accesses) {
   for (std::uint64_t i = 0; i < count; ++i) {
     write_lines<kClass, kFlush>(accesses.base, byte_of<kSlots>(accesses, i), accesses.lines,
                                 first_line);
-#ifdef HOLDFAST_TEST_LOSE_FENCES  // And this.
+#ifdef HF_TEST_LOSE_FENCES  // And this.
     if (i % 2 == 1) continue;
 #endif
     if constexpr (kFence) x86_64::store_fence();
@@ -197,7 +197,7 @@ constexpr void fill_size(KernelSet& set) {
 
 constexpr KernelSet make_kernels() {
   KernelSet set{};
-  set.name = HOLDFAST_KERNEL_NAME;
+  set.name = HF_KERNEL_NAME;
   fill_size<false, 0>(set), fill_size<true, 0>(set);
   fill_size<false, 1>(set), fill_size<true, 1>(set);
   fill_size<false, 2>(set), fill_size<true, 2>(set);
@@ -209,6 +209,6 @@ constexpr KernelSet make_kernels() {
 
 }  // namespace
 
-constinit const KernelSet HOLDFAST_KERNEL_SET = make_kernels();
+constinit const KernelSet HF_KERNEL_SET = make_kernels();
 
 }  // namespace holdfast::bench::memory

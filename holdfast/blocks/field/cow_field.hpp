@@ -1,11 +1,10 @@
-// cow_field.hpp: a value that is replaced in place by writing its other copy and turning a
-// selector.
+// cow_field.hpp: a value in two copies: an update writes the other copy, then turns a selector.
+// Public header.
 //
 // Guarantee  After a crash and recover() the field holds the value of the last acknowledged update,
-// or
-//            of the one in flight.
-// Invariant  The copy is durable before the selector turns to it: two fences, ordinary stores (hole
-//            24 of anchors/blocks.md: selector and data must not share streaming stores).
+//            or of the one in flight.
+// Invariant  The copy is durable before the selector turns to it: two fences. Both use ordinary
+//            stores; streaming stores have no order between selector and data.
 // Threads    One writer at a time and no reader beside it.
 // Media      Line and byte granularity. Zeros are a valid field that holds zeros.
 // Costs      2 n + 8 bytes; two fences, two lines for 16 bytes where it begins on a line.
@@ -29,7 +28,7 @@ class CowField {
 
   T read() const {
     T value;
-    std::memcpy(&value, copies_[selector_ & 1], sizeof value);
+    std::memcpy(static_cast<void*>(&value), copies_[selector_ & 1], sizeof value);
     return value;
   }
 

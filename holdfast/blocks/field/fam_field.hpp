@@ -1,4 +1,5 @@
 // fam_field.hpp: a value of 16 to 256 bytes that is replaced in place with one fence.
+// Public header.
 //
 //   struct Account {                            // On the medium, the user's own.
 //     FamField<Balance> balance;
@@ -8,19 +9,18 @@
 //   account->balance.recover(persist).value();  // Once after each crash, before any of these.
 //
 // Guarantee  After a crash and recover() the field holds the value of the last acknowledged update,
-// or
-//            of the one in flight.
-// Invariants (1) Before an update starts all blocks durably carry one version (hole 19 of
-//                anchors/blocks.md: recover() ends in a fence).
-//            (2) At most one update of a field is not fenced (hole 20): the only way to leave the
-//                fence to later is FieldGroup, which fences before it touches a field again.
+//            or of the one in flight.
+// Invariants (1) Before an update starts, all blocks durably carry one version. Hence recover()
+//                ends in a fence.
+//            (2) At most one update of a field is not fenced. The only way to leave the fence to
+//                later is FieldGroup, which fences before it touches a field again.
 // Threads    One writer at a time and no reader beside it: the user's latch decides.
 // Media      Line and byte granularity. Zeros are a valid field; nothing to create.
 // Costs      8 bytes for each 31 bits: 16 -> 40 bytes, 64 -> 136, 256 -> 536. Aligned so that the
 //            field begins on a line, 16 bytes are one line and one fence.
-// Implements: van Renen et al., section 3.4.3 and appendix A, except that the top bits are taken
-// from the input (the printed listing loses them, hole 21), the old half of every block is its own
-// (22), and recovery persists.
+// Implements: van Renen et al., "Building Blocks for Persistent Memory" (VLDB Journal 2020),
+// section 3.4.3 and appendix A. Deviations: the top bits are taken from the input (the printed
+// listing loses them), every block keeps an old half of its own, and recovery persists.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ class FamField {
     std::array<std::uint32_t, kWords> words;
     field_detail::default_fam_kernels().read(blocks_, words.data(), kWords);
     T value;
-    std::memcpy(&value, words.data(), sizeof value);
+    std::memcpy(static_cast<void*>(&value), words.data(), sizeof value);
     return value;
   }
 

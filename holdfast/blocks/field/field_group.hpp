@@ -1,18 +1,16 @@
 // field_group.hpp: updates of several fields that share one fence.
+// Public header.
 //
 //   FieldGroup group(persist);
 //   for (auto& [account, next] : changes) group.update(account->balance, next);
 //   group.commit();                             // Only now are they acknowledged.
 //
-// Guarantee  After commit() (or the destructor) all updates are durable. A crash before keeps or
-// loses
-//            each field on its own: a group is not a transaction.
-// Invariant  A field has at most one update without a fence (hole 20 of anchors/blocks.md): one
-// that is
-//            updated again is fenced first.
+// Guarantee  After commit() (or the destructor) all updates are durable. A crash before that keeps
+//            or loses each field on its own: a group is not a transaction.
+// Invariant  A field has at most one update without a fence: before a field is updated again, the
+//            group is fenced.
 // Threads    One. The fields must not be updated in any other way while they are in the group.
-// Costs      One fence per group, and looking for each field among those of the group: meant for
-// some
+// Costs      One fence per group. Each update searches the fields of the group: meant for some
 //            dozens.
 #pragma once
 

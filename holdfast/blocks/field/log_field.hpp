@@ -1,12 +1,11 @@
 // log_field.hpp: a plain value that is replaced in place after its new content is in a log.
+// Public header.
 //
 // Guarantee  After a crash and recover() each field holds the value of the last acknowledged
-// update, or
-//            of the one in flight.
+//            update, or of the one in flight.
 // Invariant  A redo record (where in the region, the bytes) is durable before the value changes.
 //            Replaying all records in their order gives the newest values, also when a replay is
-//            interrupted; truncation is one durable word, so no prefix of an old log is ever seen
-//            (holes 3 and 23 of anchors/blocks.md).
+//            interrupted. Truncation is one durable word, so no prefix of an old log is ever seen.
 // Threads    One at a time, with a log of its own that nothing else is appended to.
 // Media      Line and byte granularity.
 // Costs      n bytes in place, so reads are plain; n + 32 bytes of log; two fences, two lines or

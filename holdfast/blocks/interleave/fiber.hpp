@@ -1,4 +1,5 @@
 // fiber.hpp: an interleaved operation as a C++20 coroutine.
+// Public header.
 //
 //   Fiber<bool> insert(Member& member, Table& table, Key key) {
 //     co_await touched(member, table.bucket(key));        // Others run until the line is there.
@@ -125,7 +126,7 @@ class [[nodiscard]] Fiber {
 inline fiber_detail::Pause touched(const Member& member, const void* address) {
   return {Step::kAgain, member.touch(address)};
 }
-inline fiber_detail::Pause ordered(Member& member, HOLDFAST_SITE) {
+inline fiber_detail::Pause ordered(Member& member, HF_SITE) {
   return {Step::kFence, member.order(site)};
 }
 inline fiber_detail::Pause switched() { return {Step::kAgain, true}; }

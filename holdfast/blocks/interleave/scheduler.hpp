@@ -1,5 +1,6 @@
 // scheduler.hpp: many small operations on one thread, so that their memory waits overlap and their
 // writes share fences.
+// Public header.
 //
 // Each operation is a machine whose step() runs until it would have to wait:
 //
@@ -73,21 +74,21 @@ class Member {
     return true;
   }
 
-  void store(std::uint64_t* word, std::uint64_t value, HOLDFAST_SITE) {
+  void store(std::uint64_t* word, std::uint64_t value, HF_SITE) {
     persist_.store(word, value, site);
     pending_ = true;
   }
-  void copy(void* to, const void* from, std::size_t bytes, HOLDFAST_SITE) {
+  void copy(void* to, const void* from, std::size_t bytes, HF_SITE) {
     persist_.copy(to, from, bytes, site);
     pending_ = true;
   }
-  void write_back(const void* begin, std::size_t bytes, HOLDFAST_SITE) {
+  void write_back(const void* begin, std::size_t bytes, HF_SITE) {
     persist_.write_back(begin, bytes, site);
     pending_ = true;
   }
   // Everything written so far must be durable before the next write. True: return kFence. False: it
   // is durable already.
-  [[nodiscard]] bool order(HOLDFAST_SITE) {
+  [[nodiscard]] bool order(HF_SITE) {
     if (!pending_) return false;
     if (how_.shared_fences) return true;
     fence(site);
@@ -109,7 +110,7 @@ class Member {
   template <class Machine, class Make, class Done>
   friend void interleave(const Persist&, const Interleaving&, std::size_t, Make&&, Done&&);
 
-  void fence(HOLDFAST_SITE) {
+  void fence(HF_SITE) {
     persist_.fence(site);
     if (how_.full_fences) [[unlikely]]
       std::atomic_thread_fence(std::memory_order_seq_cst);

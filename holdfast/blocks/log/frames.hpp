@@ -88,9 +88,9 @@ struct Segment {
   }
   // Stores `count` bytes (a multiple of 8) from staged lines and starts writing them back. With
   // padding `at` is a line and the rest of the last one is taken from `from` too.
-  Status put(std::uint64_t at, std::byte* from, std::uint64_t count, HOLDFAST_SITE) const;
+  Status put(std::uint64_t at, std::byte* from, std::uint64_t count, HF_SITE) const;
   // Stores zero to the word at `at` and starts writing it back.
-  Status clear(std::uint64_t at, HOLDFAST_SITE) const;
+  Status clear(std::uint64_t at, HF_SITE) const;
 };
 
 struct Group {

@@ -1,4 +1,5 @@
 // log.hpp: a durable log of records in a ring of segments.
+// Public header.
 //
 //   auto log = Log::create(region, whole(region)).value();
 //   const Lsn lsn = log.append(bytes).value();           // Durable when it returns. One fence.

@@ -123,9 +123,9 @@ class Space {
     return options_.lanes * (options_.segment_bytes / 16) * clock_->stride();
   }
   std::byte* base() const { return region_.data() + where_.offset_bytes; }
-  Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HOLDFAST_SITE);
-  Status set_state(StateWord which, std::uint64_t value, HOLDFAST_SITE);
-  Status barrier(HOLDFAST_SITE);
+  Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HF_SITE);
+  Status set_state(StateWord which, std::uint64_t value, HF_SITE);
+  Status barrier(HF_SITE);
   Status take_segment(Lane& lane, std::span<const Record> records);
   Status forget_failure(Lane& lane);
   Status raise_limit();  // Under the mutex.

@@ -1,5 +1,6 @@
 // buffer_manager.hpp: pages of a page store in DRAM: fix one, change it, unfix it; it finds its way
 // back.
+// Public header.
 //
 //   auto page = buffers.fix(PageId{7}, Access::kWrite);      // Result<FixedPage>
 //   page->write(128, bytes_of(record));                      // Marks the lines it touches.

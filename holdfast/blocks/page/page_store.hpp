@@ -1,4 +1,5 @@
 // page_store.hpp: pages of fixed size on persistent memory, written back as a whole or not at all.
+// Public header.
 //
 // Guarantee  When flush() returns, the page's new content is durable; a crash before that leaves
 //            the old content or the new one. free() likewise. Each page by itself: flush_many()
@@ -165,7 +166,8 @@ class PageStore {
   Status check(const PageFlush& flush) const;
   Status check(PageId page) const;
   Result<Start> start(const PageFlush& flush, Started& started);
-  void finish(std::span<Started> group);
+  // Gives back the latches that start() took, which clang cannot see.
+  void finish(std::span<Started> group) HF_NO_THREAD_SAFETY_ANALYSIS;
   Result<std::uint64_t> new_version();
   LineSet all_lines() const;
   std::uint64_t seed_of(std::uint32_t log) const {
