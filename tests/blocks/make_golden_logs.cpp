@@ -1,0 +1,28 @@
+// make_golden_logs DIRECTORY: makes the golden logs of the present format, where they do not exist
+// yet. Those of a released format are never made again: they must open for ever.
+#include <cstdio>
+#include <filesystem>
+
+#include "log_golden.hpp"
+
+using namespace holdfast;
+using namespace holdfast::blocks;
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_golden_logs DIRECTORY\n");
+    return 2;
+  }
+  for (const auto& kind : all_kinds()) {
+    if (kind.format != LogFormat::kChecksum && !kind.padded) continue;
+    const std::string path = std::string(argv[1]) + "/log_" + kind.name() + ".v2.hex";
+    if (std::filesystem::exists(path)) {
+      std::printf("%s is there already\n", path.c_str());
+      continue;
+    }
+    auto region = dram(kPageBytes + 4 * kGoldenSegment);
+    fill_golden(region, kind.options(kGoldenSegment, 2));
+    write_golden(region, path);
+    std::printf("%s made\n", path.c_str());
+  }
+}
