@@ -50,6 +50,13 @@ enum class Granularity : std::uint8_t {
   kByte = 3,  // eADR, CXL Global Persistent Flush: every executed store.
 };
 
+// Whether the mapping of a region may be stored to, or why not.
+enum class Mapping : std::uint8_t {
+  kWritable = 0,
+  kPageMedium = 1,  // Region::write() is the way in.
+  kReadOnly = 2,    // The region was opened so.
+};
+
 enum class WriteBackInstruction : std::uint8_t {
   kNone = 0,
   kClflush = 1,
@@ -106,6 +113,14 @@ class Persist {
     return persist;
   }
 
+  // The same for a mapping that must not be stored to: for callers that ask before they store.
+  constexpr Persist on(Mapping mapping) const {
+    Persist persist = *this;
+    persist.mapping_ = mapping;
+    return persist;
+  }
+
+  Mapping mapping() const { return mapping_; }
   WriteBackInstruction instruction() const { return instruction_; }
   bool nt_evicts() const { return nt_evicts_; }
   bool fences() const { return fences_; }  // False where fence() does nothing: none().
@@ -230,6 +245,7 @@ class Persist {
   WriteBackInstruction instruction_;
   bool nt_evicts_;
   bool fences_;
+  Mapping mapping_ = Mapping::kWritable;
 };
 
 }  // namespace direct / traced

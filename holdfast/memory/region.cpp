@@ -69,7 +69,9 @@ Region::Region(std::unique_ptr<memory_detail::Backing> backing)
     : backing_(std::move(backing)),
       data_(backing_->data()),
       granularity_(backing_->granularity()),
-      persist_(backing_->persist()) {}
+      persist_(backing_->persist().on(backing_->read_only()                ? Mapping::kReadOnly
+                                      : granularity_ == Granularity::kPage ? Mapping::kPageMedium
+                                                                           : Mapping::kWritable)) {}
 
 Region::Region(Region&&) noexcept = default;
 Region& Region::operator=(Region&&) noexcept = default;

@@ -256,6 +256,15 @@ TEST(LogOptions, RefusesWhatItCannotBeAndNamesTheField) {
           "padded=false");
 }
 
+TEST(Log, RefusesAGroupOfNoRecords) {
+  auto region = dram(256 * KiB);
+  auto log = Log::create(region, whole(region), LogKind{}.options()).value();
+  const auto lsn = log.append(bytes("x")).value();
+  EXPECT_EQ(log.append_many({}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(log.appender().value().append_many({}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(log.stable(), lsn);
+}
+
 TEST(Log, TruncatesOnlyWhatWasAppended) {
   auto region = dram(256 * KiB);
   auto log = Log::create(region, whole(region), LogKind{}.options()).value();

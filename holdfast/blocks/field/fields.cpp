@@ -9,6 +9,19 @@ namespace holdfast::blocks {
 
 namespace field_detail {
 
+Status check_mapping(const Persist& persist) {
+  switch (persist.mapping()) {
+    case Mapping::kWritable: break;
+    case Mapping::kReadOnly:
+      return Error{Errc::kReadOnly, "field: the region was opened read-only"};
+    case Mapping::kPageMedium:
+      return Error{Errc::kUnsupported,
+                   "field: granularity=page: a plain file is written by system calls, a field by "
+                   "stores; use a region of granularity line or byte, or keep the value in a Log"};
+  }
+  return {};
+}
+
 Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count) {
   const auto version = [](std::uint64_t block) { return block >> kFamVersionShift; };
   bool seen[4] = {};
@@ -51,6 +64,7 @@ void FieldGroup::enter(const void* field) {
 }
 
 Status FieldLog::write(void* field, std::span<const std::byte> value) {
+  HF_RETURN_IF_ERROR(field_detail::check_mapping(region_.persist()));
   const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(field) - region_.data());
   HF_CHECK(offset <= region_.size_bytes() && value.size() <= region_.size_bytes() - offset);
   std::byte record[8 + kMaxBytes];
@@ -72,6 +86,7 @@ Status FieldLog::write(void* field, std::span<const std::byte> value) {
 
 Status FieldLog::recover() {
   const auto& persist = region_.persist();
+  HF_RETURN_IF_ERROR(field_detail::check_mapping(persist));
   const auto& own = log_.where();  // No field lies in the log: it would change while it is read.
   auto reader = log_.read();
   for (;;) {

@@ -129,7 +129,7 @@ class Log {
   Result<Lsn> append(Record record);
   // Several records that share their fences. Returns the first one's LSN; the others follow at a
   // distance of options().lanes. Not atomic: of a call that a crash interrupts, the first records
-  // may be there. `records` is not empty and fits into one segment. Errors as above.
+  // may be there. `records` fits into one segment. Errors as above, and kInvalidOption (no records).
   Result<Lsn> append_many(std::span<const Record> records);
 
   // Errors: kBusy (all lanes are taken), kReadOnly.

@@ -142,7 +142,10 @@ Status Space::recover_lane(Lane& lane) {
   // The next group begins on a line of its own (Lane::position), also after a part of one.
   lane.cut = segment.after_group(at) != at;
   lane.tail.store(at, std::memory_order_release);
-  if (region_.read_only()) return {};
+  if (region_.read_only()) {
+    lane.segment.bytes = 0;  // Every append comes to take_segment(), which refuses it.
+    return {};
+  }
   // A process that was killed left lines in the cache that nobody has written back. From now on
   // readers rely on them.
   if (!segment.paged()) region_.persist().write_back(segment.data, at);

@@ -118,7 +118,8 @@ std::uint64_t Space::max_record_bytes() const {
 }
 
 Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
-  HF_CHECK(!records.empty());
+  if (records.empty()) [[unlikely]]
+    return Error{Errc::kInvalidOption, "log: append_many of no records; at least one is needed"};
   auto end =
       lane.segment.after_group(lane.position() + frames_->group_bytes(lane.segment, records));
   if (lane.failed) [[unlikely]]
