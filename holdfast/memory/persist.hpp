@@ -170,6 +170,21 @@ class Persist {
     }
   }
 
+  // As stream(), of one line that was put together by words just now. A vector load of what smaller
+  // stores wrote waits until they have left the store buffer, behind all that was streamed before;
+  // a load of a word that one store wrote does not.
+  void stream_line(void* to, const std::uint64_t (&words)[8], HOLDFAST_SITE) const {
+    if (!nt_evicts_ || instruction_ == WriteBackInstruction::kNone)
+      return write(to, words, sizeof words, site);
+    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0);
+    for (unsigned i = 0; i < 8; ++i)
+      stream_word(static_cast<std::uint64_t*>(to) + i, words[i]);
+    ++persist_counts().lines_written_back;
+#ifdef HOLDFAST_TRACED
+    trace_sink().on_stream(to, sizeof words, site);
+#endif
+  }
+
   // The shortest way of bytes to the medium: whole lines are streamed where non-temporal stores
   // leave the cache, all else is copied and written back. Any alignment. In no order, and not
   // readable as durable, before the next fence.
@@ -236,10 +251,14 @@ class Persist {
   static void clwb(std::uintptr_t) {}
   static void clflushopt(std::uintptr_t) {}
   static void clflush(std::uintptr_t) {}
+  static void stream_word(std::uint64_t* to, std::uint64_t value) { *to = value; }
 #else
   static void clwb(std::uintptr_t line) { x86_64::clwb(line); }
   static void clflushopt(std::uintptr_t line) { x86_64::clflushopt(line); }
   static void clflush(std::uintptr_t line) { x86_64::clflush(line); }
+  static void stream_word(std::uint64_t* to, std::uint64_t value) {
+    x86_64::stream_word(to, value);
+  }
 #endif
 
   WriteBackInstruction instruction_;

@@ -25,6 +25,58 @@ std::uint64_t hash_of(const Segment& segment, const std::byte* record, std::uint
 }
 std::uint64_t seal(std::uint64_t hash, std::uint64_t tag) { return mix64(hash + mix64(tag)); }
 
+// Words and bytes on their way to consecutive places of a segment, by lines that are streamed. Of a
+// line that begins or ends with what is not ours, our words are copied and written back.
+class Lines {
+ public:
+  Lines(const Segment& segment, std::uint64_t at)
+      : persist_(segment.persist()),
+        to_(segment.data + round_down(at, kCacheLineBytes)),
+        begin_(static_cast<unsigned>(at % kCacheLineBytes / 8)),
+        filled_(begin_) {}
+  void word(std::uint64_t value) {
+    words_[filled_] = value;
+    if (++filled_ == 8) pass_on();
+  }
+  // Zeros up to a multiple of 8.
+  void bytes(const std::byte* from, std::uint64_t count) {
+    std::uint64_t value = 0;
+    for (; count >= 8; from += 8, count -= 8) {
+      std::memcpy(&value, from, 8);
+      word(value);
+    }
+    if (count == 0) return;
+    value = 0;
+    std::memcpy(&value, from, count);
+    word(value);
+  }
+  // These lines have been written already.
+  void skip(std::uint64_t count) { to_ += count; }
+  // Zeros to the end of the line with padding.
+  void finish(bool padded) {
+    while (padded && filled_ != 0)
+      word(0);
+    if (filled_ > begin_) pass_on();
+  }
+
+ private:
+  void pass_on() {
+    if (begin_ == 0 && filled_ == 8) {
+      persist_.stream_line(to_, words_);
+    } else {
+      persist_.copy(to_ + 8 * begin_, words_ + begin_, 8 * (filled_ - begin_));
+      persist_.write_back(to_ + 8 * begin_, 8 * (filled_ - begin_));
+    }
+    to_ += kCacheLineBytes;
+    begin_ = filled_ = 0;
+  }
+
+  const Persist persist_;
+  std::byte* to_;            // The line.
+  unsigned begin_, filled_;  // Words of it that we have: [begin_, filled_).
+  std::uint64_t words_[8];
+};
+
 class ChecksumFrames final : public Frames {
  public:
   std::string_view name() const override { return "checksum"; }
@@ -37,8 +89,8 @@ class ChecksumFrames final : public Frames {
   Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
                                Staging& staging) const override {
     const auto& persist = segment.persist();
-    if (segment.paged() || (persist.nt_evicts() && segment.padded))
-      return append_staged(segment, at, group, staging);
+    if (segment.paged()) return append_staged(segment, at, group, staging);
+    if (persist.nt_evicts() && segment.padded) return append_streamed(segment, at, group);
     // Straight to the medium: a copy that is staged is read back before it has left the store
     // buffer, which waits for the fence before.
     const auto first = group.draw();  // Before records are read: lsn_clock.hpp.
@@ -106,7 +158,38 @@ class ChecksumFrames final : public Frames {
   }
 
  private:
-  // Whole lines at once: for streaming stores and for system calls.
+  // Straight to the medium past the caches. Whole lines of a record go first, from where they are:
+  // they drain while it is hashed. A line that frames share is put together by words.
+  Result<std::uint64_t> append_streamed(const Segment& segment, std::uint64_t at,
+                                        const Group& group) const {
+    const auto& persist = segment.persist();
+    const auto first = group.draw();
+    Lines lines(segment, at);
+    for (std::size_t i = 0; i < group.records.size(); ++i) {
+      const auto& record = group.records[i];
+      const auto tag = tagged(group.lsn(first, i), flags_of(group, i));
+      const auto payload = at + kHeadBytes;
+      const auto begin = round_up(payload, kCacheLineBytes) - payload;
+      const auto whole =
+          record.size() < begin ? 0 : round_down(record.size() - begin, kCacheLineBytes);
+      if (whole != 0) persist.stream(segment.data + payload + begin, record.data() + begin, whole);
+      lines.word(tag);
+      lines.word(record.size());
+      lines.word(seal(hash_of(segment, record.data(), record.size()), tag));
+      if (whole != 0) {
+        lines.bytes(record.data(), begin);
+        lines.skip(whole);
+        lines.bytes(record.data() + begin + whole, record.size() - begin - whole);
+      } else {
+        lines.bytes(record.data(), record.size());
+      }
+      at += frame_bytes(segment, record.size());
+    }
+    lines.finish(segment.padded);
+    return first;
+  }
+
+  // All bytes at once: for system calls.
   Result<std::uint64_t> append_staged(const Segment& segment, std::uint64_t at, const Group& group,
                                       Staging& staging) const {
     std::uint64_t bytes = 0;
