@@ -23,8 +23,10 @@
 //            file. Not covered: a file truncated by somebody else while it is open. The kernel then
 //            answers a load from the missing part with SIGBUS; the lock keeps Holdfast's own
 //            processes from it.
-// Threads    data(), size_bytes(), write(), sync(), prefault() and report() from any thread; grow()
-//            and shrink() from one at a time.
+// Sharing    Several objects may live in one region, each in an extent of its own. claim() notices
+//            two that overlap.
+// Threads    data(), size_bytes(), write(), sync(), prefault(), claim() and report() from any
+//            thread; grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.
 #pragma once
@@ -39,6 +41,8 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/memory/claims.hpp>
+#include <holdfast/memory/extent.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast {
@@ -137,11 +141,18 @@ class Region {
   // page and read-only mappings read faults). Changes no byte. Errors: kInvalidOption, kNoSpace.
   Status prefault(std::uint64_t offset, std::uint64_t bytes);
 
+  // For an object that is about to use a range: until its Claim goes, no other object gets a range
+  // that overlaps. `owner` says what it is, for the error of the next one. In a read-only region
+  // any number may share. Errors: kBusy (names the ranges and the owner), kInvalidOption (empty, or
+  // outside of the region).
+  Result<Claim> claim(const Extent& extent, std::string_view owner);
+
   // Reads page tables through /proc: some ms per GiB.
   RegionReport report() const;
 
  private:
   std::unique_ptr<memory_detail::Backing> backing_;
+  std::shared_ptr<memory_detail::Claims> claims_;
   std::byte* data_ = nullptr;
   Granularity granularity_ = Granularity::kNone;
   Persist persist_ = Persist::none();
