@@ -101,7 +101,8 @@ struct KnownStructure {
 // builds that do not know it take it for something of a newer Holdfast, and leave it alone.
 inline constexpr KnownStructure kKnownStructures[] = {
     {magic_of("HLDFAST1"), 0, "a key-value store"},
-    {magic_of("HDFLOGL1"), 0, "a log"},
+    {magic_of("HLDFLOG3"), 0, "a log"},
+    {magic_of("HDFLOGL1"), 0, "a log of format version 2"},
     {magic_of("HLDPAGE2"), 0, "a page store"},
     {magic_of("HLDPAGE1"), 56, "a page store of format version 2"},
     {magic_of("HLDPEGS1"), 56, "pages with checksums"},

@@ -1,6 +1,6 @@
 // log_golden.hpp: logs as small text files, for tests that logs of a released format open.
 //
-//   lsns 8 10 …       of the records, in their order; the texts are golden_records()
+//   lsns 8 10 …       of the records, in their order; the texts are golden_log_records()
 //   AAAAAAAA hex…     64 bytes at this offset (hexadecimal) of the region; zeros are left out
 //   end BYTES         size of the region
 #pragma once
@@ -15,10 +15,10 @@
 
 namespace holdfast::blocks {
 
-inline constexpr std::uint64_t kGoldenSegment = 8 * KiB;
+inline constexpr std::uint64_t kGoldenLogSegment = 8 * KiB;
 
 // What a golden log holds. Its first records are truncated, and fill a segment of their own.
-inline std::vector<std::string> golden_records() {
+inline std::vector<std::string> golden_log_records() {
   std::vector<std::string> records;
   for (std::uint64_t i = 0; i < 12; ++i)
     records.push_back(pattern(i, i * i * 5));
@@ -26,8 +26,8 @@ inline std::vector<std::string> golden_records() {
 }
 
 // Two lanes, groups, a truncation, an opening, and at the end a torn group.
-inline void fill_golden(Region& region, const LogOptions& options) {
-  const auto records = golden_records();
+inline void fill_golden_log(Region& region, const LogOptions& options) {
+  const auto records = golden_log_records();
   {
     auto log = Log::create(region, whole(region), options).value();
     std::uint64_t dead = 0;
@@ -54,7 +54,7 @@ inline void fill_golden(Region& region, const LogOptions& options) {
   }
 }
 
-inline void write_golden(Region& region, const std::string& path) {
+inline void write_golden_log(Region& region, const std::string& path) {
   std::vector<std::byte> image(region.data(), region.data() + region.size_bytes());
   std::ofstream file(path);
   file << "lsns";
@@ -75,16 +75,16 @@ inline void write_golden(Region& region, const std::string& path) {
   file << std::dec << "end " << image.size() << "\n";
 }
 
-struct Golden {
+struct GoldenLogFile {
   std::vector<std::uint64_t> lsns;
   Region region;
 };
-inline Golden read_golden(const std::string& path) {
+inline GoldenLogFile read_golden_log(const std::string& path) {
   std::ifstream file(path);
   std::string word, hex;
   std::getline(file, word);
   std::istringstream numbers(word);
-  Golden golden{{}, dram(kPageBytes + 4 * kGoldenSegment)};
+  GoldenLogFile golden{{}, dram(kPageBytes + 4 * kGoldenLogSegment)};
   numbers >> word;
   for (std::uint64_t lsn = 0; numbers >> lsn;)
     golden.lsns.push_back(lsn);

@@ -1,8 +1,6 @@
 // Logs of a released format, checked in as text, open with the same records and go on.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "log_golden.hpp"
 
 namespace holdfast::blocks {
@@ -10,18 +8,25 @@ namespace {
 
 class GoldenLog : public testing::TestWithParam<const char*> {
  protected:
-  Golden golden_ =
-      read_golden(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/log_" + GetParam() + ".v2.hex");
+  void SetUp() override { bench::baselines::register_log_formats(); }
+  GoldenLogFile golden_ =
+      read_golden_log(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/log_" + GetParam() + ".hex");
 };
-INSTANTIATE_TEST_SUITE_P(Version2, GoldenLog,
-                         testing::Values("checksum_padded", "checksum_dense", "line_tags_padded",
-                                         "poplog_padded", "rawl_padded", "classic_padded",
-                                         "header_padded", "header_dancing_padded"),
-                         [](const auto& one) { return std::string(one.param); });
+INSTANTIATE_TEST_SUITE_P(Versions, GoldenLog,
+                         testing::Values("checksum_padded.v2", "checksum_dense.v2",
+                                         "line_tags_padded.v2", "poplog_padded.v2",
+                                         "rawl_padded.v2", "classic_padded.v2", "header_padded.v2",
+                                         "header_dancing_padded.v2", "checksum_padded.v3",
+                                         "checksum_dense.v3"),
+                         [](const auto& one) {
+                           std::string name = one.param;
+                           name[name.find('.')] = '_';
+                           return name;
+                         });
 
 TEST_P(GoldenLog, OpensWithTheSameRecordsAndGoesOn) {
   auto& region = golden_.region;
-  auto expected = golden_records();
+  auto expected = golden_log_records();
   ASSERT_EQ(golden_.lsns.size(), expected.size());
   for (int opening = 0; opening < 2; ++opening) {
     auto log = Log::open(region, whole(region)).value();

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <holdfast/blocks/log/space.hpp>
+
 #include "log_golden.hpp"
 
 using namespace holdfast;
@@ -14,15 +16,16 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const auto& kind : all_kinds()) {
-    if (kind.format != LogFormat::kChecksum && !kind.padded) continue;
-    const std::string path = std::string(argv[1]) + "/log_" + kind.name() + ".v2.hex";
+    if (kind.format != LogFormat::kChecksum) continue;
+    const std::string path = std::string(argv[1]) + "/log_" + kind.name() + ".v" +
+                             std::to_string(log_detail::kLogSuperblock.version) + ".hex";
     if (std::filesystem::exists(path)) {
       std::printf("%s is there already\n", path.c_str());
       continue;
     }
-    auto region = dram(kPageBytes + 4 * kGoldenSegment);
-    fill_golden(region, kind.options(kGoldenSegment, 2));
-    write_golden(region, path);
+    auto region = dram(kPageBytes + 4 * kGoldenLogSegment);
+    fill_golden_log(region, kind.options(kGoldenLogSegment, 2));
+    write_golden_log(region, path);
     std::printf("%s made\n", path.c_str());
   }
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::blocks {
 
 namespace field_detail {
@@ -31,7 +33,7 @@ Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t co
   for (std::uint64_t v = 0; v < 4; ++v) {
     const auto before = (v + 3) % 4;
     if (!seen[v] || !seen[before]) continue;
-    if (seen[(v + 1) % 4] || seen[(v + 2) % 4])
+    if ((seen[(v + 1) % 4] || seen[(v + 2) % 4]) && HF_MUTANT("F04", true, false))
       return Error{Errc::kCorrupt, "field: its blocks carry more than two versions"};
     for (std::size_t i = 0; i < count; ++i) {
       if (version(blocks[i]) != v) continue;
@@ -59,7 +61,9 @@ void FieldGroup::commit() {
 }
 
 void FieldGroup::enter(const void* field) {
-  if (std::find(fields_.begin(), fields_.end(), field) != fields_.end()) commit();
+  if (std::find(fields_.begin(), fields_.end(), field) != fields_.end() &&
+      HF_MUTANT("F03", true, false))
+    commit();
   fields_.push_back(field);
 }
 
@@ -71,10 +75,14 @@ Status FieldLog::write(void* field, std::span<const std::byte> value) {
   HF_CHECK(value.size() <= kMaxBytes);
   std::memcpy(record, &offset, 8);
   std::memcpy(record + 8, value.data(), value.size());
+  if (HF_MUTANT("F02", false, true)) {
+    region_.persist().copy(field, value.data(), value.size());
+    region_.persist().write_back(field, value.size());
+  }
   auto lsn = log_.append({record, 8 + value.size()});
   if (!lsn && lsn.code() == Errc::kNoSpace) {
     // All that it holds is in place and durable.
-    HF_RETURN_IF_ERROR(log_.truncate({log_.stable().value + 1}));
+    HF_RETURN_IF_ERROR(log_.truncate({log_.stable().value + HF_MUTANT("F05", 1, 0)}));
     lsn = log_.append({record, 8 + value.size()});
   }
   if (!lsn) return lsn.error();
@@ -103,7 +111,7 @@ Status FieldLog::recover() {
                                        std::to_string(reader.lsn().value) +
                                        " is no update of a field in this region"};
     persist.copy(region_.data() + offset, record.data() + 8, bytes);
-    persist.write_back(region_.data() + offset, bytes);
+    persist.write_back(region_.data() + offset, bytes - HF_MUTANT("F01", 0, 8));
   }
   persist.fence();
   return {};
