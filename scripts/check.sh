@@ -114,8 +114,13 @@ stage_fuzz() {
   printf '%s\n' build/fuzz/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
 }
 
-stage_mutation() { # Every flush, fence and sync that changed is left out, one at a time: a test must notice.
+stage_mutation() { # Flushes, fences and syncs that changed are left out, the logic is changed: a test must notice each.
   build_release all
+  build release mutant_tests
+  # All mutants of the logic take long: the quick form draws some, others for every commit.
+  set -- --seed "$(git rev-parse HEAD)" --sample 8
+  [ "${FULL:-0}" = 0 ] || set --
+  python3 tests/logic_mutants.py "$@" --jobs "$JOBS"
   set --
   # The quick form leaves out media on which a dropped step cannot show (byte), or hardly shows otherwise
   # (line_streaming) than on the one beside it.

@@ -3,23 +3,19 @@
 //
 // A block is given a Region and an Extent and touches nothing outside of it, so that several blocks
 // share a region: a log beside a page store, or both behind a header of the user's own. The region
-// must outlive the block.
+// must outlive the block. One object at a time per extent: a second one is refused with kBusy.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/memory/extent.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::blocks {
 
-struct Extent {
-  std::uint64_t offset_bytes = 0;  // In the region; multiple of 4096.
-  std::uint64_t size_bytes = 0;    // Multiple of 4096.
-
-  bool operator==(const Extent&) const = default;
-};
+using holdfast::Extent;  // A block's offset and size are multiples of 4096.
 
 // All of `region`.
 inline Extent whole(const Region& region) { return {0, region.size_bytes()}; }

@@ -52,6 +52,13 @@ enum class Granularity : std::uint8_t {
   kByte = 3,  // eADR, CXL Global Persistent Flush: every executed store.
 };
 
+// Whether the mapping of a region may be stored to, or why not.
+enum class Mapping : std::uint8_t {
+  kWritable = 0,
+  kPageMedium = 1,  // Region::write() is the way in.
+  kReadOnly = 2,    // The region was opened so.
+};
+
 enum class WriteBackInstruction : std::uint8_t {
   kNone = 0,
   kClflush = 1,
@@ -95,7 +102,6 @@ inline namespace direct {
 struct Site {};
 #define HF_SITE [[maybe_unused]] ::holdfast::Site site = {}
 #endif
-#define HF_SITE HF_SITE  // The former name, which kv still uses.
 
 // How to persist on one region: a small value, obtained from Region::persist().
 class Persist {
@@ -117,6 +123,14 @@ class Persist {
     return persist;
   }
 
+  // The same for a mapping that must not be stored to: for callers that ask before they store.
+  constexpr Persist on(Mapping mapping) const {
+    Persist persist = *this;
+    persist.mapping_ = mapping;
+    return persist;
+  }
+
+  Mapping mapping() const { return mapping_; }
   WriteBackInstruction instruction() const { return instruction_; }
   bool nt_evicts() const { return nt_evicts_; }
   bool fences() const { return fences_; }  // False where fence() does nothing: none().
@@ -189,6 +203,21 @@ class Persist {
     }
   }
 
+  // As stream(), of one line that was put together by words just now. A vector load of what smaller
+  // stores wrote waits until they have left the store buffer, behind all that was streamed before;
+  // a load of a word that one store wrote does not.
+  void stream_line(void* to, const std::uint64_t (&words)[8], HF_SITE) const {
+    if (!nt_evicts_ || instruction_ == WriteBackInstruction::kNone)
+      return write(to, words, sizeof words, site);
+    HF_DCHECK(reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes == 0);
+    for (unsigned i = 0; i < 8; ++i)
+      stream_word(static_cast<std::uint64_t*>(to) + i, words[i]);
+    ++persist_counts().lines_written_back;
+#ifdef HF_TRACED
+    trace_sink().on_stream(to, sizeof words, site);
+#endif
+  }
+
   // The shortest way of bytes to the medium: whole lines are streamed where non-temporal stores
   // leave the cache, all else is copied and written back. Any alignment. Before the next fence it
   // is not durable and has no order.
@@ -255,15 +284,20 @@ class Persist {
   static void clwb(std::uintptr_t) {}
   static void clflushopt(std::uintptr_t) {}
   static void clflush(std::uintptr_t) {}
+  static void stream_word(std::uint64_t* to, std::uint64_t value) { *to = value; }
 #else
   static void clwb(std::uintptr_t line) { x86_64::clwb(line); }
   static void clflushopt(std::uintptr_t line) { x86_64::clflushopt(line); }
   static void clflush(std::uintptr_t line) { x86_64::clflush(line); }
+  static void stream_word(std::uint64_t* to, std::uint64_t value) {
+    x86_64::stream_word(to, value);
+  }
 #endif
 
   WriteBackInstruction instruction_;
   bool nt_evicts_;
   bool fences_;
+  Mapping mapping_ = Mapping::kWritable;
 };
 
 }  // namespace direct / traced

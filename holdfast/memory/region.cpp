@@ -67,9 +67,12 @@ Result<Region> Region::open(std::string_view spec_text, const RegionOptions& opt
 
 Region::Region(std::unique_ptr<memory_detail::Backing> backing)
     : backing_(std::move(backing)),
+      claims_(std::make_shared<memory_detail::Claims>()),
       data_(backing_->data()),
       granularity_(backing_->granularity()),
-      persist_(backing_->persist()) {}
+      persist_(backing_->persist().on(backing_->read_only()                ? Mapping::kReadOnly
+                                      : granularity_ == Granularity::kPage ? Mapping::kPageMedium
+                                                                           : Mapping::kWritable)) {}
 
 Region::Region(Region&&) noexcept = default;
 Region& Region::operator=(Region&&) noexcept = default;
@@ -155,6 +158,13 @@ Status Region::advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advi
   HF_RETURN_IF_ERROR(inside(*this, "advise", offset, bytes));
   if (bytes > 0) backing_->advise(offset, bytes, advice);
   return {};
+}
+
+Result<Claim> Region::claim(const Extent& extent, std::string_view owner) {
+  HF_RETURN_IF_ERROR(inside(*this, owner, extent.offset_bytes, extent.size_bytes));
+  if (extent.size_bytes == 0) return invalid(std::string(owner) + ": an empty range was claimed");
+  HF_ASSIGN_OR_RETURN(const auto number, claims_->add(extent, owner, read_only()));
+  return Claim(claims_, number);
 }
 
 RegionReport Region::report() const { return backing_->report(); }

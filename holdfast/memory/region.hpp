@@ -24,9 +24,11 @@
 //            file. Not covered: a file truncated by somebody else while it is open. The kernel then
 //            answers a load from the missing part with SIGBUS; the lock keeps Holdfast's own
 //            processes from it.
+// Sharing    Several objects may live in one region, each in an extent of its own. claim() notices
+//            two that overlap.
 // Reading    A file on a disk is mapped for random reads: a fault reads its page and nothing ahead.
-//            Who reads a range from end to end says so with advise().
-// Threads    data(), size_bytes(), write(), sync(), prefault(), advise() and report() from any
+//            Whoever reads a range from end to end says so with advise().
+// Threads    data(), size_bytes(), write(), sync(), prefault(), advise(), claim() and report() from any
 //            thread; grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.
@@ -42,6 +44,8 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/memory/claims.hpp>
+#include <holdfast/memory/extent.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast {
@@ -153,11 +157,18 @@ class Region {
   // region).
   Status advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice);
 
+  // For an object that is about to use a range: until its Claim goes, no other object gets a range
+  // that overlaps. `owner` says what it is, for the error of the next one. In a read-only region
+  // any number may share. Errors: kBusy (names the ranges and the owner), kInvalidOption (empty, or
+  // outside of the region).
+  Result<Claim> claim(const Extent& extent, std::string_view owner);
+
   // Reads page tables through /proc: some ms per GiB.
   RegionReport report() const;
 
  private:
   std::unique_ptr<memory_detail::Backing> backing_;
+  std::shared_ptr<memory_detail::Claims> claims_;
   std::byte* data_ = nullptr;
   Granularity granularity_ = Granularity::kNone;
   Persist persist_ = Persist::none();

@@ -16,6 +16,10 @@ inline void clflushopt(std::uintptr_t line) {
   asm volatile("clflushopt (%0)" : : "r"(line) : "memory");
 }
 inline void clflush(std::uintptr_t line) { asm volatile("clflush (%0)" : : "r"(line) : "memory"); }
+// Past the caches where they let it.
+inline void stream_word(std::uint64_t* to, std::uint64_t value) {
+  _mm_stream_si64(reinterpret_cast<long long*>(to), static_cast<long long>(value));
+}
 // Waits for the write-backs, the non-temporal and the ordinary stores before it.
 inline void store_fence() { _mm_sfence(); }
 

@@ -106,9 +106,9 @@ struct Logged {
 
 template <class Technique>
 class FieldCrash : public testing::Test {};
-using Techniques =
-    testing::Types<Fam<16>, Fam<32>, Fam<64>, Fam<100>, Fam<128>, Fam<256>, Cow<16>, Cow<32>,
-                   Cow<64>, Cow<128>, Cow<256>, Logged<16>, Logged<64>, Logged<128>, Logged<256>>;
+using Techniques = testing::Types<Fam<16>, Fam<32>, Fam<64>, Fam<100>, Fam<128>, Fam<256>, Cow<16>,
+                                  Cow<32>, Cow<64>, Cow<128>, Cow<256>, Logged<16>, Logged<64>,
+                                  Logged<72>, Logged<128>, Logged<256>>;
 TYPED_TEST_SUITE(FieldCrash, Techniques);
 
 std::vector<crash::Model> media() { return {crash::kLine, crash::kLineStreaming, crash::kByte}; }

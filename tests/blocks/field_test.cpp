@@ -179,7 +179,7 @@ TYPED_TEST(Field, AgreesWithAPlainArray) {
             ASSERT_TRUE(places[at].fam.recover(region.persist()));
             ASSERT_TRUE(places[at].cow.recover(region.persist()));
           }
-          log = Log::open(region, {32 * KiB, 16 * KiB}).value();
+          log = reopened(std::move(log), region);
           ASSERT_TRUE(redo.recover());
       }
       for (std::size_t at = 0; at < kFields; ++at) {
@@ -281,6 +281,18 @@ TEST(FieldGroup, SharesAFenceAndFencesBeforeAFieldComesAgain) {
   }
   EXPECT_EQ(persist_counts().fences, begin + 3);
   EXPECT_EQ(fields[3].read(), value_of<Bytes<16>>(2));
+}
+
+// What it held is in place: of a full log only the update that found it full is left.
+TEST(FieldLog, IsEmptiedWhenItIsFull) {
+  auto region = dram(64 * KiB);
+  auto log = Log::create(region, {32 * KiB, 12 * KiB}, LogKind{}.options(4 * KiB, 1)).value();
+  FieldLog redo(region, log);
+  auto& field = *reinterpret_cast<LogField<Bytes<16>>*>(region.data());
+  const auto head = log.head();
+  while (log.head() == head)
+    ASSERT_TRUE(field.update(redo, value_of<Bytes<16>>(1)));
+  EXPECT_EQ(records(log).size(), 1u);
 }
 
 TEST(FieldLog, RefusesRecordsThatAreNoUpdates) {

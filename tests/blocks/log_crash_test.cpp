@@ -17,8 +17,9 @@ std::string of_lines(std::uint64_t number, std::uint64_t lines) {
   return pattern(number, lines * 64 - 40);
 }
 
+// And of twenty, which are streamed where that leaves the cache.
 TEST_P(LogCrash, AppendsOfOneToFourLinesAreThereOrNot) {
-  for (std::uint64_t lines = 1; lines <= 4; ++lines) {
+  for (const std::uint64_t lines : {1, 2, 3, 4, 20}) {
     auto protocol = this->protocol();
     const auto of = [=](std::uint64_t id) { return Texts{of_lines(id, id == 2 ? 1 : lines)}; };
     protocol.workload = [&](Region& region, crash::Workload& run) {
@@ -80,6 +81,54 @@ TEST_P(LogCrash, ATornRecordDoesNotComeBackWhenTheNextOneBringsItsMissingWords) 
     };
     protocol.check = [&](const auto& past, const auto& seen) {
       return is_sequence_of(past, seen, of);
+    };
+    auto options = checker();
+    options.nested_states_per_point = 300;
+    options.images_per_run *= 4;
+    const auto report = crash::check(protocol, options);
+    ASSERT_TRUE(report.ok()) << report;
+  }
+}
+
+// The tail is in the middle of a line, as a crash leaves it that takes only the end of a group. The
+// next group begins on the line behind, and is torn, too; the one that follows has its length and
+// shares words with it.
+TEST_P(LogCrash, AGroupThatIsTornBehindACutOneDoesNotComeBack) {
+  if (GetParam().kind.format != LogFormat::kChecksum) return;
+  for (const bool whole_lines : {false, true}) {
+    auto protocol = this->protocol();
+    protocol.initial = {"A"};
+    protocol.setup = [&](Region& region) {
+      std::uint64_t second = 0;  // Where the second frame of the group begins.
+      {
+        auto log = create(region);
+        const std::vector<Record> group{bytes("A"), bytes("B")};
+        log.append_many(group).value();
+        auto reader = log.read();
+        while (reader.next().value())
+          second = static_cast<std::uint64_t>(reader.record().data() - region.data()) - 24;
+        finish(log);
+      }
+      const std::byte zeros[8] = {};
+      region.write(second, zeros).value();
+      region.sync().value();
+    };
+    const auto of = [=](std::uint64_t id) {
+      return whole_lines ? pattern(id, 40) + pattern(7, 64) : pattern(7, 8) + pattern(id, 8);
+    };
+    const auto perform = [&](Region& region, crash::Workload& run, std::uint64_t id) {
+      auto log = open(region);
+      run.perform(id, [&] {
+        log.append(bytes(of(id))).value();
+        finish(log);
+      });
+    };
+    protocol.workload = [&](Region& region, crash::Workload& run) { perform(region, run, 1); };
+    protocol.then = [&](Region& region, crash::Workload& run, const Texts&) {
+      perform(region, run, 2);
+    };
+    protocol.check = [&](const auto& past, const auto& seen) {
+      return is_sequence_of(past, seen, [&](std::uint64_t id) { return Texts{of(id)}; });
     };
     auto options = checker();
     options.nested_states_per_point = 300;
@@ -199,7 +248,7 @@ TEST_P(LogCrash, CreationOverAnOldLogIsOneLogOrTheOther) {
     return found;
   };
   protocol.workload = [&](Region& region, crash::Workload& run) {
-    run.perform(1, [&] { (void)create(region); });
+    run.perform(1, [&] { (void)Log::replace(region, whole(region), options()).value(); });
     auto log = open(region);
     run.perform(2, [&] {
       log.append(bytes("new")).value();

@@ -39,8 +39,11 @@ class FailingLog : public testing::Test {
   }
   // Writes to the file from `segment`'s byte `at` on fail.
   void writable_below(std::uint64_t segment, std::uint64_t at) {
+    writable_below(kPageBytes + segment * kSegment + at);
+  }
+  void writable_below(std::uint64_t at) {
     auto limit = before_;
-    limit.rlim_cur = kPageBytes + segment * kSegment + at;
+    limit.rlim_cur = at;
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   }
   void writable() { ::setrlimit(RLIMIT_FSIZE, &before_); }
@@ -105,6 +108,49 @@ TEST_F(FailingLog, AppendsThatFailAgainAndAgainDoNotPassTheDurableLimit) {
     writable();
     expected.emplace_back(log.append(bytes("acknowledged")).value().value, "acknowledged");
     ASSERT_TRUE(log.sync());
+  }
+  EXPECT_EQ(entries(Log::open(region, whole(region)).value()).value(), expected);
+}
+
+// The same where the limit cannot be raised either: then no more LSNs are drawn.
+TEST_F(FailingLog, AppendsThatFailWithTheStateWordsDoNotPassTheDurableLimit) {
+  auto region = file(4);
+  Entries expected;
+  {
+    auto log = Log::create(region, whole(region), options(1)).value();
+    expected.emplace_back(log.append(bytes("first")).value().value, "first");
+    writable_below(kCacheLineBytes);
+    for (int i = 0; i < 5'000; ++i)
+      ASSERT_EQ(log.append(bytes("refused")).code(), Errc::kIo);
+    writable();
+    expected.emplace_back(log.append(bytes("acknowledged")).value().value, "acknowledged");
+    ASSERT_TRUE(log.sync());
+  }
+  EXPECT_EQ(entries(Log::open(region, whole(region)).value()).value(), expected);
+}
+
+// Its segments must not be taken: the head that is durable still needs them.
+TEST_F(FailingLog, ATruncationThatFailsTruncatesNothing) {
+  auto region = file(3);
+  Entries expected;
+  {
+    auto log = Log::create(region, whole(region), options(1)).value();
+    const auto append = [&] {
+      const auto record = pattern(expected.size(), 900);
+      const auto lsn = log.append(bytes(record));
+      if (lsn) expected.emplace_back(lsn->value, record);
+      return lsn.code();
+    };
+    while (append() == Errc::kOk) {
+    }
+    const auto head = log.head();
+    writable_below(kCacheLineBytes);
+    EXPECT_EQ(log.truncate({log.stable().value + 1}).code(), Errc::kIo);
+    writable();
+    EXPECT_EQ(log.head(), head);
+    EXPECT_EQ(log.free_segments(), 0u);
+    EXPECT_EQ(append(), Errc::kNoSpace);
+    EXPECT_EQ(entries(log).value(), expected);
   }
   EXPECT_EQ(entries(Log::open(region, whole(region)).value()).value(), expected);
 }

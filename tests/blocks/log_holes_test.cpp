@@ -9,7 +9,7 @@
 // numbers (3, 8, 12, 13) both agree to the digit.
 #include <gtest/gtest.h>
 
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
 #include "log_support.hpp"
 #include "published_logs.hpp"
@@ -125,7 +125,7 @@ TEST(LogHoles, Hole04AnEntryWithoutCountedBitsIsNotThere) {
     const std::vector<std::string> zeros = {"", std::string(24, '\0'), ""};
     for (const auto& record : zeros)
       log.append(blocks::bytes(record)).value();
-    EXPECT_EQ(blocks::records(Log::open(region, blocks::whole(region)).value()), zeros);
+    EXPECT_EQ(blocks::records(blocks::reopened(std::move(log), region)), zeros);
   }
 }
 
@@ -161,7 +161,7 @@ TEST(LogHoles, Hole05ACountOfTwoWordsMayMatchASubset) {
   auto region = blocks::dram(4 * KiB + 3 * 8 * KiB);
   const blocks::log_detail::Segment segment{&region, region.data(), 8 * KiB, 1, 1, false};
   for (std::uint64_t length = 0; length < 200; ++length)
-    ASSERT_EQ(blocks::log_detail::popcount_frames().frame_bytes(segment, length) % 8, 0u);
+    ASSERT_EQ(bench::baselines::popcount_frames().frame_bytes(segment, length) % 8, 0u);
 }
 
 TEST(LogHoles, Hole06ADeadEntryOfAGroupComesBackBehindANewOne) {
@@ -290,12 +290,12 @@ TEST(LogHoles, LineTagsStoredLastNeedOneFenceAndNothingElse) {
 // formats that rest on lines are not for media where sectors tear.
 TEST(LogHoles, TheInterfaceRefusesFormatsWhereTheyAreNotSound) {
   LogOptions dense;
-  dense.format = LogFormat::kLineTags;
+  dense.format = bench::baselines::kLineTags;
   dense.padded = false;
   EXPECT_EQ(dense.validate().code(), Errc::kInvalidOption);
 
-  for (int number = 1; number <= 7; ++number) {
-    const auto format = static_cast<LogFormat>(number);
+  bench::baselines::register_log_formats();
+  for (const auto format : blocks::log_detail::registered_formats()) {
     Protocol<std::uint64_t> protocol;
     protocol.workload = [=](Region& region, Workload& run) {
       LogOptions options;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 #include <holdfast/blocks/log/log.hpp>
 
 namespace holdfast::blocks {
@@ -49,6 +50,7 @@ inline std::string pattern(std::uint64_t number, std::size_t length) {
 struct LogKind {
   LogFormat format = LogFormat::kChecksum;
   bool padded = true;
+  std::string streams = {};  // As of dram(); empty: as this CPU does.
 
   LogOptions options(std::uint64_t segment_bytes = 64 * KiB, std::uint32_t lanes = 4) const {
     LogOptions options;
@@ -62,29 +64,58 @@ struct LogKind {
     std::string text(blocks::name(format));
     for (auto& c : text)
       c = c == '-' ? '_' : c;
-    return text + (padded ? "_padded" : "_dense");
+    return text + (padded ? "_padded" : "_dense") +
+           (streams.empty()   ? ""
+            : streams == "on" ? "_streamed"
+                              : "_written_back");
   }
   friend std::ostream& operator<<(std::ostream& out, const LogKind& kind) {
     return out << kind.name();
   }
 };
 
+// Ours and the published formats, dense and padded.
 inline std::vector<LogKind> all_kinds() {
+  bench::baselines::register_log_formats();
   std::vector<LogKind> kinds;
-  for (int format = 1; format <= 7; ++format) {
+  for (const auto format : log_detail::registered_formats()) {
     for (const bool padded : {true, false}) {
-      const LogKind kind{static_cast<LogFormat>(format), padded};
+      const LogKind kind{format, padded};
       if (kind.options().validate()) kinds.push_back(kind);
     }
   }
   return kinds;
 }
+// Each on CPUs of both kinds: where streaming stores leave the cache, and where they do not.
+inline std::vector<LogKind> all_kinds_both_ways() {
+  auto kinds = all_kinds();
+  for (auto& kind : kinds)
+    kind.streams = "on";
+  const auto streaming = kinds;
+  for (auto kind : streaming) {
+    kind.streams = "off";
+    kinds.push_back(kind);
+  }
+  return kinds;
+}
 
-inline Region dram(std::uint64_t size_bytes) {
+// `streams`: "on" or "off" instead of what this CPU does.
+inline Region dram(std::uint64_t size_bytes, const std::string& streams = "") {
   RegionOptions options;
   options.size_bytes = options.unit_bytes = size_bytes;
   options.reserve_bytes = size_bytes;
-  return Region::open("dram?granularity=line", options).value();
+  return Region::open("dram?granularity=line" + (streams.empty() ? "" : "&nt_evicts=" + streams),
+                      options)
+      .value();
+}
+
+// Opens `log` again, once the object that holds it has gone.
+inline Log reopened(Log log, Region& region) {
+  const auto where = log.where();
+  {
+    const Log gone = std::move(log);
+  }
+  return Log::open(region, where).value();
 }
 
 }  // namespace holdfast::blocks

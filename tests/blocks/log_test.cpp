@@ -4,6 +4,7 @@
 #include <deque>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/blocks/log/space.hpp>
 
 #include "log_support.hpp"
 
@@ -11,11 +12,11 @@ namespace holdfast::blocks {
 namespace {
 
 class AnyLog : public testing::TestWithParam<LogKind> {};
-INSTANTIATE_TEST_SUITE_P(Formats, AnyLog, testing::ValuesIn(all_kinds()),
+INSTANTIATE_TEST_SUITE_P(Formats, AnyLog, testing::ValuesIn(all_kinds_both_ways()),
                          [](const auto& kind) { return kind.param.name(); });
 
 TEST_P(AnyLog, KeepsRecordsOfAllLengthsOverReopening) {
-  auto region = dram(512 * KiB);
+  auto region = dram(512 * KiB, GetParam().streams);
   std::vector<std::string> expected;
   {
     auto log = Log::create(region, whole(region), GetParam().options()).value();
@@ -35,7 +36,7 @@ TEST_P(AnyLog, KeepsRecordsOfAllLengthsOverReopening) {
 }
 
 TEST_P(AnyLog, GivesRisingLsnsAndReadsFromAnyOfThem) {
-  auto region = dram(512 * KiB);
+  auto region = dram(512 * KiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options()).value();
   std::vector<Lsn> lsns;
   for (int i = 0; i < 20; ++i)
@@ -52,7 +53,7 @@ TEST_P(AnyLog, GivesRisingLsnsAndReadsFromAnyOfThem) {
 }
 
 TEST_P(AnyLog, AppendsManyWithTheFencesOfOne) {
-  auto region = dram(512 * KiB);
+  auto region = dram(512 * KiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options()).value();
   ASSERT_TRUE(log.append(bytes("first")));  // Takes the segment.
   std::vector<std::string> texts;
@@ -69,37 +70,39 @@ TEST_P(AnyLog, AppendsManyWithTheFencesOfOne) {
   auto expected = texts;
   expected.insert(expected.begin(), {"first", "single"});
   EXPECT_EQ(records(log), expected);
-  EXPECT_EQ(records(Log::open(region, whole(region)).value()), expected);
+  EXPECT_EQ(records(reopened(std::move(log), region)), expected);
 }
 
-// As docs/blocks_log.md has it, of the format that is meant for use.
+// As docs/blocks_log.md has it.
 TEST(LogCosts, AnAppendWritesTheLinesThatTheDocumentNamesAndFencesOnce) {
-  auto region = dram(512 * KiB);
-  for (const bool padded : {true, false}) {
-    auto log =
-        Log::create(region, whole(region), LogKind{LogFormat::kChecksum, padded}.options()).value();
-    std::uint64_t at = 64;  // Behind the segment's header.
-    for (const std::uint64_t length : {1, 16, 40, 41, 104, 500, 512}) {
+  for (const std::string streams : {"on", "off"})
+    for (const bool padded : {true, false}) {
+      auto region = dram(512 * KiB, streams);
+      auto log =
+          Log::replace(region, whole(region), LogKind{LogFormat::kChecksum, padded}.options())
+              .value();
+      std::uint64_t at = 64;  // Behind the segment's header.
+      for (const std::uint64_t length : {1, 16, 40, 41, 104, 500, 512, 1'500, 4'000}) {
+        const auto before = persist_counts();
+        ASSERT_TRUE(log.append(bytes(pattern(1, length))));
+        const auto end = at + 24 + (length + 7) / 8 * 8;
+        const auto lines = (end + 63) / 64 - at / 64;
+        const bool took_segment = at == 64;  // Its header is a line more.
+        EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back,
+                  lines + took_segment)
+            << length << (padded ? " padded" : " dense");
+        EXPECT_EQ(persist_counts().fences - before.fences, 1u);
+        at = padded ? (end + 63) / 64 * 64 : end;
+      }
       const auto before = persist_counts();
-      ASSERT_TRUE(log.append(bytes(pattern(1, length))));
-      const auto end = at + 24 + (length + 7) / 8 * 8;
-      const auto lines = (end + 63) / 64 - at / 64;
-      const bool took_segment = at == 64;  // Its header is a line more.
-      EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back,
-                lines + took_segment)
-          << length << (padded ? " padded" : " dense");
+      ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+      EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 1u);
       EXPECT_EQ(persist_counts().fences - before.fences, 1u);
-      at = padded ? (end + 63) / 64 * 64 : end;
     }
-    const auto before = persist_counts();
-    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
-    EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 1u);
-    EXPECT_EQ(persist_counts().fences - before.fences, 1u);
-  }
 }
 
 TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
-  auto region = dram(4 * KiB + 4 * 8 * KiB);
+  auto region = dram(4 * KiB + 4 * 8 * KiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
   std::vector<Lsn> lsns;
   Result<Lsn> result = Lsn{};
@@ -115,7 +118,7 @@ TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
   EXPECT_EQ(log.head(), cut);
   EXPECT_EQ(entries(log).value().front().first, cut.value);
   EXPECT_TRUE(log.append(bytes("room")));
-  auto again = Log::open(region, whole(region)).value();
+  auto again = reopened(std::move(log), region);
   EXPECT_EQ(again.head(), cut);
   const auto found = records(again);
   EXPECT_EQ(found.size(), lsns.size() - lsns.size() / 2 + 1);
@@ -125,7 +128,7 @@ TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
 TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     Random random(seed);
-    auto region = dram(4 * KiB + 5 * 8 * KiB);
+    auto region = dram(4 * KiB + 5 * 8 * KiB, GetParam().streams);
     auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
     std::deque<std::pair<std::uint64_t, std::string>> model;
     const auto most = log.max_record_bytes();
@@ -159,7 +162,7 @@ TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
         ASSERT_TRUE(log.truncate({up_to}));
         model.erase(model.begin(), model.begin() + static_cast<std::ptrdiff_t>(at));
       } else {
-        log = Log::open(region, whole(region)).value();
+        log = reopened(std::move(log), region);
       }
       if (step % 50 == 0 || dice >= 95) {
         ASSERT_EQ(entries(log).value(), Entries(model.begin(), model.end()))
@@ -170,7 +173,7 @@ TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
 }
 
 TEST_P(AnyLog, MergesAppendersByLsn) {
-  auto region = dram(1 * MiB);
+  auto region = dram(1 * MiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options()).value();
   Entries expected;
   {
@@ -189,14 +192,14 @@ TEST_P(AnyLog, MergesAppendersByLsn) {
     EXPECT_EQ(fifth.code(), Errc::kBusy);
   }
   EXPECT_EQ(entries(log).value(), expected);
-  auto again = Log::open(region, whole(region)).value();
+  auto again = reopened(std::move(log), region);
   EXPECT_EQ(entries(again).value(), expected);
   ASSERT_TRUE(again.append(bytes("last")));
   EXPECT_EQ(records(again).back(), "last");
 }
 
 TEST_P(AnyLog, RefusesRecordsThatNoSegmentHolds) {
-  auto region = dram(256 * KiB);
+  auto region = dram(256 * KiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options()).value();
   const auto most = log.max_record_bytes();
   EXPECT_TRUE(log.append(bytes(pattern(1, most))));
@@ -206,8 +209,43 @@ TEST_P(AnyLog, RefusesRecordsThatNoSegmentHolds) {
   EXPECT_EQ(records(log).size(), 1u);
 }
 
+// A reader that has come to the end goes on when there is more, over segments and reopened lanes.
+TEST_P(AnyLog, IsFollowedByAReaderThatGoesOnAfterItsEnd) {
+  auto region = dram(4 * KiB + 6 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
+  auto second = log.appender().value();
+  auto reader = log.read();
+  EXPECT_FALSE(reader.next().value());
+  Random random(5);
+  std::vector<std::string> appended, followed;
+  const auto follow = [&] {
+    while (reader.next().value()) {
+      followed.push_back(text(reader.record()));
+      EXPECT_EQ(pattern(followed.size() - 1, followed.back().size()), followed.back());
+    }
+  };
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    appended.push_back(pattern(i, random.below(300)));
+    const auto record = bytes(appended.back());
+    auto lsn = random.below(2) == 0 ? log.append(record) : second.append(record);
+    if (!lsn) {  // Full. What was followed goes; the reader holds nothing back that it has given.
+      ASSERT_EQ(lsn.code(), Errc::kNoSpace);
+      appended.pop_back();
+      follow();
+      EXPECT_EQ(followed, appended);
+      ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+      EXPECT_FALSE(reader.next().value());
+      --i;
+      continue;
+    }
+    if (random.below(4) == 0) follow();
+  }
+  follow();
+  EXPECT_EQ(followed, appended);
+}
+
 TEST_P(AnyLog, KeepsWhatAReaderReadsUntilItIsGone) {
-  auto region = dram(4 * KiB + 3 * 8 * KiB);
+  auto region = dram(4 * KiB + 3 * 8 * KiB, GetParam().streams);
   auto log = Log::create(region, whole(region), GetParam().options(8 * KiB)).value();
   std::vector<std::string> expected;
   Lsn last;
@@ -250,10 +288,46 @@ TEST(LogOptions, RefusesWhatItCannotBeAndNamesTheField) {
   refused(with([](auto& o) { o.lanes = 65; }), "lanes=65");
   refused(with([](auto& o) { o.format = static_cast<LogFormat>(9); }), "format=9");
   refused(with([](auto& o) {
-            o.format = LogFormat::kLineTags;
+            o.format = bench::baselines::kLineTags;
             o.padded = false;
           }),
           "padded=false");
+}
+
+// What lies at or above the limit is taken for nothing by the next opening.
+TEST(Log, EveryLsnIsBelowTheLimitThatIsOnTheMedium) {
+  for (const std::uint32_t lanes : {1, 3}) {
+    auto region = dram(4 * KiB + 8 * 4 * KiB);
+    auto log = Log::create(region, whole(region),
+                           LogKind{LogFormat::kChecksum, false}.options(4 * KiB, lanes))
+                   .value();
+    const auto limit = [&] {
+      return Persist::load(reinterpret_cast<const std::uint64_t*>(region.data() +
+                                                                  log_detail::kStateOffset)) >>
+             8;
+    };
+    const auto first = limit();
+    std::uint64_t last = 0;
+    while (last < 4 * first) {
+      const auto lsn = log.append({});
+      if (!lsn) {
+        ASSERT_EQ(lsn.code(), Errc::kNoSpace);
+        ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+        continue;
+      }
+      last = lsn->value;
+      ASSERT_LT(last, limit());
+    }
+  }
+}
+
+TEST(Log, RefusesAGroupOfNoRecords) {
+  auto region = dram(256 * KiB);
+  auto log = Log::create(region, whole(region), LogKind{}.options()).value();
+  const auto lsn = log.append(bytes("x")).value();
+  EXPECT_EQ(log.append_many({}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(log.appender().value().append_many({}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(log.stable(), lsn);
 }
 
 TEST(Log, TruncatesOnlyWhatWasAppended) {

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 #include <holdfast/blocks/log/space.hpp>
 
 #include "fuzz_region.hpp"
@@ -24,7 +26,8 @@ constexpr std::uint64_t kSegment = 8 * KiB, kBytes = 4 * KiB + 3 * kSegment;
 Region& region() { return fuzz_region<kBytes>(); }
 
 void exercise() {
-  auto log = Log::open(region(), whole(region()));
+  std::optional<Log> log;
+  if (auto opened = Log::open(region(), whole(region()))) log.emplace(std::move(*opened));
   if (!log) return;
   std::uint64_t last = 0;
   for (auto reader = log->read();;) {
@@ -42,6 +45,7 @@ void exercise() {
   if (!lsn) return;
   HF_CHECK(lsn->value > last);
   HF_CHECK(log->truncate(*lsn).has_value());
+  log.reset();
   auto again = Log::open(region(), whole(region()));
   HF_CHECK(again.has_value());
 }
@@ -52,8 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   auto& place = region();
   LogOptions options;
-  options.format = static_cast<LogFormat>(1 + data[0] % 7);
-  options.padded = (data[0] & 0x80) != 0 || options.format == LogFormat::kLineTags;
+  bench::baselines::register_log_formats();
+  const auto formats = log_detail::registered_formats();
+  options.format = formats[(data[0] & 0x7f) % formats.size()];
+  options.padded = (data[0] & 0x80) != 0 || !log_detail::frames_of(options.format)->works_dense();
   options.segment_bytes = kSegment;
   options.lanes = 2;
   std::memset(place.data(), 0, kBytes);
@@ -72,14 +78,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memcpy(place.data() + offset, &value, 8);
   }
   if (repair) {
-    log_detail::LogHeader header;
+    SuperblockHeader header;
     std::memcpy(&header, place.data(), sizeof header);
-    header.checksum = checksum64({place.data(), offsetof(log_detail::LogHeader, checksum)}, 0);
+    header = sealed_header(header, log_detail::kLogSuperblock,
+                           {place.data() + sizeof header, sizeof(log_detail::LogBody)});
     std::memcpy(place.data(), &header, sizeof header);
     for (std::uint32_t i = 0; i < 3; ++i) {
       auto* const begin = place.data() + 4 * KiB + i * kSegment;
       const auto sum = checksum64({begin, offsetof(log_detail::SegmentHeader, checksum)},
-                                  mix64(header.log_id ^ (i + 1)));
+                                  mix64(header.id ^ (i + 1)));
       std::memcpy(begin + offsetof(log_detail::SegmentHeader, checksum), &sum, sizeof sum);
     }
   }

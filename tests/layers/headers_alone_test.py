@@ -19,7 +19,7 @@ COMPILER = sys.argv[1] if len(sys.argv) > 1 else os.environ.get('CXX', 'c++')
 def violations(root, header):
     """What the compiler says to `header`, a path below root/holdfast, alone."""
     found = []
-    for build, flags in {'normal': [], 'traced': ['-DHF_TRACED=1', '-DHOLDFAST_TRACED=1']}.items():
+    for build, flags in {'normal': [], 'traced': ['-DHF_TRACED=1']}.items():
         if header.parts[0] == 'crash' and build == 'normal':
             continue  # The checker exists as traced only.
         result = subprocess.run(

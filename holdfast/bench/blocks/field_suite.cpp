@@ -186,10 +186,10 @@ class Logged : public InRegion<LogField<FieldValue<kBytes>>, kBytes> {
     logs_.reserve(threads);
     for (unsigned t = 0; t < threads; ++t) {
       HF_ASSIGN_OR_RETURN(auto log,
-                          Log::create(this->context_.region,
-                                      {this->shape_.area_bytes + t * this->shape_.log_bytes,
-                                       this->shape_.log_bytes},
-                                      options));
+                          Log::replace(this->context_.region,
+                                       {this->shape_.area_bytes + t * this->shape_.log_bytes,
+                                        this->shape_.log_bytes},
+                                       options));
       logs_.push_back(std::move(log));
       field_logs_.emplace_back(this->context_.region, logs_.back());
     }

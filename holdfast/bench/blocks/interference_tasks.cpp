@@ -209,7 +209,7 @@ Status Workbench::begin(unsigned threads, std::uint64_t seed) {
   ++phases_;
   LogOptions options;
   options.lanes = std::clamp(threads + 1, 1u, 64u);  // The log's own is left to itself.
-  HF_ASSIGN_OR_RETURN(auto log, Log::create(context_.region, log_extent_, options));
+  HF_ASSIGN_OR_RETURN(auto log, Log::replace(context_.region, log_extent_, options));
   log_.emplace(std::move(log));
   appended_.assign(threads, 0);
   return {};

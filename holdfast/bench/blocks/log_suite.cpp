@@ -10,6 +10,7 @@
 #include <string>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 #include <holdfast/bench/blocks/log_peer.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/log/log.hpp>
@@ -49,12 +50,14 @@ class FenceSubject final : public BlockSubject {
     std::uint64_t at = 0;
     return timed_loop(thread, 16, keys, keys * shape_.record_bytes, [&](std::uint64_t i) {
       std::memcpy(records.data(), &i, sizeof i);
-      if (shape_.padded) {
+      // Whichever way is the faster one: as `Log` chooses, by size.
+      if (shape_.padded && stride >= 4 * KiB) {
         persist().stream(begin + at, records.data(), stride);
         persist().fence();
       } else {
-        persist().copy(begin + at, records.data(), bytes);
-        persist().persist(begin + at, bytes);
+        const auto count = shape_.padded ? stride : bytes;
+        persist().copy(begin + at, records.data(), count);
+        persist().persist(begin + at, count);
       }
       at = at + 2 * stride > share ? 0 : at + stride;
     });
@@ -77,7 +80,7 @@ class LogSubject final : public BlockSubject {
   }
   Status before(const Phase& phase) override {
     lanes_ = phase.threads;
-    HF_ASSIGN_OR_RETURN(auto log, Log::create(context_.region, {0, shape_.log_bytes}, options()));
+    HF_ASSIGN_OR_RETURN(auto log, Log::replace(context_.region, {0, shape_.log_bytes}, options()));
     log_.emplace(std::move(log));
     appended_.assign(phase.threads, 0);
     return {};
@@ -146,6 +149,9 @@ SubjectEntry entry(const std::string& name, const Context& context, Rest... rest
 }  // namespace
 
 std::vector<Experiment> log_experiments(const Context& context) {
+  using holdfast::blocks::log_detail::frames_of;
+  using holdfast::blocks::log_detail::registered_formats;
+  baselines::register_log_formats();
   std::vector<Experiment> experiments;
   for (const bool padded : {true, false}) {
     for (const std::uint32_t bytes : points(context.options, {16u, 32u, 64u, 128u, 256u, 512u})) {
@@ -159,12 +165,12 @@ std::vector<Experiment> log_experiments(const Context& context) {
       experiment.parameters.set("padded", padded);
       auto& plan = experiment.plan;
       plan.subjects.push_back(entry<FenceSubject>("fence", context, shape));
-      plan.subjects.push_back(entry<LogSubject>("holdfast", context, shape, LogFormat::kChecksum));
-      for (const auto format : {LogFormat::kLineTags, LogFormat::kPopcount, LogFormat::kParity,
-                                LogFormat::kClassic, LogFormat::kHeader, LogFormat::kDancing}) {
-        if (format == LogFormat::kLineTags && !padded) continue;
-        plan.subjects.push_back(
-            entry<LogSubject>(std::string(name(format)), context, shape, format));
+      // Ours, then the published ones.
+      for (const auto format : registered_formats()) {
+        if (!padded && !frames_of(format)->works_dense()) continue;
+        const auto ours = format == LogFormat::kChecksum;
+        plan.subjects.push_back(entry<LogSubject>(ours ? "holdfast" : std::string(name(format)),
+                                                  context, shape, format));
       }
       // It knows no padding; beside both, so that each ratio is of one run.
       plan.subjects.push_back(libpmemlog_entry(context, shape));

@@ -125,7 +125,7 @@ class FieldSubject final : public TransactionSubject {
     for (unsigned i = 0; i < phase.threads; ++i) {
       const Extent extent{phase.threads * shape_.area_bytes + i * kLogBytes, kLogBytes};
       std::memset(memory() + extent.offset_bytes, 0, kPageBytes);
-      HF_ASSIGN_OR_RETURN(auto log, Log::create(context_.region, extent, log_options()));
+      HF_ASSIGN_OR_RETURN(auto log, Log::replace(context_.region, extent, log_options()));
       logs_.push_back(std::move(log));
     }
     return {};

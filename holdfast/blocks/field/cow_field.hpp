@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/blocks/field/fam_field.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast::blocks {
@@ -33,6 +34,7 @@ class CowField {
   }
 
   void update(const Persist& persist, const T& value) {
+    HF_CHECK(persist.mapping() == Mapping::kWritable && "a field is stored to: see recover()");
     const auto other = (selector_ & 1) ^ 1;
     persist.copy(copies_[other], &value, sizeof value);
     persist.persist(copies_[other], sizeof value);
@@ -40,8 +42,10 @@ class CowField {
     persist.persist(&selector_, sizeof selector_);
   }
 
-  // Makes durable what a killed process may have left in the cache. One fence.
+  // Makes durable what a killed process may have left in the cache. One fence. Errors: kUnsupported
+  // (page media), kReadOnly, kCorrupt.
   Status recover(const Persist& persist) {
+    HF_RETURN_IF_ERROR(field_detail::check_mapping(persist));
     if (selector_ > 1) return Error{Errc::kCorrupt, "field: its selector is neither 0 nor 1"};
     persist.persist(this, sizeof *this);
     return {};

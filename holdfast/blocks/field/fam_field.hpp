@@ -39,6 +39,9 @@ class FieldGroup;
 
 namespace field_detail {
 
+// Errors: kReadOnly, kUnsupported: a field's mapping that must not be stored to.
+Status check_mapping(const Persist& persist);
+
 // Rolls blocks that are one version ahead back. Stores only where needed; writes back all. Errors:
 // kCorrupt (versions that no crash leaves).
 Status fam_recover(const Persist& persist, std::uint64_t* blocks, std::size_t count);
@@ -68,14 +71,16 @@ class FamField {
   // The same with kernels of a given width, for tests and benchmarks.
   void update_with(const field_detail::FamKernels& kernels, const Persist& persist,
                    const T& value) {
+    HF_CHECK(persist.mapping() == Mapping::kWritable && "a field is stored to: see recover()");
     store(persist, value, kernels);
     persist.fence();
   }
 
-  // One fence. Errors: kCorrupt.
+  // One fence. Errors: kUnsupported (page media), kReadOnly, kCorrupt.
   Status recover(const Persist& persist) { return recover_all(persist, std::span(this, 1)); }
   // Several fields, one fence together.
   static Status recover_all(const Persist& persist, std::span<FamField> fields) {
+    HF_RETURN_IF_ERROR(field_detail::check_mapping(persist));
     for (auto& field : fields)
       HF_RETURN_IF_ERROR(field_detail::fam_recover(persist, field.blocks_, kBlocks));
     persist.fence();

@@ -30,6 +30,7 @@ class FieldGroup {
 
   template <class T>
   void update(FamField<T>& field, const T& value) {
+    HF_CHECK(persist_.mapping() == Mapping::kWritable && "a field is stored to: see recover()");
     enter(&field);
     field.store(persist_, value, field_detail::default_fam_kernels());
   }

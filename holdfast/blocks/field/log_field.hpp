@@ -34,8 +34,8 @@ class FieldLog {
   FieldLog(Region& region, Log& log) : region_(region), log_(log) {}
 
   // Brings every field to its newest value, with one fence. Once after each crash, before reads and
-  // updates. Errors: kCorrupt (a record that is no update of a field in the region and outside of
-  // the log).
+  // updates. Errors: kUnsupported (page media), kReadOnly, kCorrupt (a record that is no update of
+  // a field in the region and outside of the log).
   Status recover();
 
  private:
@@ -54,7 +54,7 @@ class LogField {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= FieldLog::kMaxBytes);
 
   const T& read() const { return value_; }
-  // Errors: those of Log::append; then nothing has changed.
+  // Errors: kUnsupported (page media), those of Log::append; then nothing has changed.
   Status update(FieldLog& log, const T& value) {
     return log.write(&value_, std::as_bytes(std::span(&value, 1)));
   }

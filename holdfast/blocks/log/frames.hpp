@@ -1,15 +1,15 @@
-// frames.hpp: how one record lies in a segment of a log, in seven ways. Internal to blocks/log.
+// frames.hpp: how one record lies in a segment of a log. Internal to blocks/log, and the interface
+// by which the benchmark adds published formats (bench/blocks/baselines).
 //
 // A log (log.hpp) is a ring of segments; what differs between its formats is only the frame around
-// a record and the steps that make it durable. All share these rules, which close holes of the
-// published algorithms once for all:
+// a record and the steps that make it durable. All share these rules, each of which closes a hole
+// of published logs (van Renen et al., "Building blocks for persistent memory", VLDB Journal 2020):
 //
 //   A frame carries its LSN, and a reader accepts LSNs above the last one only. open() hands out
-//   LSNs above all that were ever used, so whatever a crash left behind the tail stays dead (holes
-//   1, 6, 7 of anchors/blocks.md).
+//   LSNs above all that were ever used, so whatever a crash left behind the tail stays dead.
 //   A segment is taken only when a durable head LSN says that nothing in it is needed: truncation
-//   is one word (hole 3).
-//   A record of no bytes is still a frame with bits set (hole 4).
+//   is one word.
+//   A record of no bytes is still a frame with bits set.
 //
 // Groups     Records that are appended together share their fences and lie densely; with padding
 //            the next group begins on a line of its own.
@@ -33,13 +33,11 @@ namespace holdfast::blocks {
 // Frozen: stands in the header of a log.
 enum class LogFormat : std::uint8_t {
   kChecksum = 1,  // One fence. A 64-bit checksum, seeded with log and LSN. Every medium.
-  kLineTags = 2,  // One fence. Each line ends in a tag that is stored last.
-  kPopcount = 3,  // One fence. PopLog: the number of one bits, over zeroed space.
-  kParity = 4,    // One fence. RAWL: one bit of each word tells the pass.
-  kClassic = 5,   // Two fences. Header and payload, then a footer.
-  kHeader = 6,    // Two fences. The payload, then a size in front (libpmemlog's way).
-  kDancing = 7,   // Two fences. The same with 64 sizes in turn, each on its line.
+  // 2 to 7 are the published formats of bench/blocks/baselines.
 };
+
+// "checksum", "line-tags", "poplog", "rawl", "classic", "header", "header-dancing"; "?": no format.
+std::string_view name(LogFormat format);
 
 using Record = std::span<const std::byte>;
 
@@ -122,6 +120,9 @@ class Frames {
   virtual std::uint64_t first() const { return kCacheLineBytes; }
   // Whether it is sound where a sector of 512 bytes may be torn in any way.
   virtual bool works_on_pages() const { return false; }
+  // Whether a frame may begin in the middle of a line.
+  virtual bool works_dense() const { return true; }
+  virtual std::uint64_t min_segment_bytes() const { return kPageBytes; }
   // Fences of one append to a segment that has room.
   virtual unsigned fences() const = 0;
 
@@ -169,8 +170,12 @@ class Frames {
   }
 };
 
-// Null for a number that is no format.
+// Null for a number that is no format, or one that is not registered.
 const Frames* frames_of(LogFormat format);
+// Adds a format that the library does not have: one of a published log. Any thread.
+void register_frames(LogFormat format, const Frames& frames);
+// Of all that frames_of() knows, rising.
+std::vector<LogFormat> registered_formats();
 
 // The first word of most frames: LSN above, flags below.
 inline constexpr std::uint64_t kLastOfGroup = 1;    // The next frame begins at after_group().
@@ -184,14 +189,7 @@ inline std::uint64_t flags_of(const Group& group, std::size_t i) {
          (i == 0 && group.starts_durable ? kStartsDurable : 0);
 }
 
-// Each in its .cpp.
 const Frames& checksum_frames();
-const Frames& line_tag_frames();
-const Frames& popcount_frames();
-const Frames& parity_frames();
-const Frames& classic_frames();
-const Frames& header_frames();
-const Frames& dancing_frames();
 
 }  // namespace log_detail
 }  // namespace holdfast::blocks

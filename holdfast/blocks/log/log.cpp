@@ -1,6 +1,7 @@
 #include <holdfast/blocks/log/log.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -17,22 +18,19 @@ Status LogOptions::validate() const {
   };
   const auto* frames = log_detail::frames_of(format);
   if (frames == nullptr)
-    return invalid("format=" + std::to_string(static_cast<int>(format)) + " is no LogFormat");
-  const std::uint64_t smallest = format == LogFormat::kDancing ? 2 * kPageBytes : kPageBytes;
+    return invalid("format=" + std::to_string(static_cast<int>(format)) + " (" +
+                   std::string(name(format)) + ") is no LogFormat of this build");
+  const auto smallest = frames->min_segment_bytes();
   if (segment_bytes % kPageBytes != 0 || segment_bytes < smallest || segment_bytes > 256 * MiB)
     return invalid("segment_bytes=" + std::to_string(segment_bytes) +
                    "; allowed are multiples of 4096 from " + std::to_string(smallest) +
                    " to 256 MiB");
   if (lanes < 1 || lanes > 64)
     return invalid("lanes=" + std::to_string(lanes) + "; allowed are 1 to 64");
-  if (format == LogFormat::kLineTags && !padded)
-    return invalid("padded=false; line tags are whole lines");
+  if (!frames->works_dense() && !padded)
+    return invalid("padded=false; frames of format " + std::string(frames->name()) +
+                   " are whole lines");
   return {};
-}
-
-std::string_view name(LogFormat format) {
-  const auto* frames = log_detail::frames_of(format);
-  return frames == nullptr ? "?" : frames->name();
 }
 
 Log::Log(std::unique_ptr<Space> space) : space_(std::move(space)) {}
@@ -40,7 +38,10 @@ Log::Log(Log&&) noexcept = default;
 Log& Log::operator=(Log&&) noexcept = default;
 Log::~Log() = default;
 
-Result<Log> Log::create(Region& region, const Extent& where, const LogOptions& options) {
+namespace {
+
+// What create() and replace() ask before they look at what lies there.
+Status check_creation(const Region& region, const Extent& where, const LogOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
   HF_RETURN_IF_ERROR(check_extent("log", region, where));
   if (region.read_only()) return Error{Errc::kReadOnly, "log: the region was opened read-only"};
@@ -54,16 +55,47 @@ Result<Log> Log::create(Region& region, const Extent& where, const LogOptions& o
     return Error{Errc::kUnsupported,
                  "log: format " + std::string(frames->name()) +
                      " relies on lines; a medium that is durable by system calls needs checksum"};
-  auto space = std::make_unique<Space>(region, where, options);
+  return {};
+}
+
+}  // namespace
+
+Result<Log> Log::create(Region& region, const Extent& where, const LogOptions& options) {
+  HF_RETURN_IF_ERROR(check_creation(region, where, options));
+  HF_ASSIGN_OR_RETURN(auto claim, region.claim(where, "a log"));
+  HF_RETURN_IF_ERROR(refuse_to_overwrite("log", region, where));
+  auto space = std::make_unique<Space>(region, where, options, std::move(claim));
+  HF_RETURN_IF_ERROR(space->create());
+  return Log(std::move(space));
+}
+
+Result<Log> Log::replace(Region& region, const Extent& where, const LogOptions& options) {
+  HF_RETURN_IF_ERROR(check_creation(region, where, options));
+  HF_ASSIGN_OR_RETURN(auto claim, region.claim(where, "a log"));
+  auto space = std::make_unique<Space>(region, where, options, std::move(claim));
   HF_RETURN_IF_ERROR(space->create());
   return Log(std::move(space));
 }
 
 Result<Log> Log::open(Region& region, const Extent& where) {
   HF_RETURN_IF_ERROR(check_extent("log", region, where));
-  auto space = std::make_unique<Space>(region, where, LogOptions{});
+  HF_ASSIGN_OR_RETURN(auto claim, region.claim(where, "a log"));
+  auto space = std::make_unique<Space>(region, where, LogOptions{}, std::move(claim));
   HF_RETURN_IF_ERROR(space->open());
   return Log(std::move(space));
+}
+
+Result<Log> Log::open_or_create(Region& region, const Extent& where, const LogOptions& options) {
+  auto log = open(region, where);
+  if (log || log.code() != Errc::kNotHoldfast) return log;
+  // Fresh media begin with zeros, and so does what a crash left of a creation.
+  std::uint64_t word = 0;
+  std::memcpy(&word, region.data() + where.offset_bytes, sizeof word);
+  if (word != 0)
+    return Error{Errc::kAlreadyExists,
+                 "log: at offset " + std::to_string(where.offset_bytes) +
+                     " of the region begins what is no log; Log::replace() makes one of it"};
+  return create(region, where, options);
 }
 
 Result<Lsn> Log::append(Record record) { return space_->append(*space_->lanes()[0], {&record, 1}); }

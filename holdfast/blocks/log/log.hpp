@@ -25,6 +25,8 @@
 //                one word.
 //            (4) A lane's new segment says what was the last LSN before it, so that a segment or
 //                record that the medium lost is kCorrupt, never a shorter log.
+// Sharing    One object per extent: a second one that overlaps it, of whatever kind, is kBusy while
+//            this one lives (Region::claim). Read-only regions may be shared.
 // Threads    append(), append_many(): one thread at a time. Each appender: one thread at a time;
 //            several appenders and readers beside one another. truncate(), sync(), read(): any.
 // Costs      docs/blocks_log.md: fences, lines, bytes.   Format: there, too.
@@ -34,7 +36,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -50,8 +51,8 @@ struct Lsn {
 };
 
 struct LogOptions {
-  LogFormat format = LogFormat::kChecksum;  // The others are baselines and cost more; frames.hpp.
-  std::uint64_t segment_bytes = 1 * MiB;    // Multiple of 4096, 4 KiB to 256 MiB (kDancing: 8 KiB).
+  LogFormat format = LogFormat::kChecksum;  // Others only where they are registered; frames.hpp.
+  std::uint64_t segment_bytes = 1 * MiB;    // Multiple of 4096, 4 KiB to 256 MiB.
   std::uint32_t lanes = 8;                  // Threads that may append at once; 1 to 64.
   // Each append begins on a line of its own: no line is written back twice. Off: dense, 8 bytes.
   bool padded = true;
@@ -83,17 +84,23 @@ class LogAppender {
   log_detail::Lane* lane_;
 };
 
-// The records from an LSN on that were acknowledged when it was made, by rising LSN. Truncated
-// segments are not reused while it is alive. The log must outlive it.
+// The records from an LSN on, by rising LSN: those that were acknowledged when it was made, and,
+// after next() has said false, those that have been since. Segments with records that it has still
+// to give are not reused while it is alive. The log must outlive it.
 class LogReader {
  public:
   LogReader(LogReader&&) noexcept;
   LogReader& operator=(LogReader&&) noexcept;
   ~LogReader();
 
-  // Goes on to the next record; false after the last. Errors: kCorrupt (a record that was there
-  // when the log was opened or appended to is not there any more; names segment and offset).
+  // Goes on to the next record; false after the last. The next call after that looks for what has
+  // been acknowledged meanwhile, so a reader can follow a log; that look costs as much as
+  // Log::stable(). Errors: kCorrupt (a record that was there when the log was opened or appended to
+  // is not there any more; names segment and offset).
   Result<bool> next();
+  // After next() said kCorrupt: leaves out what is damaged, up to the next group of records that is
+  // whole or the lane's next segment. False if there was nothing to leave out.
+  bool skip_damage();
   // Of the record that next() went to. `record` is valid until the next call.
   Lsn lsn() const { return lsn_; }
   Record record() const { return record_; }
@@ -101,25 +108,36 @@ class LogReader {
  private:
   friend class Log;
   LogReader(log_detail::Space* space, Lsn from);
+  void look_again();  // Under the space's mutex.
   log_detail::Space* space_;
-  std::vector<std::unique_ptr<log_detail::Cursor>> cursors_;  // One per lane with records left.
-  std::uint64_t pin_ = 0;
-  std::uint64_t until_ = 0;  // The last LSN to give.
-  std::size_t current_ = 0;
-  bool started_ = false;
+  std::vector<std::unique_ptr<log_detail::Cursor>> cursors_;  // One per lane.
+  std::uint64_t pin_ = 0;                                     // The least LSN to give.
+  std::uint64_t until_ = 0;                                   // The last one.
+  bool at_end_ = false;                                       // next() has said false.
+  log_detail::Cursor* damaged_ = nullptr;                     // next() has said kCorrupt.
   Lsn lsn_;
   Record record_;
 };
 
 class Log {
  public:
-  // Makes an empty log, whatever lay there. Three fences. Errors: kInvalidOption, kReadOnly,
+  // Makes an empty log where nothing of Holdfast's begins. Three fences. Errors: kAlreadyExists
+  // (names what begins there), kBusy (an object in use overlaps), kInvalidOption, kReadOnly,
   // kUnsupported (a format that is not sound on page media), kIo.
   static Result<Log> create(Region& region, const Extent& where, const LogOptions& options = {});
+  // The same, whatever lay there: it is gone. Errors: as above, but kAlreadyExists.
+  static Result<Log> replace(Region& region, const Extent& where, const LogOptions& options = {});
   // Recovers: finds the tails, makes what was found durable and raises the limit of LSNs. A
-  // read-only region is left as it is, and read only. Costs one pass over all frames. Errors:
-  // kNotHoldfast, kNewerFormat, kCorrupt (names what and where), kInvalidOption, kIo.
+  // read-only region is left as it is, and read only; damage in a last segment does not stop that:
+  // readers come to it. Costs one pass over all frames. Errors:
+  // kNotHoldfast, kNewerFormat, kUnsupported (a format of frames that is not registered), kCorrupt
+  // (names what and where), kBusy, kInvalidOption, kIo.
   static Result<Log> open(Region& region, const Extent& where);
+  // open() where a log begins, create() where the extent begins with a word of zeros, as fresh
+  // media do. A log that is there keeps its own options. Errors: those of both; kAlreadyExists:
+  // something else than a log begins there.
+  static Result<Log> open_or_create(Region& region, const Extent& where,
+                                    const LogOptions& options = {});
   Log(Log&&) noexcept;
   Log& operator=(Log&&) noexcept;
   ~Log();
@@ -130,7 +148,8 @@ class Log {
   Result<Lsn> append(Record record);
   // Several records that share their fences. Returns the first one's LSN; the others follow at a
   // distance of options().lanes. Not atomic: of a call that a crash interrupts, the first records
-  // may be there. `records` is not empty and fits into one segment. Errors as above.
+  // may be there. `records` fits into one segment. Errors as above, and kInvalidOption (no
+  // records).
   Result<Lsn> append_many(std::span<const Record> records);
 
   // Errors: kBusy (all lanes are taken), kReadOnly.
@@ -159,8 +178,5 @@ class Log {
   explicit Log(std::unique_ptr<log_detail::Space> space);
   std::unique_ptr<log_detail::Space> space_;
 };
-
-// "checksum", "line-tags", "poplog", "rawl", "classic", "header", "header-dancing".
-std::string_view name(LogFormat format);
 
 }  // namespace holdfast::blocks

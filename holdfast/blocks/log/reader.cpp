@@ -4,25 +4,64 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/blocks/log/space.hpp>
 
 namespace holdfast::blocks {
 namespace log_detail {
 
-// One lane, as it was when the reader was made.
+// One lane: where the reader is, and how far it has been told to go.
 struct Cursor {
-  std::vector<Use> uses;
+  std::vector<Use> uses;          // From the one that is read on.
   std::vector<Segment> segments;  // Of `uses`.
   std::uint64_t tail = 0;         // In the last segment.
   std::size_t number = 0;         // Of the use that is read.
   std::uint64_t at = 0;
   std::uint64_t last = 0;  // LSN read before.
+  bool ready = false;      // `frame` is there and has not been given.
   Frame frame;
   std::vector<std::byte> buffer;
+
+  // Goes on in the lane as it is now. Under the space's mutex.
+  void look_again(const Space& space, const Lane& lane, std::uint64_t from) {
+    const auto before = uses.empty() ? Use{} : uses[number];
+    uses.clear();
+    segments.clear();
+    number = 0;
+    bool same = false;  // The segment that was read is still there.
+    for (const auto& use : lane.uses) {
+      const bool final = &use == &lane.uses.back();
+      if (!final && use.last_lsn < from + HF_MUTANT("L28", 0, 1)) continue;
+      if (uses.empty()) same = use.base_lsn == before.base_lsn;
+      uses.push_back(use);
+      segments.push_back(space.view_of(use));
+    }
+    tail = lane.tail.load(std::memory_order_acquire);
+    if (same || uses.empty()) return;
+    at = space.frames().first();
+    last = uses.front().base_lsn - 1;
+  }
+
+  // Past a frame that is not there any more: to the next group that is whole, or else the next
+  // segment.
+  void skip(const Frames& frames) {
+    const auto& segment = segments[number];
+    const bool final = number + 1 == uses.size();
+    const auto end = final ? tail : segment.bytes;
+    const auto step = segment.after_group(1);
+    for (at = segment.after_group(at + 1); at < end; at += step) {
+      if (frames.read(segment, at, last, kLsnMax + 1, frame, buffer) &&
+          (final || frame.lsn <= uses[number].last_lsn))
+        return;
+    }
+    at = end;
+    if (!final) last = uses[number].last_lsn;
+  }
 
   // Goes to the next frame; false after the last one.
   Result<bool> advance(const Frames& frames) {
     for (;;) {
+      if (uses.empty()) return false;
       const bool final = number + 1 == uses.size();
       if (final ? at >= tail : last >= uses[number].last_lsn) {
         if (final) return false;
@@ -51,21 +90,16 @@ LogReader::LogReader(log_detail::Space* space, Lsn from) : space_(space) {
   const std::lock_guard hold(space->mutex());
   pin_ = std::max(from.value, space->head());
   space->pin(pin_);
-  until_ = space->stable();  // Before the tails are read: all up to here lie below them.
-  for (const auto& lane : space->lanes()) {
-    auto cursor = std::make_unique<Cursor>();
-    for (const auto& use : lane->uses) {
-      const bool final = &use == &lane->uses.back();
-      if (!final && use.last_lsn < pin_) continue;
-      cursor->uses.push_back(use);
-      cursor->segments.push_back(space->view_of(use));
-    }
-    if (cursor->uses.empty()) continue;
-    cursor->tail = lane->tail.load(std::memory_order_acquire);
-    cursor->at = space->frames().first();
-    cursor->last = cursor->uses.front().base_lsn - 1;
-    cursors_.push_back(std::move(cursor));
-  }
+  for (std::size_t i = 0; i < space->lanes().size(); ++i)
+    cursors_.push_back(std::make_unique<Cursor>());
+  look_again();
+}
+
+void LogReader::look_again() {
+  until_ = space_->stable();  // Before the tails are read: all up to here lie below them.
+  for (std::size_t i = 0; i < cursors_.size(); ++i)
+    cursors_[i]->look_again(*space_, *space_->lanes()[i], pin_);
+  if (HF_MUTANT("L26", false, true)) until_ = space_->stable();
 }
 
 LogReader::LogReader(LogReader&& other) noexcept
@@ -73,8 +107,8 @@ LogReader::LogReader(LogReader&& other) noexcept
       cursors_(std::move(other.cursors_)),
       pin_(other.pin_),
       until_(other.until_),
-      current_(other.current_),
-      started_(other.started_),
+      at_end_(other.at_end_),
+      damaged_(std::exchange(other.damaged_, nullptr)),
       lsn_(other.lsn_),
       record_(other.record_) {}
 LogReader& LogReader::operator=(LogReader&& other) noexcept {
@@ -82,46 +116,57 @@ LogReader& LogReader::operator=(LogReader&& other) noexcept {
   std::swap(cursors_, other.cursors_);
   std::swap(pin_, other.pin_);
   std::swap(until_, other.until_);
-  std::swap(current_, other.current_);
-  std::swap(started_, other.started_);
+  std::swap(at_end_, other.at_end_);
+  std::swap(damaged_, other.damaged_);
   std::swap(lsn_, other.lsn_);
   std::swap(record_, other.record_);
   return *this;
 }
 LogReader::~LogReader() {
-  if (space_ != nullptr) space_->unpin(pin_);
+  if (space_ == nullptr) return;
+  const std::lock_guard hold(space_->mutex());
+  space_->unpin(pin_);
 }
 
+bool LogReader::skip_damage() {
+  const auto cursor = std::exchange(damaged_, nullptr);
+  if (cursor != nullptr) cursor->skip(space_->frames());
+  return cursor != nullptr;
+}
+
+// Each cursor holds its lane's next record; the one with the least LSN is given.
 Result<bool> LogReader::next() {
-  const auto& frames = space_->frames();
-  // Advances a cursor to its next record from `pin_` on; drops it after its last one.
-  const auto advance = [&](std::size_t i) -> Result<bool> {
-    do {
-      HF_ASSIGN_OR_RETURN(const bool more, cursors_[i]->advance(frames));
-      if (!more || cursors_[i]->frame.lsn > until_) {
-        cursors_.erase(cursors_.begin() + static_cast<std::ptrdiff_t>(i));
-        return false;
+  if (at_end_) {
+    // What was given is not read again: its segments may go.
+    const std::lock_guard hold(space_->mutex());
+    const auto from = std::max(pin_, until_ + 1);
+    space_->pin(from);
+    space_->unpin(pin_);
+    pin_ = from;
+    look_again();
+    at_end_ = false;
+  }
+  Cursor* least = nullptr;
+  for (const auto& cursor : cursors_) {
+    while (!cursor->ready) {
+      const auto more = cursor->advance(space_->frames());
+      if (!more) {
+        damaged_ = cursor.get();
+        return more.error();
       }
-    } while (cursors_[i]->frame.lsn < pin_);
-    return true;
-  };
-  if (!started_) {
-    started_ = true;
-    for (std::size_t i = 0; i < cursors_.size();) {
-      HF_ASSIGN_OR_RETURN(const bool more, advance(i));
-      if (more) ++i;
+      if (!*more) break;
+      cursor->ready = cursor->frame.lsn >= pin_;
     }
-  } else if (!cursors_.empty()) {
-    HF_ASSIGN_OR_RETURN(const bool more, advance(current_));
-    (void)more;
+    if (cursor->ready && (least == nullptr || cursor->frame.lsn < least->frame.lsn))
+      least = cursor.get();
   }
-  if (cursors_.empty()) return false;
-  current_ = 0;
-  for (std::size_t i = 1; i < cursors_.size(); ++i) {
-    if (cursors_[i]->frame.lsn < cursors_[current_]->frame.lsn) current_ = i;
+  if (least == nullptr || least->frame.lsn > HF_MUTANT("L27", until_, log_detail::kLsnMax)) {
+    at_end_ = true;
+    return false;
   }
-  lsn_ = {cursors_[current_]->frame.lsn};
-  record_ = cursors_[current_]->frame.record;
+  least->ready = false;
+  lsn_ = {least->frame.lsn};
+  record_ = least->frame.record;
   return true;
 }
 

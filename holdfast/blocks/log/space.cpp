@@ -3,23 +3,20 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
+#include <utility>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::blocks::log_detail {
-namespace {
 
-std::uint64_t random_id() {
-  std::random_device device;
-  return static_cast<std::uint64_t>(device()) << 32 | device();
-}
-
-}  // namespace
-
-Space::Space(Region& region, const Extent& where, const LogOptions& options)
-    : region_(region), where_(where), options_(options) {}
+Space::Space(Region& region, const Extent& where, const LogOptions& options, Claim claim)
+    : region_(region),
+      where_(where),
+      claim_(std::move(claim)),
+      writer_(region, where),
+      options_(options) {}
 
 void Space::make_lanes(std::uint64_t last_lsn) {
   clock_ = std::make_unique<LsnClock>(options_.lanes, last_lsn);
@@ -28,68 +25,43 @@ void Space::make_lanes(std::uint64_t last_lsn) {
     lanes_.back()->number = i;
   }
   lanes_[0]->taken = true;  // Log::append's own.
-  laps_.assign(header_.segments, 0);
-}
-
-Status Space::put(std::uint64_t at, const void* from, std::uint64_t bytes, Site site) {
-  if (region_.granularity() == Granularity::kPage)
-    return region_.write(where_.offset_bytes + at, {static_cast<const std::byte*>(from), bytes},
-                         site);
-  region_.persist().copy(base() + at, from, bytes, site);
-  region_.persist().write_back(base() + at, bytes, site);
-  return {};
-}
-
-Status Space::barrier(Site site) {
-  if (region_.granularity() == Granularity::kPage) return region_.sync(site);
-  region_.persist().fence(site);
-  return {};
+  laps_.assign(segments_, 0);
 }
 
 Status Space::set_state(StateWord which, std::uint64_t value, Site site) {
-  const auto word = checked(value, header_.log_id, which);
-  HF_RETURN_IF_ERROR(put(kStateOffset + which * 8, &word, 8, site));
-  return barrier(site);
+  HF_RETURN_IF_ERROR(
+      writer_.put_word(state_offset_ + which * 8, checked(value, log_id_, which), site));
+  return writer_.order(site);
 }
 
 Status Space::create() {
-  frames_ = frames_of(options_.format);
-  header_ = {};
-  header_.magic = kMagic;
-  header_.version = kVersion;
-  header_.format = static_cast<std::uint32_t>(options_.format);
-  header_.log_id = random_id();
-  header_.segment_bytes = options_.segment_bytes;
-  header_.segments = static_cast<std::uint32_t>(
+  LogBody body{};
+  body.segment_bytes = options_.segment_bytes;
+  body.segments = static_cast<std::uint32_t>(
       std::min<std::uint64_t>((where_.size_bytes - kPageBytes) / options_.segment_bytes,
                               std::numeric_limits<std::uint32_t>::max() - 1));
-  header_.lanes = options_.lanes;
-  header_.padded = options_.padded ? 1 : 0;
-  header_.checksum =
-      checksum64({reinterpret_cast<const std::byte*>(&header_), offsetof(LogHeader, checksum)}, 0);
+  body.lanes = options_.lanes;
+  body.format = static_cast<std::uint32_t>(options_.format);
+  body.padded = options_.padded ? 1 : 0;
+  const auto bytes = std::as_bytes(std::span(&body, 1));
+  HF_ASSIGN_OR_RETURN(const auto header, new_header(kLogSuperblock, bytes));
+  frames_ = frames_of(options_.format);
+  log_id_ = header.id;
+  segments_ = body.segments;
   make_lanes(0);
 
-  // A log that lay here is dead before its state changes, and ours is alive only when its state is
-  // there. Its segments need no care: their checksums know another log.
-  const std::uint64_t nothing = 0;
-  HF_RETURN_IF_ERROR(put(0, &nothing, sizeof nothing));
-  HF_RETURN_IF_ERROR(barrier());
+  // A log that lay here is dead before its state changes, by one word that cannot be torn, and ours
+  // is alive only when its state is there. Its segments need no care: their checksums know another
+  // log.
+  HF_RETURN_IF_ERROR(writer_.put_word(0, 0));
+  HF_RETURN_IF_ERROR(writer_.order());
   limit_ = 1 + 4 * lsns_per_round();
-  struct {
-    LogHeader header;
-    std::uint64_t state[2];
-  } const made{header_,
-               {checked(limit_, header_.log_id, kLimit), checked(1, header_.log_id, kHead)}};
-  static_assert(offsetof(decltype(made), state) == kStateOffset);
-  HF_RETURN_IF_ERROR(put(sizeof header_.magic,
-                         reinterpret_cast<const std::byte*>(&made) + sizeof header_.magic,
-                         sizeof made - sizeof header_.magic));
-  HF_RETURN_IF_ERROR(barrier());
-  HF_RETURN_IF_ERROR(put(0, &header_.magic, sizeof header_.magic));
-  HF_RETURN_IF_ERROR(barrier());
+  const std::uint64_t state[] = {checked(limit_, log_id_, kLimit), checked(1, log_id_, kHead)};
+  HF_RETURN_IF_ERROR(writer_.put(kStateOffset, state, sizeof state));
+  HF_RETURN_IF_ERROR(write_superblock(writer_, 0, header, bytes));
 
   head_.store(1);
-  for (std::uint32_t i = 0; i < header_.segments; ++i)
+  for (std::uint32_t i = 0; i < segments_; ++i)
     free_.push_back(i);
   syncs_begun_.store(1);
   syncs_done_.store(1);
@@ -99,9 +71,9 @@ Status Space::create() {
 Segment Space::view(std::uint32_t index, std::uint32_t lap) const {
   Segment segment;
   segment.region = &region_;
-  segment.data = base() + kPageBytes + index * header_.segment_bytes;
-  segment.bytes = header_.segment_bytes;
-  segment.log_id = header_.log_id;
+  segment.data = base() + kPageBytes + index * options_.segment_bytes;
+  segment.bytes = options_.segment_bytes;
+  segment.log_id = log_id_;
   segment.lap = lap;
   segment.padded = options_.padded;
   return segment;
@@ -118,7 +90,8 @@ std::uint64_t Space::max_record_bytes() const {
 }
 
 Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
-  HF_CHECK(!records.empty());
+  if (records.empty()) [[unlikely]]
+    return Error{Errc::kInvalidOption, "log: append_many of no records; at least one is needed"};
   auto end =
       lane.segment.after_group(lane.position() + frames_->group_bytes(lane.segment, records));
   if (lane.failed) [[unlikely]]
@@ -136,11 +109,15 @@ Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
     // the next frame would wait for it.
     lane.last_lsn = group.lsn(*first, records.size() - 1);
     lane.cut = false;
+    if (HF_MUTANT("L04", false, true)) {
+      lane.tail.store(end, std::memory_order_release);
+      clock_->end(lane.number);
+    }
     region_.persist().fence();
     if (lane.segment.paged()) lane.sync_mark = syncs_begun_.load();
     lane.tail.store(end, std::memory_order_release);
   } else {
-    lane.failed = true;
+    lane.failed = HF_MUTANT("L07", true, false);
     static_cast<void>(forget_failure(lane));  // Else the next append has to.
   }
   clock_->end(lane.number);
@@ -164,7 +141,7 @@ Status Space::raise_limit() {
   const auto next = clock_->next();
   if (next + 6 * lsns_per_round() > kLsnMax)
     return Error{Errc::kNoSpace, "log: its LSNs are used up; make a new one"};
-  if (next + 2 * lsns_per_round() > limit_) {
+  if (next + HF_MUTANT("L03", 2 * lsns_per_round(), 0) > limit_) {
     HF_RETURN_IF_ERROR(set_state(kLimit, next + 4 * lsns_per_round()));
     limit_ = next + 4 * lsns_per_round();
   }
@@ -172,10 +149,11 @@ Status Space::raise_limit() {
 }
 
 void Space::reclaim() {
-  const auto keep = pins_.empty() ? head() : std::min(head(), *pins_.begin());
+  const auto keep =
+      HF_MUTANT("L05", pins_.empty() ? head() : std::min(head(), *pins_.begin()), head());
   for (const auto& lane : lanes_) {
     auto& uses = lane->uses;
-    while (uses.size() > 1 && uses.front().last_lsn < keep) {
+    while (uses.size() > 1 && uses.front().last_lsn < keep + HF_MUTANT("L02", 0, 1)) {
       free_.push_back(uses.front().index);
       uses.erase(uses.begin());
     }
@@ -207,19 +185,20 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
   reclaim();
   if (free_.empty())
     return Error{Errc::kNoSpace,
-                 "log: all " + std::to_string(header_.segments) +
-                     " segments hold records from LSN " + std::to_string(head()) +
+                 "log: all " + std::to_string(segments_) + " segments hold records from LSN " +
+                     std::to_string(head()) +
                      " on; truncate what is not needed any more, and let readers go"};
   // On page media what lies in the lane's segments before must not be lost while the new one is
   // kept: the new one's header vouches for it.
-  if (region_.granularity() == Granularity::kPage) HF_RETURN_IF_ERROR(barrier());
+  if (writer_.paged() && HF_MUTANT("L09", true, lane.uses.size() < 2))
+    HF_RETURN_IF_ERROR(writer_.order());
   HF_RETURN_IF_ERROR(raise_limit());
   const auto index = free_.front();
   const auto segment = view(index, laps_[index] + 1);
   frames_->prepare(segment);
   SegmentHeader header{};
   header.base_lsn = clock_->next();
-  header.previous_lsn = lane.last_lsn;
+  header.previous_lsn = HF_MUTANT("L01", lane.last_lsn, 0);
   header.lane = lane.number;
   header.lap = segment.lap;
   header.checksum =
@@ -227,7 +206,7 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
                  segment_seed(index));
   // Durable with the first group in it, which is worth nothing without it and the other way round.
   HF_RETURN_IF_ERROR(
-      put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
+      writer_.put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
   free_.pop_front();
   laps_[index] = segment.lap;
   lane.uses.push_back({index, header.base_lsn, 0});
@@ -239,21 +218,26 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
 
 Status Space::truncate(Lsn up_to) {
   if (region_.read_only()) return Error{Errc::kReadOnly, "log: the region was opened read-only"};
-  const auto last = stable();
+  const auto last = HF_MUTANT("L30", stable(), kLsnMax);
   if (up_to.value > last + 1)
     return Error{Errc::kInvalidOption, "log: truncate(" + std::to_string(up_to.value) +
                                            ") lies beyond the last record's LSN + 1, " +
                                            std::to_string(last + 1)};
   const std::lock_guard hold(mutex_);
   if (up_to.value <= head()) return {};
+  if (HF_MUTANT("L06", false, true)) {
+    head_.store(up_to.value, std::memory_order_release);
+    reclaim();
+  }
   HF_RETURN_IF_ERROR(set_state(kHead, up_to.value));
   head_.store(up_to.value, std::memory_order_release);
   return {};
 }
 
 Status Space::sync() {
-  if (region_.granularity() != Granularity::kPage) return {};
+  if (!writer_.paged()) return {};
   const auto number = syncs_begun_.fetch_add(1) + 1;
+  if (HF_MUTANT("L08", false, true)) syncs_done_.store(number);
   HF_RETURN_IF_ERROR(region_.sync());
   for (auto done = syncs_done_.load(); done < number;) {
     if (syncs_done_.compare_exchange_weak(done, number)) break;

@@ -1,7 +1,9 @@
 // space.hpp: what a log has on its medium, and the state of its lanes in DRAM. Internal to
 // blocks/log.
 //
-// The extent: a page with the header and the state line, then the segments.
+// The extent: a page with the superblock (header and body, a line each) and the state line, then
+// the segments. Format 2 had a header of one line without feature flags; such logs are opened as
+// they are, and stay so.
 #pragma once
 
 #include <atomic>
@@ -18,13 +20,29 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/blocks/log/log.hpp>
 #include <holdfast/blocks/log/lsn_clock.hpp>
+#include <holdfast/memory/durable_writer.hpp>
+#include <holdfast/memory/sealed_word.hpp>
+#include <holdfast/memory/superblock.hpp>
 
 namespace holdfast::blocks::log_detail {
 
-inline constexpr std::uint64_t kMagic = 0x314c474f4c46'4448;  // "HDFLOGL1"
-inline constexpr std::uint32_t kVersion = 2;                  // 1 had another checksum64.
+inline constexpr SuperblockFormat kLogSuperblock{"log", magic_of("HLDFLOG3"), 3, 3, 0};
 
-struct LogHeader {  // On media, at the start of the extent; written once.
+struct LogBody {  // On media, behind the superblock's header; written once.
+  std::uint64_t segment_bytes;
+  std::uint32_t segments;
+  std::uint32_t lanes;
+  std::uint32_t format;  // LogFormat.
+  std::uint32_t padded;  // 0 or 1.
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(LogBody) == kCacheLineBytes);
+static_assert(std::has_unique_object_representations_v<LogBody>);
+
+inline constexpr std::uint64_t kMagic2 = magic_of("HDFLOGL1");
+inline constexpr std::uint32_t kVersion2 = 2;  // 1 had another checksum64.
+
+struct LogHeader2 {  // On media, at the start of a log of format 2.
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t format;  // LogFormat.
@@ -36,8 +54,8 @@ struct LogHeader {  // On media, at the start of the extent; written once.
   std::uint32_t reserved[3];
   std::uint64_t checksum;  // checksum64 of the words before, seed 0.
 };
-static_assert(sizeof(LogHeader) == kCacheLineBytes);
-static_assert(std::has_unique_object_representations_v<LogHeader>);
+static_assert(sizeof(LogHeader2) == kCacheLineBytes);
+static_assert(std::has_unique_object_representations_v<LogHeader2>);
 
 struct SegmentHeader {         // On media, at the start of a segment; written when it is taken.
   std::uint64_t base_lsn;      // All LSNs in the segment are at least this.
@@ -50,15 +68,16 @@ struct SegmentHeader {         // On media, at the start of a segment; written w
 static_assert(sizeof(SegmentHeader) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
-// The state line, behind the header: words that change by one store each.
-inline constexpr std::uint64_t kStateOffset = kCacheLineBytes;
+// The state line: words that change by one store each.
+inline constexpr std::uint64_t kStateOffset = 2 * kCacheLineBytes;
+inline constexpr std::uint64_t kStateOffset2 = kCacheLineBytes;  // Format 2.
 enum StateWord : std::uint64_t {
   kLimit = 0,  // LSNs below may have been used.
   kHead = 1,   // Records below are gone.
 };
-// 56 bits of value and 8 that tell damage.
+// 56 bits of value, as LSNs need them, and 8 that tell damage.
 inline std::uint64_t checked(std::uint64_t value, std::uint64_t log_id, StateWord which) {
-  return value << 8 | (mix64(mix64(value + log_id) + which) & 0xff);
+  return seal_word<ShortCheckWord>(value, log_id, which);
 }
 
 struct Use {  // A segment of a lane.
@@ -86,7 +105,7 @@ struct alignas(kCacheLineBytes) Lane {
 
 class Space {
  public:
-  Space(Region& region, const Extent& where, const LogOptions& options);
+  Space(Region& region, const Extent& where, const LogOptions& options, Claim claim);
 
   Status create();
   Status open();  // recovery.cpp
@@ -109,12 +128,9 @@ class Space {
   std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   std::uint64_t free_segments();
 
-  // For readers: segments with LSNs from `lsn` on are kept until unpin.
+  // For readers: segments with LSNs from `lsn` on are kept until unpin. Under the mutex.
   void pin(std::uint64_t lsn) { pins_.insert(lsn); }
-  void unpin(std::uint64_t lsn) {
-    const std::lock_guard hold(mutex_);
-    pins_.erase(pins_.find(lsn));
-  }
+  void unpin(std::uint64_t lsn) { pins_.erase(pins_.find(lsn)); }
   Mutex& mutex() { return mutex_; }
 
  private:
@@ -122,10 +138,8 @@ class Space {
   std::uint64_t lsns_per_round() const {
     return options_.lanes * (options_.segment_bytes / 16) * clock_->stride();
   }
-  std::byte* base() const { return region_.data() + where_.offset_bytes; }
-  Status put(std::uint64_t at, const void* from, std::uint64_t bytes, HF_SITE);
+  std::byte* base() const { return writer_.at(0); }
   Status set_state(StateWord which, std::uint64_t value, HF_SITE);
-  Status barrier(HF_SITE);
   Status take_segment(Lane& lane, std::span<const Record> records);
   Status forget_failure(Lane& lane);
   Status raise_limit();  // Under the mutex.
@@ -134,20 +148,24 @@ class Space {
 
   // recovery.cpp
   Status read_header();
+  Result<LogBody> read_header_2();
+  Status take_shape(const LogBody& body);
   Result<std::uint64_t> read_state(StateWord which) const;
   bool read_segment_header(std::uint32_t index, SegmentHeader& header) const;
   Status find_segments();
   Status recover_lane(Lane& lane);
   Status check_lost(std::uint32_t index) const;
   Error damaged(std::uint32_t segment, std::uint64_t at, const std::string& what) const;
-  std::uint64_t segment_seed(std::uint32_t index) const {
-    return mix64(header_.log_id ^ (index + 1));
-  }
+  std::uint64_t segment_seed(std::uint32_t index) const { return mix64(log_id_ ^ (index + 1)); }
 
   Region& region_;
   const Extent where_;
+  const Claim claim_;
+  const DurableWriter writer_;
   LogOptions options_;
-  LogHeader header_{};
+  std::uint64_t log_id_ = 0;  // Random.
+  std::uint64_t state_offset_ = kStateOffset;
+  std::uint32_t segments_ = 0;
   const Frames* frames_ = nullptr;
 
   Mutex mutex_;

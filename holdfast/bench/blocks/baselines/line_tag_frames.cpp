@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
-namespace holdfast::blocks::log_detail {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
+using holdfast::blocks::Record;
 namespace {
 
 constexpr std::uint64_t kPayloadBytes = kCacheLineBytes - 8;
@@ -26,6 +29,7 @@ class LineTagFrames final : public Frames {
  public:
   std::string_view name() const override { return "line-tags"; }
   unsigned fences() const override { return 1; }
+  bool works_dense() const override { return false; }
   std::uint64_t frame_bytes(const Segment&, std::uint64_t length) const override {
     return lines_of(length) * kCacheLineBytes;
   }
@@ -97,4 +101,4 @@ const Frames& line_tag_frames() {
   return frames;
 }
 
-}  // namespace holdfast::blocks::log_detail
+}  // namespace holdfast::bench::baselines

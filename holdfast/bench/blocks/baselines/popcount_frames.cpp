@@ -14,9 +14,12 @@
 #include <bit>
 #include <cstring>
 
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
-namespace holdfast::blocks::log_detail {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
+using holdfast::blocks::Record;
 namespace {
 
 constexpr std::uint64_t kHeadBytes = 16;
@@ -131,4 +134,4 @@ const Frames& popcount_frames() {
   return frames;
 }
 
-}  // namespace holdfast::blocks::log_detail
+}  // namespace holdfast::bench::baselines

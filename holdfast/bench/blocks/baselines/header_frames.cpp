@@ -13,9 +13,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
-namespace holdfast::blocks::log_detail {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
+using holdfast::blocks::Record;
 namespace {
 
 constexpr std::uint64_t kHeadBytes = 16;
@@ -26,6 +29,7 @@ class HeaderFrames final : public Frames {
   std::string_view name() const override { return kWords == 1 ? "header" : "header-dancing"; }
   std::uint64_t first() const override { return (1 + kWords) * kCacheLineBytes; }
   unsigned fences() const override { return 2; }
+  std::uint64_t min_segment_bytes() const override { return (kWords == 1 ? 1 : 2) * kPageBytes; }
   std::uint64_t frame_bytes(const Segment&, std::uint64_t length) const override {
     return kHeadBytes + round_up(length, 8);
   }
@@ -103,4 +107,4 @@ const Frames& dancing_frames() {
   return frames;
 }
 
-}  // namespace holdfast::blocks::log_detail
+}  // namespace holdfast::bench::baselines

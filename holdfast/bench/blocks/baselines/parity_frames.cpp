@@ -13,9 +13,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
-namespace holdfast::blocks::log_detail {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
+using holdfast::blocks::Record;
 namespace {
 
 constexpr unsigned kDataBits = 63;
@@ -141,4 +144,4 @@ const Frames& parity_frames() {
   return frames;
 }
 
-}  // namespace holdfast::blocks::log_detail
+}  // namespace holdfast::bench::baselines

@@ -11,9 +11,12 @@
 #include <cstring>
 
 #include <holdfast/base/hash.hpp>
-#include <holdfast/blocks/log/frames.hpp>
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
 
-namespace holdfast::blocks::log_detail {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
+using holdfast::blocks::Record;
 namespace {
 
 constexpr std::uint64_t kHeadBytes = 16;
@@ -83,4 +86,4 @@ const Frames& classic_frames() {
   return frames;
 }
 
-}  // namespace holdfast::blocks::log_detail
+}  // namespace holdfast::bench::baselines

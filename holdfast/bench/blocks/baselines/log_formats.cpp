@@ -1,0 +1,15 @@
+#include <holdfast/bench/blocks/baselines/log_formats.hpp>
+
+namespace holdfast::bench::baselines {
+
+void register_log_formats() {
+  using holdfast::blocks::log_detail::register_frames;
+  register_frames(kLineTags, line_tag_frames());
+  register_frames(kPopcount, popcount_frames());
+  register_frames(kParity, parity_frames());
+  register_frames(kClassic, classic_frames());
+  register_frames(kHeader, header_frames());
+  register_frames(kDancing, dancing_frames());
+}
+
+}  // namespace holdfast::bench::baselines
