@@ -7,12 +7,14 @@
 #include <thread>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 #include <holdfast/blocks/page/buffer_manager.hpp>
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 using Content = std::vector<std::byte>;
 
@@ -116,6 +118,7 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
   EXPECT_EQ(failed, 0u);
   ASSERT_TRUE(buffers->flush_all());
   buffers.reset();
+  store.reset();
   store = PageStore::open(region, whole(region), options).value();
   std::uint64_t sum = 0;
   Content content(512);
@@ -128,6 +131,36 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
     }
   }
   EXPECT_EQ(sum, added);
+}
+
+// Threads ask for one page that does not exist: all of them are told so, whoever came first (B04 of
+// the mutants).
+TEST(BufferConcurrent, APageThatCannotBeReadIsGivenToNobody) {
+  auto region = memory(256 * KiB);
+  PageStoreOptions options;
+  options.page_bytes = 512;
+  options.pages = 8;
+  options.costs = FlushCosts{};
+  auto store = PageStore::create(region, whole(region), options).value();
+  BufferOptions few;
+  few.frames = 4;
+  few.background = false;
+  auto buffers = BufferManager::create(*store, few).value();
+  std::atomic<unsigned> given{0}, other{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) {
+        const auto page = buffers->fix({5}, Access::kRead);
+        given += page.has_value();
+        other += !page && page.code() != Errc::kNotFound;
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(given, 0u);
+  EXPECT_EQ(other, 0u);
 }
 
 // Each thread inserts its own keys and looks up everybody's; nodes are common.
