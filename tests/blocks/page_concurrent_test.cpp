@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -84,11 +85,13 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
   buffer_options.background_interval_ms = 1;
   auto buffers = BufferManager::create(*store, buffer_options).value();
   std::atomic<std::uint64_t> added{0}, failed{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       Random random(t);
-      for (int i = 0; i < 2'000; ++i) {
+      for (int i = 0; i < 10'000; ++i) {
+        if (i > 100 && std::chrono::steady_clock::now() > deadline) break;
         auto a = static_cast<std::uint32_t>(random.below(kPages - 1));
         const auto b = a + 1 + static_cast<std::uint32_t>(random.below(kPages - 1 - a));
         auto first = buffers->fix({a}, Access::kWrite);
@@ -113,8 +116,21 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
       }
     });
   }
+  // These ask for the table again and again, so that the others wait for it: then an eviction that
+  // had let go of it finds its page changed more often.
+  std::atomic<bool> done{false};
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 2; ++i) {
+    askers.emplace_back([&] {
+      while (!done)
+        (void)buffers->counts();
+    });
+  }
   for (auto& thread : threads)
     thread.join();
+  done = true;
+  for (auto& asker : askers)
+    asker.join();
   EXPECT_EQ(failed, 0u);
   ASSERT_TRUE(buffers->flush_all());
   buffers.reset();
