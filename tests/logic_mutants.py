@@ -62,12 +62,14 @@ def lines_of(path):
 
 
 def read_tests(path):
-    """[(prefix, binary, filter)]"""
+    """[(prefix, binary, filter, repetitions)]"""
     tests = []
     for number, line in lines_of(path):
         parts = line.split()
-        if len(parts) != 3:
-            wrong(f"{path}:{number}: expected 'PATH-PREFIX BINARY GTEST-FILTER', saw '{line}'")
+        if len(parts) == 3:
+            parts.append("1")
+        if len(parts) != 4 or not parts[3].isdigit():
+            wrong(f"{path}:{number}: expected 'PATH-PREFIX BINARY GTEST-FILTER [REPETITIONS]', saw '{line}'")
         tests.append(tuple(parts))
     return tests
 
@@ -94,11 +96,11 @@ def changed_files(root, base):
 
 def run(test, timeout, **environment):
     """(exit code or None after `timeout` seconds, output)"""
-    binary, chosen = test
+    binary, chosen, repetitions = test
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_MUTANT")}
     try:
         done = subprocess.run([binary, f"--gtest_filter={chosen}"], timeout=timeout, stdin=subprocess.DEVNULL,
-                              env=inherited | {"GTEST_FAIL_FAST": "1"} | environment,
+                              env=inherited | {"GTEST_FAIL_FAST": "1", "GTEST_REPEAT": repetitions} | environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired as expired:
         return None, (expired.stdout or b"").decode(errors="replace")
@@ -180,7 +182,7 @@ def main():
     print(f"{len(chosen)} of {len(mutants)} mutants" +
           (f", sample of seed {options.seed}" if options.sample is not None else ""), flush=True)
 
-    tests_of = {each: [(str(build / binary), only) for prefix, binary, only in table
+    tests_of = {each: [(str(build / binary), only, repetitions) for prefix, binary, only, repetitions in table
                        if mutants[each][0].startswith(prefix)] for each in chosen}
     reached, seconds = {}, {}
     for test in dict.fromkeys(test for each in chosen for test in tests_of[each]):

@@ -1,13 +1,15 @@
 // The buffer manager and the pages with checksums under the crash checker.
 #include <cstring>
 
+#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
 #include <holdfast/blocks/page/buffer_manager.hpp>
-#include <holdfast/blocks/page/checksum_pages.hpp>
 
 #include "page_crash.hpp"
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 class BufferCrash : public testing::TestWithParam<crash::Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, BufferCrash, testing::ValuesIn(page_models()),

@@ -124,6 +124,23 @@ TEST(Buffer, OnlyDirtyLinesAreFlushedAndCleanPagesNotAtAll) {
   EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 4u);  // By the log.
 }
 
+TEST(Buffer, AFreedPageLeavesNothingToFlushInItsFrame) {
+  auto region = memory(1 * MiB);
+  auto store = PageStore::create(region, whole(region), store_options()).value();
+  const std::vector<std::byte> content(store->page_bytes());
+  store->flush({0}, content).value();
+  store->flush({1}, content).value();
+  auto buffers = BufferManager::create(*store, frames(1, false)).value();
+  {
+    buffers->fix({0}, Access::kWrite)->change(0, 8);
+  }
+  ASSERT_TRUE(buffers->free({0}));
+  ASSERT_TRUE(buffers->fix({1}, Access::kRead));  // In the same frame.
+  const auto before = persist_counts();
+  ASSERT_TRUE(buffers->flush_all());
+  EXPECT_EQ(persist_counts().fences, before.fences);
+}
+
 TEST(Buffer, WhatMustPrecedeAPageIsCalledFirstAndItsErrorKeepsThePageDirty) {
   auto region = memory(1 * MiB);
   auto store = PageStore::create(region, whole(region), store_options()).value();

@@ -4,12 +4,14 @@
 
 #include <map>
 
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 #include <holdfast/crash/checker.hpp>
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 using Contents = std::map<std::uint64_t, std::uint64_t>;
 

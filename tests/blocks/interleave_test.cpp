@@ -4,11 +4,13 @@
 #include <map>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 constexpr Machinery kMachineries[] = {Machinery::kLoop, Machinery::kStateMachines,
                                       Machinery::kCoroutines};

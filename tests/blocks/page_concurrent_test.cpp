@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 #include <holdfast/blocks/page/buffer_manager.hpp>
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 using Content = std::vector<std::byte>;
 
@@ -82,11 +85,13 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
   buffer_options.background_interval_ms = 1;
   auto buffers = BufferManager::create(*store, buffer_options).value();
   std::atomic<std::uint64_t> added{0}, failed{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       Random random(t);
-      for (int i = 0; i < 2'000; ++i) {
+      for (int i = 0; i < 10'000; ++i) {
+        if (i > 100 && std::chrono::steady_clock::now() > deadline) break;
         auto a = static_cast<std::uint32_t>(random.below(kPages - 1));
         const auto b = a + 1 + static_cast<std::uint32_t>(random.below(kPages - 1 - a));
         auto first = buffers->fix({a}, Access::kWrite);
@@ -111,11 +116,25 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
       }
     });
   }
+  // These ask for the table again and again, so that the others wait for it: then an eviction that
+  // had let go of it finds its page changed more often.
+  std::atomic<bool> done{false};
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 2; ++i) {
+    askers.emplace_back([&] {
+      while (!done)
+        (void)buffers->counts();
+    });
+  }
   for (auto& thread : threads)
     thread.join();
+  done = true;
+  for (auto& asker : askers)
+    asker.join();
   EXPECT_EQ(failed, 0u);
   ASSERT_TRUE(buffers->flush_all());
   buffers.reset();
+  store.reset();
   store = PageStore::open(region, whole(region), options).value();
   std::uint64_t sum = 0;
   Content content(512);
@@ -128,6 +147,36 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
     }
   }
   EXPECT_EQ(sum, added);
+}
+
+// Threads ask for one page that does not exist: all of them are told so, whoever came first (B04 of
+// the mutants).
+TEST(BufferConcurrent, APageThatCannotBeReadIsGivenToNobody) {
+  auto region = memory(256 * KiB);
+  PageStoreOptions options;
+  options.page_bytes = 512;
+  options.pages = 8;
+  options.costs = FlushCosts{};
+  auto store = PageStore::create(region, whole(region), options).value();
+  BufferOptions few;
+  few.frames = 4;
+  few.background = false;
+  auto buffers = BufferManager::create(*store, few).value();
+  std::atomic<unsigned> given{0}, other{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) {
+        const auto page = buffers->fix({5}, Access::kRead);
+        given += page.has_value();
+        other += !page && page.code() != Errc::kNotFound;
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(given, 0u);
+  EXPECT_EQ(other, 0u);
 }
 
 // Each thread inserts its own keys and looks up everybody's; nodes are common.

@@ -4,13 +4,15 @@
 #include <array>
 #include <cstring>
 
-#include <holdfast/blocks/page/checksum_pages.hpp>
+#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
 
 #include "crash_support.hpp"
 #include "page_crash.hpp"
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 constexpr std::uint32_t kLines = 4;
 using Page = std::array<std::uint64_t, kLines * 8>;

@@ -7,12 +7,15 @@
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/blocks/page/checksum_pages.hpp>
+#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/blocks/log/log.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
 #include <holdfast/blocks/page/page_store.hpp>
 
 namespace holdfast::blocks {
 namespace {
+
+using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
 
 using Content = std::vector<std::byte>;
 
@@ -114,11 +117,50 @@ TEST(PageStore, AgreesWithAMapOfPagesThroughReopenings) {
   }
 }
 
+// The version of the word that freed a page is the newest there is: it counts (MUT-1).
+TEST(PageStore, AFreedPageThatIsFlushedInTheNextLifeIsThereInTheOneAfter) {
+  auto region = memory(256 * KiB);
+  const Content content(1024, std::byte{7});
+  {
+    auto store = PageStore::create(region, whole(region), shape()).value();
+    store->flush({0}, content).value();
+    store->free({0}).value();
+  }
+  PageStore::open(region, whole(region), shape()).value()->flush({0}, content).value();
+  EXPECT_TRUE(PageStore::open(region, whole(region), shape()).value()->contains({0}));
+}
+
+// A record outlives its page: the page is freed, and another one is copied to its slot (P08 of the
+// mutants).
+TEST(PageStore, TheRecordOfAFreedPageIsNotReplayedOverThePageThatHasItsSlot) {
+  auto region = memory(256 * KiB);
+  auto options = shape();
+  options.pages = 2;
+  options.spare_slots = 1;
+  options.costs = FlushCosts{{{{1, 1}, {1, 1}}}, {}};  // One dirty line: a record.
+  const Content old(1024, std::byte{1}), other(1024, std::byte{2});
+  {
+    auto store = PageStore::create(region, whole(region), options).value();
+    store->flush({0}, old).value();
+    LineSet dirty;
+    dirty.mark_lines(3, 1);
+    store->flush({{0}, old.data(), &dirty}).value();
+    store->free({0}).value();
+    for (int i = 0; i < 3; ++i)  // Each slot in turn.
+      store->flush({1}, other).value();
+  }
+  auto store = PageStore::open(region, whole(region), options).value();
+  Content found(1024);
+  store->read({1}, found).value();
+  EXPECT_EQ(found, other);
+  EXPECT_FALSE(store->contains({0}));
+}
+
 TEST(PageStore, MeasuresItsCostsWhereNoneAreGiven) {
   auto region = memory(4 * MiB);
   PageStoreOptions options;
   options.pages = 16;
-  const auto store = PageStore::create(region, whole(region), options).value();
+  auto store = PageStore::create(region, whole(region), options).value();
   ASSERT_FALSE(store->costs().measured.empty());
   for (const auto& point : store->costs().measured) {
     EXPECT_GT(point.micro_log_ns, 0);
@@ -128,6 +170,7 @@ TEST(PageStore, MeasuresItsCostsWhereNoneAreGiven) {
   // A log of every line writes all of it twice; nobody would want that.
   EXPECT_LT(store->costs().micro_log_up_to[0][0], 256u);
   // What measuring left behind is no page and no record.
+  store.reset();
   EXPECT_EQ(PageStore::open(region, whole(region), options).value()->contains({0}), false);
 }
 
@@ -248,6 +291,38 @@ TEST(PageStoreErrors, CallsAreRefusedAndChangeNothing) {
   EXPECT_FALSE(store->contains({5}));
 }
 
+// LOG-3.
+TEST(PageStoreErrors, TwoObjectsOverOneExtentAreRefused) {
+  auto region = memory(1 * MiB);
+  const Extent first{0, 256 * KiB}, overlapping{128 * KiB, 256 * KiB}, second{512 * KiB, 256 * KiB};
+  auto store = PageStore::create(region, first, shape()).value();
+  says(PageStore::open(region, first, shape()), Errc::kBusy, "in use by another object");
+  says(PageStore::create(region, overlapping, shape()), Errc::kBusy, "(page store)");
+  auto beside = PageStore::create(region, second, shape()).value();
+  EXPECT_TRUE(store->flush({0}, Content(1024)));
+  store.reset();
+  EXPECT_TRUE(PageStore::open(region, first, shape()).value()->contains({0}));
+}
+
+// LOG-2.
+TEST(PageStoreErrors, NoOtherStructureIsOverwritten) {
+  auto region = memory(4 * MiB);
+  {
+    auto log = Log::create(region, whole(region)).value();
+    log.append(std::as_bytes(std::span("record"))).value();
+  }
+  says(PageStore::create(region, whole(region), shape()), Errc::kAlreadyExists, "begins a log");
+  EXPECT_TRUE(Log::open(region, whole(region)));
+  for (const auto& known : kKnownStructures) {
+    std::memset(region.data(), 0, 4096);
+    std::memcpy(region.data() + known.magic_at, &known.magic, sizeof known.magic);
+    says(PageStore::create(region, whole(region), shape()), Errc::kAlreadyExists,
+         std::string(known.name));
+  }
+  erase_superblock(DurableWriter(region)).value();
+  EXPECT_TRUE(PageStore::create(region, whole(region), shape()));
+}
+
 // A store with pages, and a way to change its bytes.
 class Damaged : public testing::Test {
  protected:
@@ -276,11 +351,25 @@ TEST_F(Damaged, EachKindOfDamageHasItsName) {
     says(open(), code, text);
     std::copy(good.begin(), good.end(), region_.data());
   };
-  after(56, 0xff, Errc::kNotHoldfast, "magic");
-  after(56, word(56), Errc::kNotHoldfast, "no page store");
-  after(8, 1ull << 3, Errc::kNewerFormat, "format version 10");
-  after(8, 1 ^ 2, Errc::kUnsupported, "format version 1");
+  after(0, 0xff, Errc::kNotHoldfast, "magic");
+  after(0, word(0), Errc::kNotHoldfast, "none here");
+  after(8, 1, Errc::kCorrupt, "superblock");
   after(24, 1, Errc::kCorrupt, "superblock");
+  after(64, 1, Errc::kCorrupt, "superblock");  // The page size.
+  // With a good checksum: from a newer build, and a forged shape.
+  const auto sealed = [&](std::uint64_t at, std::uint64_t flip, Errc code,
+                          const std::string& text) {
+    word(at) ^= flip;
+    SuperblockHeader header;
+    std::memcpy(&header, region_.data(), sizeof header);
+    header = sealed_header(header, page_detail::kPageStoreFormat,
+                           {region_.data() + 64, sizeof(page_detail::PageStoreShape)});
+    std::memcpy(region_.data(), &header, sizeof header);
+    after(0, 0, code, text);
+  };
+  sealed(40, 1 << 5, Errc::kNewerFormat, "incompatible feature of bit 5");
+  sealed(16, 4ull << 32, Errc::kNewerFormat, "knows up to 3");
+  sealed(64, 3, Errc::kCorrupt, "superblock");
   after(page_detail::kEpochAt, 1, Errc::kCorrupt, "epoch");
   after(geometry_.header_at(2), 1, Errc::kCorrupt, "header of slot 2");
   after(geometry_.header_at(2) + 8, 1ull << 50, Errc::kCorrupt, "header of slot 2");
@@ -376,6 +465,7 @@ TEST(ChecksumPages, FindsTornPagesAndSaysSo) {
   LineSet dirty;
   dirty.mark(500, 1);
   ASSERT_TRUE(pages->flush({{1}, content.data(), &dirty}));
+  pages.reset();
   pages = ChecksumPages::open(region, whole(region)).value();
   ASSERT_TRUE(pages->read({1}, found));
   EXPECT_EQ(found, content);
@@ -388,6 +478,8 @@ TEST(ChecksumPages, FindsTornPagesAndSaysSo) {
   says(pages->flush({{1}, content.data(), &dirty, InDram::kDirtyLines}), Errc::kInvalidOption,
        "whole page");
   says(pages->flush({8}, content), Errc::kInvalidOption, "allowed are 0 to 7");
+  says(ChecksumPages::open(region, whole(region)), Errc::kBusy, "checksum pages");
+  pages.reset();
   says(ChecksumPages::create(region, whole(region), options), Errc::kAlreadyExists, "open it");
   says(PageStore::open(region, whole(region), {}), Errc::kNotHoldfast, "magic");
 }

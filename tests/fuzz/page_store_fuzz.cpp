@@ -68,10 +68,12 @@ std::uint64_t& word(Region& region, std::uint64_t at) {
 }
 
 void mend(Region& region, unsigned what) {
-  PageSuperblock superblock;
+  SuperblockHeader superblock;
   std::memcpy(&superblock, region.data(), sizeof superblock);
   if ((what & 1) != 0) {
-    superblock.checksum = hash64({region.data() + 8, 48});
+    superblock.id |= 1;
+    superblock = sealed_header(superblock, kPageStoreFormat,
+                               {region.data() + sizeof superblock, sizeof(PageStoreShape)});
     std::memcpy(region.data(), &superblock, sizeof superblock);
   }
   const auto original = shape();
@@ -81,14 +83,14 @@ void mend(Region& region, unsigned what) {
     for (std::uint64_t slot = 0; slot < geometry.slots; ++slot) {
       auto& page = word(region, geometry.header_at(slot));
       auto& version = word(region, geometry.header_at(slot) + 8);
-      page = seal_word(page % (geometry.pages + 2), superblock.store_id, WordKind::kPage, slot);
-      version = seal_word(version & kMaxSealed, superblock.store_id, WordKind::kVersion, slot);
+      page = seal_word(page % (geometry.pages + 2), superblock.id, WordKind::kPage, slot);
+      version = seal_word(version & kMaxSealed, superblock.id, WordKind::kVersion, slot);
     }
   }
   if ((what & 4) != 0) {
     for (std::uint64_t page = 0; page < geometry.pages; ++page) {
       auto& freed = word(region, geometry.freed_at(page));
-      freed = seal_word(freed & kMaxSealed, superblock.store_id, WordKind::kFreed, page);
+      freed = seal_word(freed & kMaxSealed, superblock.id, WordKind::kFreed, page);
     }
   }
   if ((what & 8) != 0) {
@@ -99,7 +101,7 @@ void mend(Region& region, unsigned what) {
       header.lines = header.lines % 5;
       std::memcpy(record, &header, sizeof header);
       word(region, geometry.log_at(log)) = checksum64({record + 8, record_bytes(header.lines) - 8},
-                                                      record_seed(superblock.store_id, epoch, log));
+                                                      record_seed(superblock.id, epoch, log));
     }
   }
 }
@@ -148,6 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       written[page] = status.has_value() && page % 2 == 0;
     }
   }
+  store = Error{Errc::kClosed, {}};
   store = PageStore::open(region, whole(region), shape());
   require(store.has_value() || store.code() == Errc::kCorrupt, "a store that was opened and used");
   for (std::uint32_t page = 0; store && page < pages; ++page) {

@@ -7,7 +7,7 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/prefetch.hpp>
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 
 namespace holdfast::bench::blocks {
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t value_of(std::uint64_t key) { return mix64(key + 1); }
 // bijection: bucket_of() is floor(mix64(key) * buckets / 2^64).
 class Buckets {
  public:
-  using Table = holdfast::blocks::HashBuckets;
+  using Table = baselines::HashBuckets;
   static constexpr const char* kName = "hash bucket";
   static constexpr unsigned kFilled = 1, kRoom = 2;
   static constexpr std::uint64_t kNodeBytes = sizeof(Table::Bucket);
@@ -51,8 +51,7 @@ class Buckets {
     if (Persist::load(&slot.key) != key) return std::nullopt;
     return Persist::load(&slot.value);
   }
-  void write(const Table& table, const Persist& persist,
-             const holdfast::blocks::KeyValue& pair) const {
+  void write(const Table& table, const Persist& persist, const baselines::KeyValue& pair) const {
     auto& bucket = table.bucket(table.bucket_of(pair.key));
     const auto used = bucket.used;
     auto& slot = bucket.slots[used >> 1 & 1 ? 2 : 1];

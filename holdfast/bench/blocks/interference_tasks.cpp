@@ -8,11 +8,11 @@
 
 namespace holdfast::bench::blocks {
 
-using holdfast::blocks::HashBuckets;
+using baselines::HashBuckets;
+using baselines::Machinery;
 using holdfast::blocks::Log;
 using holdfast::blocks::LogAppender;
 using holdfast::blocks::LogOptions;
-using holdfast::blocks::Machinery;
 using holdfast::blocks::PageId;
 using holdfast::blocks::PageStore;
 using holdfast::blocks::PageStoreOptions;

@@ -64,7 +64,7 @@ class Workbench {
   bool prepared_ = false;
   std::uint64_t scan_bytes_ = 0;
   std::optional<Region> dram_;
-  std::optional<holdfast::blocks::HashBuckets> table_, table_dram_;
+  std::optional<baselines::HashBuckets> table_, table_dram_;
   holdfast::blocks::Extent log_extent_, page_extent_;
   std::optional<holdfast::blocks::Log> log_;
   PageShape page_shape_;

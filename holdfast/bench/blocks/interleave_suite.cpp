@@ -8,18 +8,18 @@
 
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
 #include <holdfast/bench/blocks/buckets.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
 
-using holdfast::blocks::FpLeaves;
-using holdfast::blocks::InsertResult;
+using baselines::FpLeaves;
+using baselines::InsertResult;
+using baselines::KeyValue;
+using baselines::Machinery;
 using holdfast::blocks::Interleaving;
-using holdfast::blocks::KeyValue;
-using holdfast::blocks::Machinery;
 
 // Keys per call: so many that the beginning and the end of a group do not count.
 constexpr unsigned kBatch = 1024;

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <holdfast/blocks/page/checksum_pages.hpp>
+#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
 
-using holdfast::blocks::ChecksumPages;
-using holdfast::blocks::ChecksumPagesOptions;
+using baselines::ChecksumPages;
+using baselines::ChecksumPagesOptions;
 using holdfast::blocks::FlushMethod;
 using holdfast::blocks::InDram;
 using holdfast::blocks::LineSet;

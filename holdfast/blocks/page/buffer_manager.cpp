@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::blocks {
 
 Status BufferOptions::validate() const {
@@ -47,7 +49,7 @@ std::span<std::byte> FixedPage::change(std::uint32_t offset, std::uint32_t bytes
            bytes <= buffers_->store_.page_bytes() - offset);
   auto& frame = buffers_->frames_[frame_];
   if (bytes == 0) return {};
-  frame.lines.mark(offset, bytes);
+  frame.lines.mark(offset, HF_MUTANT("B01", bytes, bytes > 1 ? bytes - 1 : bytes));
   if (!frame.dirty.exchange(true)) buffers_->dirty_count_.fetch_add(1);
   return {frame.content + offset, bytes};
 }
@@ -125,7 +127,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
     HF_CHECK(frame.latch.try_lock());  // Nobody else knows this frame yet.
     table.unlock();
     if (auto status = load(frame, access); !status) {
-      frame.failed = true;
+      frame.failed = HF_MUTANT("B04", true, false);
       table.lock();
       table_.erase(page.value);
       frame.mapped = false;
@@ -180,7 +182,8 @@ Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& ta
         return std::move(status).error();
       }
     }
-    if (frame.pins > 1 || (frame.mapped && frame.dirty.load())) {  // Wanted after all.
+    if (frame.pins > 1 ||
+        HF_MUTANT("B03", frame.mapped && frame.dirty.load(), false)) {  // Wanted after all.
       --frame.pins;
       continue;
     }
@@ -222,10 +225,14 @@ Status BufferManager::flush_frames(std::span<Frame* const> frames) {
     pages.push_back(frame->page);
     flushes.push_back({frame->page, frame->content, &frame->lines, InDram::kWholePage});
   }
-  if (options_.before_flush) HF_RETURN_IF_ERROR(options_.before_flush(pages));
+  const auto before_flush = [&]() -> Status {
+    return options_.before_flush ? options_.before_flush(pages) : Status{};
+  };
+  HF_RETURN_IF_ERROR(HF_MUTANT("B02", before_flush(), Status{}));
   HF_RETURN_IF_ERROR(store_.flush_many(flushes));
+  HF_RETURN_IF_ERROR(HF_MUTANT("B02", Status{}, before_flush()));
   for (auto* const frame : frames) {
-    frame->lines.clear();
+    HF_MUTANT("B06", frame->lines.clear(), void());
     frame->dirty.store(false);
     dirty_count_.fetch_sub(1);
   }
@@ -277,8 +284,8 @@ Status BufferManager::free(PageId page) {
   if (!status && status.code() != Errc::kNotFound) return status;
   // Not in the store, but written to here: then it ends here.
   const bool only_here = !status && frame.dirty.load();
-  if (frame.dirty.exchange(false)) dirty_count_.fetch_sub(1);
-  frame.lines.clear();
+  if (HF_MUTANT("B05", frame.dirty.exchange(false), false)) dirty_count_.fetch_sub(1);
+  HF_MUTANT("B05", frame.lines.clear(), void());
   frame.failed = true;  // Who waits for it looks again.
   {
     const std::lock_guard table(mutex_);

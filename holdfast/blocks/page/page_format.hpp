@@ -3,8 +3,10 @@
 //   superblock | slot headers | words of freed pages | micro logs | slots
 //
 // A slot holds one version of one page; there are more slots than pages, so that a new version can
-// be written beside the old one. All integers little-endian. Format version 2
-// is frozen; 1 had another checksum64.
+// be written beside the old one. All integers little-endian.
+//
+// Format versions 2 and 3 are frozen: golden stores in tests/blocks/golden must open. They differ
+// in the superblock only. 1 had another checksum64 and is not read.
 #pragma once
 
 #include <array>
@@ -15,6 +17,8 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/memory/sealed_word.hpp>
+#include <holdfast/memory/superblock.hpp>
 
 namespace holdfast::blocks {
 
@@ -26,15 +30,37 @@ struct PageId {
 
 namespace page_detail {
 
-inline constexpr std::uint64_t kPageStoreMagic = 0x3145'4741'5044'4c48;  // "HLDPAGE1"
-inline constexpr std::uint32_t kPageStoreFormatVersion = 2;
+inline constexpr SuperblockFormat kPageStoreFormat{.name = "page store",
+                                                   .magic = magic_of("HLDPAGE2"),
+                                                   .version = 3,
+                                                   .oldest_version = 3,
+                                                   .known_incompatible = 0};
 inline constexpr std::uint64_t kSuperblockBytes = 4096;
 
-struct PageSuperblock {    // One line. `magic` is stored last, so it is there or all of it is.
-  std::uint64_t checksum;  // Over everything behind it but the magic.
+// ---- Superblock of version 3: SuperblockHeader, then this ----
+
+struct PageStoreShape {
+  std::uint32_t page_bytes;
+  std::uint32_t micro_logs;
+  std::uint64_t pages;
+  std::uint64_t slots;
+};
+static_assert(sizeof(PageStoreShape) == 24 && offsetof(PageStoreShape, slots) == 16);
+static_assert(std::has_unique_object_representations_v<PageStoreShape>);
+// How often the store was opened for writing, sealed (place 0); in the superblock page, on a line
+// of its own.
+inline constexpr std::uint64_t kEpochAt = 128;
+
+// ---- Superblock of version 2: one line ----
+
+inline constexpr std::uint64_t kVersion2Magic = magic_of("HLDPAGE1");
+inline constexpr std::uint32_t kVersion2 = 2;
+
+struct Version2Superblock {  // `magic` was stored last, so it is there or all of it is.
+  std::uint64_t checksum;    // hash64 of everything behind it but the magic.
   std::uint32_t format_version;
   std::uint32_t page_bytes;
-  std::uint64_t store_id;  // Random; seeds every check below.
+  std::uint64_t store_id;
   std::uint64_t pages;
   std::uint64_t slots;
   std::uint32_t micro_logs;
@@ -42,31 +68,28 @@ struct PageSuperblock {    // One line. `magic` is stored last, so it is there o
   std::uint64_t reserved;  // Zero, as is reserved_word.
   std::uint64_t magic;
 };
-static_assert(sizeof(PageSuperblock) == kCacheLineBytes && offsetof(PageSuperblock, magic) == 56);
-static_assert(std::has_unique_object_representations_v<PageSuperblock>);
-// How often the store was opened for writing, sealed (place 0); in the superblock page, on a line
-// of its own.
-inline constexpr std::uint64_t kEpochAt = 64;
+static_assert(sizeof(Version2Superblock) == kCacheLineBytes);
+static_assert(offsetof(Version2Superblock, magic) == 56);
+static_assert(std::has_unique_object_representations_v<Version2Superblock>);
+inline constexpr std::uint64_t kVersion2EpochAt = 64;
 
-// ---- Sealed words: 48 bits of value and 16 of check, in one store that cannot tear ----
-//
-// The check binds the word to its store and its place, so that a damaged or misplaced word shows
-// itself (all but one in 65,536 of them). 0 is what never-written media contain.
-inline constexpr std::uint64_t kMaxSealed = (std::uint64_t{1} << 48) - 1;
+// ---- Sealed words (memory/sealed_word.hpp): bound to their store, their kind and their place ----
+
+inline constexpr std::uint64_t kMaxSealed = MixedWord::kMaxValue;
 
 enum class WordKind : std::uint64_t { kPage = 0, kVersion = 1, kFreed = 2, kEpoch = 3 };
 
+inline std::uint64_t word_context(std::uint64_t store_id, WordKind kind, std::uint64_t place) {
+  return mix64(store_id ^ (place * 4 + static_cast<std::uint64_t>(kind)));
+}
 inline std::uint64_t seal_word(std::uint64_t value, std::uint64_t store_id, WordKind kind,
                                std::uint64_t place) {
-  const auto context = mix64(store_id ^ (place * 4 + static_cast<std::uint64_t>(kind)));
-  return value | mix64(value ^ context) >> 48 << 48;
+  return holdfast::seal_word<MixedWord>(value, word_context(store_id, kind, place));
 }
 // Nothing if the check does not hold. 0 for a word that was never written.
 inline std::optional<std::uint64_t> open_word(std::uint64_t word, std::uint64_t store_id,
                                               WordKind kind, std::uint64_t place) {
-  const auto value = word & kMaxSealed;
-  if (word == 0 || seal_word(value, store_id, kind, place) == word) return value;
-  return std::nullopt;
+  return open_or_unwritten<MixedWord>(word, word_context(store_id, kind, place));
 }
 
 // ---- Slot header: a line of its own ----

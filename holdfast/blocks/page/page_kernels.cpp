@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::blocks::page_detail {
@@ -14,8 +15,9 @@ void write_page(const Persist& persist, std::byte* slot, const std::byte* conten
 
 void write_header(const Persist& persist, SlotHeader* header, std::uint64_t page_word,
                   std::uint64_t version_word) {
+  HF_MUTANT("P14", void(), persist.store(&header->version, version_word));
   persist.store(&header->page, page_word);
-  persist.store(&header->version, version_word);
+  HF_MUTANT("P14", persist.store(&header->version, version_word), void());
   persist.write_back(header, 2 * sizeof(std::uint64_t));
 }
 
@@ -66,7 +68,8 @@ std::uint64_t write_record(const Persist& persist, std::byte* log, RecordHeader 
   const auto bytes = data_at + header.lines * kCacheLineBytes;
   header.checksum = checksum64({record + kChecked, bytes - kChecked}, seed);
   std::memcpy(record, &header.checksum, sizeof header.checksum);
-  persist.stream(log, record, bytes);
+  persist.stream(log, record,
+                 HF_MUTANT("P13", bytes, header.lines > 16 ? bytes - kCacheLineBytes : bytes));
   return bytes;
 }
 

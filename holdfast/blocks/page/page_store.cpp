@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
 
 namespace holdfast::blocks {
@@ -48,6 +49,38 @@ void PageStore::Pool::give(std::uint32_t number) {
   const auto end = first_ + count_;
   ring_[end < ring_.size() ? end : end - ring_.size()] = number;
   ++count_;
+}
+
+namespace {
+
+// Threads are numbered as they come.
+std::uint32_t thread_number() {
+  static std::atomic<std::uint32_t> next{0};
+  thread_local const std::uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+}  // namespace
+
+void PageStore::LogPool::reset(std::uint32_t logs) {
+  const auto count = std::max(logs / kLogsPerStripe, 1u);
+  stripes_ = std::vector<Stripe>(count);
+  for (std::uint32_t stripe = 0; stripe < count; ++stripe) {
+    std::vector<std::uint32_t> mine;
+    for (auto log = stripe; log < logs; log += count)
+      mine.push_back(log);
+    const auto size = mine.size();
+    stripes_[stripe].logs.reset(std::move(mine), size);
+  }
+}
+
+std::uint32_t PageStore::LogPool::take() {
+  const auto own = thread_number();
+  for (std::size_t i = 0; i < stripes_.size(); ++i) {
+    const auto log = stripes_[(own + i) % stripes_.size()].logs.take();
+    if (log != kNoSlot) return log;
+  }
+  return kNoSlot;
 }
 
 Status PageStore::check(PageId page) const {
@@ -141,11 +174,21 @@ Result<PageStore::Start> PageStore::start(const PageFlush& flush, Started& start
   return Start::kStarted;
 }
 
+void PageStore::give_old_slot(const Started& started) {
+  if (started.old_slot != kNoSlot) free_slots_.give(started.old_slot);
+}
+void PageStore::give_log(const Started& started) {
+  if (started.log != kNoSlot) free_logs_.give(started.log);
+}
+
 // Phase 2, between two fences; then everything is published and given back.
 void PageStore::finish(std::span<Started> group) {
   if (group.empty()) return;
   persist_.fence();  // Copies and records are durable: headers may name them, lines may change.
+  HF_MUTANT("P15", void(), group.size() > 1 ? persist_.fence() : void());
   for (auto& started : group) {
+    HF_MUTANT("P09", void(), give_old_slot(started));
+    HF_MUTANT("P10", void(), give_log(started));
     auto* const slot_header = header(started.slot);
     const auto version_word = seal(started.version, WordKind::kVersion, started.slot);
     if (started.log != kNoSlot) {
@@ -164,8 +207,8 @@ void PageStore::finish(std::span<Started> group) {
   persist_.fence();  // The new versions are durable: old slots and logs may be used again.
   for (auto& started : group) {
     started.page->slot = started.slot;
-    if (started.old_slot != kNoSlot) free_slots_.give(started.old_slot);
-    if (started.log != kNoSlot) free_logs_.give(started.log);
+    HF_MUTANT("P09", give_old_slot(started), void());
+    HF_MUTANT("P10", give_log(started), void());
     started.page->latch.unlock();
   }
 }
@@ -280,10 +323,12 @@ Status PageStore::free(PageId page) {
   if (slot == kNoSlot) return Error{Errc::kNotFound, {}};
   HF_ASSIGN_OR_RETURN(const auto version, new_version());
   // Every version of the page up to now is dead, wherever a copy of it may still lie.
-  auto* const word = freed_word(page.value);
-  persist_.store(word, seal(version, WordKind::kFreed, page.value));
-  persist_.persist(word, sizeof *word);
-  free_slots_.give(slot);
+  HF_MUTANT("P12", void(), free_slots_.give(slot));
+  const auto dead_up_to = HF_MUTANT("P11", version, version - (version > 2 ? 2 : 1));
+  HF_RETURN_IF_ERROR(writer_.put_word(geometry_.freed_at(page.value),
+                                      seal(dead_up_to, WordKind::kFreed, page.value)));
+  HF_RETURN_IF_ERROR(writer_.order());
+  HF_MUTANT("P12", free_slots_.give(slot), void());
   slot = kNoSlot;
   return {};
 }

@@ -17,9 +17,10 @@
 //            log per flush that was in flight. What it found is durable before it returns, also
 //            after a process that was killed without a power loss.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
-// Implements "Building blocks for persistent memory" (VLDB Journal 2020), section 3.2. Deviations,
-// argued in docs/blocks_page.md: versions are unique in the store, so no two slots ever tie;
-// page and version are one line but each a checked word; freed pages leave a durable word; the
+// Sharing    One object per extent at a time: a second one is kBusy. (Read-only regions: any
+// number.) Implements "Building blocks for persistent memory" (VLDB Journal 2020), section 3.2.
+// Deviations, argued in docs/blocks_page.md: versions are unique in the store, so no two slots ever
+// tie; page and version are one line but each a checked word; freed pages leave a durable word; the
 // micro log is checked by a checksum (2 fences instead of 4), knows the version it makes, and is
 // never replayed over a newer one.
 #pragma once
@@ -39,6 +40,7 @@
 #include <holdfast/blocks/page/flush_costs.hpp>
 #include <holdfast/blocks/page/line_set.hpp>
 #include <holdfast/blocks/page/page_format.hpp>
+#include <holdfast/memory/durable_writer.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::blocks {
@@ -82,13 +84,13 @@ class PageStore {
 
   // A new, empty store. It is there when this returns; a crash before leaves none. Errors:
   // kInvalidOption (options, extent), kNoSpace (says how many bytes are needed), kAlreadyExists
-  // (the extent begins with something of Holdfast's), kUnsupported (page granularity), kReadOnly,
-  // kIo.
+  // (the extent begins with a structure of Holdfast's, of any kind), kBusy (another object uses a
+  // part of the extent), kUnsupported (page granularity), kReadOnly, kIo.
   static Result<std::unique_ptr<PageStore>> create(Region& region, const Extent& extent,
                                                    const PageStoreOptions& options = {});
   // Errors: kNotHoldfast (no page store), kNewerFormat, kCorrupt (names the word and its slot or
-  // page), kInvalidOption, kUnsupported. A read-only region is read as recovery would leave it;
-  // nothing is written.
+  // page), kBusy (as create), kInvalidOption, kUnsupported. A read-only region is read as recovery
+  // would leave it; nothing is written.
   static Result<std::unique_ptr<PageStore>> open(Region& region, const Extent& extent,
                                                  const PageStoreOptions& options = {});
   // Bytes that an extent needs for a store of these options (with `pages` given).
@@ -145,6 +147,23 @@ class PageStore {
     std::size_t first_ = 0, count_ = 0;
   };
 
+  // The micro logs, in stripes: a thread takes its own stripe's in turn, so that their lines stay
+  // where it runs. Another stripe's only if its own has none left.
+  class LogPool {
+   public:
+    void reset(std::uint32_t logs);
+    std::uint32_t take();  // kNoSlot: none is left.
+    void give(std::uint32_t log) { stripes_[log % stripes_.size()].logs.give(log); }
+
+   private:
+    // So many that a log is not written again right after it was flushed.
+    static constexpr std::uint32_t kLogsPerStripe = 4;
+    struct alignas(kCacheLineBytes) Stripe {
+      Pool logs;
+    };
+    std::vector<Stripe> stripes_;
+  };
+
   // A flush between its two fences. Its page is latched.
   struct Started {
     Page* page;
@@ -156,11 +175,36 @@ class PageStore {
   };
   enum class Start : std::uint8_t { kStarted, kNothingToDo, kNoPlace };
 
-  PageStore(const Region& region, const Extent& extent, const PageStoreOptions& options);
-  static Result<page_detail::PageSuperblock> read_superblock(const Region& region,
-                                                             const Extent& extent);
-  void adopt(const page_detail::PageSuperblock& superblock);
-  Status recover(bool read_only);
+  // Of a superblock, of whichever version.
+  struct Identity {
+    page_detail::PageStoreShape shape;
+    std::uint64_t store_id;
+    std::uint64_t epoch_at;
+  };
+  // What the headers say: the versions that are in the pages' slots (0: no slot), and the newest
+  // that was ever handed out, as far as anything names it.
+  struct Versions {
+    std::vector<std::uint64_t> of_page;
+    std::uint64_t newest = 0;
+  };
+
+  PageStore(Region& region, const Extent& extent, const PageStoreOptions& options, Claim claim,
+            const Identity& identity);
+  // Recovers, and measures what the options leave open.
+  static Result<std::unique_ptr<PageStore>> start(std::unique_ptr<PageStore> store,
+                                                  const PageStoreOptions& options);
+  static Result<Identity> read_superblock(const Region& region, const Extent& extent);
+  static Result<Identity> read_version_2(const Region& region, const Extent& extent);
+  static Status check_identity(const Identity& identity, const Extent& extent);
+
+  // page_recovery.cpp, in this order.
+  Status recover();
+  Status read_epoch();
+  Status read_freed_words(std::vector<std::uint64_t>& freed, std::uint64_t& newest) const;
+  Status read_headers(Versions& versions);
+  std::vector<std::uint32_t> unfinished_logs(Versions& versions) const;
+  void repeat(std::span<const std::uint32_t> logs);
+  void fill_pools();
   void measure_costs();
 
   Status check(const PageFlush& flush) const;
@@ -168,6 +212,8 @@ class PageStore {
   Result<Start> start(const PageFlush& flush, Started& started);
   // Gives back the latches that start() took, which clang cannot see.
   void finish(std::span<Started> group) HF_NO_THREAD_SAFETY_ANALYSIS;
+  void give_old_slot(const Started& started);
+  void give_log(const Started& started);
   Result<std::uint64_t> new_version();
   LineSet all_lines() const;
   std::uint64_t seed_of(std::uint32_t log) const {
@@ -180,31 +226,30 @@ class PageStore {
   page_detail::SlotHeader* header(std::uint32_t slot) const {
     return reinterpret_cast<page_detail::SlotHeader*>(at(geometry_.header_at(slot)));
   }
-  std::uint64_t* epoch_word() const {
-    return reinterpret_cast<std::uint64_t*>(at(page_detail::kEpochAt));
-  }
-  std::uint64_t* freed_word(std::uint64_t page) const {
-    return reinterpret_cast<std::uint64_t*>(at(geometry_.freed_at(page)));
-  }
   std::uint64_t seal(std::uint64_t value, page_detail::WordKind kind, std::uint64_t place) const {
     return page_detail::seal_word(value, store_id_, kind, place);
   }
 
+  const Claim claim_;
+  const DurableWriter writer_;
   const Persist persist_;
   std::byte* const base_;
   const bool read_only_;
   const FlushMethod method_;
-  page_detail::Geometry geometry_;
-  std::uint64_t store_id_ = 0;
+  const page_detail::Geometry geometry_;
+  const std::uint64_t store_id_;
+  const std::uint64_t epoch_at_;
   std::uint64_t epoch_ = 0;
   FlushCosts costs_;
 
   std::unique_ptr<Page[]> page_;
-  Pool free_slots_, free_logs_;
-  std::atomic<std::uint64_t> next_version_{1};
-  std::atomic<unsigned> flushing_{0};  // Threads inside of flush and flush_many.
   // Read-only: logs that recovery would have replayed, laid over what read() finds.
   std::vector<std::pair<PageId, std::uint32_t>> overlays_;
+  LogPool free_logs_;
+  // What every flush changes, on lines of its own: what every flush only reads is not disturbed.
+  alignas(kCacheLineBytes) Pool free_slots_;
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_version_{1};
+  alignas(kCacheLineBytes) std::atomic<unsigned> flushing_{0};  // Threads in flush and flush_many.
 };
 
 }  // namespace holdfast::blocks

@@ -1,4 +1,4 @@
-#include <holdfast/blocks/interleave/fp_leaves.hpp>
+#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
 
 #include <bit>
 
@@ -8,7 +8,9 @@
 
 #include <holdfast/blocks/interleave/fiber.hpp>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 
 using Leaf = FpLeaves::Leaf;
 
@@ -311,4 +313,4 @@ Fiber<InsertResult> insert(Member& member, Leaf& leaf, NodeLatch& latch, const K
   }
 }
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines

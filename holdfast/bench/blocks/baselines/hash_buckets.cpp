@@ -1,10 +1,12 @@
-#include <holdfast/blocks/interleave/hash_buckets.hpp>
+#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
 
 #include <bit>
 
 #include <holdfast/blocks/interleave/fiber.hpp>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 
 using Bucket = HashBuckets::Bucket;
 
@@ -199,4 +201,4 @@ Fiber<InsertResult> insert(Member& member, Bucket& bucket, NodeLatch& latch, con
   }
 }
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines

@@ -1,10 +1,9 @@
-// operations.hpp: what the interleaved demonstrations (fp_leaves.hpp, hash_buckets.hpp) take and
-// give.
+// operations.hpp: what the interleaved tables (fp_leaves.hpp, hash_buckets.hpp) take and give.
 #pragma once
 
 #include <cstdint>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
 
 // How the operations of a *_many call run.
 enum class Machinery : std::uint8_t {
@@ -21,4 +20,4 @@ struct KeyValue {
   bool operator==(const KeyValue&) const = default;
 };
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines

@@ -22,12 +22,17 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/bench/blocks/baselines/operations.hpp>
 #include <holdfast/blocks/extent.hpp>
-#include <holdfast/blocks/interleave/operations.hpp>
 #include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/memory/region.hpp>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
+
+using holdfast::blocks::Extent;
+using holdfast::blocks::Interleaving;
+using holdfast::blocks::NodeLatch;
+using holdfast::blocks::NodeLatches;
 
 class FpLeaves {
  public:
@@ -81,4 +86,4 @@ class FpLeaves {
   NodeLatches latches_;
 };
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines

@@ -7,9 +7,9 @@
 //            until the page is flushed again.)
 // Cost       One fence; d dirty lines + 1, and a pass over the whole page for its checksum.
 // Chance     A torn page passes with probability 2^-64.
-// For        storage engines that keep full page images in their log anyway, and for comparison:
-//            "Building blocks for persistent memory", section 3.2.1. Everybody else:
-//            page_store.hpp, which costs one fence more and has no torn pages.
+// For        comparison with the page store (blocks/page/page_store.hpp), which costs one fence
+//            more and has no torn pages. From "Building blocks for persistent memory" (VLDB Journal
+//            2020), section 3.2.1.
 // Threads    Any, on different pages; one page by one thread at a time.
 // Media      Granularity line, byte or none.
 #pragma once
@@ -24,7 +24,11 @@
 #include <holdfast/blocks/page/page_store.hpp>
 #include <holdfast/memory/region.hpp>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
+
+using holdfast::blocks::Extent;
+using holdfast::blocks::PageFlush;
+using holdfast::blocks::PageId;
 
 struct ChecksumPagesOptions {
   std::uint32_t page_bytes = 16 * KiB;  // Power of two, 64 to 64 KiB.
@@ -54,8 +58,9 @@ class ChecksumPages {
 
  private:
   struct Header;
-  ChecksumPages(const Region& region, const Extent& extent)
-      : persist_(region.persist()),
+  ChecksumPages(const Region& region, const Extent& extent, Claim claim)
+      : claim_(std::move(claim)),
+        persist_(region.persist()),
         base_(region.data() + extent.offset_bytes),
         read_only_(region.read_only()) {}
   Header* header(PageId page) const;
@@ -63,6 +68,7 @@ class ChecksumPages {
   Status check(PageId page) const;
   std::uint64_t checksum_of(PageId page, std::span<const std::byte> content) const;
 
+  const Claim claim_;
   const Persist persist_;
   std::byte* const base_;
   const bool read_only_;
@@ -71,4 +77,4 @@ class ChecksumPages {
   std::uint64_t store_id_ = 0;
 };
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines

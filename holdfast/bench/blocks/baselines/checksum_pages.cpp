@@ -1,20 +1,20 @@
 // On the medium: superblock (one page) | headers, 16 bytes each | pages.
-#include <holdfast/blocks/page/checksum_pages.hpp>
+#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
 
-#include <sys/random.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
+#include <holdfast/memory/superblock.hpp>
 
-namespace holdfast::blocks {
+namespace holdfast::bench::baselines {
+
+using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3153'4745'5044'4c48;  // "HLDPEGS1"
-constexpr std::uint32_t kFormatVersion = 2;              // 1 had another checksum64.
+constexpr std::uint64_t kMagic = magic_of("HLDPEGS1");
+constexpr std::uint32_t kFormatVersion = 2;  // 1 had another checksum64.
 
 struct Superblock {        // One line; `magic` is stored last.
   std::uint64_t checksum;  // Over everything behind it but the magic.
@@ -86,31 +86,27 @@ Result<std::unique_ptr<ChecksumPages>> ChecksumPages::create(Region& region, con
                      std::to_string(options.page_bytes) + " bytes need " +
                      std::to_string(bytes_needed(options)) +
                      " bytes in all; extent.size_bytes=" + std::to_string(extent.size_bytes)};
+  HF_RETURN_IF_ERROR(region.claim(extent, "checksum pages"));
+  HF_RETURN_IF_ERROR(refuse_to_overwrite("checksum pages", region, extent));
   auto* const base = region.data() + extent.offset_bytes;
-  auto* const line = reinterpret_cast<std::uint64_t*>(base);
-  for (const auto word : {line[0], line[7]}) {
-    if ((word & 0xffffff) == (kMagic & 0xffffff))
-      return Error{Errc::kAlreadyExists,
-                   "checksum pages: the extent begins with something of Holdfast's; open it, or "
-                   "zero its first 4096 bytes if it is not needed"};
-  }
   Superblock superblock{};
   superblock.format_version = kFormatVersion;
   superblock.page_bytes = options.page_bytes;
   superblock.pages = options.pages;
-  if (getrandom(&superblock.store_id, sizeof superblock.store_id, 0) != sizeof superblock.store_id)
-    return Error{Errc::kIo, "getrandom: " + std::string(std::strerror(errno))};
+  HF_ASSIGN_OR_RETURN(superblock.store_id, random_id());
   superblock.checksum = superblock_checksum(superblock);
   const auto& persist = region.persist();
-  if (page_detail::zero_lines(persist, base, data_at(options.pages))) persist.fence();
+  if (holdfast::blocks::page_detail::zero_lines(persist, base, data_at(options.pages)))
+    persist.fence();
   persist.copy(base, &superblock, offsetof(Superblock, magic));
-  persist.store(line + 7, kMagic);
+  persist.store(reinterpret_cast<std::uint64_t*>(base + offsetof(Superblock, magic)), kMagic);
   persist.persist(base, sizeof superblock);
   return open(region, extent);
 }
 
 Result<std::unique_ptr<ChecksumPages>> ChecksumPages::open(Region& region, const Extent& extent) {
   HF_RETURN_IF_ERROR(check_medium(region, extent));
+  HF_ASSIGN_OR_RETURN(auto claim, region.claim(extent, "checksum pages"));
   Superblock superblock;
   std::memcpy(&superblock, region.data() + extent.offset_bytes, sizeof superblock);
   if (superblock.magic != kMagic)
@@ -140,7 +136,7 @@ Result<std::unique_ptr<ChecksumPages>> ChecksumPages::open(Region& region, const
                  "checksum pages: they were created with " + std::to_string(bytes_needed(shape)) +
                      " bytes; extent.size_bytes=" + std::to_string(extent.size_bytes) +
                      " (was the region cut short?)"};
-  std::unique_ptr<ChecksumPages> pages(new ChecksumPages(region, extent));
+  std::unique_ptr<ChecksumPages> pages(new ChecksumPages(region, extent, std::move(claim)));
   pages->page_bytes_ = superblock.page_bytes;
   pages->pages_ = superblock.pages;
   pages->store_id_ = superblock.store_id;
@@ -175,7 +171,7 @@ Status ChecksumPages::flush(const PageFlush& flush) {
                                            std::to_string(dirty->end() - 1) +
                                            " lies beyond its end"};
   if (dirty->empty()) return {};
-  page_detail::write_lines(persist_, data(flush.page), flush.content, *dirty);
+  holdfast::blocks::page_detail::write_lines(persist_, data(flush.page), flush.content, *dirty);
   persist_.store(&words->flushes, words->flushes + 1);
   persist_.store(&words->checksum, checksum_of(flush.page, {flush.content, page_bytes_}));
   persist_.persist(words, sizeof *words);
@@ -213,4 +209,4 @@ std::vector<PageId> ChecksumPages::verify() const {
   return torn;
 }
 
-}  // namespace holdfast::blocks
+}  // namespace holdfast::bench::baselines
