@@ -506,6 +506,8 @@ void interrupt_on_signals() {
   (void)interrupted();  // Made here, so that the handler does not initialise a static.
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  // A connection that is lost; under nohup it stays ignored.
+  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 }  // namespace holdfast::bench

@@ -167,7 +167,8 @@ std::vector<std::size_t> rotated(std::size_t count, std::size_t by);
 
 Outcome run(const Plan& plan);
 
-// From now on SIGINT and SIGTERM end the run in an orderly way; a second one ends the process.
+// From now on SIGINT, SIGTERM and SIGHUP end the run in an orderly way; a second one ends the
+// process.
 void interrupt_on_signals();
 std::atomic<bool>& interrupted();
 

@@ -553,6 +553,14 @@ TEST(Rows, FaultsSwitchesAndSpreadBecomeWarnings) {
   auto robbed = good;
   robbed.cpu_seconds = 0.05;
   EXPECT_NE(warnings_of({robbed, robbed}).find("for 50 % of the time only"), std::string::npos);
+  // MEM-5: 64 MiB is beyond a cache of 1 MiB, and inside of one of 480 MiB.
+  machine.last_level_cache_bytes = 480 * MiB;
+  EXPECT_EQ(warnings_of({good, good}),
+            "a range of 64 MiB fits into the last-level cache of 480 MiB: part of what is measured "
+            "is the cache\n");
+  machine.last_level_cache_bytes = 32 * MiB;
+  EXPECT_NE(warnings_of({good, good}).find("is less than four times the last-level cache"),
+            std::string::npos);
 }
 
 // Somebody else was reading when the limits were found, and good rows were refused for that.

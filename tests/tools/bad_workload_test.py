@@ -30,7 +30,7 @@ FILES = [
     ('nothing for a value', 'scan:\n  args:\n    memory_range: ~\n', [(3, 19, 'this is nothing')]),
     ('text for a number', args('number_threads: two'), [(2, 27, 'is not a number')]),
     ('text for a flag', args('prefault_file: perhaps'), [(2, 26, 'is neither true nor false')]),
-    ('fraction of a thread', args('number_threads: 1.5'), [(2, 27, 'is not a number')]),
+    ('fraction of a thread', args('number_threads: 1.5'), [(2, 27, 'is not a whole number')]),
     ('key twice', args('run_time: 1, run_time: 2'), [(2, 24, 'is there twice, first in line 2')]),
     ('benchmark twice', 'b:\n  args: {}\nb:\n  args: {}\n', [(3, 1, 'is there twice, first in line 1')]),
     ('part of a pair twice', 'p:\n  parallel_benchmark:\n    a: { args: {} }\n    a: { args: {} }\n',

@@ -292,12 +292,12 @@ class BenchRun(unittest.TestCase):
         file = os.path.join(ROOT, 'workloads/olap/two_sockets.yaml')
         # As written it cannot run: one message for the region, and one for each place that wants far CPUs.
         _, err = self.run_command(file, '--dram', '--json', self.json, code=2)
-        self.assertRegex(err, r'two_sockets\.yaml:\d+:\d+: region "socket1" is wanted, but there is no NUMA node 1; here are 0')
+        self.assertRegex(err, r'two_sockets\.yaml:\d+:\d+: region "socket1" is wanted, but there is no NUMA node 1; this machine has node 0')
         self.assertEqual(err.count('far is wanted, but no CPU of this machine is far from the memory'), 2)
         self.assertIn('3 mistakes; nothing was measured', err)
         # With --scale auto nothing of it is left, and the reasons are the message.
         _, err = self.run_command(file, '--dram', '--scale', 'auto', '--json', self.json, code=2)
-        skipped = ('region "socket1" is wanted, but there is no NUMA node 1; here are 0: '
+        skipped = ('region "socket1" is wanted, but there is no NUMA node 1; this machine has node 0: '
                    'left out of olap_read_two_near, olap_write_two_near')
         self.assertIn('nothing in it can run on this machine: ' + skipped, err)
         self.assertEqual(self.files(), [])

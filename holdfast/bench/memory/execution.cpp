@@ -139,6 +139,7 @@ Flush flush_of(PersistKind kind) {
   switch (kind) {
     case PersistKind::kNone: return Flush::kNone;
     case PersistKind::kNoCache: return Flush::kNonTemporal;
+    case PersistKind::kFence: return Flush::kFenceOnly;
     case PersistKind::kFlush: return Flush::kClflush;
     case PersistKind::kCache:
       if (cpu().clwb) return Flush::kClwb;
@@ -156,6 +157,7 @@ std::string_view name(Flush flush) {
     case Flush::kClflushopt: return "clflushopt";
     case Flush::kClflush: return "clflush";
     case Flush::kNonTemporal: return "ntstore";
+    case Flush::kFenceOnly: return "fence only";
   }
   return "unknown";
 }

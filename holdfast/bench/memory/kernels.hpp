@@ -16,8 +16,9 @@ namespace holdfast::bench::memory {
 
 // What follows a store. The published words are cache, cacheinv, nocache and none; what this CPU
 // executes for the first two is chosen by flush_of().
-enum class Flush : std::uint8_t { kNone, kClwb, kClflushopt, kClflush, kNonTemporal };
-inline constexpr std::size_t kFlushCount = 5;
+// kFenceOnly flushes nothing, but a chain's write is followed by a fence.
+enum class Flush : std::uint8_t { kNone, kClwb, kClflushopt, kClflush, kNonTemporal, kFenceOnly };
+inline constexpr std::size_t kFlushCount = 6;
 
 struct alignas(64) Lanes {
   std::uint64_t sum[8] = {};

@@ -191,6 +191,7 @@ constexpr void fill_size(KernelSet& set) {
   fill.template operator()<Flush::kClflushopt>();
   fill.template operator()<Flush::kClflush>();
   fill.template operator()<Flush::kNonTemporal>();
+  fill.template operator()<Flush::kFenceOnly>();
   set.chain_first_read[kClass] = &chain_read<kClass, true>;
   set.chain_read[kClass] = &chain_read<kClass, false>;
 }

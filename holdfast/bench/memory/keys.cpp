@@ -215,11 +215,11 @@ constexpr std::array<Key, kKeyCount> kKeys = {{
      [](const Config& c) { return std::string(name(c.exec_mode)); }},
     {KeyId::kPersistInstruction,
      "persist_instruction",
-     {"cache_instruction"},
+     {"cache_instruction", "flush_instruction"},
      "persist_instruction",
      true,
-     "after a write: cache (clwb), cacheinv (clflushopt), nocache (ntstore), flush (clflush) or "
-     "none",
+     "after a write: cache (clwb), cacheinv (clflushopt), nocache (ntstore), flush (clflush), "
+     "fence (no flush) or none",
      [](Config& c, std::string_view t) { return set_word(c.persist, t); },
      [](const Config& c) { return std::string(name(c.persist)); }},
     {KeyId::kNumberPartitions,

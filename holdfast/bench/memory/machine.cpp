@@ -107,8 +107,7 @@ Machine Machine::read() {
   Machine machine;
   machine.cpus = usable_cpus();
   machine.last_level_cache_bytes = bench::last_level_cache_bytes();
-  machine.available_bytes =
-      static_cast<std::uint64_t>(environment().number("memory_available_bytes"));
+  machine.available_bytes = available_memory_bytes();
   for (const auto& node : read_topology().nodes) {
     machine.nodes.push_back(
         {node.id, cpus_in(node.cpus, machine.cpus), node.distances, node.free_bytes});
@@ -171,8 +170,7 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
   RegionOptions options;
   options.access = RegionAccess::kCreate;
   options.unit_bytes = 2 * MiB;
-  options.size_bytes = round_up(
-      std::clamp<std::uint64_t>(4 * machine.last_level_cache_bytes, 64 * MiB, 512 * MiB), 2 * MiB);
+  options.size_bytes = calibration_bytes();
   options.prefault = true;
   specs.emplace_back("dram");
   const auto& kernels = best_kernels();

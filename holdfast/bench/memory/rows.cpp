@@ -121,9 +121,33 @@ bool beyond_cache(const PlannedPart& part, const Machine& machine) {
   // Updates go to lines that their reads brought into the cache.
   if (part.config.custom()) return false;
   if (part.config.chase() && part.config.chase_window_bytes > 0) return false;
-  const auto limit = 4 * machine.last_level_cache_bytes;
+  const auto limit = kCachesInRange * machine.last_level_cache_bytes;
   return (!part.uses_target || part.config.memory_range.bytes >= limit) &&
          (!part.uses_dram || part.config.dram_memory_range.bytes >= limit);
+}
+
+void warn_of_cache(Row& row, const PlannedPart& part, const Machine& machine) {
+  const auto cache = machine.last_level_cache_bytes;
+  for (const auto& [used, range] :
+       {std::pair{part.uses_target, part.config.memory_range.bytes},
+        std::pair{part.uses_dram, part.config.dram_memory_range.bytes}}) {
+    if (!used || range >= kCachesInRange * cache) continue;
+    row.warn("a range of " + format_bytes(range) +
+             (range <= cache ? " fits into the last-level cache of "
+                             : " is less than four times the last-level cache of ") +
+             format_bytes(cache) + ": part of what is measured is the cache");
+  }
+}
+
+// Each of these operations waits for a fence of its own, so one alone cannot take ten times as long
+// as one of many: then the sample held something else.
+void warn_of_samples(Row& row) {
+  constexpr double kTooLong = 10;
+  const auto mean = row.number("mean_ns");
+  const auto each = row.number("ns_per_op_median");
+  if (!(row.number("fences_per_op") >= 1 && mean > kTooLong * each)) return;
+  row.warn("sampled operations take " + format_nanoseconds(mean) + ", all of them " +
+           format_nanoseconds(each) + " each: samples hold more than one operation");
 }
 
 void add_warnings(Row& row, const Series& series, const Config& config, const Machine& machine) {
@@ -269,7 +293,11 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   if (config.has_writes() && !config.custom() && !is_atomic(config))
     row.set("write_back", Value(std::string(name(flush_of(config.persist)))));
   row.set_latency(latency);
+  if (latency.count() > 0 && config.sample_sooner > 0)
+    row.set("latency_sample_every_operations", config.sample_sooner);
   add_warnings(row, series, config, context.machine);
+  warn_of_cache(row, part, context.machine);
+  warn_of_samples(row);
   const auto [reads, writes] = traffic(config, median(bytes));
   judge(row, context.limits, context.machine, reads, writes, beyond_cache(part, context.machine));
   return row;

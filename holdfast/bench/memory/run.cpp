@@ -110,8 +110,8 @@ class Tiers {
     const auto found = std::find_if(regions_.begin(), regions_.end(), same);
     if (found == regions_.end())
       regions_.push_back(fields);
-    else
-      *found = fields;
+    else if (fields.number("bytes") >= found->number("bytes"))
+      *found = fields;  // Of several mappings the largest one stands for all.
     for (const auto& warning : tier.warnings())
       warnings_.insert("region " + tier.need().name + ": " + warning);
   }

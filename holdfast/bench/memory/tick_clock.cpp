@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -50,6 +51,15 @@ std::uint64_t TickClock::begin() const {
   }
 #endif
   return system_ns();
+}
+
+std::uint64_t TickClock::begin_after_stores() const {
+#if defined(__x86_64__)
+  _mm_mfence();  // Waits for ordinary, non-temporal and flushed stores alike; lfence for none.
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  return begin();
 }
 
 std::uint64_t TickClock::end() const {

@@ -151,14 +151,15 @@ Worker::Worker(SharedWork& work, unsigned index)
       kernels_(&best_kernels()) {
   const auto& c = *work.config;
   executed_.reserve(4096);
-  const bool persists = c.has_writes() && c.persist != PersistKind::kNone && !is_atomic(c);
+  const bool persists = c.has_writes() && !is_atomic(c) && c.has_fences();
   const auto per_fence = c.operations_per_fence();
   fence_each_ = persists && per_fence == 1;
   fence_every_ = persists && per_fence > 1 ? per_fence : 0;
   fence_packages_ = persists && per_fence == 0;
   if (c.custom()) fence_each_ = fence_packages_ = false, fence_every_ = 0;
   until_fence_ = fence_every_;
-  until_sample_ = c.latency_sample_frequency;
+  until_sample_ = c.sample_every();
+  waits_for_stores_ = c.has_writes();
   until_delay_ = c.delay_ns > 0 ? c.delay_every_operations : 0;
   has_events_ = until_fence_ > 0 || until_sample_ > 0 || until_delay_ > 0;
 
@@ -311,12 +312,12 @@ void Worker::span_with_events(std::uint64_t first, std::uint64_t count) {
     if (until_delay_ > 0) now = std::min(now, until_delay_);
     if (until_fence_ > 0) now = std::min(now, until_fence_);
     if (sample) {
-      const auto begin = clock_.begin();
+      const auto begin = waits_for_stores_ ? clock_.begin_after_stores() : clock_.begin();
       issue(first, 1);
       const auto end = clock_.end();
       const auto ns = std::max(0.0, clock_.elapsed_ns(begin, end) - issue_ns_);
       latency_.record(static_cast<std::uint64_t>(std::llround(ns)));
-      until_sample_ = c.latency_sample_frequency;
+      until_sample_ = c.sample_every();
     } else {
       issue(first, now);
       if (until_sample_ > 0) until_sample_ -= now;

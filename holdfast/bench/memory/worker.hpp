@@ -157,6 +157,7 @@ class Worker {
   std::uint64_t fence_every_ = 0;  // 0: not by operations.
   bool fence_packages_ = false;
   bool has_events_ = false;
+  bool waits_for_stores_ = false;  // A sample begins when earlier stores are done.
   std::uint64_t until_sample_ = 0, until_delay_ = 0, until_fence_ = 0;
   std::uint64_t access_units_ = 1;  // Lines, or words below a line.
   std::vector<ChainStep> chain_;
