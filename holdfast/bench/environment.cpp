@@ -1,6 +1,5 @@
 #include <holdfast/bench/environment.hpp>
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include <holdfast/base/meminfo.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/engine/placement.hpp>
 #include <holdfast/bench/git_revision.hpp>
 
 namespace holdfast::bench {
@@ -61,12 +61,6 @@ std::string cpu_flags_that_matter() {
     }
   }
   return kept.empty() ? kUnknown : kept;
-}
-
-unsigned usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 0;
 }
 
 struct Cache {
@@ -177,7 +171,7 @@ Fields environment() {
   fields.set("cpu_family_model_stepping", Value(proc_value("/proc/cpuinfo", "cpu family") + "/" +
                                                 proc_value("/proc/cpuinfo", "model") + "/" +
                                                 proc_value("/proc/cpuinfo", "stepping")));
-  fields.set("cpus_usable", usable_cpus());
+  fields.set("cpus_usable", usable_cpus().size());
   fields.set("cpu_flags", Value(cpu_flags_that_matter()));
   fields.set("cpu_governor",
              Value(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));

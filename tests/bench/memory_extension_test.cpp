@@ -270,15 +270,16 @@ TEST(Pinning, CoreGivesEachThreadACpuOfItsOwnAndNodeAllOfThem) {
     std::vector<std::set<int>> cpus(2);
     (void)execute_foreign(
         load,
-        [&](ForeignThread& thread) {
+        [&](Seat& seat, const std::atomic<bool>&) {
           cpu_set_t set;
           CPU_ZERO(&set);
           EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
           for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-            if (CPU_ISSET(cpu, &set)) cpus[thread.index()].insert(cpu);
+            if (CPU_ISSET(cpu, &set)) cpus[seat.index()].insert(cpu);
           }
-          thread.begin();
-          thread.end(1);
+          seat.begin();
+          seat.end();
+          return ForeignResult{1, ""};
         },
         64);
     return cpus;

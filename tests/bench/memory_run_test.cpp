@@ -11,6 +11,7 @@
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/execution.hpp>
 #include <holdfast/bench/memory/floor.hpp>
+#include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/bench/memory/run.hpp>
 #include <holdfast/bench/memory/verification.hpp>
@@ -356,6 +357,51 @@ TEST(AccessList, IsTheSameForTheSameSeedWhateverTheThreads) {
   EXPECT_EQ(seen.size(), 5000u);
   EXPECT_EQ(one.sum(0, one.size()), sum);
   EXPECT_EQ(one.sum(150'000, 100'000), one.sum(150'000, 50'000) + one.sum(0, 50'000));
+}
+
+// MEM-9: a list as long as the run was 6 % of the traffic; a short one is shifted instead.
+TEST(AccessList, AReplayGoesToOtherSlotsOfTheSameRange) {
+  constexpr std::uint32_t kFirst = 100, kCount = 5000;
+  EXPECT_EQ(shift_of_replay(0, kCount), 0u);
+  EXPECT_NE(shift_of_replay(1, kCount), shift_of_replay(2, kCount));
+  for (const auto shift : {0u, 1u, 2500u, kCount - 1}) {
+    std::set<std::uint32_t> seen;
+    for (std::uint32_t slot = kFirst; slot < kFirst + kCount; ++slot) {
+      const auto to = shifted(slot, kFirst, kCount, shift);
+      EXPECT_EQ(to, kFirst + (slot - kFirst + shift) % kCount);
+      seen.insert(to);
+    }
+    EXPECT_EQ(seen.size(), kCount);
+  }
+  constexpr auto kLargest = static_cast<std::uint32_t>(kShiftedSlotsMax);
+  EXPECT_EQ(shifted(kLargest - 1, 0, kLargest, kLargest - 1), kLargest - 2);
+  EXPECT_EQ(shifted(0, 0, kLargest, kLargest - 1), kLargest - 1);
+}
+
+TEST(AccessList, KernelsShiftAsTheListSays) {
+  const AccessList list(1000, {64, 999}, Distribution::kUniform, 0, 1, 1);
+  std::vector<std::uint32_t> to(1016);
+  std::vector<const KernelSet*> sets = {&kPortableKernels, &best_kernels()};
+  for (const auto* set : sets) {
+    set->shift_slots(to.data(), list.data(), list.size(), 64, 999, 500);
+    for (std::uint64_t i = 0; i < list.size(); ++i)
+      ASSERT_EQ(to[i], shifted(list.at(i), 64, 999, 500)) << set->name;
+  }
+}
+
+TEST(AccessList, AnswersOfManyReplaysAreRight) {
+  const auto target = tier_of("dram", 16 * MiB);
+  for (const auto* args :
+       {"access_size: 64, exec_mode: random",
+        "access_size: 256, exec_mode: random, operation: write",
+        "access_size: 64, exec_mode: random, number_threads: 2, number_partitions: 2",
+        "access_size: 64, exec_mode: random, write_ratio: 0.5",
+        "custom_operations: \"r_256,w_64_cache_128\""}) {
+    const auto result =
+        run_once(std::string("memory_range: 16M, number_operations: 300000, ") + args, *target);
+    EXPECT_EQ(result.wrong, "") << args;
+    EXPECT_EQ(result.operations, 300'000u) << args;
+  }
 }
 
 TEST(AccessList, ZipfHasHotSlotsThatAreNoNeighbours) {

@@ -720,6 +720,16 @@ TEST_F(PlanTest, ATargetThatARunWouldRefuseIsRefusedByThePlan) {
   EXPECT_FALSE(std::filesystem::exists(path_.string() + ".none"));
 }
 
+// MEM-7: DRAM was measured against DRAM where a region was given that no benchmark uses.
+TEST_F(PlanTest, ARegionThatNothingUsesIsAMistake) {
+  auto options = on_dram();
+  options.regions = {{"slow", "dram"}};
+  EXPECT_EQ(
+      said("b:\n  args: { memory_range: 1M }\n", options, small_machine()),
+      "--region slow: no benchmark here uses a region of that name; there are dram, target\n");
+  EXPECT_EQ(said("b:\n  args: { memory_range: 1M, region: slow }\n", options, small_machine()), "");
+}
+
 // BEN-6: two files of a directory may use the same name.
 TEST_F(PlanTest, ANameThatAnotherFileHasGetsItsFilesNameInFront) {
   const auto directory = std::filesystem::path(path_.string() + ".d");

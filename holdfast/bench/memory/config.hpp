@@ -15,6 +15,7 @@
 #include <holdfast/bench/memory/custom_operation.hpp>
 #include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/words.hpp>
+#include <holdfast/bench/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -132,13 +133,13 @@ struct Config {
 struct Key {
   KeyId id;
   std::string_view name;
-  std::array<std::string_view, 3> older;  // Other spellings, of older versions and the successor.
+  std::array<std::string_view, 2> older;  // Other spellings, of older versions and the successor.
   std::string_view parameter;  // The name of its field in a result row; empty: it has none.
   bool published;              // One of the 19 of the paper.
-  std::string_view help;
   // Errors: kInvalidOption; the detail does not name the key.
   Status (*set)(Config& config, std::string_view text);
   std::string (*get)(const Config& config);
+  Value (*value)(const Config& config);  // Of its field in a row.
 };
 // All keys, in the order of KeyId.
 const std::array<Key, kKeyCount>& keys();

@@ -96,6 +96,9 @@ struct KernelSet {
   using RunSame = void (*)(const ChainStep* steps, std::size_t reads, std::size_t count,
                            const std::uint32_t* slots, std::uint64_t runs, ChainState& state);
   RunSame run_same[kSizeClasses][kFlushCount];
+  // to[i] = shifted(from[i], first, range, shift) for `count` slots, and up to 15 more.
+  void (*shift_slots)(std::uint32_t* to, const std::uint32_t* from, std::uint64_t count,
+                      std::uint32_t first, std::uint32_t range, std::uint32_t shift);
 };
 
 extern const KernelSet kPortableKernels;

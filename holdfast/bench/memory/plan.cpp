@@ -50,6 +50,7 @@ class Planner {
     for (const auto& benchmark : plan_.workloads.benchmarks)
       add_runs(benchmark);
     if (!options_.list_only) check_targets();
+    check_regions_are_used();
     note_what_is_left_out();
     check_filters();
     set_times();
@@ -126,6 +127,24 @@ class Planner {
             diagnostics_.add(region->second.file, region->second.position, status.error().detail);
         }
       }
+    }
+  }
+
+  // Who gives --region wants something measured there. With a name that no benchmark has, all would
+  // go somewhere else in silence.
+  void check_regions_are_used() {
+    std::set<std::string_view> used;
+    for (const auto& benchmark : plan_.workloads.benchmarks) {
+      for (const auto& part : benchmark.parts) {
+        for (const auto& variant : part.variants)
+          used.insert({variant.config.region, variant.config.dram_region});
+      }
+    }
+    const std::vector<std::string_view> names(used.begin(), used.end());
+    for (const auto& [name, spec] : options_.regions) {
+      if (used.count(name) == 0 && !used.empty())
+        diagnostics_.add("--region " + name, {},
+                         "no benchmark here uses a region of that name" + suggestion(name, names));
     }
   }
 

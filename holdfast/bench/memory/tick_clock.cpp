@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include <holdfast/bench/memory/kernels.hpp>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <x86intrin.h>
@@ -54,11 +56,8 @@ std::uint64_t TickClock::begin() const {
 }
 
 std::uint64_t TickClock::begin_after_stores() const {
-#if defined(__x86_64__)
-  _mm_mfence();  // Waits for ordinary, non-temporal and flushed stores alike; lfence for none.
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
+  fence();                                              // For non-temporal stores and flushes,
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // and so that what follows waits for it.
   return begin();
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/memory/content.hpp>
@@ -122,6 +123,11 @@ void SharedWork::place(unsigned lane, Piece& piece) const {
     const auto at = piece.operation % list.size();
     piece.count = std::min(piece.count, list.size() - at);
     piece.slots = list.data() + at;
+    if (c.distribution == Distribution::kUniform && list.range().count <= kShiftedSlotsMax) {
+      piece.shift = shift_of_replay(piece.operation / list.size(), list.range().count);
+      piece.first_slot = static_cast<std::uint32_t>(list.range().first);
+      piece.range_slots = static_cast<std::uint32_t>(list.range().count);
+    }
     piece.step_bytes = static_cast<std::int64_t>(c.access_bytes);
     return;
   }
@@ -251,10 +257,11 @@ double Worker::cost_of_issuing() {
   } nothing;
   exchange(nothing);
   constexpr std::uint64_t kTries = 1000;
+  constexpr std::uint64_t kFirst = kListMax;  // Of a replay whose slots are shifted.
   std::vector<double> costs;
   for (std::uint64_t i = 0; i < kTries; ++i) {
     const auto begin = clock_.begin();
-    issue(i, 1);
+    issue(kFirst + i, 1);
     costs.push_back(clock_.elapsed_ns(begin, clock_.end()));
   }
   std::sort(costs.begin(), costs.end());
@@ -342,11 +349,30 @@ void Worker::issue(std::uint64_t first, std::uint64_t count) {
     return;
   }
   work_.for_each_piece(lane_, first, count, [&](const Piece& piece) {
-    if (chain_.empty())
-      issue_piece(piece);
+    if (piece.shift == 0)
+      issue_ready(piece);
     else
-      issue_chain(piece);
+      issue_shifted(piece);
   });
+}
+
+void Worker::issue_ready(const Piece& piece) {
+  if (chain_.empty())
+    issue_piece(piece);
+  else
+    issue_chain(piece);
+}
+
+void Worker::issue_shifted(Piece piece) {
+  const auto shift = std::exchange(piece.shift, 0);
+  const auto* from = std::exchange(piece.slots, ready_);
+  for (auto left = piece.count; left > 0; left -= piece.count) {
+    piece.count = std::min(left, kReadySlots);
+    kernels_->shift_slots(ready_, from, piece.count, piece.first_slot, piece.range_slots, shift);
+    issue_ready(piece);
+    from += piece.count;
+    piece.operation += piece.count;
+  }
 }
 
 void Worker::issue_piece(const Piece& piece) {

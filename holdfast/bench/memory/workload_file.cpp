@@ -69,8 +69,8 @@ class FileReader {
     if (entry.key.empty()) return error(entry.key_position, "a benchmark needs a name");
     if (std::any_of(entry.key.begin(), entry.key.end(),
                     [](unsigned char c) { return c < ' ' || c == 0x7f; }))
-      return error(entry.key_position, "the name " + in_quotes(entry.key) +
-                                           " has a control character in it; leave it out");
+      error(entry.key_position,
+            "the name " + in_quotes(entry.key) + " has a control character in it; leave it out");
     if (!expect(*entry.value, YamlNode::Kind::kMap, "benchmark " + in_quotes(entry.key))) return;
     Benchmark benchmark;
     benchmark.name = unique_name(entry.key);
