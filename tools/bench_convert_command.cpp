@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/output.hpp>
 
 #include "bench_show_command.hpp"
 #include "console.hpp"
@@ -19,6 +20,12 @@ constexpr const char* kName = "holdfast bench convert";
 struct Arguments {
   std::string from, out = "-", to, subject;
 };
+
+// JSON where the name of the output says JSON, else a table for people and spreadsheets.
+std::string format_of(const std::string& out, bool from_perma_bench) {
+  if (!out.ends_with(".json")) return "csv";
+  return from_perma_bench ? "holdfast" : "perma-bench";
+}
 
 int convert(const Arguments& arguments) {
   const auto text = bench::read_file(arguments.from, bench::kResultBytesMax);
@@ -33,8 +40,7 @@ int convert(const Arguments& arguments) {
     return kExitBadRequest;
   }
   std::string to = arguments.to;
-  if (to.empty()) to = arguments.out.ends_with(".csv") ? "csv" : "";
-  if (to.empty()) to = perma_bench ? "holdfast" : "perma-bench";
+  if (to.empty()) to = format_of(arguments.out, perma_bench);
   std::string converted;
   if (to == "csv") {
     converted = bench::to_csv(*document);
@@ -63,7 +69,7 @@ void add_bench_convert_command(CLI::App& bench, int& exit_code) {
   app.add_option("-o,--output", arguments->out, "Where to; - is standard output")
       ->capture_default_str();
   app.add_option("--to", arguments->to,
-                 "csv, holdfast, perma-bench (default: by the name of the output; of the two JSON "
+                 "csv, holdfast, perma-bench (default: csv; for an output *.json, of the two JSON "
                  "formats the one that RESULT is not)")
       ->check(CLI::IsMember({"csv", "holdfast", "perma-bench"}));
   app.add_option("--subject", arguments->subject,

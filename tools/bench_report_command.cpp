@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/report/report.hpp>
 
 #include "bench_price_command.hpp"
@@ -74,7 +75,7 @@ int report(const Arguments& arguments) {
       invalid += !row.valid();
     }
   }
-  if (arguments.out != "-") {
+  if (!bench::is_standard_output(arguments.out)) {
     fmt::print("{}: {} rows{}, {}\n", arguments.out, rows,
                invalid > 0 ? fmt::format(" ({} INVALID)", invalid) : "",
                human_bytes(static_cast<double>(html->size())));

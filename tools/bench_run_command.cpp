@@ -1,7 +1,6 @@
 #include "bench_run_command.hpp"
 
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/memory_table.hpp>
 #include <holdfast/bench/memory/run.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
 
 #include "console.hpp"
@@ -91,8 +91,8 @@ std::string complete(Arguments& arguments) {
 
 void print_regions(const bench::Document& document) {
   for (const auto& region : document.regions) {
-    fmt::print("region {}: {}, {}, {}, pages of {}{}, granularity {} ({}){}\n", region.text("name"),
-               region.text("spec"),
+    fmt::print("region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
+               region.text("name"), region.text("spec"),
                format_bytes(static_cast<std::uint64_t>(region.number("bytes"))),
                region.text("mapping"),
                format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
@@ -167,13 +167,15 @@ int measure(const Arguments& arguments, const mem::Plan& plan, const mem::Machin
     const auto code = outcome.code();
     return code == Errc::kIo || code == Errc::kCorrupt ? kExitFailed : kExitBadRequest;
   }
-  if (!arguments.json.empty()) {
-    if (const auto status = bench::write_json(outcome->document, arguments.json); !status) {
-      complain(kName, status.error().detail);
-      return kExitFailed;
-    }
+  // Before the result is written: then the name may mean another file.
+  const bool json_only = !arguments.json.empty() && bench::is_standard_output(arguments.json);
+  const auto written =
+      arguments.json.empty() ? Status() : bench::write_json(outcome->document, arguments.json);
+  if (!json_only) print_result(*outcome);
+  if (!written) {
+    complain(kName, "--json " + written.error().detail);
+    return kExitFailed;
   }
-  if (arguments.json != "-") print_result(*outcome);
   if (outcome->interrupted)
     complain(kName, "interrupted; the result holds the repetitions that were complete");
   else if (!outcome->trustworthy)
@@ -183,14 +185,8 @@ int measure(const Arguments& arguments, const mem::Plan& plan, const mem::Machin
 
 // A result that cannot be written should be known before minutes are spent on it.
 std::string json_problem(const std::string& path) {
-  if (path.empty() || path == "-") return {};
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::is_directory(path, error)) return fmt::format("--json {} is a directory", path);
-  const auto parent = fs::absolute(path, error).parent_path();
-  if (!fs::is_directory(parent, error))
-    return fmt::format("--json {}: there is no directory {}", path, parent.string());
-  return {};
+  const auto status = path.empty() ? Status() : bench::check_writable(path);
+  return status ? std::string() : "--json " + status.error().detail;
 }
 
 // Reads --limits; empty, or what is wrong.
@@ -219,6 +215,7 @@ int run(Arguments& arguments) {
   }
   // A list needs no memory to measure.
   auto options = arguments.options;
+  options.list_only = arguments.list;
   if (arguments.list && options.target.empty()) options.target = "dram";
   mem::Diagnostics diagnostics;
   const auto plan = mem::make_plan(options, machine, diagnostics);

@@ -15,6 +15,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
 #include <holdfast/memory/cpu.hpp>
@@ -86,6 +87,11 @@ int run_and_report(Arguments& arguments) {
   ensure_pmdk_environment(options.region);
   if (arguments.quick) make_quick(options);
   options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  const auto& json = arguments.json;
+  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+    complain("holdfast blocks bench", "--json " + status.error().detail);
+    return kExitBadRequest;
+  }
   bench::interrupt_on_signals();
   const auto result = bb::run_blocks_bench(options);
   if (!result) {
@@ -96,16 +102,16 @@ int run_and_report(Arguments& arguments) {
                ? kExitBadRequest
                : kExitFailed;
   }
-  if (!arguments.json.empty()) {
-    if (const auto status = bench::write_json(result->document, arguments.json); !status) {
-      complain("holdfast blocks bench", status.error().message());
-      return kExitFailed;
-    }
-  }
-  if (arguments.json != "-") {
+  const bool json_only = !json.empty() && bench::is_standard_output(json);
+  const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
+  if (!json_only) {
     print_preface(result->document);
     std::fputs(bench::table(result->document, {"", arguments.against}).c_str(), stdout);
     if (std::fflush(stdout) != 0) return kExitFailed;
+  }
+  if (!written) {
+    complain("holdfast blocks bench", "--json " + written.error().detail);
+    return kExitFailed;
   }
   if (result->interrupted)
     complain("holdfast blocks bench",

@@ -20,6 +20,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/kv/memory_limit.hpp>
 #include <holdfast/bench/kv/suite.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
 #include <holdfast/memory/spec.hpp>
@@ -147,6 +148,11 @@ int run_and_report(Arguments& arguments) {
   if (arguments.quick) options.latency = options.startup = options.longest = false;
   options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
   options.region = with_absolute_path(options.region);
+  const auto& json = arguments.json;
+  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+    std::fprintf(stderr, "holdfast kv bench: --json %s\n", status.error().detail.c_str());
+    return kBadRequest;
+  }
   bench::interrupt_on_signals();
   const auto result = kvb::run_kv_bench(options);
   if (!result) {
@@ -155,13 +161,9 @@ int run_and_report(Arguments& arguments) {
     return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kBadRequest : kFailed;
   }
   const auto& document = result->document;
-  if (!arguments.json.empty()) {
-    if (const auto status = bench::write_json(document, arguments.json); !status) {
-      std::fprintf(stderr, "holdfast kv bench: %s\n", status.error().message().c_str());
-      return kFailed;
-    }
-  }
-  if (arguments.json != "-") {
+  const bool json_only = !json.empty() && bench::is_standard_output(json);
+  const auto written = json.empty() ? Status() : bench::write_json(document, json);
+  if (!json_only) {
     const auto& environment = document.environment;
     std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
                 environment.text("kernel").c_str(), environment.text("compiler").c_str());
@@ -189,6 +191,10 @@ int run_and_report(Arguments& arguments) {
                    {"process_read_bytes_per_op", "bytes read for this process"},
                    {"process_write_bytes_per_op", "bytes it made dirty"}});
     if (std::fflush(stdout) != 0) return kFailed;
+  }
+  if (!written) {
+    std::fprintf(stderr, "holdfast kv bench: --json %s\n", written.error().detail.c_str());
+    return kFailed;
   }
   if (result->interrupted) {
     std::fprintf(stderr,

@@ -59,12 +59,15 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   const bool directory = ::stat(spec.path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   if (existing) return report_of(*existing);
   if (existing.code() != Errc::kNotFound) return std::move(existing).error();
-  if (!directory) {
-    return Error{Errc::kNotFound, spec.path +
-                                      " does not exist; give a region, or a directory to try "
-                                      "one in"};
+  // What is not there yet is tried beside where it would be.
+  auto parent = std::filesystem::path(spec.path).parent_path();
+  if (parent.empty()) parent = ".";
+  if (!directory && !std::filesystem::is_directory(parent)) {
+    return Error{Errc::kNotFound, spec.path + " does not exist, and there is no directory " +
+                                      parent.string() + " to try one in"};
   }
-  auto place = spec.path + "/holdfast-mem-" + std::to_string(::getpid());
+  auto place =
+      (directory ? spec.path : parent.string()) + "/holdfast-mem-" + std::to_string(::getpid());
   const auto mark = spec.text.rfind('?');
   options = probe_options(spec);
   options.access = RegionAccess::kCreate;
@@ -75,7 +78,7 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   auto report = report_of(*probe);
   ::unlink(place.c_str());
   report.spec = spec.text;
-  report.kind = "a new region in this directory";
+  report.kind = directory ? "a new region in this directory" : "a new region, not there yet";
   return report;
 }
 
@@ -126,6 +129,9 @@ json to_json(const Cpu& cpu) {
           {"nt_store_uncached_ns", nt_evicts().uncached_ns}};
 }
 
+// The firmware says nothing where the kernel has 0.
+json known(std::uint64_t value) { return value == 0 ? json() : json(value); }
+
 json to_json(const Topology& topology) {
   json document = {{"cpus", topology.cpus},
                    {"transparent_huge_pages", topology.transparent_huge_pages},
@@ -148,10 +154,10 @@ json to_json(const Topology& topology) {
                      {"free_bytes", node.free_bytes},
                      {"distances", node.distances},
                      {"tier", node.tier < 0 ? json() : json(topology.tiers[node.tier].name)},
-                     {"read_bandwidth_mb_per_s", node.read_bandwidth_mb_per_s},
-                     {"write_bandwidth_mb_per_s", node.write_bandwidth_mb_per_s},
-                     {"read_latency_ns", node.read_latency_ns},
-                     {"write_latency_ns", node.write_latency_ns}});
+                     {"read_bandwidth_mb_per_s", known(node.read_bandwidth_mb_per_s)},
+                     {"write_bandwidth_mb_per_s", known(node.write_bandwidth_mb_per_s)},
+                     {"read_latency_ns", known(node.read_latency_ns)},
+                     {"write_latency_ns", known(node.write_latency_ns)}});
   }
   auto& tiers = list("tiers");
   for (const auto& tier : topology.tiers) {

@@ -25,16 +25,25 @@ std::string scaled(double value, double step, std::span<const char* const> units
   return result;
 }
 
-Error not_a(std::string_view kind, std::string_view text, std::string_view what,
-            std::string_view example) {
+// What a number counts, and how to say one.
+struct Counted {
+  std::string_view kind, example;
+};
+
+// `why`: "is not a", "is not a whole", "is too large a".
+Error not_a(std::string_view why, const Counted& counted, std::string_view text,
+            std::string_view what) {
   std::string detail{what};
-  detail.append("=\"").append(escape(text)).append("\" is not a ").append(kind);
-  detail.append("; give for example ").append(example);
+  detail.append("=\"").append(escape(text)).append("\" ").append(why).append(" ");
+  detail.append(counted.kind).append("; give for example ").append(counted.example);
   return {Errc::kInvalidOption, std::move(detail)};
 }
 
-Result<std::uint64_t> parse_scaled(std::string_view text, double base, bool binary,
-                                   const Error& error) {
+Result<std::uint64_t> parse_scaled(std::string_view text, std::string_view what, double base,
+                                   bool binary, const Counted& counted) {
+  const auto error = not_a("is not a", counted, text, what);
+  const auto too_large = not_a("is too large a", counted, text, what);
+  const auto not_whole = not_a("is not a whole", counted, text, what);
   double number = 0;
   const auto [end, code] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
@@ -53,14 +62,14 @@ Result<std::uint64_t> parse_scaled(std::string_view text, double base, bool bina
   }
   const double value = number * factor;
   // 2^63: doubles above are no exact counts of anything that fits a machine.
-  if (value >= 9223372036854775808.0) return error;
+  if (value >= 9223372036854775808.0) return too_large;
   if (factor == 1) {  // Exactly, since a double holds 53 bits only.
     std::uint64_t exact = 0;
     const auto [stop, exact_code] = std::from_chars(text.data(), end, exact);
-    if (exact_code != std::errc{} || stop != end) return error;
+    if (exact_code != std::errc{} || stop != end) return not_whole;
     return exact;
   }
-  if (value != std::floor(value)) return error;
+  if (value != std::floor(value)) return not_whole;
   return static_cast<std::uint64_t>(value);
 }
 
@@ -104,12 +113,11 @@ std::string format_nanoseconds(double nanoseconds) {
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
-  return parse_scaled(text, 1024, true,
-                      not_a("number of bytes", text, what, "4096, 64M or 1.5GiB"));
+  return parse_scaled(text, what, 1024, true, {"number of bytes", "4096, 64M or 1.5GiB"});
 }
 
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view what) {
-  return parse_scaled(text, 1000, false, not_a("number", text, what, "1000, 2k or 10M"));
+  return parse_scaled(text, what, 1000, false, {"number", "1000, 2k or 10M"});
 }
 
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {

@@ -42,6 +42,13 @@ void use(std::uint64_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 }  // namespace
 
+std::uint64_t calibration_bytes() {
+  constexpr std::uint64_t kLeast = 8 * MiB;
+  const auto wanted = std::clamp<std::uint64_t>(4 * last_level_cache_bytes(), 64 * MiB, 512 * MiB);
+  const auto available = available_memory_bytes();
+  return std::max(kLeast, std::min(wanted, available / 8 / kLeast * kLeast));
+}
+
 Limits calibrate(const Persist& persist) {
   const auto start = Clock::now();
   const auto& kernels = best_value_kernels();
@@ -54,8 +61,7 @@ Limits calibrate(const Persist& persist) {
                                       use(kernels.sum(small.data(), small.size()));
                                   });
 
-  const auto large_bytes =
-      std::clamp<std::uint64_t>(4 * last_level_cache_bytes(), 64 * MiB, 512 * MiB);
+  const auto large_bytes = calibration_bytes();
   std::vector<std::uint64_t> large(large_bytes / 8, 1);
   constexpr std::size_t kPiece = 2 * MiB;
   limits.memory_read_bytes_per_s =

@@ -24,6 +24,9 @@ struct Limits {
   Fields fields() const;
 };
 
+// Four times the last-level cache, from 64 to 512 MiB, but never more than an eighth of the memory
+// that is available: in a small container it would be the only benchmark that does not fit.
+std::uint64_t calibration_bytes();
 // `persist`: of the region that will be measured.
 Limits calibrate(const Persist& persist);
 

@@ -1,6 +1,5 @@
 #include <holdfast/bench/environment.hpp>
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -9,10 +8,12 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include <holdfast/base/meminfo.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/engine/placement.hpp>
 #include <holdfast/bench/git_revision.hpp>
 
 namespace holdfast::bench {
@@ -60,12 +61,6 @@ std::string cpu_flags_that_matter() {
     }
   }
   return kept.empty() ? kUnknown : kept;
-}
-
-unsigned usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 0;
 }
 
 struct Cache {
@@ -129,6 +124,43 @@ std::uint64_t last_level_cache_bytes() {
   return largest == 0 ? 32 * MiB : largest;
 }
 
+std::uint64_t available_memory_bytes() {
+  constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max();
+  const auto number_in = [](const std::string& file) {
+    std::ifstream in(file);
+    std::uint64_t number = kUnlimited;  // Also where it says "max".
+    return in >> number ? number : kUnlimited;
+  };
+  auto available = static_cast<std::uint64_t>(meminfo("MemAvailable"));
+  // Cached files count as used, but make room.
+  const auto cached_in = [](const std::string& group) {
+    std::ifstream in(group + "memory.stat");
+    std::uint64_t bytes = 0, number = 0;
+    for (std::string name; in >> name >> number;) {
+      if (name == "inactive_file" || name == "active_file") bytes += number;
+    }
+    return bytes;
+  };
+  const auto limit_by = [&](const std::string& group, const char* limit, const char* usage) {
+    const auto most = number_in(group + limit);
+    const auto used = number_in(group + usage);
+    if (most == kUnlimited || used == kUnlimited) return;
+    const auto held = used - std::min(used, cached_in(group));
+    available = std::min(available, most - std::min(most, held));
+  };
+  // "0::/path" is the group of version 2, "7:memory:/path" that of version 1; in a container both
+  // paths may be seen from its own root.
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto path = line.substr(line.rfind(':') + 1);
+    for (const auto& inside : {std::string("/"), path + "/"}) {
+      limit_by("/sys/fs/cgroup" + inside, "memory.max", "memory.current");
+      limit_by("/sys/fs/cgroup/memory" + inside, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    }
+  }
+  return available;
+}
+
 Fields environment() {
   Fields fields;
   fields.set("utc_time", Value(utc_now()));
@@ -139,7 +171,7 @@ Fields environment() {
   fields.set("cpu_family_model_stepping", Value(proc_value("/proc/cpuinfo", "cpu family") + "/" +
                                                 proc_value("/proc/cpuinfo", "model") + "/" +
                                                 proc_value("/proc/cpuinfo", "stepping")));
-  fields.set("cpus_usable", usable_cpus());
+  fields.set("cpus_usable", usable_cpus().size());
   fields.set("cpu_flags", Value(cpu_flags_that_matter()));
   fields.set("cpu_governor",
              Value(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));

@@ -14,4 +14,8 @@ Fields environment();
 // Bytes of the largest cache, as sysfs tells; 32 MiB where it does not.
 std::uint64_t last_level_cache_bytes();
 
+// What this process may still take: what the system has available, and not more than the limits of
+// its control groups leave.
+std::uint64_t available_memory_bytes();
+
 }  // namespace holdfast::bench

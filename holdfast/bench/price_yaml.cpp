@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/price.hpp>
 
 namespace holdfast::bench {

@@ -1,16 +1,15 @@
 #include <holdfast/bench/result.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include <holdfast/bench/output.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -222,10 +221,20 @@ void Row::warn(std::string_view warning) {
 
 void Row::set_latency(const Histogram& histogram) {
   if (histogram.count() == 0) return;
-  constexpr std::pair<const char*, double> kPercentiles[] = {
-      {"p50_ns", 50}, {"p90_ns", 90}, {"p99_ns", 99}, {"p999_ns", 99.9}, {"p9999_ns", 99.99}};
-  for (const auto& [name, percent] : kPercentiles)
-    set(name, histogram.percentile(percent));
+  struct Percentile {
+    const char* name;
+    double percent;
+    std::uint64_t samples_least;  // So that ten lie beyond it.
+  };
+  constexpr Percentile kPercentiles[] = {{"p50_ns", 50, 1},
+                                         {"p90_ns", 90, 100},
+                                         {"p99_ns", 99, 1'000},
+                                         {"p999_ns", 99.9, 10'000},
+                                         {"p9999_ns", 99.99, 100'000}};
+  for (const auto& one : kPercentiles) {
+    if (histogram.count() >= one.samples_least) set(one.name, histogram.percentile(one.percent));
+  }
+  set("latency_samples", histogram.count());
   set("max_ns", histogram.max());
   set("mean_ns", histogram.mean());
   std::vector<double> uppers, counts;
@@ -348,47 +357,6 @@ Result<Document> from_json(std::string_view text) {
 
 Status write_json(const Document& document, const std::string& path) {
   return write_file(to_json(document), path);
-}
-
-Status write_file(std::string_view text, const std::string& path) {
-  if (path == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-      return {};
-    return Error{Errc::kIo, std::string("standard output: write: ") + std::strerror(errno)};
-  }
-  // A reader that watches the file sees the old document or the new one, never a piece.
-  const auto temporary = path + ".new";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.flush();
-    if (!file) {
-      const auto why = std::string(std::strerror(errno));
-      std::remove(temporary.c_str());
-      return Error{Errc::kIo, temporary + ": write: " + why + "; give a path that can be written"};
-    }
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const auto why = std::string(std::strerror(errno));
-    std::remove(temporary.c_str());
-    return Error{Errc::kIo, path + ": rename: " + why};
-  }
-  return {};
-}
-
-Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  // In pieces: a device or a pipe tells no size, and a directory opens but does not read.
-  for (char piece[1 << 16]; file.read(piece, sizeof piece), file.gcount() > 0;) {
-    text.append(piece, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > bytes_max) {
-      return Error{Errc::kTooLarge, path + ": is larger than " + std::to_string(bytes_max) +
-                                        " bytes; is it the right file?"};
-    }
-  }
-  if (!file.eof()) return Error{Errc::kIo, path + ": read: " + std::strerror(errno)};
-  return text;
 }
 
 Result<Document> read_json(const std::string& path) {

@@ -96,9 +96,10 @@ class Row : public Fields {
   // What a reader should know of a row that may be believed all the same.
   void warn(std::string_view warning);
 
-  // <prefix>p50_ns … p9999_ns, max_ns, mean_ns, and the whole histogram as the two lists
+  // p50_ns … p9999_ns, max_ns, mean_ns, latency_samples, and the whole histogram as the two lists
   // latency_upper_ns and latency_count: `count` values lay at or below `upper` and above the one
-  // before. Nothing for an empty histogram.
+  // before. Left out: all for an empty histogram, and percentiles above the median that have fewer
+  // than ten samples beyond them.
   void set_latency(const Histogram& histogram);
   // What set_latency() stored, or an empty one. Values come back as their bucket's upper end.
   Histogram latency() const;
@@ -128,13 +129,8 @@ std::string to_text(const Value& value);
 std::string to_json(const Document& document);
 Result<Document> from_json(std::string_view text);
 
-// Replaces `path` as a whole; "-" is standard output. Errors: kIo.
+// To and from a path, which output.hpp explains. Errors: as there.
 Status write_json(const Document& document, const std::string& path);
 Result<Document> read_json(const std::string& path);
-
-// What write_json() and read_json() do with their text. read_file() refuses directories and what is
-// larger than `bytes_max`. Errors: kIo, kTooLarge.
-Status write_file(std::string_view text, const std::string& path);
-Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max);
 
 }  // namespace holdfast::bench

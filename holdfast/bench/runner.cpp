@@ -1,181 +1,102 @@
 #include <holdfast/bench/runner.hpp>
 
-#include <pthread.h>
-#include <sched.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
-#include <thread>
 #include <tuple>
+
+#include <holdfast/bench/engine/placement.hpp>
+#include <holdfast/bench/engine/samples.hpp>
 
 namespace holdfast::bench {
 namespace {
 
-constexpr auto kNaN = std::numeric_limits<double>::quiet_NaN();
-
-double seconds_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
-// The CPUs this process may use; threads are pinned to them in turn.
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    }
-  }
-  return cpus;
-}
-
-void pin_this_thread(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  // A refusal (a cpuset changed under us) costs steadiness, not truth: the wall clock decides.
-  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-double thread_cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// Lets all threads of a phase go at once. Spins while there is a CPU for each, since waking up from
-// a futex takes longer than a short phase may take.
-class StartLine {
- public:
-  StartLine(unsigned threads, bool spin) : threads_(threads), spin_(spin) {}
-  void arrive() { arrived_.fetch_add(1); }
-  void arrive_and_wait() {
-    arrive();
-    while (arrived_.load() < threads_) {
-      if (!spin_) std::this_thread::yield();
-    }
-  }
-
- private:
-  const unsigned threads_;
-  const bool spin_;
-  std::atomic<unsigned> arrived_{0};
-};
-
 class TimedThread final : public PhaseThread {
  public:
-  TimedThread(const Phase& phase, unsigned index, StartLine& line)
-      : PhaseThread(phase, index), line_(line) {}
+  TimedThread(const Phase& phase, Seat& seat) : PhaseThread(phase, seat.index()), seat_(seat) {}
 
   void begin() override {
     before_ = persist_counts();
-    line_.arrive_and_wait();
-    started_ = true;
-    cpu_seconds = -thread_cpu_seconds();
-    begin_ = Clock::now();
-    deadline_ = begin_ + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(phase_.seconds));
+    seat_.begin();
+    deadline_ = seat_.begin_time() + std::chrono::duration_cast<Clock::duration>(
+                                         std::chrono::duration<double>(phase_.seconds));
   }
   bool more(std::uint64_t done) const override {
     if (done >= quota() || interrupted().load(std::memory_order_relaxed)) return false;
     return Clock::now() < deadline_;
   }
   void end() override {
-    end_ = Clock::now();
-    cpu_seconds += thread_cpu_seconds();
+    seat_.end();
     const auto& now = persist_counts();
     persists.fences = now.fences - before_.fences;
     persists.lines_written_back = now.lines_written_back - before_.lines_written_back;
   }
-  // A thread whose subject failed before begin() must not keep the others waiting.
-  void release_others() {
-    if (!started_) line_.arrive();
-  }
-  bool complete() const { return started_ && end_ >= begin_; }
-  Clock::time_point begin_time() const { return begin_; }
-  Clock::time_point end_time() const { return end_; }
 
   PersistCounts persists;
-  double cpu_seconds = 0;
   Status status;
 
  private:
-  StartLine& line_;
+  Seat& seat_;
   PersistCounts before_;
-  bool started_ = false;
-  Clock::time_point begin_{}, end_{}, deadline_{};
+  Clock::time_point deadline_{};
 };
 
 struct PhaseResult {
   double seconds = 0;
   double cpu_seconds = 0;  // Of its threads together.
-  std::uint64_t operations = 0, bytes = 0, wrong_answers = 0;
+  std::uint64_t operations = 0, bytes = 0;
   std::uint64_t fences = 0, lines = 0;              // On the paths of the operations.
   std::uint64_t fences_total = 0, lines_total = 0;  // With background work.
   Histogram latency;
   std::string failure;
 };
 
+// Adds what one thread did; the first failure of all of them stays.
+void take(PhaseResult& result, TeamTimes& times, const TimedThread& thread, const Seat& seat) {
+  const auto fail = [&](const std::string& why) {
+    if (result.failure.empty()) result.failure = why;
+  };
+  if (!thread.status) return fail(thread.status.error().message());
+  if (!seat.complete())
+    return fail("thread " + std::to_string(seat.index()) + " did not begin and end its phase");
+  times.add(seat);
+  result.operations += thread.operations;
+  result.bytes += thread.bytes;
+  result.fences += thread.persists.fences;
+  result.lines += thread.persists.lines_written_back;
+  result.latency.merge(thread.latency);
+  if (thread.wrong_answers > 0) {
+    fail(std::to_string(thread.wrong_answers) + " of " + std::to_string(thread.operations) +
+         " answers of a thread are wrong; the first: " + thread.first_wrong);
+  }
+}
+
 PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<int>& cpus) {
-  const bool fits = phase.threads <= cpus.size();
-  StartLine line(phase.threads, fits);
+  Team team(phase.threads);
+  Placement placement;
+  if (phase.threads <= cpus.size()) placement = {cpus, true};
   std::vector<std::unique_ptr<TimedThread>> threads;
   for (unsigned i = 0; i < phase.threads; ++i)
-    threads.push_back(std::make_unique<TimedThread>(phase, i, line));
+    threads.push_back(std::make_unique<TimedThread>(phase, team.seat(i)));
 
   const auto total_before = subject.persist_total();
-  std::vector<std::thread> running;
-  for (unsigned i = 0; i < phase.threads; ++i) {
-    running.emplace_back([&, i] {
-      if (fits) pin_this_thread(cpus[i]);
-      threads[i]->status = subject.run(*threads[i]);
-      threads[i]->release_others();
-    });
-  }
-  for (auto& thread : running)
-    thread.join();
+  team.run([&](Seat& seat) {
+    placement.apply(seat.index());
+    auto& thread = *threads[seat.index()];
+    thread.status = subject.run(thread);
+  });
   const auto total_after = subject.persist_total();
 
   PhaseResult result;
-  auto begin = Clock::time_point::max();
-  auto end = Clock::time_point::min();
-  for (const auto& thread : threads) {
-    if (!thread->status) {
-      if (result.failure.empty()) result.failure = thread->status.error().message();
-      continue;
-    }
-    if (!thread->complete()) {
-      result.failure =
-          "thread " + std::to_string(thread->index()) + " did not begin and end its phase";
-      continue;
-    }
-    begin = std::min(begin, thread->begin_time());
-    end = std::max(end, thread->end_time());
-    result.operations += thread->operations;
-    result.bytes += thread->bytes;
-    result.cpu_seconds += thread->cpu_seconds;
-    result.fences += thread->persists.fences;
-    result.lines += thread->persists.lines_written_back;
-    result.wrong_answers += thread->wrong_answers;
-    result.latency.merge(thread->latency);
-    if (thread->wrong_answers > 0 && result.failure.empty()) {
-      result.failure = std::to_string(thread->wrong_answers) + " of " +
-                       std::to_string(thread->operations) +
-                       " answers of a thread are wrong; the first: " + thread->first_wrong;
-    }
-  }
+  TeamTimes times;
+  for (unsigned i = 0; i < phase.threads; ++i)
+    take(result, times, *threads[i], team.seat(i));
   if (result.failure.empty() && result.operations == 0)
     result.failure = "no operation was done in the time given";
-  if (result.failure.empty()) result.seconds = seconds_between(begin, end);
+  if (result.failure.empty()) result.seconds = times.seconds();
+  result.cpu_seconds = times.cpu_seconds;
   result.fences_total = total_after.fences - total_before.fences;
   result.lines_total = total_after.lines_written_back - total_before.lines_written_back;
   return result;
@@ -183,8 +104,8 @@ PhaseResult run_phase(Subject& subject, const Phase& phase, const std::vector<in
 
 // What the repetitions of one row say.
 struct Series {
-  std::vector<double> ops_per_s;  // One per repetition; NaN where it did not count.
-  std::vector<double> bytes_per_s, cpu_ns_per_op;
+  explicit Series(unsigned repetitions) : samples(repetitions) {}
+  Samples samples;
   std::uint64_t operations = 0, fences = 0, lines = 0, fences_total = 0, lines_total = 0;
   bool has_path_counts = false, has_total_counts = false;
   std::optional<Histogram> latency;
@@ -199,14 +120,12 @@ class Run {
   explicit Run(const Plan& plan) : plan_(plan), cpus_(usable_cpus()), begin_(Clock::now()) {}
 
   Outcome all() {
-    const auto count = plan_.subjects.size();
-    for (unsigned repetition = 0; repetition < plan_.repetitions && !interrupted(); ++repetition) {
-      for (const auto index : rotated(count, repetition)) {
-        if (interrupted()) break;
-        live(plan_.subjects[index], repetition);
-        ++lives_done_;
-      }
-    }
+    const auto turn = [&](std::size_t subject, unsigned repetition) {
+      live(plan_.subjects[subject], repetition);
+      ++lives_done_;
+      return ok_status();  // A subject that fails has invalid rows.
+    };
+    (void)in_turn(plan_.subjects.size(), plan_.repetitions, [](unsigned) { return true; }, turn);
     if (plan_.progress) std::fprintf(stderr, "\r\033[K");
     return outcome();
   }
@@ -218,15 +137,9 @@ class Run {
 
   Series& series(const std::string& subject, const std::string& operation, unsigned threads) {
     const SeriesKey key{subject, operation, threads};
-    auto [found, inserted] = series_.try_emplace(key);
+    auto [found, inserted] = series_.try_emplace(key, plan_.repetitions);
     if (inserted) order_.push_back(key);
-    auto& result = found->second;
-    if (result.ops_per_s.size() < plan_.repetitions) {
-      result.ops_per_s.resize(plan_.repetitions, kNaN);
-      result.bytes_per_s.resize(plan_.repetitions, kNaN);
-      result.cpu_ns_per_op.resize(plan_.repetitions, kNaN);
-    }
-    return result;
+    return found->second;
   }
 
   void invalidate(Series& series, const std::string& reason) {
@@ -317,10 +230,8 @@ class Run {
       if (!row.latency) row.latency.emplace();
       row.latency->merge(result.latency);
     }
-    row.ops_per_s[repetition] = static_cast<double>(result.operations) / result.seconds;
-    row.bytes_per_s[repetition] = static_cast<double>(result.bytes) / result.seconds;
-    row.cpu_ns_per_op[repetition] =
-        1e9 * result.cpu_seconds / static_cast<double>(result.operations);
+    row.samples.set(repetition, {static_cast<double>(result.operations), result.seconds,
+                                 static_cast<double>(result.bytes), result.cpu_seconds});
     row.operations += result.operations;
     row.fences += result.fences;
     row.lines += result.lines;
@@ -341,7 +252,7 @@ class Run {
       row.facts.push_back(facts);
       row.facts.back().merge(sample.facts);
       if (sample.invalid.empty())
-        row.ops_per_s[repetition] = static_cast<double>(sample.operations) / sample.seconds;
+        row.samples.set(repetition, {static_cast<double>(sample.operations), sample.seconds});
       else
         invalidate(row, sample.invalid);
     }
@@ -352,9 +263,7 @@ class Run {
     outcome.interrupted = interrupted();
     for (const auto& operation_first : ordered_keys()) {
       auto& series = series_.at(operation_first);
-      const bool counted = std::any_of(series.ops_per_s.begin(), series.ops_per_s.end(),
-                                       [](double v) { return !std::isnan(v); });
-      if (!counted && series.invalid.empty()) {
+      if (series.samples.counted() == 0 && series.invalid.empty()) {
         if (outcome.interrupted) continue;
         series.invalid = "no repetition counted";
       }
@@ -390,24 +299,7 @@ class Run {
     Row row(subject, operation, threads);
     if (!series.invalid.empty()) row.invalidate(series.invalid);
     add_facts(row, series.facts);
-    const auto rate = estimate(series.ops_per_s);
-    row.set("ops_per_s_median", rate.median);
-    row.set("ops_per_s_low", rate.low);
-    row.set("ops_per_s_high", rate.high);
-    row.set("interval_coverage", rate.coverage);
-    row.set("ns_per_op_median", 1e9 * threads / rate.median);
-    row.set("repetitions", Value(static_cast<std::uint64_t>(
-                               std::count_if(series.ops_per_s.begin(), series.ops_per_s.end(),
-                                             [](double v) { return !std::isnan(v); }))));
-    row.set("ops_per_s_samples", series.ops_per_s);
-    if (const auto cpu = median(series.cpu_ns_per_op); !std::isnan(cpu))
-      row.set("cpu_ns_per_op_median", cpu);
-    if (const auto bytes = estimate(series.bytes_per_s); bytes.median > 0) {
-      row.set("bytes_per_s_median", bytes.median);
-      row.set("bytes_per_s_low", bytes.low);
-      row.set("bytes_per_s_high", bytes.high);
-      row.set("bytes_per_s_samples", series.bytes_per_s);
-    }
+    series.samples.describe(row);
     if (series.operations > 0) {
       const auto per_op = [&](std::uint64_t n) {
         return static_cast<double>(n) / static_cast<double>(series.operations);
@@ -422,7 +314,9 @@ class Run {
       }
     }
     if (series.latency) row.set_latency(*series.latency);
-    compare_with_baseline(row, key, series);
+    const auto baseline = series_.find({plan_.baseline, operation, threads});
+    if (baseline != series_.end() && subject != plan_.baseline)
+      compare(row, series.samples, baseline->second.samples, plan_.baseline);
     return row;
   }
 
@@ -441,24 +335,13 @@ class Run {
     }
   }
 
-  void compare_with_baseline(Row& row, const SeriesKey& key, const Series& series) const {
-    const auto found = series_.find({plan_.baseline, std::get<1>(key), std::get<2>(key)});
-    if (found == series_.end() || std::get<0>(key) == plan_.baseline) return;
-    // Time is the inverse of the rate.
-    const auto ratio = estimate(paired_ratios(found->second.ops_per_s, series.ops_per_s));
-    if (std::isnan(ratio.median)) return;
-    row.set("time_x_" + plan_.baseline + "_median", ratio.median);
-    row.set("time_x_" + plan_.baseline + "_low", ratio.low);
-    row.set("time_x_" + plan_.baseline + "_high", ratio.high);
-  }
-
   void show(const std::string& subject, const std::string& what, unsigned repetition) const {
     if (!plan_.progress) return;
     const auto lives = plan_.subjects.size() * plan_.repetitions;
     std::string remaining;
     if (lives_done_ >= plan_.subjects.size() || (lives_done_ > 0 && lives_done_ * 2 >= lives)) {
       // From one whole round on: before, the slow subjects may not have had their turn.
-      const auto passed = seconds_between(begin_, Clock::now());
+      const auto passed = seconds_since(begin_);
       const auto left =
           passed / static_cast<double>(lives_done_) * static_cast<double>(lives - lives_done_);
       remaining = ", about " + std::to_string(static_cast<unsigned>(left) / 60) + " min " +
@@ -477,11 +360,6 @@ class Run {
   std::vector<SeriesKey> order_;
 };
 
-void on_signal(int signal) {
-  interrupted().store(true);
-  std::signal(signal, SIG_DFL);
-}
-
 }  // namespace
 
 std::uint64_t PhaseThread::quota() const {
@@ -494,24 +372,6 @@ void PhaseThread::wrong(const std::string& what) {
   if (wrong_answers++ == 0) first_wrong = what;
 }
 
-std::vector<std::size_t> rotated(std::size_t count, std::size_t by) {
-  std::vector<std::size_t> order(count);
-  for (std::size_t i = 0; i < count; ++i)
-    order[i] = (i + by) % count;
-  return order;
-}
-
 Outcome run(const Plan& plan) { return Run(plan).all(); }
-
-std::atomic<bool>& interrupted() {
-  static std::atomic<bool> flag{false};
-  return flag;
-}
-
-void interrupt_on_signals() {
-  (void)interrupted();  // Made here, so that the handler does not initialise a static.
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-}
 
 }  // namespace holdfast::bench

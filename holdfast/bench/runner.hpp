@@ -1,4 +1,6 @@
-// runner.hpp: measures subjects against one another so that the machine's moods cancel out.
+// runner.hpp: measures subjects against one another so that the machine's moods cancel out. What a
+// benchmark of stores, logs or queries is written for; threads and repetitions are the engine's
+// (engine/team.hpp, engine/samples.hpp), as they are those of the memory benchmark.
 //
 //   for each repetition r
 //     for each subject, the order rotated by r
@@ -19,8 +21,6 @@
 // destroyed, and rows hold the repetitions that were complete.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,13 +29,13 @@
 
 #include <holdfast/base/histogram.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/result.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast::bench {
-
-using Clock = std::chrono::steady_clock;
 
 // One measurement: what all its threads are told.
 struct Phase {
@@ -159,18 +159,6 @@ struct Outcome {
   bool interrupted = false;
 };
 
-// What a command ends with: 0 done, 1 interrupted, 3 a row is not to be trusted.
-constexpr int exit_code(bool trustworthy, bool was_interrupted) {
-  return was_interrupted ? 1 : trustworthy ? 0 : 3;
-}
-
-// 0 … count-1 beginning with `by` % count.
-std::vector<std::size_t> rotated(std::size_t count, std::size_t by);
-
 Outcome run(const Plan& plan);
-
-// From now on SIGINT and SIGTERM end the run in an orderly way; a second one ends the process.
-void interrupt_on_signals();
-std::atomic<bool>& interrupted();
 
 }  // namespace holdfast::bench

@@ -270,15 +270,16 @@ TEST(Pinning, CoreGivesEachThreadACpuOfItsOwnAndNodeAllOfThem) {
     std::vector<std::set<int>> cpus(2);
     (void)execute_foreign(
         load,
-        [&](ForeignThread& thread) {
+        [&](Seat& seat, const std::atomic<bool>&) {
           cpu_set_t set;
           CPU_ZERO(&set);
           EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
           for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-            if (CPU_ISSET(cpu, &set)) cpus[thread.index()].insert(cpu);
+            if (CPU_ISSET(cpu, &set)) cpus[seat.index()].insert(cpu);
           }
-          thread.begin();
-          thread.end(1);
+          seat.begin();
+          seat.end();
+          return ForeignResult{1, ""};
         },
         64);
     return cpus;
@@ -553,6 +554,14 @@ TEST(Rows, FaultsSwitchesAndSpreadBecomeWarnings) {
   auto robbed = good;
   robbed.cpu_seconds = 0.05;
   EXPECT_NE(warnings_of({robbed, robbed}).find("for 50 % of the time only"), std::string::npos);
+  // MEM-5: 64 MiB is beyond a cache of 1 MiB, and inside of one of 480 MiB.
+  machine.last_level_cache_bytes = 480 * MiB;
+  EXPECT_EQ(warnings_of({good, good}),
+            "a range of 64 MiB fits into the last-level cache of 480 MiB: part of what is measured "
+            "is the cache\n");
+  machine.last_level_cache_bytes = 32 * MiB;
+  EXPECT_NE(warnings_of({good, good}).find("is less than four times the last-level cache"),
+            std::string::npos);
 }
 
 // Somebody else was reading when the limits were found, and good rows were refused for that.

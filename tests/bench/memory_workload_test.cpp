@@ -186,6 +186,36 @@ INSTANTIATE_TEST_SUITE_P(
             "64M or 1.5GiB\n"},
         Mistake{"OddAccessSize", "b:\n  args: { access_size: 100 }\n",
                 "w.yaml:2:24: access_size: 100 must be 8, 16, 32 or a multiple of 64 up to 1G\n"},
+        Mistake{"FenceOfReads", "b:\n  args: { fence_every_operations: 1 }\n",
+                "w.yaml:2:35: fence_every_operations: says nothing where nothing is written\n"},
+        Mistake{
+            "FenceOfAChain",
+            "b:\n  args: { custom_operations: \"r_64,w_64_cache\", fence_every_operations: 64 "
+            "}\n",
+            "w.yaml:2:73: fence_every_operations: says nothing in custom mode, where each write "
+            "says how it persists; a fence without a flush is w_64_fence\n"},
+        Mistake{
+            "FenceOfAtomics",
+            "b:\n  args: { operation: fetch-and-add, fence_every_operations: 1 }\n",
+            "w.yaml:2:61: fence_every_operations: says nothing of fetch-and-add, which waits by "
+            "itself\n"},
+        Mistake{"MergeKey", "x: &x { args: { memory_range: 1M } }\nb:\n  args: { <<: *x }\n",
+                "w.yaml:3:11: \"<<\" is unknown; merge keys of YAML 1.1 are not supported; write "
+                "the keys out, or use an alias for a whole map\n"},
+        Mistake{"KeyOfTheSuccessor", "b:\n  args: { numa_task_nodes: 1 }\n",
+                "w.yaml:2:11: \"numa_task_nodes\" is unknown; use --numa for the nodes of threads, "
+                "or numa_pattern\n"},
+        Mistake{"ControlCharacterInAName", "\"b\\e[31mred\":\n  args: { memory_range: 1M }\n",
+                "w.yaml:1:1: the name \"b\\x1b[31mred\" has a control character in it; leave it "
+                "out\n"},
+        Mistake{"NotWhole", "b:\n  args: { memory_range: 64.3M }\n",
+                "w.yaml:2:25: memory_range: \"64.3M\" is not a whole number of bytes; give for "
+                "example 4096, 64M or 1.5GiB\n"},
+        Mistake{"TooLarge", "b:\n  args: { memory_range: 18446744073709551615 }\n",
+                "w.yaml:2:25: memory_range: \"18446744073709551615\" is too large a number of "
+                "bytes; give for example 4096, 64M or 1.5GiB\n"},
+        Mistake{"BraceThatIsNotClosed", "b:\n  args: { memory_range: 1M\nc:\n",
+                "w.yaml:2:9: is not YAML: a { is not closed\n"},
         Mistake{"DoesNotDivide", "b:\n  args: { access_size: 640, memory_range: 1G }\n",
                 "w.yaml:2:43: memory_range: 1 GiB is no multiple of access_size, 640 B\n"},
         Mistake{"PartitionsDoNotDivide",
@@ -331,7 +361,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "w.yaml:4:4: is not YAML: end of map not found; a line is indented unlike those it "
                 "belongs to\n"},
         Mistake{"BraceNotClosed", "b:\n  args: { access_size: 64\n",
-                "w.yaml:3:1: is not YAML: end of map flow not found; a { is not closed\n"},
+                "w.yaml:2:9: is not YAML: a { is not closed\n"},
         Mistake{"RegionKey", "regions:\n  m: { node: [0] }\n",
                 "w.yaml:2:8: \"node\" is unknown in a region; did you mean \"nodes\"?\n"}),
     [](const auto& mistake) { return std::string(mistake.param.label); });
@@ -356,7 +386,7 @@ TEST(WorkloadFile, MistakesOfBothPartsOfAPairAreFound) {
 
 TEST(WorkloadFile, SyntaxErrorsHaveTheirPlace) {
   const auto said = mistakes("a:\n  args: { x: 1\n");
-  EXPECT_TRUE(said.starts_with("w.yaml:3:1: is not YAML: ")) << said;
+  EXPECT_TRUE(said.starts_with("w.yaml:2:9: is not YAML: ")) << said;
 }
 
 TEST(WorkloadFile, DepthAndNumberOfValuesAreBounded) {
@@ -494,6 +524,44 @@ TEST_F(PlanTest, ScaleAutoFitsTheSameFileToBothMachines) {
   EXPECT_EQ(plan_.runs[3].parts[0].config.memory_range.bytes, 50 * GiB);
 }
 
+// MEM-4: a range was rounded down after it was compared with the cache, and 1.92 GiB became 1 GiB.
+TEST_F(PlanTest, ScaleAutoKeepsRangesBeyondTheCacheAsLongAsThereIsRoom) {
+  const std::string pair =
+      "b:\n  parallel_benchmark:\n    one: { args: { memory_range: 50G } }\n"
+      "    two: { args: { memory_range: 50G } }\n";
+  auto options = on_dram();
+  options.scale_auto = true;
+  auto machine = small_machine();
+  machine.last_level_cache_bytes = 480 * MiB;
+  EXPECT_EQ(said(pair, options, machine), "");
+  for (const auto& part : plan_.runs[0].parts)
+    EXPECT_EQ(part.config.memory_range.bytes, 2 * GiB);
+  // Half of the memory for both does not hold four caches for each.
+  machine.available_bytes = 6 * GiB;
+  EXPECT_EQ(said(pair, options, machine), "");
+  EXPECT_EQ(plan_.runs[0].parts[0].config.memory_range.bytes, 1 * GiB);
+  ASSERT_FALSE(plan_.notes.empty());
+  EXPECT_EQ(plan_.notes[0],
+            "region target has room for ranges of 1 GiB only, less than four times the last-level "
+            "cache of 480 MiB: part of what is measured is the cache");
+}
+
+// MEM-8: every 5000th operation of a repetition of 20 ms is too few for any percentile.
+TEST_F(PlanTest, SamplesComeSoonerWhereRepetitionsAreCut) {
+  const std::string text =
+      "b:\n  args: { memory_range: 1G, custom_operations: r_64, run_time: 10, "
+      "latency_sample_frequency: 5000 }\n";
+  auto options = on_dram();
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  EXPECT_EQ(plan_.runs[0].parts[0].config.sample_every(), 5000u);
+  options.scale_auto = true;  // A quarter of a second.
+  EXPECT_EQ(said(text, options, small_machine()), "");
+  const auto& config = plan_.runs[0].parts[0].config;
+  EXPECT_EQ(config.sample_every(), 125u);
+  // What was measured has the same name all the same.
+  EXPECT_EQ(parameters_of(plan_.runs[0], 0).number("latency_sample_frequency"), 5000);
+}
+
 TEST_F(PlanTest, BudgetIsSharedByAllRepetitions) {
   auto options = on_dram();
   options.time_budget_s = 60;
@@ -603,7 +671,8 @@ TEST_F(PlanTest, MistakesOfTheCommandNameTheirOption) {
   auto options = on_dram();
   options.target = "node:7";
   EXPECT_EQ(said(text, options, small_machine()),
-            "--target: region \"target\" is wanted, but there is no NUMA node 7; here are 0\n");
+            "--target: region \"target\" is wanted, but there is no NUMA node 7; this machine has "
+            "node 0\n");
   options.target = "/etc";
   EXPECT_NE(said(text, options, small_machine()).find("not empty"), std::string::npos);
   options.target = "/etc/passwd";
@@ -622,6 +691,59 @@ TEST_F(PlanTest, TooLittleMemoryIsKnownBeforehand) {
       said("b:\n  args: { memory_range: 50G }\n", on_dram(), small_machine()),
       "w:2:25: memory_range: too little memory: 50 GiB are needed, 16 GiB are available; make "
       "the range smaller, or use --scale auto\n");
+}
+
+// BEN-1: a list says what there is; it needs neither the memory nor the nodes.
+TEST_F(PlanTest, AListNeedsNoMemory) {
+  auto options = on_dram();
+  options.list_only = true;
+  EXPECT_EQ(said("regions: { far: { spec: \"node:7\" } }\nb:\n  args: { memory_range: 100G }\n"
+                 "c:\n  args: { memory_range: 100G, region: far, numa_pattern: far }\n",
+                 options, small_machine()),
+            "");
+  EXPECT_EQ(plan_.runs.size(), 2u);
+}
+
+// BEN-2: --dry-run said yes to these.
+TEST_F(PlanTest, ATargetThatARunWouldRefuseIsRefusedByThePlan) {
+  RunOptions options;
+  options.target = "/dev/null";
+  EXPECT_EQ(said("b:\n  args: { memory_range: 1M }\n", options, small_machine()),
+            "--target: /dev/null is a character device but not a devdax; give a path that does not "
+            "exist yet, an empty directory or /dev/daxX.Y\n");
+  options.target = path_.string() + ".page?granularity=page";
+  EXPECT_NE(
+      said("b:\n  args: { memory_range: 1M }\n", options, small_machine()).find("without DAX"),
+      std::string::npos);
+  options.target = path_.string() + ".none?granularity=none";
+  EXPECT_EQ(said("b:\n  args: { memory_range: 1M }\n", options, small_machine()), "");
+  EXPECT_FALSE(std::filesystem::exists(path_.string() + ".none"));
+}
+
+// MEM-7: DRAM was measured against DRAM where a region was given that no benchmark uses.
+TEST_F(PlanTest, ARegionThatNothingUsesIsAMistake) {
+  auto options = on_dram();
+  options.regions = {{"slow", "dram"}};
+  EXPECT_EQ(
+      said("b:\n  args: { memory_range: 1M }\n", options, small_machine()),
+      "--region slow: no benchmark here uses a region of that name; there are dram, target\n");
+  EXPECT_EQ(said("b:\n  args: { memory_range: 1M, region: slow }\n", options, small_machine()), "");
+}
+
+// BEN-6: two files of a directory may use the same name.
+TEST_F(PlanTest, ANameThatAnotherFileHasGetsItsFilesNameInFront) {
+  const auto directory = std::filesystem::path(path_.string() + ".d");
+  std::filesystem::create_directory(directory);
+  for (const auto* name : {"one", "two"})
+    std::ofstream(directory / (std::string(name) + ".yaml"))
+        << "same:\n  args: { memory_range: 1M }\n";
+  Diagnostics diagnostics;
+  const auto workloads = read_workloads(directory.string(), diagnostics);
+  std::filesystem::remove_all(directory);
+  EXPECT_EQ(diagnostics.text(), "");
+  ASSERT_EQ(workloads.benchmarks.size(), 2u);
+  EXPECT_EQ(workloads.benchmarks[0].name, "same");
+  EXPECT_EQ(workloads.benchmarks[1].name, "two/same");
 }
 
 TEST_F(PlanTest, SharesOfMemoryAreWholeAccesses) {
@@ -652,8 +774,9 @@ TEST_F(PlanTest, ARegionThatThisMachineLacksMattersWhereItIsUsed) {
       "{ "
       "access_size: [64, 256] }\n  args: { memory_range: 1G, region: slow }\n";
   // Said once, whatever the number of combinations.
-  EXPECT_EQ(said(text, on_dram(), small_machine()),
-            "w:2:3: region \"slow\" is wanted, but there is no NUMA node 2; here are 0\n");
+  EXPECT_EQ(
+      said(text, on_dram(), small_machine()),
+      "w:2:3: region \"slow\" is wanted, but there is no NUMA node 2; this machine has node 0\n");
   auto options = on_dram();
   options.filters = {"here"};
   EXPECT_EQ(said(text, options, small_machine()), "");
@@ -663,7 +786,8 @@ TEST_F(PlanTest, ARegionThatThisMachineLacksMattersWhereItIsUsed) {
   EXPECT_EQ(said(text, options, small_machine()), "");
   ASSERT_GE(plan_.notes.size(), 1u);
   EXPECT_EQ(plan_.notes[0],
-            "region \"slow\" is wanted, but there is no NUMA node 2; here are 0: left out of b");
+            "region \"slow\" is wanted, but there is no NUMA node 2; this machine has node 0: left "
+            "out of b");
   EXPECT_EQ(said(text, on_dram(), two_sockets()), "");
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/output.hpp>
 
 namespace holdfast::bench {
 namespace {

@@ -74,6 +74,7 @@ class ResultCommandTest(unittest.TestCase):
             (('show', self.at / 'missing.json'), 'No such file'),
             (('show', nonsense), 'use a newer holdfast'),
             (('report', good, '-o', self.at / 'no' / 'where.html'), 'No such file'),
+            (('report', good, '-o', self.at), 'is a directory'),
             (('report', nonsense, '-o', self.at / 'x.html'), 'use a newer holdfast'),
             (('convert', self.at / 'missing.json'), 'No such file'),
             (('price', ROOT / 'data/prices/table-3.2.yaml', good), 'say which system'),
@@ -147,6 +148,46 @@ class ResultCommandTest(unittest.TestCase):
         self.assertEqual(table['EUR/GB capacity'], ['4.00'])
         self.assertAlmostEqual(float(table['EUR/(GB/s) seq. read'][0]), 4 / (best / 2**30), delta=0.005)
         self.assertIn('no valid row for rnd. read', mine.stderr)
+
+    def test_convert_makes_a_table_unless_the_output_is_called_json(self):
+        source = self.write('a.json')
+        for name in ('b.xlsx', 'b.csv', 'b'):
+            self.assertEqual(self.bench('convert', source, '-o', self.at / name).returncode, 0)
+            self.assertTrue((self.at / name).read_text().startswith('subject,operation,threads'), name)
+        self.assertTrue(self.bench('convert', source).stdout.startswith('subject,operation,threads'))
+        self.assertEqual(self.bench('convert', source, '-o', self.at / 'b.json').returncode, 0)
+        self.assertIn('bm_name', (self.at / 'b.json').read_text())
+
+    def test_a_report_is_written_into_a_pipe_and_through_a_link(self):
+        source = self.write('a.json')
+        pipe, link = self.at / 'pipe', self.at / 'link.html'
+        os.mkfifo(pipe)
+        link.symlink_to('real.html')
+        reader = subprocess.Popen(['cat', pipe], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(self.bench('report', source, '-o', pipe).returncode, 0)
+        self.assertTrue(reader.communicate(timeout=30)[0].startswith('<!DOCTYPE html>'))
+        self.assertTrue(pipe.is_fifo())
+        self.assertEqual(self.bench('report', source, '-o', link).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertTrue((self.at / 'real.html').read_text().startswith('<!DOCTYPE html>'))
+        self.assertTrue(self.bench('report', source, '-o', '/dev/stdout').stdout.startswith('<!DOCTYPE html>'))
+
+    def test_a_measurement_that_cannot_be_kept_is_not_begun(self):
+        workload = self.at / 'w.yaml'
+        workload.write_text('b: {args: {memory_range: 4M, access_size: 64, run_time: 50ms, number_threads: 1}}')
+        run = ('run', workload, '--dram', '--repeat', '1', '--quiet', '--json')
+        for target, reason in ((self.at / 'no' / 'x.json', 'No such file'), (self.at, 'is a directory')):
+            refused = self.bench(*run, target)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ''))
+            self.assertIn(f'--json {target}', refused.stderr)
+            self.assertIn(reason, refused.stderr)
+        full = self.bench(*run, '/dev/full')
+        self.assertEqual(full.returncode, 1)
+        self.assertIn('No space left', full.stderr)
+        self.assertIn('GiB/s', full.stdout)  # The table is there all the same.
+        self.assertTrue(pathlib.Path('/dev/full').is_char_device())
+        only = self.bench(*run, '/dev/stdout')
+        self.assertEqual(len(json.loads(only.stdout)['rows']), 1, only.stderr)
 
     def test_a_report_is_written_whole_or_not_at_all(self):
         out = self.at / 'report.html'

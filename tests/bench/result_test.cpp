@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/table.hpp>
 
 namespace holdfast::bench {
@@ -157,6 +158,23 @@ TEST(Result, AHistogramComesBackFromItsRow) {
   EXPECT_EQ(copy.max(), 1'000'003u);
   for (const auto percent : {10.0, 50.0, 80.0, 99.0})
     EXPECT_EQ(copy.percentile(percent), histogram.percentile(percent)) << percent;
+}
+
+// MEM-8: of 39 samples the 99.99th percentile was stored, which is their maximum.
+TEST(Result, APercentileNeedsSamplesBeyondIt) {
+  Histogram histogram;
+  Row few("holdfast", "get", 1);
+  histogram.record(100, 39);
+  few.set_latency(histogram);
+  EXPECT_EQ(few.number("latency_samples"), 39);
+  EXPECT_EQ(few.number("p50_ns"), 100);
+  for (const auto* name : {"p90_ns", "p99_ns", "p999_ns", "p9999_ns"})
+    EXPECT_EQ(few.find(name), nullptr) << name;
+  Row more("holdfast", "get", 1);
+  histogram.record(100, 9961);
+  more.set_latency(histogram);
+  EXPECT_EQ(more.number("p999_ns"), 100);
+  EXPECT_EQ(more.find("p9999_ns"), nullptr);
 }
 
 TEST(Result, RowsOfTheSameMeasurementHaveTheSameIdentity) {

@@ -1,3 +1,4 @@
+#include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/runner.hpp>
 
 #include <cmath>

@@ -30,7 +30,7 @@ FILES = [
     ('nothing for a value', 'scan:\n  args:\n    memory_range: ~\n', [(3, 19, 'this is nothing')]),
     ('text for a number', args('number_threads: two'), [(2, 27, 'is not a number')]),
     ('text for a flag', args('prefault_file: perhaps'), [(2, 26, 'is neither true nor false')]),
-    ('fraction of a thread', args('number_threads: 1.5'), [(2, 27, 'is not a number')]),
+    ('fraction of a thread', args('number_threads: 1.5'), [(2, 27, 'is not a whole number')]),
     ('key twice', args('run_time: 1, run_time: 2'), [(2, 24, 'is there twice, first in line 2')]),
     ('benchmark twice', 'b:\n  args: {}\nb:\n  args: {}\n', [(3, 1, 'is there twice, first in line 1')]),
     ('part of a pair twice', 'p:\n  parallel_benchmark:\n    a: { args: {} }\n    a: { args: {} }\n',
@@ -54,7 +54,7 @@ FILES = [
     ('deep lists', '[' * 200, [(1, 17, 'nested deeper than 32 levels')]),
     ('deep maps', 'a:\n' + ''.join(' ' * (i + 1) + f'k{i}:\n' for i in range(100)), [(33, 33, 'nested deeper than 32')]),
     ('tabs', 'scan:\n\targs: { access_size: 64 }\n', [(2, 1, 'is indented with a tab')]),
-    ('brace not closed', 'scan:\n  args: { access_size: 64\n', [(3, 1, 'a { is not closed')]),
+    ('brace not closed', 'scan:\n  args: { access_size: 64\n', [(2, 9, 'a { is not closed')]),
     ('quote not closed', 'scan:\n  description: "x\n  args: {}\n', [(2, 16, 'is not closed by one')]),
     ('line indented oddly', 'scan:\n  args:\n    access_size: 64\n   run_time: 1\n', [(4, 4, 'is indented unlike')]),
     ('missing node', 'regions:\n  far: { nodes: [77] }\n' + args('region: far, memory_range: 64M'),
@@ -72,7 +72,7 @@ FILES = [
     ('chain that leaves its range', args('memory_range: 1K, custom_operations: "r_64,w_64_cache_4096"'),
      [(2, 48, 'an offset leaves it')]),
     ('too much memory', args('memory_range: 900T, access_size: 1M'), [(2, 25, 'too little memory')]),
-    ('a sequence for a terminal', '"\\e[31mscan":\n  args: { "\\e[31macess": 64 }\n', [(2, 11, r'"\x1b[31macess"')]),
+    ('a sequence for a terminal', '"\\e[31mscan":\n  args: { "\\e[31macess": 64 }\n', [(1, 1, 'control character'), (2, 11, r'"\x1b[31macess"')]),
 ]
 
 

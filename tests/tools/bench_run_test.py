@@ -92,7 +92,8 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--target', occupied], 'is a directory that is not empty'),
                 ([workload, '--target', workload], 'exists; the benchmark would overwrite it'),
                 ([workload, '--target', '/dev/dax77.0'], 'there is no such device'),
-                ([workload, '--target', '/dev/null'], 'allow it with --erase-device'),
+                ([workload, '--target', '/dev/null'], 'is a character device but not a devdax'),
+                ([workload, '--dram', '--region', 'slow=dram'], 'no benchmark here uses a region of that name'),
                 ([workload, '--target', 'node:77'], 'there is no NUMA node 77'),
                 ([workload, '--target', 'dram?huge=3M'], 'huge=3M is none of 2M, 1G, off'),
                 ([workload, '--dram', '--target', 'dram'], 'exclude each other'),
@@ -100,7 +101,7 @@ class BenchRun(unittest.TestCase):
                 ([workload, '--dram', '--scale', 'much'], 'neither auto nor none'),
                 ([workload, '--dram', '--time-budget', 'soon'], 'is no time'),
                 ([workload, '--dram', '--numa', '5'], 'does not exist'),
-                ([workload, '--dram', '--json', '/no/such/place/r.json'], 'there is no directory /no/such/place'),
+                ([workload, '--dram', '--json', '/no/such/place/r.json'], 'No such file or directory'),
                 ([self.path('wide.yaml', 'x:\n  args: { memory_range: 900T, access_size: 1M }\n'), '--target',
                   '/var/tmp/holdfast-none?granularity=none'], 'too little space'),
                 ([self.path('huge.yaml', 'x:\n  args: { memory_range: 900G }\n'), '--dram'], 'too little memory')]:
@@ -109,10 +110,16 @@ class BenchRun(unittest.TestCase):
             self.assertNotIn('calibrating', err, words)
         self.assertEqual(self.files(), ['huge.yaml', 'occupied', 'w.yaml', 'wide.yaml'])
         _, err = self.run_command('/no/such/file.yaml', '--dram', code=2)
-        self.assertTrue(err.startswith('/no/such/file.yaml: read: No such file'), err)
+        self.assertTrue(err.startswith('/no/such/file.yaml: open: No such file'), err)
 
     def test_list_and_dry_run_measure_nothing(self):
         workload = self.path('w.yaml', GOOD)
+        large = self.path('large.yaml', 'b:\n  args: { memory_range: 900T, access_size: 1M }\n')
+        out, _ = self.run_command(large, '--dram', '--list')  # Needs no memory (BEN-1).
+        self.assertIn('1 run', out)
+        # Says no where a run would (BEN-2).
+        _, err = self.run_command(workload, '--target', '/dev/null', '--dry-run', code=2)
+        self.assertIn('not a devdax', err)
         out, _ = self.run_command(workload, '--list')
         self.assertIn('scan', out)
         self.assertIn('3 runs', out)
@@ -155,7 +162,7 @@ class BenchRun(unittest.TestCase):
             [HOLDFAST, 'bench', 'run', workload, '--target', self.path('memory'), '--json', self.json],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertIn(b'calibrating', running.stderr.readline())
-        running.send_signal(signal.SIGINT)
+        running.send_signal(signal.SIGHUP)  # A connection that is lost (BEN-8).
         running.communicate(timeout=120)
         self.assertEqual(running.returncode, 1)
         with open(self.json, encoding='utf-8') as file:
@@ -292,12 +299,12 @@ class BenchRun(unittest.TestCase):
         file = os.path.join(ROOT, 'workloads/olap/two_sockets.yaml')
         # As written it cannot run: one message for the region, and one for each place that wants far CPUs.
         _, err = self.run_command(file, '--dram', '--json', self.json, code=2)
-        self.assertRegex(err, r'two_sockets\.yaml:\d+:\d+: region "socket1" is wanted, but there is no NUMA node 1; here are 0')
+        self.assertRegex(err, r'two_sockets\.yaml:\d+:\d+: region "socket1" is wanted, but there is no NUMA node 1; this machine has node 0')
         self.assertEqual(err.count('far is wanted, but no CPU of this machine is far from the memory'), 2)
         self.assertIn('3 mistakes; nothing was measured', err)
         # With --scale auto nothing of it is left, and the reasons are the message.
         _, err = self.run_command(file, '--dram', '--scale', 'auto', '--json', self.json, code=2)
-        skipped = ('region "socket1" is wanted, but there is no NUMA node 1; here are 0: '
+        skipped = ('region "socket1" is wanted, but there is no NUMA node 1; this machine has node 0: '
                    'left out of olap_read_two_near, olap_write_two_near')
         self.assertIn('nothing in it can run on this machine: ' + skipped, err)
         self.assertEqual(self.files(), [])

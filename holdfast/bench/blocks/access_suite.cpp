@@ -122,6 +122,7 @@ WriteBackInstruction instruction_of(Flush flush) {
     case Flush::kClflushopt: return WriteBackInstruction::kClflushopt;
     case Flush::kClflush: return WriteBackInstruction::kClflush;
     case Flush::kNone:
+    case Flush::kFenceOnly:
     case Flush::kNonTemporal: break;
   }
   return cpu().write_back;
@@ -130,6 +131,7 @@ WriteBackInstruction instruction_of(Flush flush) {
 std::string_view name_of(Flush flush) {
   switch (flush) {
     case Flush::kNone: return "plain";
+    case Flush::kFenceOnly: return "fence";
     case Flush::kClwb: return "clwb";
     case Flush::kClflushopt: return "clflushopt";
     case Flush::kClflush: return "clflush";

@@ -1,9 +1,6 @@
 // Suite interference: scans, lookups, logging and page flushing in one process at the same time. A
 // row is what one of them achieves while another one, or all of them, go on beside it; the ratio to
 // `alone` is its slowdown. A pair is measured in both directions.
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,20 +8,10 @@
 #include <thread>
 
 #include <holdfast/bench/blocks/interference_tasks.hpp>
+#include <holdfast/bench/engine/placement.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 // Threads that do `tasks` until it is destroyed, each all of them in turn.
 class Beside {
@@ -35,7 +22,7 @@ class Beside {
     const auto cpus = usable_cpus();
     for (unsigned t = 0; t < threads; ++t) {
       threads_.emplace_back([this, &bench, &tasks, &cpus, number = first + t] {
-        if (number < cpus.size()) pin(cpus[number]);
+        if (number < cpus.size()) put_this_thread_on({cpus[number]});
         const auto status = go_on(bench, tasks, number);
         const std::lock_guard lock(mutex_);
         if (!status && status_) status_ = status;
@@ -55,12 +42,6 @@ class Beside {
   }
 
  private:
-  static void pin(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    (void)::pthread_setaffinity_np(::pthread_self(), sizeof set, &set);
-  }
   Status go_on(Workbench& bench, const std::vector<Task>& tasks, unsigned number) {
     std::vector<std::unique_ptr<Work>> works;
     Status failure;

@@ -28,8 +28,10 @@ void fill_piece(std::span<std::uint32_t> piece, SlotRange slots, Distribution di
 
 AccessList::AccessList(std::uint64_t length, SlotRange slots, Distribution distribution,
                        double alpha, std::uint64_t seed, unsigned threads)
-    : size_(std::clamp<std::uint64_t>(length, 1, kListMax)) {
-  slots_.reset(new std::uint32_t[size_]);
+    : size_(std::clamp<std::uint64_t>(length, 1, kListMax)), range_(slots) {
+  constexpr std::uint64_t kPadding = 16;
+  slots_.reset(new std::uint32_t[size_ + kPadding]);
+  std::fill_n(slots_.get() + size_, kPadding, 0u);
   const auto bytes = size_ * sizeof(std::uint32_t);
   const auto begin = reinterpret_cast<std::uintptr_t>(slots_.get());
   const auto page = begin & ~std::uintptr_t{4095};

@@ -143,7 +143,22 @@ class Checks {
     }
   }
 
+  // A key that would be accepted and do nothing is a mistake.
   void check_fences() {
+    for (const auto key : {KeyId::kFenceEveryOperations, KeyId::kFenceEveryBytes}) {
+      if (!config_.is_set(key)) continue;
+      if (config_.custom()) {
+        problem(key,
+                "says nothing in custom mode, where each write says how it persists; a fence "
+                "without a flush is w_64_fence");
+      } else if (!config_.has_writes()) {
+        problem(key, "says nothing where nothing is written");
+      } else if (config_.write_ratio < 0 && (config_.operation == AccessKind::kCompareAndSwap ||
+                                             config_.operation == AccessKind::kFetchAndAdd)) {
+        problem(key, "says nothing of " + std::string(name(config_.operation)) +
+                         ", which waits by itself");
+      }
+    }
     if (config_.fence_every_bytes == 0) return;
     if (config_.is_set(KeyId::kFenceEveryOperations))
       problem(KeyId::kFenceEveryBytes, "and fence_every_operations exclude each other");
@@ -151,8 +166,6 @@ class Checks {
       problem(KeyId::kFenceEveryBytes, bytes(config_.fence_every_bytes) +
                                            " must be a multiple of access_size, " +
                                            bytes(config_.access_bytes));
-    if (config_.custom())
-      problem(KeyId::kFenceEveryBytes, "says nothing in custom mode, where each write has its own");
   }
 
   void check_chain() {

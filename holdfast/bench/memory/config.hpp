@@ -15,6 +15,7 @@
 #include <holdfast/bench/memory/custom_operation.hpp>
 #include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/words.hpp>
+#include <holdfast/bench/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -80,6 +81,7 @@ struct Config {
   double zipf_alpha = 0.9;
   Chain chain;
   std::uint64_t latency_sample_frequency = 0;
+  std::uint64_t sample_sooner = 0;  // Not 0: instead, where the plan cut the time.
   bool prefault = true;
   bool dram_huge_pages = true;
   std::uint64_t min_io_chunk_bytes = 64 * MiB;
@@ -114,6 +116,16 @@ struct Config {
   bool uses_dram() const;
   bool uses_target() const;
   unsigned partitions() const;
+  // Operations from one sample of latency to the next; 0: none.
+  std::uint64_t sample_every() const {
+    return sample_sooner > 0 ? sample_sooner : latency_sample_frequency;
+  }
+  // Whether writes outside of chains are followed by fences. `persist_instruction: none` has one
+  // only where a key asks for it: a fence without a flush.
+  bool has_fences() const {
+    return persist != PersistKind::kNone || is_set(KeyId::kFenceEveryOperations) ||
+           fence_every_bytes > 0;
+  }
   // Operations between two fences; 0: only at the end of a package.
   std::uint64_t operations_per_fence() const;
 };
@@ -121,13 +133,13 @@ struct Config {
 struct Key {
   KeyId id;
   std::string_view name;
-  std::array<std::string_view, 3> older;  // Other spellings, of older versions and the successor.
+  std::array<std::string_view, 2> older;  // Other spellings, of older versions and the successor.
   std::string_view parameter;  // The name of its field in a result row; empty: it has none.
   bool published;              // One of the 19 of the paper.
-  std::string_view help;
   // Errors: kInvalidOption; the detail does not name the key.
   Status (*set)(Config& config, std::string_view text);
   std::string (*get)(const Config& config);
+  Value (*value)(const Config& config);  // Of its field in a row.
 };
 // All keys, in the order of KeyId.
 const std::array<Key, kKeyCount>& keys();

@@ -89,7 +89,7 @@ Result<CustomOperation> parse_operation(std::string_view text) {
   if (!operation.write) return operation;
   if (parts.size() < 3)
     return Error{Errc::kInvalidOption,
-                 "does not say how to persist: none, cache, cacheinv, nocache or flush"};
+                 "does not say how to persist: none, cache, cacheinv, nocache, flush or fence"};
   HF_ASSIGN_OR_RETURN(operation.persist, word_of<PersistKind>(parts[2], "the persist instruction"));
   if (parts.size() == 4) HF_RETURN_IF_ERROR(parse_offset(parts[3], operation.offset));
   return operation;

@@ -4,7 +4,7 @@
 //   chain  = op {"," op}                                   the first one is a read
 //   read   = ("r" | "rp" | "rd") "_" size
 //   write  = ("w" | "wp" | "wd") "_" size "_" persist ["_" offset]
-//   persist = "none" | "cache" | "cacheinv" | "nocache" | "flush"
+//   persist = "none" | "cache" | "cacheinv" | "nocache" | "flush" | "fence"
 //
 // p (or nothing) is the region that is measured, d the region in DRAM. A read goes to a random
 // place, aligned to its size, that depends on what the read before it returned; a write to where
@@ -25,14 +25,14 @@
 
 namespace holdfast::bench::memory {
 
-// What makes a store durable; each of the first three is followed by a fence, as `fence_every_…`
-// says.
+// What makes a store durable; each but the first is followed by a fence, as `fence_every_…` says.
 enum class PersistKind : std::uint8_t {
   kNone,             // Nothing.
   kCache,            // clwb: writes the line back, may keep it in the cache.
   kCacheInvalidate,  // clflushopt: writes it back and evicts it.
   kNoCache,          // Non-temporal stores.
   kFlush,            // clflush: as clflushopt, but one after another. Ours.
+  kFence,            // No flush, only a fence: enough where caches survive a power loss. Ours.
 };
 
 struct CustomOperation {

@@ -12,6 +12,7 @@
 // not within a package of 64 MiB.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,10 +21,11 @@
 
 #include <holdfast/base/histogram.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/bench/engine/placement.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/memory/access_list.hpp>
 #include <holdfast/bench/memory/config.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
-#include <holdfast/bench/memory/placement.hpp>
 #include <holdfast/bench/memory/tier.hpp>
 
 namespace holdfast::bench::memory {
@@ -78,19 +80,13 @@ class PreparedLoad {
   std::unique_ptr<Lists> lists_;
 };
 
-// Another loop in the place of ours: what a floor is made of. Called on each thread with its index;
-// calls begin(), works until its operations are done or stop() is true, calls end(operations).
-class ForeignThread {
- public:
-  virtual ~ForeignThread() = default;
-  virtual unsigned index() const = 0;
-  virtual void begin() = 0;
-  virtual bool stop() const = 0;
-  virtual void end(std::uint64_t operations) = 0;
-  // After end(): why what came out cannot be, or empty.
-  virtual void wrong(const std::string& what) = 0;
+// Another loop in the place of ours: what a floor is made of. Called on each thread: calls
+// seat.begin(), works until its operations are done or `stop` is true, calls seat.end().
+struct ForeignResult {
+  std::uint64_t operations = 0;
+  std::string wrong;  // Why what came out cannot be, or empty.
 };
-using ForeignBody = std::function<void(ForeignThread&)>;
+using ForeignBody = std::function<ForeignResult(Seat& seat, const std::atomic<bool>& stop)>;
 
 // `loads` run at the same time. Results in their order.
 std::vector<LoadResult> execute(const std::vector<PreparedLoad*>& loads, std::uint64_t repetition);

@@ -13,7 +13,7 @@ namespace holdfast::bench::memory {
 namespace {
 
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
-constexpr std::uint64_t kPointersMax = std::uint64_t{1} << 23;  // Of a thread: 64 MiB.
+constexpr std::uint64_t kPointersReady = 1024;  // What stays in the first-level cache.
 
 std::string compare_lanes(const Lanes& seen, const LinesRead& lines) {
   for (unsigned lane = 0; lane + 1 < kLanes; ++lane) {
@@ -43,19 +43,19 @@ class SequentialFloor final : public Floor {
     const auto tag = mix64(load.seed + repetition) | 1;
     auto result = execute_foreign(
         load,
-        [&](ForeignThread& thread) {
+        [&](Seat& seat, const std::atomic<bool>& stop) {
           Lanes lanes;
           FloorJob job;
           job.base = load.target->data();
           job.access_bytes = access;
           job.tag = tag;
           job.lanes = &lanes;
-          auto* const first = job.base + thread.index() * part;
+          auto* const first = job.base + seat.index() * part;
           const auto quota = operations_of_thread(load, part / access);
           const auto loop = write ? best_floor().write_sequential : best_floor().read_sequential;
           std::uint64_t done_bytes = 0, passes = 0, at = 0;
-          thread.begin();
-          while (done_bytes / access < quota && !thread.stop()) {
+          seat.begin();
+          while (done_bytes / access < quota && !stop.load(std::memory_order_relaxed)) {
             job.begin = first + at;
             job.bytes = std::min(piece, part - at);
             loop(job);
@@ -63,13 +63,14 @@ class SequentialFloor final : public Floor {
             at += job.bytes;
             if (at == part) at = 0, ++passes;
           }
-          thread.end(done_bytes / access);
+          seat.end();
           LinesRead lines;
-          const auto first_line = thread.index() * part / kCacheLineBytes;
+          const auto first_line = seat.index() * part / kCacheLineBytes;
           for (std::uint64_t pass = 0; pass < passes; ++pass)
             lines.add(first_line, part / kCacheLineBytes);
           lines.add(first_line, at / kCacheLineBytes);
-          if (!write) thread.wrong(compare_lanes(lanes, lines));
+          return ForeignResult{done_bytes / access,
+                               write ? std::string() : compare_lanes(lanes, lines)};
         },
         access);
     if (write) load.target->written_by_lines();
@@ -85,28 +86,33 @@ class PointerFloor final : public Floor {
   LoadResult run(const Load& load, std::uint64_t) override {
     draw(load);
     auto result = execute_foreign(
-        load, [&](ForeignThread& thread) { work(load, thread); }, bytes_per_operation(load.config));
+        load, [&](Seat& seat, const std::atomic<bool>& stop) { return work(load, seat, stop); },
+        bytes_per_operation(load.config));
     if (load.config.has_writes()) load.target->written_by_lines();
     return result;
   }
 
  private:
+  // As ours are: a short list for each thread, shifted in each replay (access_list.hpp).
   void draw(const Load& load) {
-    const auto quota = operations_of_thread(load, kPointersMax);
-    const auto count = std::min(kPointersMax, quota);
-    if (!pointers_.empty() && base_ == load.target->data()) return;
+    if (!lists_.empty() && base_ == load.target->data()) return;
     base_ = load.target->data();
-    pointers_.assign(load.config.number_threads, {});
-    for (unsigned t = 0; t < load.config.number_threads; ++t) {
-      Random random(load.seed + t);
-      pointers_[t].resize(count);
-      for (auto& pointer : pointers_[t])
-        pointer = base_ + random.below(load.target_bytes / access_) * access_;
-    }
+    lists_.clear();
+    for (unsigned t = 0; t < load.config.number_threads; ++t)
+      lists_.emplace_back(kShiftedListMax, SlotRange{0, load.target_bytes / access_},
+                          Distribution::kUniform, 0, load.seed + t, 1);
   }
 
-  void work(const Load& load, ForeignThread& thread) const {
-    const auto& pointers = pointers_[thread.index()];
+  std::uint64_t slot_of(const AccessList& list, std::uint64_t operation) const {
+    const auto count = list.range().count;
+    return shifted(list.at(operation), 0, static_cast<std::uint32_t>(count),
+                   shift_of_replay(operation / list.size(), count));
+  }
+
+  ForeignResult work(const Load& load, Seat& seat, const std::atomic<bool>& stop) const {
+    const auto& list = lists_[seat.index()];
+    const auto slots = static_cast<std::uint32_t>(list.range().count);
+    std::byte* pointers[kPointersReady];
     Lanes lanes;
     FloorJob job;
     job.base = base_;
@@ -115,23 +121,26 @@ class PointerFloor final : public Floor {
     job.tag = 1;
     static volatile std::uint64_t zero = 0;
     job.zero = zero;
-    const auto quota = operations_of_thread(load, pointers.size());
-    std::uint64_t done = 0, at = 0;
-    thread.begin();
-    while (done < quota && !thread.stop()) {
-      job.pointers = pointers.data() + at;
+    const auto quota = operations_of_thread(load, kEndless);
+    std::uint64_t done = 0;
+    job.pointers = pointers;
+    seat.begin();
+    while (done < quota && !stop.load(std::memory_order_relaxed)) {
+      const auto at = done % list.size();
       job.first = done;
-      job.count = std::min<std::uint64_t>({1024, pointers.size() - at, quota - done});
+      job.count = std::min<std::uint64_t>({kPointersReady, list.size() - at, quota - done});
+      const auto shift = shift_of_replay(done / list.size(), slots);
+      for (std::uint64_t i = 0; i < job.count; ++i)
+        pointers[i] =
+            base_ + std::uint64_t{shifted(list.data()[at + i], 0, slots, shift)} * access_;
       loop_(job);
       done += job.count;
-      at += job.count;
-      if (at == pointers.size()) at = 0;
     }
-    thread.end(done);
+    seat.end();
     const bool dependent = loop_ == best_floor().lookup_in_tree;
     LinesRead lines;
     for (std::uint64_t i = 0; i < done; ++i) {
-      auto byte = static_cast<std::uint64_t>(pointers[i % pointers.size()] - base_);
+      auto byte = slot_of(list, i) * access_;
       for (unsigned level = 0; level < (dependent ? 3u : 1u); ++level) {
         lines.add(byte / kCacheLineBytes, access_ / kCacheLineBytes);
         byte = access_ *
@@ -139,13 +148,13 @@ class PointerFloor final : public Floor {
                           level, job.slots);
       }
     }
-    thread.wrong(compare_lanes(lanes, lines));
+    return {done, compare_lanes(lanes, lines)};
   }
 
   const FloorLoop loop_;
   const std::uint64_t access_;
   std::byte* base_ = nullptr;
-  std::vector<std::vector<std::byte*>> pointers_;
+  std::vector<AccessList> lists_;  // Of each thread.
 };
 
 }  // namespace
@@ -170,11 +179,11 @@ std::unique_ptr<Floor> Floor::make(const Load& load) {
   }
   if (config.exec_mode == ExecMode::kRandom && config.operation == AccessKind::kRead &&
       config.distribution == Distribution::kUniform && config.write_ratio < 0 &&
-      config.partitions() == 1) {
+      config.partitions() == 1 && load.target_bytes / config.access_bytes <= kShiftedSlotsMax) {
     if (config.access_bytes == 64) return std::make_unique<PointerFloor>(loops.read_64, 64);
     if (config.access_bytes == 256) return std::make_unique<PointerFloor>(loops.read_256, 256);
   }
-  if (!config.custom()) return nullptr;
+  if (!config.custom() || load.target_bytes / kCacheLineBytes > kShiftedSlotsMax) return nullptr;
   const auto chain = to_string(config.chain);
   if (chain == "r_64") return std::make_unique<PointerFloor>(loops.read_64, 64);
   if (chain == "r_512") return std::make_unique<PointerFloor>(loops.read_512, 512);

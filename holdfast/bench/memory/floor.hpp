@@ -1,9 +1,10 @@
 // floor.hpp: the best loops written by hand for the traffic of the raw benchmarks, as rows to
 // compare with.
 //
-// Nothing of the benchmark's machinery is in them: no queue, no packages, no access lists of 4-byte
-// numbers, no kernels by size. Each thread has its own part of the range and runs one loop with
-// fixed sizes; random ones follow 8-byte pointers drawn before. They use the same vectors and the
+// Nothing of the benchmark's machinery is in them: no queue, no packages, no kernels by size. Each
+// thread has its own part of the range and runs one loop with fixed sizes; random ones follow
+// pointers that are made a thousand at a time from a short list (access_list.hpp), so that no list
+// takes part in the traffic. They use the same vectors and the
 // same persist instruction as the benchmark, and check what they read.
 #pragma once
 

@@ -76,13 +76,15 @@ const Kernel kWriteWords[2][kFlushCount][2] = {
       &write_words<false, Flush::kClflushopt, true>},
      {&write_words<false, Flush::kClflush, false>, &write_words<false, Flush::kClflush, true>},
      {&write_words<false, Flush::kNonTemporal, false>,
-      &write_words<false, Flush::kNonTemporal, true>}},
+      &write_words<false, Flush::kNonTemporal, true>},
+     {&write_words<false, Flush::kFenceOnly, false>, &write_words<false, Flush::kFenceOnly, true>}},
     {{&write_words<true, Flush::kNone, false>, &write_words<true, Flush::kNone, true>},
      {&write_words<true, Flush::kClwb, false>, &write_words<true, Flush::kClwb, true>},
      {&write_words<true, Flush::kClflushopt, false>, &write_words<true, Flush::kClflushopt, true>},
      {&write_words<true, Flush::kClflush, false>, &write_words<true, Flush::kClflush, true>},
      {&write_words<true, Flush::kNonTemporal, false>,
-      &write_words<true, Flush::kNonTemporal, true>}}};
+      &write_words<true, Flush::kNonTemporal, true>},
+     {&write_words<true, Flush::kFenceOnly, false>, &write_words<true, Flush::kFenceOnly, true>}}};
 const Kernel kCompareAndSwap[2] = {&compare_and_swap<false>, &compare_and_swap<true>};
 const Kernel kFetchAndAdd[2] = {&fetch_and_add<false>, &fetch_and_add<true>};
 

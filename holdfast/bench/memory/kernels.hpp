@@ -16,8 +16,9 @@ namespace holdfast::bench::memory {
 
 // What follows a store. The published words are cache, cacheinv, nocache and none; what this CPU
 // executes for the first two is chosen by flush_of().
-enum class Flush : std::uint8_t { kNone, kClwb, kClflushopt, kClflush, kNonTemporal };
-inline constexpr std::size_t kFlushCount = 5;
+// kFenceOnly flushes nothing, but a chain's write is followed by a fence.
+enum class Flush : std::uint8_t { kNone, kClwb, kClflushopt, kClflush, kNonTemporal, kFenceOnly };
+inline constexpr std::size_t kFlushCount = 6;
 
 struct alignas(64) Lanes {
   std::uint64_t sum[8] = {};
@@ -95,6 +96,9 @@ struct KernelSet {
   using RunSame = void (*)(const ChainStep* steps, std::size_t reads, std::size_t count,
                            const std::uint32_t* slots, std::uint64_t runs, ChainState& state);
   RunSame run_same[kSizeClasses][kFlushCount];
+  // to[i] = shifted(from[i], first, range, shift) for `count` slots, and up to 15 more.
+  void (*shift_slots)(std::uint32_t* to, const std::uint32_t* from, std::uint64_t count,
+                      std::uint32_t first, std::uint32_t range, std::uint32_t shift);
 };
 
 extern const KernelSet kPortableKernels;

@@ -175,6 +175,20 @@ void run_same(const ChainStep* steps, std::size_t reads, std::size_t count,
   loop(steps, reads, count, slots, runs, state);
 }
 
+// access_list.hpp, shifted(): written out, as this file may include little, and in sixteens of
+// known number, which become a few vector instructions.
+void shift_slots(std::uint32_t* to, const std::uint32_t* from, std::uint64_t count,
+                 std::uint32_t first, std::uint32_t range, std::uint32_t shift) {
+  for (std::uint64_t i = 0; i < count; i += 16) {
+#pragma GCC ivdep
+    for (std::uint64_t j = i; j < i + 16; ++j) {
+      const std::uint32_t at = from[j] - first + shift;
+      const std::uint32_t around = at - range;
+      to[j] = first + (around < at ? around : at);
+    }
+  }
+}
+
 template <bool kSlots, std::size_t kClass>
 constexpr void fill_size(KernelSet& set) {
   set.read[kSlots][kClass] = &read<kSlots, kClass, false>;
@@ -191,6 +205,7 @@ constexpr void fill_size(KernelSet& set) {
   fill.template operator()<Flush::kClflushopt>();
   fill.template operator()<Flush::kClflush>();
   fill.template operator()<Flush::kNonTemporal>();
+  fill.template operator()<Flush::kFenceOnly>();
   set.chain_first_read[kClass] = &chain_read<kClass, true>;
   set.chain_read[kClass] = &chain_read<kClass, false>;
 }
@@ -204,6 +219,7 @@ constexpr KernelSet make_kernels() {
   fill_size<false, 3>(set), fill_size<true, 3>(set);
   fill_size<false, 4>(set), fill_size<true, 4>(set);
   set.run_chain = &run_chain;
+  set.shift_slots = &shift_slots;
   return set;
 }
 

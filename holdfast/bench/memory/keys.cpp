@@ -118,6 +118,13 @@ Status set_name(std::string& to, std::string_view text) {
   return {};
 }
 
+Status set_huge_pages(std::string& to, std::string_view text) {
+  if (text != "auto" && text != "off" && text != "2M" && text != "1G")
+    return invalid(in_quotes(text) + " is none of auto, off, 2M, 1G");
+  to = text;
+  return {};
+}
+
 std::string real_text(double value) {
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);
@@ -131,288 +138,168 @@ std::string extent_text(const Extent& extent) {
 std::string flag_text(bool flag) { return flag ? "true" : "false"; }
 
 constexpr std::uint64_t kOperationsMax = std::uint64_t{1} << 48;
-constexpr double kRunTimeMaxNs = 24 * 3600e9;
+constexpr std::uint64_t kThreadsMax = 4096;
+constexpr double kSecond = 1e9, kDay = 24 * 3600e9;  // In nanoseconds.
+
+// ---- Builders: how a member of Config is read, shown and given to a row. ----
+
+struct Named {
+  KeyId id;
+  std::string_view key;
+  std::string_view parameter;  // Of a row; empty: it has no such field.
+};
+
+template <class Set, class Get, class ToValue>
+constexpr Key key(const Named& named, Set set, Get get, ToValue value) {
+  const bool published = named.id <= KeyId::kMinIoChunkSize;
+  return {named.id, named.key, {}, named.parameter, published, set, get, value};
+}
+
+constexpr Key also(Key key, std::string_view older, std::string_view oldest = {}) {
+  key.older = {older, oldest};
+  return key;
+}
+
+template <auto kMember>
+constexpr Key bytes(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_bytes(c.*kMember, t); },
+      [](const Config& c) { return format_bytes(c.*kMember); },
+      [](const Config& c) { return Value(c.*kMember); });
+}
+
+template <auto kMember>
+constexpr Key extent(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_extent(c.*kMember, t); },
+      [](const Config& c) { return extent_text(c.*kMember); },
+      [](const Config& c) { return Value((c.*kMember).bytes); });
+}
+
+template <auto kMember, std::uint64_t kLow, std::uint64_t kHigh>
+constexpr Key count(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_count(c.*kMember, t, kLow, kHigh); },
+      [](const Config& c) { return std::to_string(c.*kMember); },
+      [](const Config& c) { return Value(std::uint64_t{c.*kMember}); });
+}
+
+// Below 0: was not given.
+template <auto kMember, double kLow, double kHigh>
+constexpr Key real(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_real(c.*kMember, t, kLow, kHigh); },
+      [](const Config& c) { return c.*kMember < 0 ? std::string() : real_text(c.*kMember); },
+      [](const Config& c) { return Value(c.*kMember); });
+}
+
+// Kept in units of kUnitNs, which is also that of a bare number.
+template <auto kMember, double kUnitNs, double kHighNs>
+constexpr Key time(const Named& named) {
+  return key(
+      named,
+      [](Config& c, std::string_view t) -> Status {
+        double ns = 0;
+        HF_RETURN_IF_ERROR(set_time(ns, t, kUnitNs, kHighNs));
+        c.*kMember = ns / kUnitNs;
+        return ok_status();
+      },
+      [](const Config& c) { return real_text(c.*kMember); },
+      [](const Config& c) { return Value(c.*kMember); });
+}
+
+template <auto kMember>
+constexpr Key flag(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_flag(c.*kMember, t); },
+      [](const Config& c) { return flag_text(c.*kMember); },
+      [](const Config& c) { return Value(c.*kMember); });
+}
+
+// One of a few words (words.hpp).
+template <auto kMember>
+constexpr Key word(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return set_word(c.*kMember, t); },
+      [](const Config& c) { return std::string(memory::name(c.*kMember)); },
+      [](const Config& c) { return Value(std::string(memory::name(c.*kMember))); });
+}
+
+// A text that `kSet` checks.
+template <auto kMember, Status (*kSet)(std::string& to, std::string_view text)>
+constexpr Key text(const Named& named) {
+  return key(
+      named, [](Config& c, std::string_view t) { return kSet(c.*kMember, t); },
+      [](const Config& c) { return c.*kMember; },
+      [](const Config& c) { return Value(c.*kMember); });
+}
+
+constexpr Key chain(const Named& named) {
+  return key(
+      named,
+      [](Config& c, std::string_view t) -> Status {
+        HF_ASSIGN_OR_RETURN(c.chain, parse_chain(t));
+        return ok_status();
+      },
+      [](const Config& c) { return to_string(c.chain); },
+      [](const Config& c) { return Value(to_string(c.chain)); });
+}
+
+// ---- The keys: name and field of a row; then older names. docs/memory_benchmark.md explains. ----
+
+using Id = KeyId;
+using C = Config;
 
 constexpr std::array<Key, kKeyCount> kKeys = {{
-    {KeyId::kAccessSize,
-     "access_size",
-     {},
-     "access_bytes",
-     true,
-     "bytes per access: 8, 16, 32 or a multiple of 64",
-     [](Config& c, std::string_view t) { return set_bytes(c.access_bytes, t); },
-     [](const Config& c) { return format_bytes(c.access_bytes); }},
-    {KeyId::kMemoryRange,
-     "memory_range",
-     {"total_memory_range", "memory_region_size"},
-     "memory_range_bytes",
-     true,
-     "size of the measured range: bytes with K, M, G or a share of memory as in 20%",
-     [](Config& c, std::string_view t) { return set_extent(c.memory_range, t); },
-     [](const Config& c) { return extent_text(c.memory_range); }},
-    {KeyId::kDramMemoryRange,
-     "dram_memory_range",
-     {"secondary_memory_region_size"},
-     "dram_memory_range_bytes",
-     true,
-     "size of the second range, in DRAM, for hybrid benchmarks",
-     [](Config& c, std::string_view t) { return set_extent(c.dram_memory_range, t); },
-     [](const Config& c) { return extent_text(c.dram_memory_range); }},
-    {KeyId::kDramOperationRatio,
-     "dram_operation_ratio",
-     {},
-     "dram_operation_ratio",
-     true,
-     "share of the accesses that go to the second range, 0 to 1, random mode only",
-     [](Config& c, std::string_view t) { return set_real(c.dram_operation_ratio, t, 0, 1); },
-     [](const Config& c) { return real_text(c.dram_operation_ratio); }},
-    {KeyId::kNumberOperations,
-     "number_operations",
-     {},
-     "number_operations",
-     true,
-     "accesses or chains of all threads together, where run_time does not decide",
-     [](Config& c, std::string_view t) {
-       return set_count(c.number_operations, t, 1, kOperationsMax);
-     },
-     [](const Config& c) { return std::to_string(c.number_operations); }},
-    {KeyId::kNumberThreads,
-     "number_threads",
-     {},
-     "",  // The row's `threads`.
-     true,
-     "threads",
-     [](Config& c, std::string_view t) { return set_count(c.number_threads, t, 1, 4096); },
-     [](const Config& c) { return std::to_string(c.number_threads); }},
-    {KeyId::kRunTime,
-     "run_time",
-     {},
-     "run_time_s",
-     true,
-     "seconds (or 500ms) to run instead of a number of operations; 0: not by time",
-     [](Config& c, std::string_view t) -> Status {
-       double ns = 0;
-       HF_RETURN_IF_ERROR(set_time(ns, t, 1e9, kRunTimeMaxNs));
-       c.run_time_s = ns / 1e9;
-       return ok_status();
-     },
-     [](const Config& c) { return real_text(c.run_time_s); }},
-    {KeyId::kOperation,
-     "operation",
-     {},
-     "access_kind",
-     true,
-     "read, write, stream-read, compare-and-swap or fetch-and-add",
-     [](Config& c, std::string_view t) { return set_word(c.operation, t); },
-     [](const Config& c) { return std::string(name(c.operation)); }},
-    {KeyId::kExecMode,
-     "exec_mode",
-     {},
-     "exec_mode",
-     true,
-     "sequential, sequential_desc, strided, random, custom or chase",
-     [](Config& c, std::string_view t) { return set_word(c.exec_mode, t); },
-     [](const Config& c) { return std::string(name(c.exec_mode)); }},
-    {KeyId::kPersistInstruction,
-     "persist_instruction",
-     {"cache_instruction"},
-     "persist_instruction",
-     true,
-     "after a write: cache (clwb), cacheinv (clflushopt), nocache (ntstore), flush (clflush) or "
-     "none",
-     [](Config& c, std::string_view t) { return set_word(c.persist, t); },
-     [](const Config& c) { return std::string(name(c.persist)); }},
-    {KeyId::kNumberPartitions,
-     "number_partitions",
-     {},
-     "number_partitions",
-     true,
-     "disjoint parts of the range; a divisor of the threads; 0: one for each thread",
-     [](Config& c, std::string_view t) { return set_count(c.number_partitions, t, 0, 4096); },
-     [](const Config& c) { return std::to_string(c.number_partitions); }},
-    {KeyId::kNumaPattern,
-     "numa_pattern",
-     {},
-     "numa_pattern",
-     true,
-     "near, far or both: the sockets whose CPUs access the range",
-     [](Config& c, std::string_view t) { return set_word(c.numa_pattern, t); },
-     [](const Config& c) { return std::string(name(c.numa_pattern)); }},
-    {KeyId::kRandomDistribution,
-     "random_distribution",
-     {},
-     "random_distribution",
-     true,
-     "uniform or zipf",
-     [](Config& c, std::string_view t) { return set_word(c.distribution, t); },
-     [](const Config& c) { return std::string(name(c.distribution)); }},
-    {KeyId::kZipfAlpha,
-     "zipf_alpha",
-     {},
-     "zipf_alpha",
-     true,
-     "skew of zipf, above 0 and below 1",
-     [](Config& c, std::string_view t) { return set_real(c.zipf_alpha, t, 0.01, 0.999); },
-     [](const Config& c) { return real_text(c.zipf_alpha); }},
-    {KeyId::kCustomOperations,
-     "custom_operations",
-     {"custom_ops"},
-     "custom_operations",
-     true,
-     "chain of dependent operations, for example r_256,w_64_cache_128",
-     [](Config& c, std::string_view t) -> Status {
-       HF_ASSIGN_OR_RETURN(c.chain, parse_chain(t));
-       return ok_status();
-     },
-     [](const Config& c) { return to_string(c.chain); }},
-    {KeyId::kLatencySampleFrequency,
-     "latency_sample_frequency",
-     {},
-     "latency_sample_frequency",
-     true,
-     "time every n-th operation of a thread by itself; 0: none",
-     [](Config& c, std::string_view t) {
-       return set_count(c.latency_sample_frequency, t, 0, kOperationsMax);
-     },
-     [](const Config& c) { return std::to_string(c.latency_sample_frequency); }},
-    {KeyId::kPrefaultFile,
-     "prefault_file",
-     {},
-     "prefault_file",
-     true,
-     "false: the first touches of pages are part of what is measured",
-     [](Config& c, std::string_view t) { return set_flag(c.prefault, t); },
-     [](const Config& c) { return flag_text(c.prefault); }},
-    {KeyId::kDramHugePages,
-     "dram_huge_pages",
-     {"transparent_huge_pages"},
-     "dram_huge_pages",
-     true,
-     "2 MiB pages for ranges in DRAM, where the system gives them",
-     [](Config& c, std::string_view t) { return set_flag(c.dram_huge_pages, t); },
-     [](const Config& c) { return flag_text(c.dram_huge_pages); }},
-    {KeyId::kMinIoChunkSize,
-     "min_io_chunk_size",
-     {"min_io_batch_size"},
-     "min_io_chunk_bytes",
-     true,
-     "bytes of a work package that threads pull from the queue",
-     [](Config& c, std::string_view t) { return set_bytes(c.min_io_chunk_bytes, t); },
-     [](const Config& c) { return format_bytes(c.min_io_chunk_bytes); }},
-    {KeyId::kWriteRatio,
-     "write_ratio",
-     {},
-     "write_ratio",
-     false,
-     "share of the accesses that write, 0 to 1, instead of `operation`",
-     [](Config& c, std::string_view t) { return set_real(c.write_ratio, t, 0, 1); },
-     [](const Config& c) { return c.write_ratio < 0 ? "" : real_text(c.write_ratio); }},
-    {KeyId::kRegion,
-     "region",
-     {},
-     "region",
-     false,
-     "name of the region that memory_range lies in: target, dram or one of `regions`",
-     [](Config& c, std::string_view t) { return set_name(c.region, t); },
-     [](const Config& c) { return c.region; }},
-    {KeyId::kDramRegion,
-     "dram_region",
-     {"secondary_region"},
-     "dram_region",
-     false,
-     "name of the region that dram_memory_range lies in",
-     [](Config& c, std::string_view t) { return set_name(c.dram_region, t); },
-     [](const Config& c) { return c.dram_region; }},
-    {KeyId::kHugePages,
-     "huge_pages",
-     {},
-     "huge_pages",
-     false,
-     "auto, off, 2M or 1G: pages of the measured range",
-     [](Config& c, std::string_view t) -> Status {
-       if (t != "auto" && t != "off" && t != "2M" && t != "1G")
-         return invalid(in_quotes(t) + " is none of auto, off, 2M, 1G");
-       c.huge_pages = t;
-       return ok_status();
-     },
-     [](const Config& c) { return c.huge_pages; }},
-    {KeyId::kFenceEveryOperations,
-     "fence_every_operations",
-     {},
-     "fence_every_operations",
-     false,
-     "writes between two fences, per thread; 0: one at the end of a package",
-     [](Config& c, std::string_view t) {
-       return set_count(c.fence_every_operations, t, 0, kOperationsMax);
-     },
-     [](const Config& c) { return std::to_string(c.fence_every_operations); }},
-    {KeyId::kFenceEveryBytes,
-     "fence_every_bytes",
-     {},
-     "fence_every_bytes",
-     false,
-     "written bytes between two fences, per thread; a multiple of access_size",
-     [](Config& c, std::string_view t) { return set_bytes(c.fence_every_bytes, t); },
-     [](const Config& c) { return format_bytes(c.fence_every_bytes); }},
-    {KeyId::kStride,
-     "stride",
-     {},
-     "stride_bytes",
-     false,
-     "bytes from the begin of an access to that of the next, strided mode only",
-     [](Config& c, std::string_view t) { return set_bytes(c.stride_bytes, t); },
-     [](const Config& c) { return format_bytes(c.stride_bytes); }},
-    {KeyId::kGrouping,
-     "grouping",
-     {},
-     "grouping",
-     false,
-     "packages, grouped (one stream of all threads) or individual (one stream each)",
-     [](Config& c, std::string_view t) { return set_word(c.grouping, t); },
-     [](const Config& c) { return std::string(name(c.grouping)); }},
-    {KeyId::kThreadPinning,
-     "thread_pinning",
-     {"thread_pin_mode"},
-     "thread_pinning",
-     false,
-     "none, node (the CPUs of the NUMA nodes in question) or core (one CPU for each)",
-     [](Config& c, std::string_view t) { return set_word(c.pinning, t); },
-     [](const Config& c) { return std::string(name(c.pinning)); }},
-    {KeyId::kDelayNs,
-     "delay",
-     {"delay_ns", "pause_length_micros"},
-     "delay_ns",
-     false,
-     "computing between accesses: ns, or with unit as in 2us",
-     [](Config& c, std::string_view t) { return set_time(c.delay_ns, t, 1, 1e9); },
-     [](const Config& c) { return real_text(c.delay_ns); }},
-    {KeyId::kDelayEveryOperations,
-     "delay_every_operations",
-     {"pause_frequency"},
-     "delay_every_operations",
-     false,
-     "accesses between two delays",
-     [](Config& c, std::string_view t) {
-       return set_count(c.delay_every_operations, t, 1, kOperationsMax);
-     },
-     [](const Config& c) { return std::to_string(c.delay_every_operations); }},
-    {KeyId::kChaseWindow,
-     "chase_window",
-     {},
-     "chase_window_bytes",
-     false,
-     "chase within windows of this size, one after another, so that a TLB miss is rare; 0: the "
-     "range",
-     [](Config& c, std::string_view t) { return set_bytes(c.chase_window_bytes, t); },
-     [](const Config& c) { return format_bytes(c.chase_window_bytes); }},
-    {KeyId::kRepetitions,
-     "repetitions",
-     {"replications"},
-     "",  // The row's `repetitions` are those that counted.
-     false,
-     "how often it is measured; --repeat decides without it",
-     [](Config& c, std::string_view t) { return set_count(c.repetitions, t, 1, 1000); },
-     [](const Config& c) { return std::to_string(c.repetitions); }},
+    bytes<&C::access_bytes>({Id::kAccessSize, "access_size", "access_bytes"}),
+    also(extent<&C::memory_range>({Id::kMemoryRange, "memory_range", "memory_range_bytes"}),
+         "total_memory_range", "memory_region_size"),
+    also(extent<&C::dram_memory_range>(
+             {Id::kDramMemoryRange, "dram_memory_range", "dram_memory_range_bytes"}),
+         "secondary_memory_region_size"),
+    real<&C::dram_operation_ratio, 0.0, 1.0>(
+        {Id::kDramOperationRatio, "dram_operation_ratio", "dram_operation_ratio"}),
+    count<&C::number_operations, 1, kOperationsMax>(
+        {Id::kNumberOperations, "number_operations", "number_operations"}),
+    count<&C::number_threads, 1, kThreadsMax>({Id::kNumberThreads, "number_threads", ""}),
+    time<&C::run_time_s, kSecond, kDay>({Id::kRunTime, "run_time", "run_time_s"}),
+    word<&C::operation>({Id::kOperation, "operation", "access_kind"}),
+    word<&C::exec_mode>({Id::kExecMode, "exec_mode", "exec_mode"}),
+    also(word<&C::persist>({Id::kPersistInstruction, "persist_instruction", "persist_instruction"}),
+         "cache_instruction", "flush_instruction"),
+    count<&C::number_partitions, 0, kThreadsMax>(
+        {Id::kNumberPartitions, "number_partitions", "number_partitions"}),
+    word<&C::numa_pattern>({Id::kNumaPattern, "numa_pattern", "numa_pattern"}),
+    word<&C::distribution>({Id::kRandomDistribution, "random_distribution", "random_distribution"}),
+    real<&C::zipf_alpha, 0.01, 0.999>({Id::kZipfAlpha, "zipf_alpha", "zipf_alpha"}),
+    also(chain({Id::kCustomOperations, "custom_operations", "custom_operations"}), "custom_ops"),
+    count<&C::latency_sample_frequency, 0, kOperationsMax>(
+        {Id::kLatencySampleFrequency, "latency_sample_frequency", "latency_sample_frequency"}),
+    flag<&C::prefault>({Id::kPrefaultFile, "prefault_file", "prefault_file"}),
+    also(flag<&C::dram_huge_pages>({Id::kDramHugePages, "dram_huge_pages", "dram_huge_pages"}),
+         "transparent_huge_pages"),
+    also(bytes<&C::min_io_chunk_bytes>(
+             {Id::kMinIoChunkSize, "min_io_chunk_size", "min_io_chunk_bytes"}),
+         "min_io_batch_size"),
+    real<&C::write_ratio, 0.0, 1.0>({Id::kWriteRatio, "write_ratio", "write_ratio"}),
+    text<&C::region, set_name>({Id::kRegion, "region", "region"}),
+    also(text<&C::dram_region, set_name>({Id::kDramRegion, "dram_region", "dram_region"}),
+         "secondary_region"),
+    text<&C::huge_pages, set_huge_pages>({Id::kHugePages, "huge_pages", "huge_pages"}),
+    count<&C::fence_every_operations, 0, kOperationsMax>(
+        {Id::kFenceEveryOperations, "fence_every_operations", "fence_every_operations"}),
+    bytes<&C::fence_every_bytes>({Id::kFenceEveryBytes, "fence_every_bytes", "fence_every_bytes"}),
+    bytes<&C::stride_bytes>({Id::kStride, "stride", "stride_bytes"}),
+    word<&C::grouping>({Id::kGrouping, "grouping", "grouping"}),
+    also(word<&C::pinning>({Id::kThreadPinning, "thread_pinning", "thread_pinning"}),
+         "thread_pin_mode"),
+    also(time<&C::delay_ns, 1.0, kSecond>({Id::kDelayNs, "delay", "delay_ns"}), "delay_ns",
+         "pause_length_micros"),
+    also(count<&C::delay_every_operations, 1, kOperationsMax>(
+             {Id::kDelayEveryOperations, "delay_every_operations", "delay_every_operations"}),
+         "pause_frequency"),
+    bytes<&C::chase_window_bytes>({Id::kChaseWindow, "chase_window", "chase_window_bytes"}),
+    also(count<&C::repetitions, 1, 1000>({Id::kRepetitions, "repetitions", ""}), "replications"),
 }};
 
 constexpr bool in_order() {

@@ -1,16 +1,13 @@
 #include <holdfast/bench/memory/machine.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/engine/placement.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
@@ -22,22 +19,8 @@
 namespace holdfast::bench::memory {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Best of several short tries is compared with whole runs: clocks and neighbours change by a third.
 constexpr double kSlack = 1.5;
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    }
-  }
-  return cpus;
-}
 
 // "0-2,5", as far as this process may use them.
 std::vector<int> cpus_in(const std::string& list, const std::vector<int>& usable) {
@@ -64,37 +47,27 @@ double all_threads(const Machine& machine, std::byte* data, std::uint64_t bytes,
   constexpr std::uint64_t kPiece = 1 * MiB;
   const auto threads = std::max<std::size_t>(1, machine.cpus.size());
   const auto part = bytes / threads / kPiece * kPiece;
-  std::atomic<std::size_t> arrived{0};
   std::vector<double> best_seconds(threads, HUGE_VAL);
-  std::vector<std::thread> running;
-  for (std::size_t t = 0; t < threads; ++t) {
-    running.emplace_back([&, t] {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(machine.cpus[t], &set);
-      (void)sched_setaffinity(0, sizeof set, &set);
-      Lanes lanes;
-      Accesses block;
-      block.base = data;
-      block.step_bytes = 512;
-      block.count = kPiece / 512;
-      block.lines = 8;
-      block.lanes = &lanes;
-      arrived.fetch_add(1);
-      while (arrived.load() < threads)
-        std::this_thread::yield();
-      for (std::uint64_t at = 0; at < part; at += kPiece) {
-        block.first_byte = t * part + at;
-        const auto begin = Clock::now();
-        kernel(block);
-        fence();
-        const auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-        best_seconds[t] = std::min(best_seconds[t], seconds);
-      }
-    });
-  }
-  for (auto& thread : running)
-    thread.join();
+  Team team(static_cast<unsigned>(threads));
+  team.run([&](Seat& seat) {
+    const auto t = seat.index();
+    put_this_thread_on({machine.cpus[t]});
+    Lanes lanes;
+    Accesses block;
+    block.base = data;
+    block.step_bytes = 512;
+    block.count = kPiece / 512;
+    block.lines = 8;
+    block.lanes = &lanes;
+    seat.begin();
+    for (std::uint64_t at = 0; at < part; at += kPiece) {
+      block.first_byte = t * part + at;
+      const auto begin = Clock::now();
+      kernel(block);
+      fence();
+      best_seconds[t] = std::min(best_seconds[t], seconds_since(begin));
+    }
+  });
   double sum = 0;
   for (const auto seconds : best_seconds)
     sum += static_cast<double>(kPiece) / seconds;
@@ -107,8 +80,7 @@ Machine Machine::read() {
   Machine machine;
   machine.cpus = usable_cpus();
   machine.last_level_cache_bytes = bench::last_level_cache_bytes();
-  machine.available_bytes =
-      static_cast<std::uint64_t>(environment().number("memory_available_bytes"));
+  machine.available_bytes = available_memory_bytes();
   for (const auto& node : read_topology().nodes) {
     machine.nodes.push_back(
         {node.id, cpus_in(node.cpus, machine.cpus), node.distances, node.free_bytes});
@@ -171,8 +143,7 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
   RegionOptions options;
   options.access = RegionAccess::kCreate;
   options.unit_bytes = 2 * MiB;
-  options.size_bytes = round_up(
-      std::clamp<std::uint64_t>(4 * machine.last_level_cache_bytes, 64 * MiB, 512 * MiB), 2 * MiB);
+  options.size_bytes = calibration_bytes();
   options.prefault = true;
   specs.emplace_back("dram");
   const auto& kernels = best_kernels();
@@ -192,7 +163,7 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
     raise(limits.read_bytes_per_s, kernels.read[0][3]);
   }
   limits.clock_overhead_ns = TickClock::get().overhead_ns();
-  limits.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  limits.seconds = seconds_since(start);
   return limits;
 }
 

@@ -12,6 +12,9 @@
 
 namespace holdfast::bench::memory {
 
+// A range of so many last-level caches is beyond them: three of four accesses miss at least.
+inline constexpr std::uint64_t kCachesInRange = 4;
+
 struct MachineNode {
   int id = 0;
   std::vector<int> cpus;       // That this process may use; none: memory only.

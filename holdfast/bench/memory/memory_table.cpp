@@ -109,6 +109,10 @@ std::string block(const Document& document, const std::vector<const Row*>& rows)
   add("per op", false, [&](const Row& row) { return nanoseconds(row.number("ns_per_op_median")); });
   add("time / floor", false, [](const Row& row) { return ratio(row, "floor"); });
   add("time / first", false, [](const Row& row) { return ratio(row, "holdfast"); });
+  add("samples", false, [](const Row& row) {
+    const auto samples = row.number("latency_samples");
+    return std::isnan(samples) ? std::string() : format_count(samples);
+  });
   add("p50", false, [](const Row& row) { return nanoseconds(row.number("p50_ns")); });
   add("p99", false, [](const Row& row) { return nanoseconds(row.number("p99_ns")); });
   add("p99.9", false, [](const Row& row) { return nanoseconds(row.number("p999_ns")); });

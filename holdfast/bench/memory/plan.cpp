@@ -23,6 +23,21 @@ constexpr double kRepetitionOverhead = 0.01;
 constexpr double kRunOverhead = 0.15;
 constexpr double kSecondsMax = 10;
 constexpr double kSecondsScaled = 0.25;  // With --scale auto and no budget.
+// A sample waits for what is under way and keeps others from overlapping with it. With one in a
+// hundred operations the rate is about 2 % lower.
+constexpr std::uint64_t kSampleEveryLeast = 100;
+
+// Of a repetition; where the file gives a number of operations, a guess of 5 GB/s and 10 M accesses
+// per second for each thread.
+double seconds_as_written(const Config& config) {
+  if (config.run_time_s > 0) return config.run_time_s;
+  const auto pass = config.memory_range.bytes / std::max<std::uint64_t>(1, config.access_bytes);
+  const auto operations = static_cast<double>(
+      config.sequential() && !config.is_set(KeyId::kNumberOperations) ? pass
+                                                                      : config.number_operations);
+  const auto bytes = operations * static_cast<double>(bytes_per_operation(config));
+  return std::max(operations / 10e6, bytes / 5e9) / config.number_threads;
+}
 
 class Planner {
  public:
@@ -34,6 +49,8 @@ class Planner {
     define_regions();
     for (const auto& benchmark : plan_.workloads.benchmarks)
       add_runs(benchmark);
+    if (!options_.list_only) check_targets();
+    check_regions_are_used();
     note_what_is_left_out();
     check_filters();
     set_times();
@@ -79,8 +96,9 @@ class Planner {
       for (const auto& known : machine_.nodes)
         there += (there.empty() ? "" : ", ") + std::to_string(known.id);
       const auto message = "region " + in_quotes(region.name) +
-                           " is wanted, but there is no NUMA node " + std::to_string(node) +
-                           "; here are " + there;
+                           " is wanted, but there is no NUMA " + "node " + std::to_string(node) +
+                           "; this machine has node" + (machine_.nodes.size() == 1 ? " " : "s ") +
+                           there;
       // A file for large servers also runs on small ones, as far as it does not use it there; what
       // the command names must be there.
       if (region.position.line > 0)
@@ -94,6 +112,40 @@ class Planner {
     if (spec->kind != RegionSpec::Kind::kPath) return;
     if (const auto path = path_for_target(spec->path); !path)
       diagnostics_.add(region.file, region.position, path.error().detail);
+  }
+
+  // What opening the memory would refuse is refused now, not when a run comes to it.
+  void check_targets() {
+    std::set<std::string> checked;
+    for (const auto& run : plan_.runs) {
+      for (const auto& part : run.parts) {
+        for (const auto& [used, need] :
+             {std::pair{part.uses_target, &part.target}, std::pair{part.uses_dram, &part.dram}}) {
+          const auto region = regions_.find(need->name);
+          if (!used || region == regions_.end() || !checked.insert(need->key()).second) continue;
+          if (const auto status = Tier::check(*need); !status)
+            diagnostics_.add(region->second.file, region->second.position, status.error().detail);
+        }
+      }
+    }
+  }
+
+  // Who gives --region wants something measured there. With a name that no benchmark has, all would
+  // go somewhere else in silence.
+  void check_regions_are_used() {
+    std::set<std::string_view> used;
+    for (const auto& benchmark : plan_.workloads.benchmarks) {
+      for (const auto& part : benchmark.parts) {
+        for (const auto& variant : part.variants)
+          used.insert({variant.config.region, variant.config.dram_region});
+      }
+    }
+    const std::vector<std::string_view> names(used.begin(), used.end());
+    for (const auto& [name, spec] : options_.regions) {
+      if (used.count(name) == 0 && !used.empty())
+        diagnostics_.add("--region " + name, {},
+                         "no benchmark here uses a region of that name" + suggestion(name, names));
+    }
   }
 
   // ---- runs ----
@@ -211,6 +263,7 @@ class Planner {
 
   // Why this run cannot be here though its file is right: a mistake, or with --scale auto a note.
   std::string obstacle(const PlannedRun& run) {
+    if (options_.list_only) return {};
     for (const auto& part : run.parts) {
       const auto& config = part.config;
       for (const auto& [used, name] : {std::pair{config.uses_target(), config.region},
@@ -281,6 +334,7 @@ class Planner {
       if (part.uses_target && is_system_memory(part.target)) system_memory += part.target.bytes;
       if (part.uses_dram && is_system_memory(part.dram)) system_memory += part.dram.bytes;
     }
+    if (options_.list_only) return;
     if (system_memory > machine_.available_bytes / 10 * 9) {
       problem(run.parts.front(), KeyId::kMemoryRange,
               "too little memory: " + format_bytes(system_memory) + " are needed, " +
@@ -361,15 +415,14 @@ class Planner {
       range = {std::max(unit, bytes / unit * unit), 0};
     }
     if (options_.scale_auto) {
-      // A power of two: the same file gives the same ranges on machines that are alike, and more or
-      // less free memory changes nothing.
-      auto most = std::max<std::uint64_t>(
-          {machine_.available_bytes / 8 / shares, 4 * machine_.last_level_cache_bytes, 64 * MiB});
-      const auto spec = RegionSpec::parse(need.spec);
-      if (spec && spec->kind == RegionSpec::Kind::kPath)
-        most = std::min(most, bytes_free_for(spec->path) / 2 / shares);
-      most = std::bit_floor(most);
+      const auto most = largest_range(need.spec, shares);
       if (range.bytes > most) {
+        if (most < kCachesInRange * machine_.last_level_cache_bytes) {
+          note_once("region " + name + " has room for ranges of " + format_bytes(most) +
+                    " only, less than four times the last-level cache of " +
+                    format_bytes(machine_.last_level_cache_bytes) +
+                    ": part of what is measured is the cache");
+        }
         const auto common = std::lcm(unit, common_unit(*part.part));
         range.bytes =
             common <= most / 8 ? most / common * common : std::max(unit, most / unit * unit);
@@ -381,6 +434,20 @@ class Planner {
       problem(part, range_key,
               "chase needs at least " + format_bytes(2 * kCacheLineBytes * Tier::kChaseStarts));
     }
+  }
+
+  // With --scale auto. A power of two: the same file gives the same ranges on machines that are
+  // alike, and more or less free memory changes nothing. At least four times the last-level cache,
+  // unless that does not fit into half of what there is.
+  std::uint64_t largest_range(const std::string& spec_text, unsigned shares) const {
+    const auto beyond_cache = std::bit_ceil(kCachesInRange * machine_.last_level_cache_bytes);
+    auto room = machine_.available_bytes / 2 / shares;
+    const auto spec = RegionSpec::parse(spec_text);
+    if (spec && spec->kind == RegionSpec::Kind::kPath)
+      room = std::min(room, bytes_free_for(spec->path) / 2 / shares);
+    const auto wanted = std::max({std::bit_floor(machine_.available_bytes / 8 / shares),
+                                  beyond_cache, std::uint64_t{64 * MiB}});
+    return std::min(wanted, std::bit_floor(room));
   }
 
   // What the ranges of all variants can be a multiple of, so that they are the same; 1 where that
@@ -468,7 +535,9 @@ class Planner {
       for (auto& part : run.parts) {
         // So that a short pass goes on until the time is up; not where the first touch counts.
         const bool first_touch = !part.target.prefault && part.uses_target;
-        if (!first_touch) part.config.run_time_s = seconds;
+        if (first_touch) continue;
+        sample_sooner(part.config, seconds);
+        part.config.run_time_s = seconds;
       }
     }
     if (longer + by_operations == 0) return;
@@ -477,6 +546,16 @@ class Planner {
               std::to_string(plan_.runs.size()) + " runs " + std::to_string(longer) +
               " have a longer run_time in their files, and " + std::to_string(by_operations) +
               " a number of operations");
+  }
+
+  // In a shorter repetition every n-th operation gives fewer samples, so n becomes smaller.
+  static void sample_sooner(Config& config, double seconds) {
+    const auto planned = seconds_as_written(config);
+    const auto every = config.latency_sample_frequency;
+    if (seconds >= planned || every <= kSampleEveryLeast) return;
+    config.sample_sooner =
+        std::max(kSampleEveryLeast,
+                 static_cast<std::uint64_t>(static_cast<double>(every) * seconds / planned));
   }
 
   const RunOptions& options_;
@@ -528,18 +607,8 @@ double estimated_seconds(const PlannedRun& run, const RunOptions& options) {
   double seconds = run.seconds_max;
   for (const auto& part : run.parts) {
     const auto& config = part.config;
-    double own = config.run_time_s;
-    if (own == 0 && run.seconds_max == 0) {
-      // A guess of 5 GB/s and 10 M accesses per second for each thread.
-      const auto pass = config.memory_range.bytes / std::max<std::uint64_t>(1, config.access_bytes);
-      const auto operations =
-          static_cast<double>(config.sequential() && !config.is_set(KeyId::kNumberOperations)
-                                  ? pass
-                                  : config.number_operations);
-      const auto bytes = operations * static_cast<double>(bytes_per_operation(config));
-      own = std::max(operations / 10e6, bytes / 5e9) / config.number_threads;
-    }
-    seconds = std::max(seconds, own);
+    if (config.run_time_s > 0 || run.seconds_max == 0)
+      seconds = std::max(seconds, seconds_as_written(config));
   }
   const double subjects = 1 + options.floor + options.again;
   return run.repetitions * subjects * (seconds + kRepetitionOverhead) + kRunOverhead;

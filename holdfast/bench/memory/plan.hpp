@@ -30,6 +30,7 @@ struct RunOptions {
   double time_budget_s = 0;  // 0: none.
   std::uint64_t seed = 1;
   unsigned repetitions = 6;  // The fewest whose range covers the median with 95 %.
+  bool list_only = false;    // What there is, whether or not this machine could run it.
   bool floor = false;
   bool again = false;  // A/A: everything twice, interleaved.
   bool use_numa = true;

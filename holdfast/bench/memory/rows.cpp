@@ -3,72 +3,37 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/memory/worker.hpp>
 #include <holdfast/bench/statistics.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSpreadWarning = 0.1;
 constexpr double kSecondsShort = 0.01;
 constexpr double kStolenWarning = 0.02;
 constexpr double kCpuShareWarning = 0.95;
 
 template <class Number>
-std::vector<double> samples(const Series& series, const Number& number) {
+std::vector<double> of_each(const Series& series, const Number& number) {
   std::vector<double> values;
   for (const auto& result : series)
-    values.push_back(result ? number(*result) : kNaN);
+    values.push_back(result ? number(*result) : Sample::kNone);
   return values;
 }
 
-double operations_per_s(const LoadResult& result) {
-  return static_cast<double>(result.operations) / result.seconds;
-}
-
-double bytes_per_s(const LoadResult& result) {
-  return static_cast<double>(result.bytes) / result.seconds;
-}
-
-void set_interval(Row& row, const std::string& name, const std::vector<double>& values) {
-  const auto rate = estimate(values);
-  row.set(name + "_median", rate.median);
-  row.set(name + "_low", rate.low);
-  row.set(name + "_high", rate.high);
-}
-
-void set_estimate(Row& row, const std::string& name, const std::vector<double>& values) {
-  set_interval(row, name, values);
-  row.set(name + "_samples", Value(values));
-}
-
-Value parameter(KeyId id, const Config& config) {
-  switch (id) {
-    case KeyId::kAccessSize: return config.access_bytes;
-    case KeyId::kMemoryRange: return config.memory_range.bytes;
-    case KeyId::kDramMemoryRange: return config.dram_memory_range.bytes;
-    case KeyId::kDramOperationRatio: return config.dram_operation_ratio;
-    case KeyId::kNumberOperations: return config.number_operations;
-    case KeyId::kRunTime: return config.run_time_s;
-    case KeyId::kNumberPartitions: return std::uint64_t{config.number_partitions};
-    case KeyId::kZipfAlpha: return config.zipf_alpha;
-    case KeyId::kLatencySampleFrequency: return config.latency_sample_frequency;
-    case KeyId::kPrefaultFile: return config.prefault;
-    case KeyId::kDramHugePages: return config.dram_huge_pages;
-    case KeyId::kMinIoChunkSize: return config.min_io_chunk_bytes;
-    case KeyId::kWriteRatio: return config.write_ratio;
-    case KeyId::kFenceEveryOperations: return config.fence_every_operations;
-    case KeyId::kFenceEveryBytes: return config.fence_every_bytes;
-    case KeyId::kStride: return config.stride_bytes;
-    case KeyId::kDelayNs: return config.delay_ns;
-    case KeyId::kDelayEveryOperations: return config.delay_every_operations;
-    case KeyId::kChaseWindow: return config.chase_window_bytes;
-    default: return keys()[static_cast<std::size_t>(id)].get(config);
+Samples samples_of(const Series& series) {
+  Samples samples(static_cast<unsigned>(series.size()));
+  for (unsigned i = 0; i < series.size(); ++i) {
+    if (!series[i]) continue;
+    const auto& result = *series[i];
+    samples.set(i, {static_cast<double>(result.operations), result.seconds,
+                    static_cast<double>(result.bytes), result.cpu_seconds});
   }
+  return samples;
 }
 
 // Whether a row says it although the file did not set it.
@@ -121,13 +86,37 @@ bool beyond_cache(const PlannedPart& part, const Machine& machine) {
   // Updates go to lines that their reads brought into the cache.
   if (part.config.custom()) return false;
   if (part.config.chase() && part.config.chase_window_bytes > 0) return false;
-  const auto limit = 4 * machine.last_level_cache_bytes;
+  const auto limit = kCachesInRange * machine.last_level_cache_bytes;
   return (!part.uses_target || part.config.memory_range.bytes >= limit) &&
          (!part.uses_dram || part.config.dram_memory_range.bytes >= limit);
 }
 
+void warn_of_cache(Row& row, const PlannedPart& part, const Machine& machine) {
+  const auto cache = machine.last_level_cache_bytes;
+  for (const auto& [used, range] :
+       {std::pair{part.uses_target, part.config.memory_range.bytes},
+        std::pair{part.uses_dram, part.config.dram_memory_range.bytes}}) {
+    if (!used || range >= kCachesInRange * cache) continue;
+    row.warn("a range of " + format_bytes(range) +
+             (range <= cache ? " fits into the last-level cache of "
+                             : " is less than four times the last-level cache of ") +
+             format_bytes(cache) + ": part of what is measured is the cache");
+  }
+}
+
+// Each of these operations waits for a fence of its own, so one alone cannot take ten times as long
+// as one of many: then the sample held something else.
+void warn_of_samples(Row& row) {
+  constexpr double kTooLong = 10;
+  const auto mean = row.number("mean_ns");
+  const auto each = row.number("ns_per_op_median");
+  if (!(row.number("fences_per_op") >= 1 && mean > kTooLong * each)) return;
+  row.warn("sampled operations take " + format_nanoseconds(mean) + ", all of them " +
+           format_nanoseconds(each) + " each: samples hold more than one operation");
+}
+
 void add_warnings(Row& row, const Series& series, const Config& config, const Machine& machine) {
-  const auto rates = samples(series, operations_per_s);
+  const auto rates = samples_of(series).ops_per_s();
   const auto [low, high] = std::minmax_element(
       rates.begin(), rates.end(), [](double a, double b) { return std::isnan(b) || a < b; });
   const auto spread = (*high - *low) / median(rates);
@@ -205,7 +194,7 @@ Fields parameters_of(const PlannedRun& run, std::size_t index) {
   for (const auto& key : keys()) {
     if (key.parameter.empty() || never_said(key.id, part)) continue;
     if (part.config.is_set(key.id) || always_said(key.id, part))
-      fields.set(key.parameter, parameter(key.id, part.config));
+      fields.set(key.parameter, key.value(part.config));
   }
   if (run.parts.size() > 1) {
     // The other part and what the matrix made of it.
@@ -238,19 +227,11 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   if (!wrong.empty()) row.invalidate(wrong);
   if (counted == 0) return row;
 
-  const auto rates = samples(series, operations_per_s);
-  set_estimate(row, "ops_per_s", rates);
-  row.set("interval_coverage", estimate(rates).coverage);
-  row.set("ns_per_op_median", 1e9 * config.number_threads / median(rates));
-  row.set("cpu_ns_per_op_median", median(samples(series, [](const LoadResult& r) {
-            return 1e9 * r.cpu_seconds / static_cast<double>(r.operations);
-          })));
-  row.set("repetitions", counted);
-  const auto bytes = samples(series, bytes_per_s);
-  set_estimate(row, "bytes_per_s", bytes);
-  row.set("seconds_samples", Value(samples(series, [](const LoadResult& r) { return r.seconds; })));
+  const auto all = samples_of(series);
+  all.describe(row);
+  row.set("seconds_samples", Value(of_each(series, [](const LoadResult& r) { return r.seconds; })));
   row.set("core_ghz_samples",
-          Value(samples(series, [](const LoadResult& r) { return r.core_ghz; })));
+          Value(of_each(series, [](const LoadResult& r) { return r.core_ghz; })));
   double operations = 0, fences = 0;
   Histogram latency;
   const LoadResult* last = nullptr;
@@ -269,24 +250,23 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   if (config.has_writes() && !config.custom() && !is_atomic(config))
     row.set("write_back", Value(std::string(name(flush_of(config.persist)))));
   row.set_latency(latency);
+  if (latency.count() > 0 && config.sample_sooner > 0)
+    row.set("latency_sample_every_operations", config.sample_sooner);
   add_warnings(row, series, config, context.machine);
-  const auto [reads, writes] = traffic(config, median(bytes));
+  warn_of_cache(row, part, context.machine);
+  warn_of_samples(row);
+  const auto [reads, writes] = traffic(config, median(all.bytes_per_s()));
   judge(row, context.limits, context.machine, reads, writes, beyond_cache(part, context.machine));
   return row;
 }
 
 void compare(Row& row, const Series& series, const Series& baseline, const std::string& name) {
-  const auto ratio = estimate(
-      paired_ratios(samples(baseline, operations_per_s), samples(series, operations_per_s)));
-  if (std::isnan(ratio.median)) return;
-  row.set("time_x_" + name + "_median", ratio.median);
-  row.set("time_x_" + name + "_low", ratio.low);
-  row.set("time_x_" + name + "_high", ratio.high);
+  bench::compare(row, samples_of(series), samples_of(baseline), name);
 }
 
 void add_both(Row& row, const Series& series, const Series& other) {
-  auto sums = samples(series, bytes_per_s);
-  const auto others = samples(other, bytes_per_s);
+  auto sums = samples_of(series).bytes_per_s();
+  const auto others = samples_of(other).bytes_per_s();
   for (std::size_t i = 0; i < sums.size(); ++i)
     sums[i] += others[i];  // NaN where one of the two did not count.
   if (!std::isnan(median(sums))) set_interval(row, "both_bytes_per_s", sums);

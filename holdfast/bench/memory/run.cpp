@@ -1,7 +1,6 @@
 #include <holdfast/bench/memory/run.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -10,12 +9,12 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
+#include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/floor.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/rows.hpp>
-#include <holdfast/bench/runner.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::memory {
@@ -27,10 +26,6 @@ constexpr double kBudgetUsed = 0.98;
 constexpr double kBudgetExceeded = 1.1;  // "About" is less than that.
 // Fewer repetitions say nothing of how far they differ.
 constexpr unsigned kRepetitionsLeast = 3;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The mapped memory of a run, kept for the next ones: filling gigabytes takes longer than
 // measuring.
@@ -110,8 +105,8 @@ class Tiers {
     const auto found = std::find_if(regions_.begin(), regions_.end(), same);
     if (found == regions_.end())
       regions_.push_back(fields);
-    else
-      *found = fields;
+    else if (fields.number("bytes") >= found->number("bytes"))
+      *found = fields;  // Of several mappings the largest one stands for all.
     for (const auto& warning : tier.warnings())
       warnings_.insert("region " + tier.need().name + ": " + warning);
   }
@@ -332,78 +327,104 @@ class Runner {
     }
   }
 
+  // What is measured of one run: each of its subjects, of each part the repetitions.
+  struct Measurement {
+    const PlannedRun& run;
+    std::vector<Load> loads = {};
+    std::vector<PreparedLoad> prepared = {};
+    std::unique_ptr<Floor> floor = {};
+    std::vector<std::string> subjects = {"holdfast"};
+    std::vector<std::vector<Series>> series = {};      // [subject][part][repetition]
+    std::vector<std::vector<std::string>> wrong = {};  // [subject][part]
+  };
+
+  static Load load_of(const PlannedRun& run, const PlannedPart& part, std::uint64_t seed) {
+    Load load;
+    load.config = part.config;
+    load.target_bytes = part.uses_target ? part.config.memory_range.bytes : 0;
+    load.dram_bytes = part.uses_dram ? part.config.dram_memory_range.bytes : 0;
+    load.seconds_max = run.seconds_max;
+    load.seed = mix64(seed + hash64(part.part->name));
+    return load;
+  }
+
+  Result<Measurement> prepare(const PlannedRun& run) {
+    Measurement all{run};
+    for (const auto& part : run.parts)
+      all.loads.push_back(load_of(run, part, options_.seed));
+    HF_ASSIGN_OR_RETURN(const auto tiers, tiers_.open_for(run));
+    attach(run, tiers, all.loads);
+    choose_cpus(all.loads);
+    for (const auto& load : all.loads)
+      all.prepared.emplace_back(load);
+    if (options_.floor && run.parts.size() == 1) all.floor = Floor::make(all.loads.front());
+    if (all.floor != nullptr) all.subjects.emplace_back("floor");
+    if (options_.again) all.subjects.emplace_back("again");
+    const auto parts = run.parts.size();
+    all.series.assign(all.subjects.size(), std::vector<Series>(parts, Series(run.repetitions)));
+    all.wrong.assign(all.subjects.size(), std::vector<std::string>(parts));
+    return all;
+  }
+
+  // Whether there is time for one more repetition.
+  bool goes_on(const Measurement& all, std::size_t index, unsigned repetition) {
+    const auto& run = all.run;
+    if (repetition >= kRepetitionsLeast && is_late()) {
+      executions_planned_ -=
+          static_cast<double>((run.repetitions - repetition) * all.subjects.size());
+      fewer_repetitions_ = true;
+      return false;
+    }
+    report(run, index, repetition + 1);
+    return true;
+  }
+
+  std::vector<LoadResult> execute_subject(Measurement& all, std::size_t subject,
+                                          unsigned repetition) {
+    if (all.subjects[subject] == "floor") {
+      all.prepared.front().prepare_content();
+      return {all.floor->run(all.loads.front(), repetition)};
+    }
+    std::vector<PreparedLoad*> pointers;
+    for (auto& load : all.prepared)
+      pointers.push_back(&load);
+    return execute(pointers, executions_);
+  }
+
+  Status turn(Measurement& all, std::size_t subject, unsigned repetition) {
+    // Where first touches count, the memory is new each time.
+    if (needs_new_memory(all.run)) {
+      HF_ASSIGN_OR_RETURN(const auto tiers, tiers_.open_for(all.run));
+      attach(all.run, tiers, all.loads);
+      for (std::size_t p = 0; p < all.prepared.size(); ++p)
+        all.prepared[p].set_tiers(all.loads[p].target, all.loads[p].dram);
+    }
+    const auto seconds_max = plan_.seconds_per_repetition > 0 ? seconds_allowed() : 0;
+    all.loads.front().seconds_max = seconds_max;  // The floor's.
+    for (auto& load : all.prepared)
+      load.set_seconds_max(seconds_max);
+    ++executions_;
+    auto results = execute_subject(all, subject, repetition);
+    if (interrupted()) return {};  // Cut short: no sample.
+    seconds_measured_ += results.front().seconds;
+    for (std::size_t p = 0; p < results.size(); ++p) {
+      auto& wrong = all.wrong[subject][p];
+      if (results[p].wrong.empty())
+        all.series[subject][p][repetition] = std::move(results[p]);
+      else if (wrong.empty())
+        wrong = results[p].wrong;
+    }
+    return {};
+  }
+
   Status one(const PlannedRun& run, std::size_t index) {
     report(run, index, 1);
-    std::vector<Load> loads;
-    for (const auto& part : run.parts) {
-      Load load;
-      load.config = part.config;
-      load.target_bytes = part.uses_target ? part.config.memory_range.bytes : 0;
-      load.dram_bytes = part.uses_dram ? part.config.dram_memory_range.bytes : 0;
-      load.seconds_max = run.seconds_max;
-      load.seed = mix64(options_.seed + hash64(part.part->name));
-      loads.push_back(std::move(load));
-    }
-    HF_ASSIGN_OR_RETURN(auto tiers, tiers_.open_for(run));
-    attach(run, tiers, loads);
-    choose_cpus(loads);
-    std::vector<PreparedLoad> prepared;
-    for (auto& load : loads)
-      prepared.emplace_back(load);
-
-    const auto floor =
-        options_.floor && run.parts.size() == 1 ? Floor::make(loads.front()) : nullptr;
-    std::vector<std::string> subjects = {"holdfast"};
-    if (floor != nullptr) subjects.emplace_back("floor");
-    if (options_.again) subjects.emplace_back("again");
-    // [subject][part][repetition]
-    std::vector<std::vector<Series>> series(
-        subjects.size(), std::vector<Series>(run.parts.size(), Series(run.repetitions)));
-    std::vector<std::vector<std::string>> wrong(subjects.size(),
-                                                std::vector<std::string>(run.parts.size()));
-    for (unsigned repetition = 0; repetition < run.repetitions && !interrupted(); ++repetition) {
-      if (repetition >= kRepetitionsLeast && is_late()) {
-        executions_planned_ -=
-            static_cast<double>((run.repetitions - repetition) * subjects.size());
-        fewer_repetitions_ = true;
-        break;
-      }
-      report(run, index, repetition + 1);
-      for (const auto s : rotated(subjects.size(), repetition)) {
-        if (interrupted()) break;
-        // Where first touches count, the memory is new each time.
-        if (needs_new_memory(run)) {
-          HF_ASSIGN_OR_RETURN(tiers, tiers_.open_for(run));
-          attach(run, tiers, loads);
-          for (std::size_t p = 0; p < prepared.size(); ++p)
-            prepared[p].set_tiers(loads[p].target, loads[p].dram);
-        }
-        const auto seconds_max = plan_.seconds_per_repetition > 0 ? seconds_allowed() : 0;
-        loads.front().seconds_max = seconds_max;  // The floor's.
-        for (auto& load : prepared)
-          load.set_seconds_max(seconds_max);
-        ++executions_;
-        std::vector<LoadResult> results;
-        if (subjects[s] == "floor") {
-          prepared.front().prepare_content();
-          results = {floor->run(loads.front(), repetition)};
-        } else {
-          std::vector<PreparedLoad*> pointers;
-          for (auto& load : prepared)
-            pointers.push_back(&load);
-          results = execute(pointers, executions_);
-        }
-        if (interrupted()) break;  // Cut short: no sample.
-        seconds_measured_ += results.front().seconds;
-        for (std::size_t p = 0; p < results.size(); ++p) {
-          if (results[p].wrong.empty())
-            series[s][p][repetition] = std::move(results[p]);
-          else if (wrong[s][p].empty())
-            wrong[s][p] = results[p].wrong;
-        }
-      }
-    }
-    add_rows(run, subjects, series, wrong);
+    HF_ASSIGN_OR_RETURN(auto all, prepare(run));
+    HF_RETURN_IF_ERROR(in_turn(
+        all.subjects.size(), run.repetitions,
+        [&](unsigned repetition) { return goes_on(all, index, repetition); },
+        [&](std::size_t subject, unsigned repetition) { return turn(all, subject, repetition); }));
+    add_rows(run, all.subjects, all.series, all.wrong);
     return {};
   }
 

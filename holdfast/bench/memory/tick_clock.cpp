@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <string>
+
+#include <holdfast/bench/memory/kernels.hpp>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -50,6 +53,12 @@ std::uint64_t TickClock::begin() const {
   }
 #endif
   return system_ns();
+}
+
+std::uint64_t TickClock::begin_after_stores() const {
+  fence();                                              // For non-temporal stores and flushes,
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // and so that what follows waits for it.
+  return begin();
 }
 
 std::uint64_t TickClock::end() const {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -130,6 +131,34 @@ Result<std::unique_ptr<Tier>> Tier::open(const TierNeed& need) {
   return tier;
 }
 
+Status Tier::check(const TierNeed& need) {
+  HF_ASSIGN_OR_RETURN(const auto spec, RegionSpec::parse(need.spec));
+  if (spec.kind != RegionSpec::Kind::kPath) return {};
+  if (fs::is_character_file(spec.path)) return check_device(need, spec.path);
+  Tier small;
+  small.need_ = need;
+  small.need_.bytes = 1;  // One unit.
+  small.need_.prefault = false;
+  return small.map();
+}
+
+Status Tier::check_device(const TierNeed& need, const std::string& path) {
+  struct stat status = {};
+  ::stat(path.c_str(), &status);
+  std::error_code error;
+  const auto sysfs = "/sys/dev/char/" + std::to_string(major(status.st_rdev)) + ":" +
+                     std::to_string(minor(status.st_rdev)) + "/subsystem";
+  if (fs::canonical(sysfs, error).string().find("/dax") == std::string::npos) {
+    return Error{Errc::kInvalidOption,
+                 path +
+                     " is a character device but not a devdax; give a path that does not exist "
+                     "yet, an empty directory or /dev/daxX.Y"};
+  }
+  if (need.erase_device) return {};
+  return Error{Errc::kInvalidOption,
+               path + " is a device, and all it holds would be lost; allow it with --erase-device"};
+}
+
 Status Tier::map() {
   HF_ASSIGN_OR_RETURN(auto spec, RegionSpec::parse(need_.spec));
   RegionOptions options;
@@ -146,12 +175,7 @@ Status Tier::map() {
     const auto mark = text.rfind('?');
     text = path + (mark == std::string::npos ? std::string() : text.substr(mark));
     if (fs::is_character_file(path)) {
-      if (!need_.erase_device) {
-        return Error{Errc::kInvalidOption,
-                     path +
-                         " is a device, and all it holds would be lost; allow it with "
-                         "--erase-device"};
-      }
+      HF_RETURN_IF_ERROR(check_device(need_, path));
       path.clear();  // Nothing to remove.
     }
   }

@@ -34,6 +34,9 @@ struct TierNeed {
 class Tier {
  public:
   static Result<std::unique_ptr<Tier>> open(const TierNeed& need);
+  // Whether open() would refuse its kind of memory. Of a file system a small file tells it, which
+  // is removed again; a device is not opened. That there is enough of it is not looked at.
+  static Status check(const TierNeed& need);
 
   const TierNeed& need() const { return need_; }
   std::byte* data() const { return region_->data(); }
@@ -64,6 +67,7 @@ class Tier {
   enum class Content { kOther, kTagged, kExact, kChase };
 
   Tier() = default;
+  static Status check_device(const TierNeed& need, const std::string& path);
   Status map();
   Status spread();
   void examine();

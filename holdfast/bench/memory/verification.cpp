@@ -48,7 +48,7 @@ class Expectation {
     } else {
       std::uint64_t sum = 0;
       for (std::uint64_t i = 0; i < piece.count; ++i)
-        sum += piece.slots[i];
+        sum += piece.slot_of(i);
       add_units(piece.dram, piece.count, sum * units_);
     }
   }
@@ -59,7 +59,7 @@ class Expectation {
     for (std::uint64_t i = 0; i < piece.count; ++i) {
       const auto number = piece.operation + i;
       const bool check = number % check_every_ == 0;
-      std::uint64_t value = piece.slots[i];
+      std::uint64_t value = piece.slot_of(i);
       std::uint64_t at_byte = 0;
       for (std::size_t s = 0; s < chain.size(); ++s) {
         const auto& step = work_.chain[s];

@@ -52,12 +52,13 @@ struct Words;
 
 template <>
 struct Words<PersistKind> {
-  static constexpr std::array<Word<PersistKind>, 10> kAll = {
+  static constexpr std::array<Word<PersistKind>, 11> kAll = {
       {{"none", PersistKind::kNone},
        {"cache", PersistKind::kCache},
        {"cacheinv", PersistKind::kCacheInvalidate},
        {"nocache", PersistKind::kNoCache},
        {"flush", PersistKind::kFlush},
+       {"fence", PersistKind::kFence},
        {"clflush", PersistKind::kFlush},
        {"write-back", PersistKind::kCache},
        {"flush-opt", PersistKind::kCacheInvalidate},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/memory/content.hpp>
@@ -122,6 +123,11 @@ void SharedWork::place(unsigned lane, Piece& piece) const {
     const auto at = piece.operation % list.size();
     piece.count = std::min(piece.count, list.size() - at);
     piece.slots = list.data() + at;
+    if (c.distribution == Distribution::kUniform && list.range().count <= kShiftedSlotsMax) {
+      piece.shift = shift_of_replay(piece.operation / list.size(), list.range().count);
+      piece.first_slot = static_cast<std::uint32_t>(list.range().first);
+      piece.range_slots = static_cast<std::uint32_t>(list.range().count);
+    }
     piece.step_bytes = static_cast<std::int64_t>(c.access_bytes);
     return;
   }
@@ -151,14 +157,15 @@ Worker::Worker(SharedWork& work, unsigned index)
       kernels_(&best_kernels()) {
   const auto& c = *work.config;
   executed_.reserve(4096);
-  const bool persists = c.has_writes() && c.persist != PersistKind::kNone && !is_atomic(c);
+  const bool persists = c.has_writes() && !is_atomic(c) && c.has_fences();
   const auto per_fence = c.operations_per_fence();
   fence_each_ = persists && per_fence == 1;
   fence_every_ = persists && per_fence > 1 ? per_fence : 0;
   fence_packages_ = persists && per_fence == 0;
   if (c.custom()) fence_each_ = fence_packages_ = false, fence_every_ = 0;
   until_fence_ = fence_every_;
-  until_sample_ = c.latency_sample_frequency;
+  until_sample_ = c.sample_every();
+  waits_for_stores_ = c.has_writes();
   until_delay_ = c.delay_ns > 0 ? c.delay_every_operations : 0;
   has_events_ = until_fence_ > 0 || until_sample_ > 0 || until_delay_ > 0;
 
@@ -250,10 +257,11 @@ double Worker::cost_of_issuing() {
   } nothing;
   exchange(nothing);
   constexpr std::uint64_t kTries = 1000;
+  constexpr std::uint64_t kFirst = kListMax;  // Of a replay whose slots are shifted.
   std::vector<double> costs;
   for (std::uint64_t i = 0; i < kTries; ++i) {
     const auto begin = clock_.begin();
-    issue(i, 1);
+    issue(kFirst + i, 1);
     costs.push_back(clock_.elapsed_ns(begin, clock_.end()));
   }
   std::sort(costs.begin(), costs.end());
@@ -311,12 +319,12 @@ void Worker::span_with_events(std::uint64_t first, std::uint64_t count) {
     if (until_delay_ > 0) now = std::min(now, until_delay_);
     if (until_fence_ > 0) now = std::min(now, until_fence_);
     if (sample) {
-      const auto begin = clock_.begin();
+      const auto begin = waits_for_stores_ ? clock_.begin_after_stores() : clock_.begin();
       issue(first, 1);
       const auto end = clock_.end();
       const auto ns = std::max(0.0, clock_.elapsed_ns(begin, end) - issue_ns_);
       latency_.record(static_cast<std::uint64_t>(std::llround(ns)));
-      until_sample_ = c.latency_sample_frequency;
+      until_sample_ = c.sample_every();
     } else {
       issue(first, now);
       if (until_sample_ > 0) until_sample_ -= now;
@@ -341,11 +349,30 @@ void Worker::issue(std::uint64_t first, std::uint64_t count) {
     return;
   }
   work_.for_each_piece(lane_, first, count, [&](const Piece& piece) {
-    if (chain_.empty())
-      issue_piece(piece);
+    if (piece.shift == 0)
+      issue_ready(piece);
     else
-      issue_chain(piece);
+      issue_shifted(piece);
   });
+}
+
+void Worker::issue_ready(const Piece& piece) {
+  if (chain_.empty())
+    issue_piece(piece);
+  else
+    issue_chain(piece);
+}
+
+void Worker::issue_shifted(Piece piece) {
+  const auto shift = std::exchange(piece.shift, 0);
+  const auto* from = std::exchange(piece.slots, ready_);
+  for (auto left = piece.count; left > 0; left -= piece.count) {
+    piece.count = std::min(left, kReadySlots);
+    kernels_->shift_slots(ready_, from, piece.count, piece.first_slot, piece.range_slots, shift);
+    issue_ready(piece);
+    from += piece.count;
+    piece.operation += piece.count;
+  }
 }
 
 void Worker::issue_piece(const Piece& piece) {

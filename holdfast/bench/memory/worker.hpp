@@ -36,10 +36,15 @@ struct Piece {
   bool write = false;
   bool dram = false;
   const std::uint32_t* slots = nullptr;  // Null: from first_byte on, step_bytes apart.
+  std::uint32_t shift = 0;               // Not 0: of all slots, in the range that follows.
+  std::uint32_t first_slot = 0, range_slots = 0;
   std::uint64_t first_byte = 0;
   std::int64_t step_bytes = 0;
+  std::uint64_t slot_of(std::uint64_t i) const {
+    return shift == 0 ? slots[i] : shifted(slots[i], first_slot, range_slots, shift);
+  }
   std::uint64_t byte_of(std::uint64_t i) const {
-    return slots != nullptr ? slots[i] * static_cast<std::uint64_t>(step_bytes)
+    return slots != nullptr ? slot_of(i) * static_cast<std::uint64_t>(step_bytes)
                             : first_byte + i * static_cast<std::uint64_t>(step_bytes);
   }
 };
@@ -140,6 +145,8 @@ class Worker {
   void span(std::uint64_t first, std::uint64_t count);
   void span_with_events(std::uint64_t first, std::uint64_t count);
   void issue(std::uint64_t first, std::uint64_t count);
+  void issue_ready(const Piece& piece);
+  void issue_shifted(Piece piece);
   void issue_piece(const Piece& piece);
   void issue_chain(const Piece& piece);
   void choose_run_same();
@@ -157,6 +164,7 @@ class Worker {
   std::uint64_t fence_every_ = 0;  // 0: not by operations.
   bool fence_packages_ = false;
   bool has_events_ = false;
+  bool waits_for_stores_ = false;  // A sample begins when earlier stores are done.
   std::uint64_t until_sample_ = 0, until_delay_ = 0, until_fence_ = 0;
   std::uint64_t access_units_ = 1;  // Lines, or words below a line.
   std::vector<ChainStep> chain_;
@@ -172,6 +180,9 @@ class Worker {
   double issue_ns_ = 0;  // Of what a sample times, our own part beside the clock's.
   std::vector<Executed> executed_;
   Histogram latency_;
+  // Slots ready to be accessed: what stays in the first-level cache.
+  static constexpr std::uint64_t kReadySlots = 1024;
+  alignas(64) std::uint32_t ready_[kReadySlots + 16];
   Lanes target_lanes_, dram_lanes_;
 };
 

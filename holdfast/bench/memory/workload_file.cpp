@@ -9,7 +9,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/bench/output.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -66,17 +66,14 @@ class FileReader {
   }
 
   void read_benchmark(const YamlEntry& entry) {
-    for (const auto& other : workloads_.benchmarks) {
-      if (other.name != entry.key) continue;
-      return error(entry.key_position, "a benchmark " + in_quotes(entry.key) + " is already in " +
-                                           other.file + ", line " +
-                                           std::to_string(other.position.line) +
-                                           "; give one of them another name");
-    }
     if (entry.key.empty()) return error(entry.key_position, "a benchmark needs a name");
+    if (std::any_of(entry.key.begin(), entry.key.end(),
+                    [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+      error(entry.key_position,
+            "the name " + in_quotes(entry.key) + " has a control character in it; leave it out");
     if (!expect(*entry.value, YamlNode::Kind::kMap, "benchmark " + in_quotes(entry.key))) return;
     Benchmark benchmark;
-    benchmark.name = entry.key;
+    benchmark.name = unique_name(entry.key);
     benchmark.file = file_;
     benchmark.position = entry.key_position;
     const YamlNode* parallel = nullptr;
@@ -110,6 +107,19 @@ class FileReader {
       return error(entry.key_position,
                    "the matrix has more than " + std::to_string(kVariantsMax) + " combinations");
     workloads_.benchmarks.push_back(std::move(benchmark));
+  }
+
+  // Two files of a directory may use the same name: the second benchmark then has its file's name
+  // in front. (Twice in one file was refused when its text was read.)
+  std::string unique_name(const std::string& key) const {
+    const auto taken = [&](const std::string& name) {
+      return std::any_of(workloads_.benchmarks.begin(), workloads_.benchmarks.end(),
+                         [&](const Benchmark& other) { return other.name == name; });
+    };
+    if (!taken(key)) return key;
+    const auto stem = fs::path(file_).stem().string();
+    const auto name = stem + "/" + key;
+    return taken(name) ? fs::path(file_).parent_path().filename().string() + "/" + name : name;
   }
 
   // What someone meant who wrote `key` beside args and matrix.
@@ -188,11 +198,35 @@ class FileReader {
     std::vector<std::string_view> names;
     for (const auto& known : keys())
       names.push_back(known.name);
-    std::string help = suggestion(entry.key, names);
-    if (closest(entry.key, names).empty()) help = "; docs/memory_benchmark.md lists the keys";
+    std::string help = remedy_for(entry.key);
+    if (help.empty()) help = suggestion(entry.key, names);
+    if (help.starts_with("; there are")) help = "; docs/memory_benchmark.md lists the keys";
     error(entry.key_position, in_quotes(entry.key) + " is unknown" + help);
     failed_ = true;
     return nullptr;
+  }
+
+  // Of YAML and of cxlbench, the published tool's successor: what does the same here.
+  static std::string remedy_for(const std::string& key) {
+    struct Remedy {
+      std::string_view key, text;
+    };
+    static constexpr Remedy kRemedies[] = {
+        {"<<",
+         "merge keys of YAML 1.1 are not supported; write the keys out, or use an alias for "
+         "a whole map"},
+        {"numa_memory_nodes", "name the memory by region: and regions: (nodes: [0, 1])"},
+        {"numa_task_nodes", "use --numa for the nodes of threads, or numa_pattern"},
+        {"thread_cores", "use thread_pinning: core, or taskset"},
+        {"device_path", "use --target, or region: and regions: (spec: /dev/daxX.Y)"},
+        {"percentage_pages_first_partition", "use regions: (nodes: and weights:)"},
+        {"node_count_first_partition", "use regions: (nodes: and weights:)"},
+        {"dependent_reads", "use exec_mode: chase"}};
+    for (const auto& remedy : kRemedies) {
+      if (remedy.key == key) return "; " + std::string(remedy.text);
+    }
+    const bool numbered = key.starts_with("m0_") || key.starts_with("m1_");
+    return numbered ? "; the second range is dram_memory_range in dram_region" : std::string();
   }
 
   void read_argument(const YamlEntry& entry, std::vector<Dimension>& dimensions) {

@@ -36,6 +36,10 @@ class TreeBuilder final : public YAML::EventHandler {
       : file_(file), diagnostics_(diagnostics) {}
 
   YamlPointer root() const { return root_ ? root_ : std::make_shared<YamlNode>(); }
+  // Of the innermost list or map that has not ended yet; line 0: there is none.
+  Position innermost_open() const {
+    return levels_.empty() ? Position() : levels_.back().node->position;
+  }
   // Where the last text begins.
   const YAML::Mark& last_scalar() const { return last_scalar_; }
 
@@ -184,8 +188,6 @@ std::string_view cause_of(std::string_view message) {
   static constexpr Cause kCauses[] = {
       {"end of map not found", "; a line is indented unlike those it belongs to"},
       {"end of sequence not found", "; a line is indented unlike those it belongs to"},
-      {"end of map flow not found", "; a { is not closed"},
-      {"end of sequence flow not found", "; a [ is not closed"},
       {"illegal map value", "; a text with \": \" in it needs quotes, and a key its indentation"},
       {"illegal block entry", "; a list with - cannot begin here"}};
   for (const auto& known : kCauses) {
@@ -205,10 +207,29 @@ unsigned line_with_tab(const std::string& text, unsigned last) {
   return 0;
 }
 
-Diagnostic explain(const std::string& text, const std::string& file, const YAML::Exception& error) {
+// The longest line up to `last`.
+std::size_t longest_line(const std::string& text, unsigned last) {
+  std::istringstream lines(text);
+  std::string line;
+  std::size_t longest = 0;
+  for (unsigned number = 1; number <= last && std::getline(lines, line); ++number)
+    longest = std::max(longest, line.size());
+  return longest;
+}
+
+// `open`: where the innermost list or map begins that was not closed.
+Diagnostic explain(const std::string& text, const std::string& file, const YAML::Exception& error,
+                   Position open) {
   const auto position = position_of(error.mark);
   if (const auto line = line_with_tab(text, position.line); line > 0)
     return {file, {line, 1}, "is indented with a tab; YAML wants spaces"};
+  if (error.msg == "end of map flow not found" && open.line > 0)
+    return {file, open, "is not YAML: a { is not closed"};
+  if (error.msg == "end of sequence flow not found" && open.line > 0)
+    return {file, open, "is not YAML: a [ is not closed"};
+  constexpr std::size_t kKeyBytesMax = 1024;  // Of YAML.
+  if (error.msg == "illegal map value" && longest_line(text, position.line) > kKeyBytesMax)
+    return {file, position, "is not YAML: a key is longer than the 1024 letters that YAML allows"};
   return {file, position, "is not YAML: " + error.msg + std::string(cause_of(error.msg))};
 }
 
@@ -268,7 +289,7 @@ YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnos
   } catch (const Stop& stop) {
     diagnostics.add(file, stop.position, stop.message);
   } catch (const YAML::Exception& error) {
-    const auto explained = explain(text, file, error);
+    const auto explained = explain(text, file, error, builder.innermost_open());
     diagnostics.add(explained.file, explained.position, explained.message);
   } catch (const std::exception& error) {
     // The library lets some of the standard's own through (numbers in escapes and tags).

@@ -1,11 +1,10 @@
-#include <holdfast/bench/memory/placement.hpp>
+#include <holdfast/bench/engine/placement.hpp>
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <fstream>
 
-namespace holdfast::bench::memory {
+namespace holdfast::bench {
 
 std::set<int> Placement::of_thread(unsigned index) const {
   if (cpus.empty()) return {};
@@ -15,12 +14,12 @@ std::set<int> Placement::of_thread(unsigned index) const {
 
 void Placement::apply(unsigned index) const {
   const auto wanted = of_thread(index);
-  if (wanted.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const auto cpu : wanted)
-    CPU_SET(cpu, &set);
-  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  if (!wanted.empty()) put_this_thread_on(wanted);
+}
+
+std::vector<int> usable_cpus() {
+  const auto cpus = cpus_of_this_thread();
+  return {cpus.begin(), cpus.end()};
 }
 
 std::set<int> cpus_of_this_thread() {
@@ -32,6 +31,14 @@ std::set<int> cpus_of_this_thread() {
     if (CPU_ISSET(cpu, &set)) cpus.insert(cpu);
   }
   return cpus;
+}
+
+void put_this_thread_on(const std::set<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const auto cpu : cpus)
+    CPU_SET(cpu, &set);
+  (void)sched_setaffinity(0, sizeof set, &set);
 }
 
 std::string list_of(const std::set<int>& cpus) {
@@ -66,4 +73,4 @@ void StolenTime::read(std::uint64_t& stolen, std::uint64_t& all) {
   }
 }
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::bench

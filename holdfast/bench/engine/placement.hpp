@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::bench::memory {
+namespace holdfast::bench {
 
 struct Placement {
   std::vector<int> cpus;  // For the threads in turn; empty: anywhere.
@@ -23,8 +23,12 @@ struct Placement {
   void apply(unsigned index) const;
 };
 
+// The CPUs that this process may use.
+std::vector<int> usable_cpus();
 // Where the kernel lets the calling thread run.
 std::set<int> cpus_of_this_thread();
+// Puts it there. A refusal (a cpuset changed under us) is not an error: the call above tells.
+void put_this_thread_on(const std::set<int>& cpus);
 // "0-2,5"
 std::string list_of(const std::set<int>& cpus);
 
@@ -41,4 +45,4 @@ class StolenTime {
   std::uint64_t stolen_ = 0, all_ = 0;
 };
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::bench
