@@ -330,10 +330,10 @@ class ReportTest(unittest.TestCase):
             groups,
             [
                 ['How fast can it be read?', ['sequential_reads', 'alone', 'adjacent_lines']],
-                ['How fast can it be written?', ['sequential_writes']],
+                ['How fast can it be written?', ['sequential_writes', 'threads_write']],
                 ['How long does one access take?', ['line_latency', 'far_latency']],
                 ['How does latency grow with the load?', ['loaded']],
-                ['What do tasks beside each other cost each other?', ['beside_reads']],
+                ['What do tasks beside each other cost each other?', ['beside_reads', 'two_sockets']],
             ],
         )
         links = self.memory.evaluate(
@@ -375,6 +375,15 @@ class ReportTest(unittest.TestCase):
         # With what the same does alone.
         marks = self.memory.evaluate(f'document.querySelectorAll("{self.section("beside_reads")} .alone").length')
         self.assertEqual(marks, 24)
+
+    def test_many_lines_are_panels_as_in_the_figure_of_the_paper(self):
+        section = self.section('threads_write')
+        self.assertEqual(self.shows(self.memory, 'threads_write'), 'bandwidth by threads (more is better)')
+        self.assertEqual(self.texts(self.memory, section + ' figcaption'), ['256 B accesses', '1 MiB accesses'])
+        self.assertEqual(self.texts(self.memory, section + ' .legend li'), ['not flushed', 'clwb', 'ntstore'])
+        self.assertEqual(self.memory.evaluate(f'document.querySelectorAll("{section} polyline").length'), 6)
+        # Two sockets are read as one machine.
+        self.assertIn('bandwidth of both together', self.shows(self.memory, 'two_sockets'))
 
     def test_sizes_stand_true_to_scale_and_the_whole_range_comes_last(self):
         x = self.memory.evaluate(
@@ -429,7 +438,7 @@ class ReportTest(unittest.TestCase):
         shown = '[...document.querySelectorAll("section[data-operation]")].filter((s) => s.offsetHeight > 0).map((s) => s.dataset.operation)'
         self.assertEqual(page.evaluate(shown), ['far_latency', 'loaded'])
         self.assertEqual(page.evaluate('document.querySelectorAll("nav li:not([hidden])").length'), 3)
-        self.assertEqual(self.texts(page, '.tools [role=status]'), ['2 of 8'])
+        self.assertEqual(self.texts(page, '.tools [role=status]'), ['2 of 10'])
         page.evaluate('document.querySelector(".tools button").click()')
         folded = 'document.querySelectorAll("main section details:not([open])").length'
         self.assertEqual(page.evaluate(folded), 0)

@@ -5,6 +5,7 @@
 Used by report_browser_test.py.
 """
 
+import itertools
 import json
 import math
 import random
@@ -187,8 +188,20 @@ def memory_document():
         ],
         'parameters': [*parameters, 'fence_every_operations', 'grouping', 'delay_ns', 'chase_window_bytes', 'beside'],
         'warnings': [f'region "socket{i}" is wanted, but there is no NUMA node {i}' for i in range(9)],
-        'rows': rows,
+        'rows': rows + shipped_rows(rng),
     }
+
+
+def shipped_rows(rng):
+    """Shapes of shipped workloads on a machine with many CPUs."""
+    rows = []
+    random_writes = {'exec_mode': 'random', 'access_kind': 'write'}
+    for size, instruction, threads in itertools.product((256, 2**20), ('none', 'cache', 'nocache'), (1, 2, 6, 24)):
+        rows.append(accesses('threads_write', 100, rng, threads, size, persist_instruction=instruction, **random_writes))
+    for part, region in (('first', 'socket0'), ('second', 'socket1')):
+        pair = {'part': part, 'region': region, 'beside': 'other number_threads=18', 'both_bytes_per_s_median': 100 * GIB}
+        rows.append(accesses('two_sockets', 100, rng, 18, 4096, exec_mode='sequential', access_kind='read') | pair)
+    return rows
 
 
 def store_document():

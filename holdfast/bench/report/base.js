@@ -123,7 +123,7 @@ function varying(some) {
   });
 }
 
-const keyOf = (row, axes) => JSON.stringify(axes.map(({name}) => row[name] ?? null));
+const keyOf = (row, axes) => JSON.stringify(axes.map(({name}) => [name, row[name] ?? null]));
 const nameOfSeries = (row, axes) => axes.map(({name}) => phrase(row, name)).filter(Boolean).join(', ') || row.subject;
 
 // The rows of each line of a chart: those that differ in nothing but what is not in `axes`. `keys`, shared between the

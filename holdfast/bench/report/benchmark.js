@@ -2,9 +2,10 @@
 
 // ---- What is drawn over what
 
-const LINES_MAX = 8;   // That can be told apart, and read in a legend.
+const LINES_MAX = 8;   // That can be told apart.
+const LINES_GOOD = 5;  // That are read with ease; more become panels, where an axis separates them.
 const PANELS_MAX = 8;
-const WORDS_MAX = 12;  // That may be lines; more are bars.
+const SUBJECTS_MAX = 12;  // Whose lines may share colours; of other words more than LINES_MAX are bars.
 const ALWAYS_SAID = ['threads', 'subject', 'result', 'durability'];
 
 // The axes that tell these rows apart. What follows from the others (the distribution of random accesses, where the
@@ -20,32 +21,37 @@ function axesOf(some) {
   return axes;
 }
 
-// Over the longest row of numbers (sizes before threads, as papers do); over words where only they are many, or where
-// no numbers vary.
-function axisAcross(axes) {
+// Over the longest row of numbers (sizes before threads, as papers do); over words where they are many, where they are
+// chains that were timed, or where no numbers vary.
+function axisAcross(some, axes) {
   const numeric = axes.filter((axis) => axis.numeric);
   const weight = (axis) => axis.values.length + (axis.name === 'threads' ? 0 : 0.5);
   const longest = numeric.toSorted((a, b) => weight(b) - weight(a))[0];
   const words = axes.filter((axis) => !axis.numeric).toSorted((a, b) => (b.name === 'subject') - (a.name === 'subject'));
-  if (words.some((axis) => axis.values.length > WORDS_MAX)) return words[0];
+  const many = (axis) => axis.values.length > (axis.name === 'subject' ? SUBJECTS_MAX : LINES_MAX);
+  const chains = words.find((axis) => axis.name === 'custom_operations');
+  if (chains && aboutLatency(some)) return chains;
+  if (words.some(many)) return words[0];
   return longest?.values.length > 2 || words.length === 0 ? longest : words[0];
 }
 
-// What separates panels of at most LINES_MAX lines each: the axis that needs the fewest of them.
+// What separates panels of at most LINES_MAX lines each: the axis that needs the fewest of them; threads stay together.
 function axisOfPanels(some, lines) {
   const count = (rows, axes) => new Set(rows.map((row) => keyOf(row, axes))).size;
-  if (count(some, lines) <= LINES_MAX) return null;
+  if (count(some, lines) <= LINES_GOOD) return null;
   const linesIn = (axis) => Math.max(...axis.values.map((value) =>
     count(some.filter((row) => row[axis.name] === value), lines.filter((other) => other !== axis))));
   const able = lines.filter((axis) => axis.values.length <= PANELS_MAX && axis.name !== 'result');
-  const good = able.filter((axis) => linesIn(axis) <= LINES_MAX).toSorted((a, b) => a.values.length - b.values.length);
-  return good[0] ?? able.toSorted((a, b) => linesIn(a) - linesIn(b))[0] ?? null;
+  const panels = (axis) => axis.values.length + (axis.name === 'threads' ? 0.5 : 0);
+  const good = able.filter((axis) => linesIn(axis) <= LINES_MAX && linesIn(axis) > 1).toSorted((a, b) => panels(a) - panels(b));
+  if (good[0] || count(some, lines) <= LINES_MAX) return good[0] ?? null;
+  return able.toSorted((a, b) => linesIn(a) - linesIn(b))[0] ?? null;
 }
 
 // How rows are laid out over `wanted`, or what suits them: {x, names, lines, panel}. `names` are what bars are called.
 function layoutOf(some, wanted) {
   const axes = axesOf(some);
-  const x = axes.find((axis) => axis.name === wanted) ?? axisAcross(axes);
+  const x = axes.find((axis) => axis.name === wanted) ?? axisAcross(some, axes);
   const rest = axes.filter((axis) => axis !== x);
   if (x?.numeric) {
     const panel = axisOfPanels(some, rest);
@@ -103,7 +109,8 @@ const checkbox = (label, checked, change) => {
 };
 
 // The charts of one half of a pair, or of the whole benchmark: a panel for each value of the axis that makes panels.
-function panelsOf(own, state, value, keys) {
+function panelsOf(own, state, value) {
+  const keys = new Map();
   const {x, names, lines, panel} = layoutOf(own, state.x);
   // Bars stand in the order of their values.
   const some = names && x ? own.toSorted((a, b) => x.values.indexOf(a[x.name]) - x.values.indexOf(b[x.name])) : own;
@@ -123,10 +130,18 @@ function panelsOf(own, state, value, keys) {
       .map(({name, rows: here}) => ({name, draw: drawPanel(here, names ? null : acrossParameter(x))}))};
 }
 
+// Whether both halves of a pair do the same, each to a memory of its own: two sockets, which are read as one machine.
+function twoMemories(some) {
+  const region = new Map(some.map((row) => [row.part, row.region]));
+  return region.size === 2 && new Set(region.values()).size === 2 &&
+    some.every((row) => row.region === region.get(row.part) && row.access_kind === some[0].access_kind);
+}
+
 // What is called a latency, or chases pointers, is about that; what has an access size about bytes; the rest about
 // operations.
 function firstValue(some, values) {
-  const fields = aboutLatency(some) ? ['mean_ns', 'ns_per_op'] : some.some((row) => isNumber(row.access_bytes)) ? ['bytes_per_s'] : ['ops_per_s'];
+  const fields = twoMemories(some) ? ['both_bytes_per_s'] : aboutLatency(some) ? ['mean_ns', 'ns_per_op']
+    : some.some((row) => isNumber(row.access_bytes)) ? ['bytes_per_s'] : ['ops_per_s'];
   return fields.map((field) => values.find((value) => value.field === field)).find(Boolean) ?? values[0];
 }
 
@@ -137,19 +152,18 @@ function chartSection(some) {
   const charts = el('div', {class: 'charts'}), below = el('div');
   const what = el('summary'), controls = el('div', {class: 'controls'});
   const redraw = () => {
-    const keys = new Map();
-    const parts = partsOf(some).map(({part, rows: own}) => ({part, rows: own, ...panelsOf(own, state, state.value, keys)}));
-    charts.replaceChildren(...parts.flatMap(({part, panels}) => panels.map(({name, draw}) => {
+    const parts = partsOf(some).map(({part, rows: own}) => ({part, rows: own, ...panelsOf(own, state, state.value)}));
+    const figure = (part) => ({name, draw}) => {
       const box = el('div', {class: 'chart'});
       drawn(box, draw);
       const caption = [readable('part', part), name].filter((text) => text && text !== '–').join(': ');
       return el('figure', {}, caption ? el('figcaption', {}, caption) : null, box);
-    })));
-    const series = [...new Map(parts.flatMap((part) => part.series).map((line) => [line.name, line])).values()];
+    };
+    charts.replaceChildren(...parts.flatMap(({part, panels, series}) =>
+      [...panels.map(figure(part)), legend(series, state.hidden, redraw)]).filter(Boolean));
     const claims = [...new Set(parts.flatMap((part) => part.claims))];
     const ticked = parts.some(({x, rows: own}) => !x?.numeric && own.some((row) => aloneOf(row)));
-    below.replaceChildren(...[legend(series, state.hidden, redraw),
-      ticked ? el('p', {class: 'dim'}, 'Upright marks: the same with nothing beside it.') : null,
+    below.replaceChildren(...[ticked ? el('p', {class: 'dim'}, 'Upright marks: the same with nothing beside it.') : null,
       claims.length > 0 ? fold(`Published, on other hardware (${claims.length})`, el('ul', {class: 'claims'},
         ...claims.toSorted((a, b) => b.value - a.value).map(claimLine(state.value)))) : null,
       heatMaps(some, axes, state.value)].filter(Boolean));

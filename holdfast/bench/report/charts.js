@@ -114,7 +114,7 @@ function barChart(width, {some, names, series, value, scale, claims = [], hidden
   const groups = headed ? seriesOf(some, names.slice(0, -1)).map(({name, rows: own}) => ({name, bars: seriesOf(own, names.slice(-1))}))
     : [{name: '', bars}];
   const longest = most(groups.flatMap((group) => group.bars.map(({name}) => name.length)));
-  const narrow = width < 520, room = Math.round(narrow ? width : width - Math.min(0.45 * width, 7 * longest + 12));
+  const narrow = width < 520, room = Math.round(narrow ? width : width - Math.min(0.45 * width, 7 * longest + 24));
   const [left, right] = [4, room - 84], height = 18 * shown.length + 4;
   const place = (v) => left + (right - left) * scale.share(v);
   const bar = ({name, rows: own}) => {
