@@ -25,11 +25,13 @@ const MEMORY = [
   {title: 'Read', value: rate, rows: (alone) => alone.filter((row) => /read/.test(row.access_kind ?? '') && inOrder(row)),
     names: ['exec_mode', 'access_bytes'], known: 'memory_read_bytes_per_s'},
   {title: 'Random read', value: rate,
-    rows: (alone) => smallest(alone.filter((row) => row.access_kind === 'read' && row.exec_mode === 'random' && row.random_distribution !== 'zipf')),
+    rows: (alone) => smallest(alone.filter((row) =>
+      row.access_kind === 'read' && row.exec_mode === 'random' && row.random_distribution !== 'zipf')),
     names: ['access_bytes']},
   {title: 'Write', value: rate, rows: (alone) => alone.filter((row) => persisted(row) && inOrder(row)),
     names: ['exec_mode', 'access_bytes', 'persist_instruction', 'fence_every_operations'], known: 'memory_stream_bytes_per_s'},
-  {title: 'Latency, idle', value: time, rows: (alone) => alone.filter(chases), names: ['memory_range_bytes'], known: 'dependent_read_ns'},
+  {title: 'Latency, idle', value: time, rows: (alone) => alone.filter(chases),
+    names: ['memory_range_bytes'], known: 'dependent_read_ns'},
   {title: 'Latency, loaded', value: time, loaded: true},
   {title: 'Persist one line', value: time, names: ['exec_mode', 'persist_instruction'], known: 'persist_line_ns',
     rows: (alone) => alone.filter((row) => persisted(row) && spread(row) && row.access_bytes === 64 && row.threads === 1 &&
@@ -67,12 +69,14 @@ function memoryTiles() {
     const own = rows.filter((row) => row.result === label && row.subject === 'holdfast');
     const entries = memoriesOf(own).flatMap((region, i) => {
       const answer = memoryAnswer(question, own.filter((row) => row.region === region));
-      return answer && (i === 0 || !question.loaded) ? [{...answer, of: ofResult(label, i === 0 ? '' : readable('region', region))}] : [];
+      if (!answer || (question.loaded && i > 0)) return [];
+      return [{...answer, of: ofResult(label, i === 0 ? '' : readable('region', region))}];
     });
     const known = one.calibration?.[question.known];
     if (entries.length > 0 || !(known > 0)) return entries;
     const threads = question.value === rate ? 'all CPUs' : '1 thread';
-    return [{number: show(question.value, known), said: `${threads}, as the calibration found in DRAM`, more: '', of: ofResult(label, '')}];
+    const words = `${threads}, as the calibration found in DRAM`;
+    return [{number: show(question.value, known), said: words, more: '', of: ofResult(label, '')}];
   })}));
 }
 

@@ -102,7 +102,8 @@ const most = (numbers) => Math.max(0, ...numbers.filter(isNumber));
 
 const PARAMETERS_OF_VERSION_1 = ['batch', 'key_bytes', 'value_bytes', 'records', 'durability', 'distribution'];
 const parameters = [...new Set(data.results.flatMap(({document: one}) =>
-  one.parameters?.length ? one.parameters : PARAMETERS_OF_VERSION_1))].filter((name) => !['experiment', 'threads', 'subject'].includes(name));
+  one.parameters?.length ? one.parameters : PARAMETERS_OF_VERSION_1))]
+  .filter((name) => !['experiment', 'threads', 'subject'].includes(name));
 const toolOf = (one) => String(one.command?.name ?? '');
 const rows = data.results.flatMap(({label, document: one}) =>
   one.rows.map((row) => ({...row, result: label, tool: toolOf(one)})));

@@ -71,7 +71,8 @@ function partsOf(some) {
 
 // What stands in the `beside` of all rows of a half goes without saying.
 for (const own of Map.groupBy(rows.filter((row) => row.part !== undefined), (row) => row.operation + '\n' + row.part).values()) {
-  const common = own.map((row) => settingsBeside(row.beside)).reduce((left, one) => left.filter((setting) => one.includes(setting)));
+  const common = own.map((row) => settingsBeside(row.beside))
+    .reduce((left, one) => left.filter((setting) => one.includes(setting)));
   for (const row of own) row.common = common;
 }
 
@@ -148,7 +149,8 @@ function firstValue(some, values) {
 // The chart of a benchmark with what chooses its axes, its legend, what was published, and heat maps.
 function chartSection(some) {
   const axes = axesOf(some), values = valuesIn(some);
-  const state = {value: firstValue(some, values), x: undefined, published: true, stretch: false, logarithmic: false, hidden: new Set()};
+  const state = {value: firstValue(some, values), x: undefined, published: true, stretch: false, logarithmic: false,
+    hidden: new Set()};
   const charts = el('div', {class: 'charts'}), below = el('div');
   const what = el('summary'), controls = el('div', {class: 'controls'});
   const redraw = () => {
@@ -167,14 +169,17 @@ function chartSection(some) {
       claims.length > 0 ? fold(`Published, on other hardware (${claims.length})`, el('ul', {class: 'claims'},
         ...claims.toSorted((a, b) => b.value - a.value).map(claimLine(state.value)))) : null,
       heatMaps(some, axes, state.value)].filter(Boolean));
-    const across = axes.find(({name}) => name === (state.x ?? parts[0].x?.name)), published = claimsFor(some, state.value).length > 0;
+    const across = axes.find(({name}) => name === (state.x ?? parts[0].x?.name));
+    const published = claimsFor(some, state.value).length > 0;
     what.textContent = `${state.value.label}${across ? ` by ${nameOf(across.name)}` : ''} (${better(state.value)})`;
     controls.replaceChildren(...[
       choice('show', values, state.value, (value) => set({value})),
-      choice('by', axes.filter((axis) => !['part', 'beside'].includes(axis.name)), across, (x) => set({x: x.name, hidden: new Set()})),
+      choice('by', axes.filter((axis) => !['part', 'beside'].includes(axis.name)), across,
+        (x) => set({x: x.name, hidden: new Set()})),
       checkbox('logarithmic scale', state.logarithmic, (logarithmic) => set({logarithmic})),
       published ? checkbox('published numbers', state.published, (on) => set({published: on})) : null,
-      published && state.published ? checkbox('all of them on the scale', state.stretch, (stretch) => set({stretch})) : null].filter(Boolean));
+      published && state.published ? checkbox('all of them on the scale', state.stretch, (stretch) => set({stretch})) : null,
+    ].filter(Boolean));
   };
   const set = (change) => {
     Object.assign(state, change);
@@ -202,10 +207,12 @@ function loadedSection(some) {
   const scale = scaleFor(chasing, latency, idle ? [{value: middle(idle, latency)}] : [], false);
   const hidden = new Set(), box = el('div', {class: 'chart'});
   const redraw = drawn(box, (width) => lineChart(width, {series, value: latency, scale, hidden,
-    across: acrossValue(chasing, both), said: (row) => numberOf(row.delay) > 0 ? readable('delay_ns', numberOf(row.delay)) : 'none',
+    across: acrossValue(chasing, both),
+    said: (row) => numberOf(row.delay) > 0 ? readable('delay_ns', numberOf(row.delay)) : 'none',
     idle: idle && {number: middle(idle, latency), text: `idle${otherRange}: ${show(latency, middle(idle, latency))}`}}));
   return [el('p', {class: 'dim'}, 'Time of one dependent read over the bandwidth of reader and load together. ' +
-    'Beside each point: the pause of the load between two accesses. Low and right is good.'), box, legend(series, hidden, redraw)].filter(Boolean);
+    'Beside each point: the pause of the load between two accesses. Low and right is good.'),
+  box, legend(series, hidden, redraw)].filter(Boolean);
 }
 
 // ---- The whole distribution, and the numbers
@@ -235,7 +242,8 @@ function numbersTable(some) {
   const cells = (row) => [...axes.map((axis) => readable(axis.name, row[axis.name])),
     ...values.flatMap((value) => cellsOf(row, value)), row.repetitions ?? '', ...(noted ? [note(row)] : [])];
   const text = axes.flatMap((axis, i) => axis.numeric ? [] : [i]).concat(noted ? header.length - 1 : []);
-  return tableOf(header, some.map((row) => ({cells: cells(row), class: !valid(row) && 'invalid'})), {text, name: noted && 'noted'});
+  return tableOf(header, some.map((row) => ({cells: cells(row), class: !valid(row) && 'invalid'})),
+    {text, name: noted && 'noted'});
 }
 
 // "Random reads by threads (van Renen et al. 2020, Fig. 4c)" is a title and its source.
@@ -247,7 +255,8 @@ function benchmarkOf(some) {
   const plain = words || row.operation.replaceAll('_', ' ');
   const title = row.experiment && row.experiment !== plain ? `${row.experiment}: ${plain}` : plain;
   const source = sourceOf(title);
-  return {title: title.slice(0, title.length - source.length), source, rows: some, operation: row.operation, question: questionOf(some), named: Boolean(words)};
+  return {title: title.slice(0, title.length - source.length), source, rows: some, operation: row.operation,
+    question: questionOf(some), named: Boolean(words)};
 }
 
 function benchmarkCard({title, source, rows: some, operation, named}, id) {

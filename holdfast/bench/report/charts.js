@@ -15,7 +15,8 @@ function acrossParameter(x) {
 function acrossValue(some, value) {
   const scale = scaleFor(some, value, [], false);
   return {
-    title: `${value.label} (${better(value)})`, labels: scale.ticks.map((tick) => ({at: scale.share(tick), label: scale.text(tick)})),
+    title: `${value.label} (${better(value)})`,
+    labels: scale.ticks.map((tick) => ({at: scale.share(tick), label: scale.text(tick)})),
     at: (row) => scale.share(middle(row, value)),
     span: (row) => isNumber(low(row, value)) ? [scale.share(low(row, value)), scale.share(high(row, value))] : null,
     sorted: (some) => some,
@@ -91,14 +92,16 @@ function publishedMarks(f, claims, value, scale, level, room) {
   sorted.forEach((claim, i) => {
     const beyond = claim.value > scale.top, y = beyond ? f.top : level(claim.value);
     const x = f.right + 4;
-    f.drawing.append(svg('path', {class: 'published', 'data-id': claim.id, d: beyond ? `M${x},${y + 8}l5,-8l5,8` : `M${x},${y}h12`}));
+    const d = beyond ? `M${x},${y + 8}l5,-8l5,8` : `M${x},${y}h12`;
+    f.drawing.append(svg('path', {class: 'published', 'data-id': claim.id, d}));
     points.push({x: x + 6, y, text: claimTip(claim, value)});
     if (i >= names) return;
     const rest = sorted.length - names, last = i === names - 1 && rest > 0;
     const at = Math.min(Math.max(y + 4, free + 13), lowest - 13 * (Math.min(names, sorted.length) - 1 - i));
     free = at;
     const threads = claim.threads && room > 200 ? `, ${claim.threads} threads` : '';
-    f.text(last ? `and ${rest + 1} more, below` : `${show(value, claim.value)} ${claim.hardware_name}${threads}`, x + 16, at, 'start', 'published');
+    const text = last ? `and ${rest + 1} more, below` : `${show(value, claim.value)} ${claim.hardware_name}${threads}`;
+    f.text(text, x + 16, at, 'start', 'published');
     points.push({x: x + 70, y: at - 4, text: claimTip(claim, value)});
   });
   return points;
@@ -111,14 +114,15 @@ function publishedMarks(f, claims, value, scale, level, room) {
 function barChart(width, {some, names, series, value, scale, claims = [], hidden = new Set()}) {
   const shown = series.filter((line) => !hidden.has(line.name)), bars = seriesOf(some, names);
   const headed = bars.length > LINES_MAX && names.length > 1;
-  const groups = headed ? seriesOf(some, names.slice(0, -1)).map(({name, rows: own}) => ({name, bars: seriesOf(own, names.slice(-1))}))
-    : [{name: '', bars}];
+  const groups = !headed ? [{name: '', bars}]
+    : seriesOf(some, names.slice(0, -1)).map(({name, rows: own}) => ({name, bars: seriesOf(own, names.slice(-1))}));
   const longest = most(groups.flatMap((group) => group.bars.map(({name}) => name.length)));
   const narrow = width < 520, room = Math.round(narrow ? width : width - Math.min(0.45 * width, 7 * longest + 24));
   const [left, right] = [4, room - 84], height = 18 * shown.length + 4;
   const place = (v) => left + (right - left) * scale.share(v);
   const bar = ({name, rows: own}) => {
-    const drawing = svg('svg', {viewBox: `0 0 ${room} ${height}`, width: room, height, role: 'img', 'aria-label': `${name}: ${value.label}`});
+    const drawing = svg('svg', {viewBox: `0 0 ${room} ${height}`, width: room, height, role: 'img',
+      'aria-label': `${name}: ${value.label}`});
     for (const tick of scale.ticks)
       drawing.append(svg('line', {class: 'axis', x1: place(tick), x2: place(tick), y1: 0, y2: height}));
     // Below the points, which they must not hide.
@@ -132,7 +136,8 @@ function barChart(width, {some, names, series, value, scale, claims = [], hidden
     return el('div', {class: 'bar'}, el('div', {class: 'bar-name'}, name), drawing);
   };
   return el('div', {class: narrow ? 'bars narrow' : 'bars'},
-    ...groups.flatMap((group) => [headed ? el('div', {class: 'bar-group'}, group.name) : null, ...group.bars.map(bar)]).filter(Boolean),
+    ...groups.flatMap((group) =>
+      [headed ? el('div', {class: 'bar-group'}, group.name) : null, ...group.bars.map(bar)]).filter(Boolean),
     el('div', {class: 'bar'}, el('div', {class: 'bar-name'}), barAxis(room, scale, place)));
 }
 
@@ -158,7 +163,8 @@ function drawBar(drawing, row, line, {value, scale, place, left, right, y, name}
   }
   if (!isNumber(number)) return {x: left, y, text};
   const x = place(number);
-  drawing.append(svg('rect', {class: 'body', x: left, y: y - 5, width: Math.max(0, x - left), height: 10, style: `fill:${colour(line.index)}`}));
+  drawing.append(svg('rect', {class: 'body', x: left, y: y - 5, width: Math.max(0, x - left), height: 10,
+    style: `fill:${colour(line.index)}`}));
   const [least, greatest] = [low(row, value), high(row, value)];
   if (isNumber(least) && isNumber(greatest) && greatest > least)
     drawing.append(svg('path', {class: 'error-bar', style, d: `M${place(least)},${y - 4}v8m0,-4H${place(greatest)}m0,-4v8`}));
@@ -221,7 +227,8 @@ function heatMaps(some, axes, value) {
   };
   const line = (here, d) => el('tr', {}, el('th', {}, readable(down.name, d)),
     ...across.values.map((a) => cell(here.find((row) => row[down.name] === d && row[across.name] === a))));
-  const map = ({name, rows: here}) => el('div', {class: 'scroll'}, el('table', {class: 'heat'}, el('caption', {}, rest.length > 0 ? name : ''),
+  const map = ({name, rows: here}) => el('div', {class: 'scroll'}, el('table', {class: 'heat'},
+    el('caption', {}, rest.length > 0 ? name : ''),
     el('thead', {}, el('tr', {}, el('th', {class: 'text'}, `${nameOf(down.name)} \\ ${nameOf(across.name)}`),
       ...across.values.map((a) => el('th', {}, readable(across.name, a))))),
     el('tbody', {}, ...down.values.map((d) => line(here, d)))));

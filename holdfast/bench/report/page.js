@@ -93,7 +93,8 @@ function invalidRows(bad) {
   const axes = new Map(all.flatMap(({rows: some}) => some.map((row) => [row, varying(some)])));
   const apart = (row) => axes.get(row).filter(({name}) => !['threads', 'subject'].includes(name))
     .map(({name}) => phrase(row, name)).filter(Boolean).map((text) => ', ' + text).join('');
-  const lines = bad.slice(0, listed).map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}${apart(row)}: ${row.valid}`);
+  const lines = bad.slice(0, listed)
+    .map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}${apart(row)}: ${row.valid}`);
   return el('section', {class: 'card invalid', id: 'invalid'},
     el('h2', {class: 'bad'}, `INVALID: ${bad.length} of ${rows.length} rows must not be believed`), list(lines.slice(0, first)),
     lines.length > first ? fold(`${lines.length - first} more`, list(lines.slice(first))) : null,
@@ -104,7 +105,8 @@ function head() {
   const machine = ({environment: e}) =>
     [e.cpu_model, e.kernel, e.compiler, e.utc_time].filter(Boolean).join(', ') || 'machine not recorded';
   // The first is what was asked about; the rest stands below, under environment.
-  const memory = ({regions: [first] = []}) => first?.spec && `memory ${first.spec}${first.durability === 'none' ? ' (no power durability)' : ''}`;
+  const memory = ({regions: [first] = []}) =>
+    first?.spec && `memory ${first.spec}${first.durability === 'none' ? ' (no power durability)' : ''}`;
   return el('header', {id: 'top'}, el('h1', {}, data.title), ...data.results.map(({label, document: one}) =>
     el('p', {class: 'dim'}, ofResult(label, [machine(one), memory(one), `${one.rows.length} rows`].filter(Boolean).join('; ')))));
 }
@@ -163,7 +165,8 @@ function tools(groups) {
 // In full, what descriptions cite as "Benson 2023".
 function papers() {
   const sources = all.map(({source}) => source).join('\n');
-  const cited = data.papers.filter((paper) => sources.includes(paper.match(/^[^:,]*/)[0]) && sources.includes(paper.match(/\d{4}$/)?.[0]));
+  const cited = data.papers.filter((paper) =>
+    sources.includes(paper.match(/^[^:,]*/)[0]) && sources.includes(paper.match(/\d{4}$/)?.[0]));
   return cited.length === 0 ? null : card('Papers', {id: 'papers'}, list(cited));
 }
 
@@ -174,7 +177,8 @@ function build() {
     ['environment', 'where and how this was measured']].filter(Boolean);
   const link = (row) => '#' + idOf.get(all.find(({rows: some}) => some.includes(row)));
   const parts = [head(), bad.length > 0 ? invalidRows(bad) : null, answers(link),
-    notes.length > 0 ? el('section', {class: 'card warnings', id: 'warnings'}, fold(`Notes on this run (${notes.length})`, list(notes))) : null,
+    notes.length === 0 ? null : el('section', {class: 'card warnings', id: 'warnings'},
+      fold(`Notes on this run (${notes.length})`, list(notes))),
     contents(groups, others), data.comparison ? comparison(data.comparison) : null,
     ...groups.map(({question, id, some}) => el('section', {class: 'question', id}, el('h2', {}, question),
       el('div', {class: 'cards'}, ...some.map((one) => benchmarkCard(one, idOf.get(one)))))),

@@ -74,7 +74,8 @@ function chainText(text) {
 }
 
 // "16K" as a workload file says it; a time is in nanoseconds. Nothing where it is no number.
-const FACTORS = {'': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, ns: 1, us: 1e3, ms: 1e6, s: 1e9};
+const FACTORS = {'': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30,
+  ns: 1, us: 1e3, ms: 1e6, s: 1e9};
 function numberOf(text) {
   const [, digits, unit] = String(text).match(/^(\d+(?:\.\d+)?) ?([A-Za-z]*)$/) ?? [];
   return FACTORS[unit] ? Number(digits) * FACTORS[unit] : undefined;
@@ -151,4 +152,5 @@ function questionOf(some) {
 }
 
 // What chases pointers, has its operations timed, or is called so.
-const aboutLatency = (some) => /latency/.test(some[0].operation + some[0].experiment) || some.some((row) => row.exec_mode === 'chase');
+const aboutLatency = (some) =>
+  /latency/.test(some[0].operation + some[0].experiment) || some.some((row) => row.exec_mode === 'chase');
