@@ -125,6 +125,15 @@ Status fields_from_json(const Json& json, const std::string& place, Fields& fiel
   return {};
 }
 
+Status list_from_json(const Json& json, const std::string& name, std::vector<Fields>& list) {
+  if (!json.is_array()) return Error{Errc::kCorrupt, name + ": must be a list"};
+  for (const auto& element : json) {
+    const auto place = name + "[" + std::to_string(list.size()) + "]";
+    HF_RETURN_IF_ERROR(fields_from_json(element, place, list.emplace_back()));
+  }
+  return {};
+}
+
 Status row_from_json(const Json& json, const std::string& place, Row& row) {
   HF_RETURN_IF_ERROR(fields_from_json(json, place, row));
   for (const auto* name : {"subject", "operation"}) {
@@ -304,6 +313,7 @@ std::string to_json(const Document& document) {
          ",\n  \"calibration\": " + dump(document.calibration, "  ") +
          ",\n  \"command\": " + dump(document.command, "  ") +
          ",\n  \"regions\": " + dump_list(document.regions) +
+         ",\n  \"benchmarks\": " + dump_list(document.benchmarks) +
          ",\n  \"parameters\": " + dump(Json(document.parameters)) +
          ",\n  \"warnings\": " + dump_list(document.warnings) +
          ",\n  \"rows\": " + dump_list(document.rows) + "\n}\n";
@@ -333,12 +343,10 @@ Result<Document> from_json(std::string_view text) {
       fields_from_json(json.value("calibration", Json()), "calibration", document.calibration));
   HF_RETURN_IF_ERROR(fields_from_json(json.value("command", Json()), "command", document.command));
   if (version.get<std::uint64_t>() >= 2) {
-    const auto regions = json.value("regions", Json());
-    if (!regions.is_array()) return Error{Errc::kCorrupt, "regions: must be a list"};
-    for (const auto& element : regions) {
-      const auto place = "regions[" + std::to_string(document.regions.size()) + "]";
-      HF_RETURN_IF_ERROR(fields_from_json(element, place, document.regions.emplace_back()));
-    }
+    HF_RETURN_IF_ERROR(list_from_json(json.value("regions", Json()), "regions", document.regions));
+    // Documents of the first builds of version 2 have none.
+    HF_RETURN_IF_ERROR(
+        list_from_json(json.value("benchmarks", Json::array()), "benchmarks", document.benchmarks));
     HF_ASSIGN_OR_RETURN(document.parameters,
                         texts_from_json(json.value("parameters", Json()), "parameters"));
     HF_ASSIGN_OR_RETURN(document.warnings,

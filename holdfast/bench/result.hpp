@@ -2,11 +2,12 @@
 //
 //   { "schema": {"name": "holdfast.bench", "version": 2},
 //     "environment": {…}, "calibration": {…}, "command": {…},
-//     "regions": [{…}, …], "parameters": ["…", …], "warnings": ["…", …], "rows": [{…}, …] }
+//     "regions": [{…}, …], "benchmarks": [{…}, …], "parameters": ["…", …], "warnings": ["…", …],
+//     "rows": [{…}, …] }
 //
-// `environment`, `calibration`, `command`, each region and each row are flat lists of named values,
-// in order. Names end in their unit. docs/results.md lists the names that are in use, and what
-// changed between versions.
+// `environment`, `calibration`, `command`, each region, each benchmark and each row are flat lists
+// of named values, in order. Names end in their unit. docs/results.md lists the names that are in
+// use, and what changed between versions.
 //
 // `parameters` names the fields of rows that say what was measured, as opposed to how it came out:
 // two rows are of the same measurement if subject, operation, threads and these agree.
@@ -109,7 +110,8 @@ struct Document {
   Fields environment;
   Fields calibration;
   Fields command;
-  std::vector<Fields> regions;          // What memory was really used, one entry per region.
+  std::vector<Fields> regions;     // What memory was really used, one entry per region.
+  std::vector<Fields> benchmarks;  // What an operation of the rows is about: name, description.
   std::vector<std::string> parameters;  // Names of row fields, see above.
   std::vector<std::string> warnings;
   std::vector<Row> rows;

@@ -31,7 +31,7 @@ class Failure(Exception):
 
 
 class Browser:
-    def __init__(self, timeout_s=30):
+    def __init__(self, timeout_s=60):
         self.timeout_s = timeout_s
         self.profile = tempfile.mkdtemp(prefix='holdfast-browser-')
         to_browser, self.write = os.pipe()

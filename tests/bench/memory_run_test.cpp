@@ -552,6 +552,7 @@ TEST_F(RunTest, RowsSayWhatWasMeasuredAndHow) {
   options.floor = true;
   options.again = true;
   const auto outcome = run_text(R"(scan:
+  description: "Fig. 1: scans"
   matrix: { access_size: [256, 4096] }
   args: { memory_range: 4M, run_time: 20ms }
 pair:
@@ -601,6 +602,11 @@ first_touch:
   EXPECT_GT(document.calibration.number("memory_read_bytes_per_s"), 0);
   ASSERT_FALSE(document.regions.empty());
   EXPECT_EQ(document.regions[0].text("name"), "target");
+  // What the file says of a benchmark is for the reader of the result, too.
+  ASSERT_EQ(document.benchmarks.size(), 3u);
+  EXPECT_EQ(document.benchmarks[0].text("name"), "scan");
+  EXPECT_EQ(document.benchmarks[0].text("description"), "Fig. 1: scans");
+  EXPECT_EQ(document.benchmarks[1].text("name"), "pair");
   // And all of it can be written and read.
   const auto read = from_json(to_json(document));
   ASSERT_TRUE(read);

@@ -5,11 +5,15 @@
 Used by report_browser_test.py.
 """
 
+import itertools
 import json
 import math
 import random
 import sys
 
+GIB = 2**30
+DELAYS = {'0ns': 0, '200ns': 200, '1us': 1000}
+STORES = (('holdfast', 3e6, 'power'), ('floor', 4e6, 'power'), ('rocksdb', 2e5, 'process'), ('map', 2e6, 'none'))
 EVIL = '</script><script>document.title="evil"</script><!-- <b>bold</b> & "quotes"'
 
 
@@ -97,6 +101,7 @@ def document(speed=1.0):
                     4.3 * threads**0.8 * (1.5 if instruction == 'nocache' else 1),
                     speed,
                     access_bytes=512,
+                    access_kind='write',
                     persist_instruction=instruction,
                     exec_mode='sequential',
                     region='dram',
@@ -129,6 +134,89 @@ def document(speed=1.0):
             'region',
         ],
         'warnings': ['the machine was busy'],
+        'rows': rows,
+    }
+
+
+SOURCE = 'van Renen et al. 2020, Fig. 1'
+
+
+def accesses(operation, ns, rng, threads=1, size=64, **parameters):
+    """A row of accesses that take `ns` each."""
+    memory = {'access_bytes': size, 'memory_range_bytes': 2 * GIB, 'region': 'target'}
+    return row(operation, threads, rng, threads * size / ns * 1e9 / GIB, 1.0, **memory | parameters)
+
+
+def memory_document():
+    """What the shipped workloads measure, as `bench run` would write it."""
+    rng = random.Random(11)
+    chase = {'exec_mode': 'chase', 'access_kind': 'read'}
+    write = {'exec_mode': 'sequential', 'access_kind': 'write'}
+    read = {'exec_mode': 'sequential', 'access_kind': 'read'}
+    rows = []
+    for window, ns in ((0, 300), (4096, 100), (2097152, 150)):
+        rows.append(accesses('far_latency', ns, rng, chase_window_bytes=window, **chase))
+    for instruction, ns in (('cache', 400), ('nocache', 320)):
+        rows.append(accesses('line_latency', ns, rng, persist_instruction=instruction, **write))
+    for delay, load, ns in (('0ns', 12, 900), ('200ns', 8, 500), ('1us', 2, 320)):
+        pair = {'part': 'chase', 'beside': f'load number_threads=15 delay={delay}', 'memory_range_bytes': GIB}
+        both = {f'both_bytes_per_s_{name}': load * share * GIB for name, share in (('median', 1), ('low', 0.9), ('high', 1.1))}
+        rows.append(accesses('loaded', ns, rng, **chase | pair) | both)
+        other = {'part': 'load', 'beside': 'chase number_threads=1', 'delay_ns': DELAYS[delay], 'grouping': 'individual'}
+        rows.append(accesses('loaded', 300, rng, threads=15, size=4096, **read | other) | both)
+    for threads, ns in ((1, 400), (2, 440)):
+        rows.append(accesses('sequential_reads', ns, rng, threads, 4096, **read))
+        rows.append(accesses('sequential_reads', 2 * ns, rng, threads, 4096, **read | {'region': 'dram'}))
+        for fence in (1, 8, 0):
+            parameters = {'persist_instruction': 'nocache', 'fence_every_operations': fence}
+            rows.append(accesses('sequential_writes', 100 + 200 * (fence == 1), rng, threads, 512, **write | parameters))
+    for size in (512, 640, 1024):
+        rows.append(accesses('adjacent_lines', size, rng, 2, size, **read | {'exec_mode': 'random'}))
+    for region, mode in ((r, m) for r in ('dram', 'target') for m in ('sequential', 'random')):
+        alone = {'exec_mode': mode, 'access_kind': 'read', 'region': region}
+        rows.append(accesses('alone', 100, rng, size=256, **alone))
+        for other in ('region=dram exec_mode=sequential', 'region=dram exec_mode=random', 'region=target exec_mode=sequential'):
+            for part, beside in (('foreground', 'other'), ('other', 'foreground')):
+                pair = {'part': part, 'beside': f'{beside} number_threads=1 {other}'}
+                rows.append(accesses('beside_reads', 200, rng, size=256, **alone | pair))
+    parameters = ('part', 'access_bytes', 'access_kind', 'memory_range_bytes', 'exec_mode', 'persist_instruction', 'region')
+    return document() | {
+        'regions': [{'name': 'target', 'spec': '/dev/shm/x?granularity=line', 'durability': 'power'}],
+        'benchmarks': [
+            {'name': 'far_latency', 'description': f'Dependent reads ({SOURCE})', 'file': 'building_blocks/latency.yaml'},
+            {'name': 'sequential_reads', 'description': 'Table scan', 'file': 'raw/reads.yaml'},
+        ],
+        'parameters': [*parameters, 'fence_every_operations', 'grouping', 'delay_ns', 'chase_window_bytes', 'beside'],
+        'warnings': [f'region "socket{i}" is wanted, but there is no NUMA node {i}' for i in range(9)],
+        'rows': rows + shipped_rows(rng),
+    }
+
+
+def shipped_rows(rng):
+    """Shapes of shipped workloads on a machine with many CPUs."""
+    rows = []
+    random_writes = {'exec_mode': 'random', 'access_kind': 'write'}
+    for size, instruction, threads in itertools.product((256, 2**20), ('none', 'cache', 'nocache'), (1, 2, 6, 24)):
+        rows.append(accesses('threads_write', 100, rng, threads, size, persist_instruction=instruction, **random_writes))
+    for part, region in (('first', 'socket0'), ('second', 'socket1')):
+        pair = {'part': part, 'region': region, 'beside': 'other number_threads=18', 'both_bytes_per_s_median': 100 * GIB}
+        rows.append(accesses('two_sockets', 100, rng, 18, 4096, exec_mode='sequential', access_kind='read') | pair)
+    return rows
+
+
+def store_document():
+    """A comparison of stores, as `kv bench` would write it."""
+    rng = random.Random(13)
+    rows = []
+    for operation in ('put', 'get', 'ycsb-a'):
+        for subject, rate, durability in STORES:
+            for threads in (1, 2):
+                parameters = {'key_bytes': 16, 'value_bytes': 200, 'records': 1000000, 'durability': durability}
+                one = row(operation, threads, rng, rate * threads**0.8 * 64 / GIB, 1.0, **parameters)
+                rows.append(one | {'subject': subject})
+    return document() | {
+        'command': {'name': 'kv bench'},
+        'parameters': ['key_bytes', 'value_bytes', 'records', 'durability'],
         'rows': rows,
     }
 

@@ -1,6 +1,7 @@
 #include <holdfast/bench/report/report.hpp>
 
 #include <cmath>
+#include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ Document document(double rate) {
 }
 
 TEST(Claims, TheEmbeddedFilesFitTogether) {
-  const auto claims = parse_claims({kNumbers, kHardware, kMatches});
+  const auto claims = parse_claims({kNumbers, kHardware, kPapers, kMatches});
   ASSERT_TRUE(claims) << claims.error().message();
   EXPECT_GT(claims->size(), 50u);
   std::set<std::string> seen;
@@ -44,7 +45,7 @@ TEST(Claims, TheEmbeddedFilesFitTogether) {
 }
 
 TEST(Claims, UnitsAreThoseOfTheirText) {
-  const auto claims = parse_claims({kNumbers, kHardware, kMatches}).value();
+  const auto claims = parse_claims({kNumbers, kHardware, kPapers, kMatches}).value();
   const auto value = [&](const std::string& id) {
     for (const auto& claim : claims) {
       if (claim.id == id) return claim.value;
@@ -57,25 +58,40 @@ TEST(Claims, UnitsAreThoseOfTheirText) {
   EXPECT_EQ(value("viper-ycsb-p999-viper"), 25'000);  // us to ns.
 }
 
+TEST(Claims, ReadersFindThemInThePapersAndNotByLinesOfATextThatTheyLack) {
+  const std::regex line("\\blines? [0-9]");
+  const auto claims = parse_claims({kNumbers, kHardware, kPapers, kMatches}).value();
+  for (const auto& claim : claims) {
+    EXPECT_FALSE(std::regex_search(claim.note + claim.workload, line)) << claim.id << claim.note;
+    EXPECT_EQ(claim.system.find(",p"), std::string::npos) << claim.system;
+    // "Author: Title, year" and where in it, if it is a figure.
+    EXPECT_TRUE(
+        std::regex_match(claim.place, std::regex("[^:]+: .*, 20[0-9]{2}(, (Fig|Table) .*)?")))
+        << claim.place;
+  }
+}
+
 TEST(Claims, DamageIsRefusedWithItsPlace) {
   const std::string head =
-      "id,seed,unit,value,value_low,value_high,comparison,system,hardware,workload,note,threads,"
+      "id,paper,unit,value,value_low,value_high,comparison,system,hardware,workload,note,threads,"
       "access_bytes,figure_or_table\n";
-  const std::string numbers = head + "a,000_x,GB/s,1,,,=,PMem,h,w,,,,\n";
+  const std::string numbers = head + "a,p,GB/s,1,,,=,PMem,h,w,,,,\n";
   const auto error = [&](const std::string& claims, const std::string& matches) {
-    const auto result = parse_claims({claims, "name,hardware\nh,metal\n", matches});
+    const auto result =
+        parse_claims({claims, "name,hardware\nh,metal\n",
+                      "paper,citation,binary_units\np,\"A: B, 2020\",no\n", matches});
     return result ? std::string("none") : result.error().detail;
   };
   const std::string columns = "id,operation,field,where\n";
   EXPECT_EQ(error(numbers, columns + "a,reads,bytes_per_s,\n"), "none");
-  EXPECT_EQ(error(numbers, columns + "b,reads,bytes_per_s,\n"),
-            "matches.csv: b is no claim of numbers.csv");
+  EXPECT_EQ(error(numbers, columns + "b,reads,bytes_per_s,\n"), "numbers.csv: b is missing");
   EXPECT_EQ(error(numbers, columns + "a,reads,p99_ns,\n"),
             "matches.csv: a is in GB/s, which is no unit of p99_ns");
   EXPECT_EQ(error(numbers, columns + "a,reads\n"), "matches.csv:2: has 2 cells, not 4");
-  EXPECT_EQ(
-      error(head + "a,000_x,GB/s,1,,,=,PMem,other,w,,,,\n", columns + "a,reads,bytes_per_s,\n"),
-      "hardware.csv: other is missing");
+  const auto match = columns + "a,reads,bytes_per_s,\n";
+  EXPECT_EQ(error(head + "a,p,GB/s,1,,,=,PMem,other,w,,,,\n", match),
+            "hardware.csv: other is missing");
+  EXPECT_EQ(error(head + "a,q,GB/s,1,,,=,PMem,h,w,,,,\n", match), "papers.csv: q is missing");
 }
 
 TEST(Claims, OnlyWhatSpeaksOfARowIsDrawn) {
@@ -112,6 +128,21 @@ TEST(Report, TwoResultsBringTheirComparison) {
   EXPECT_EQ(data["comparison"]["before"], "a");
   EXPECT_EQ(data["comparison"]["rows"][0]["ratio_median"], 0.5);
   EXPECT_EQ(data["comparison"]["rows"][0]["verdict"], "worse");
+}
+
+TEST(Report, TheTitleSaysWhatWasMeasured) {
+  const auto title = [](const std::vector<std::string>& commands) {
+    std::vector<NamedDocument> results;
+    for (const auto& command : commands) {
+      results.push_back({command, document(1)});
+      results.back().document.command.set("name", Value(command));
+    }
+    return data_of(to_html(results, {}).value())["title"].get<std::string>();
+  };
+  EXPECT_EQ(title({"bench run"}), "What this memory delivers");
+  EXPECT_EQ(title({"kv bench"}), "How the stores compare");
+  EXPECT_EQ(title({"blocks bench", "blocks bench"}), "What the blocks cost");
+  EXPECT_EQ(title({"bench run", "kv bench"}), "Measured by Holdfast");
 }
 
 TEST(Report, NoTextOfAResultIsMarkup) {

@@ -21,6 +21,7 @@ Document example() {
   document.calibration.set("dependent_read_ns", 100.25);
   document.command.set("threads", Value(std::vector<double>{1, 2}));
   document.regions.emplace_back().set("name", "store");
+  document.benchmarks.emplace_back().set("name", "put");
   document.parameters = {"durability"};
   document.warnings = {"the machine was busy"};
   for (const auto* subject : {"floor", "holdfast"}) {
@@ -117,6 +118,8 @@ TEST(Result, EveryKindOfDamageInTheNewPartsNamesItsPlace) {
   const auto detail = [](const Result<Document>& result) { return result.error().detail; };
   EXPECT_NE(detail(with("{}", "[]", row)).find("regions: "), std::string::npos);
   EXPECT_NE(detail(with("[1]", "[]", row)).find("regions[0]: "), std::string::npos);
+  EXPECT_NE(detail(with(R"([],"benchmarks":[1])", "[]", row)).find("benchmarks[0]: "),
+            std::string::npos);
   EXPECT_NE(detail(with("[]", "[1]", row)).find("parameters: "), std::string::npos);
   EXPECT_NE(detail(with("[]", "null", row)).find("parameters: "), std::string::npos);
   EXPECT_NE(detail(with("[]", "[]", R"({"subject":"x","operation":"y","threads":-1,"valid":true})"))

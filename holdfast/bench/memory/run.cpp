@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
@@ -154,6 +155,7 @@ class Runner {
     }
     outcome_.interrupted = interrupted();
     document.regions = tiers_.regions();
+    document.benchmarks = benchmarks();
     document.warnings = tiers_.warnings();
     for (const auto& note : plan_.notes)
       document.warnings.push_back(note);
@@ -201,6 +203,20 @@ class Runner {
       }
     }
     return {specs.begin(), specs.end()};
+  }
+
+  // What the files say of the benchmarks that were planned.
+  std::vector<Fields> benchmarks() const {
+    std::vector<Fields> list;
+    const Benchmark* last = nullptr;
+    for (const auto& run : plan_.runs) {
+      if (run.benchmark == std::exchange(last, run.benchmark)) continue;
+      auto& fields = list.emplace_back();
+      fields.set("name", Value(run.benchmark->name));
+      fields.set("description", Value(run.benchmark->description));
+      fields.set("file", Value(run.benchmark->file));
+    }
+    return list;
   }
 
   Fields command() const {

@@ -1,98 +1,14 @@
-// page.js: the sections of the report, and the page from them.
-
-// ---- One benchmark
-
-function numbersTable(some, axes) {
-  const values = valuesIn(some), noted = some.some(note);
-  const hasInterval = (value) => some.some((row) => isNumber(low(row, value)));
-  const header = [...axes.map((axis) => nameOf(axis.name)),
-    ...values.flatMap((value) => hasInterval(value) ? [value.label, 'interval'] : [value.label]),
-    'repetitions', ...(noted ? ['note'] : [])];
-  const cellsOf = (row, value) => {
-    const [number, least, most] = [middle(row, value), low(row, value), high(row, value)];
-    const text = isNumber(number) ? value.format(number) : '–';
-    if (!hasInterval(value)) return [text];
-    return [text, isNumber(least) && isNumber(most) ? `${value.format(least)} – ${value.format(most)}` : ''];
-  };
-  const cells = (row) => [...axes.map((axis) => readable(axis.name, row[axis.name])),
-    ...values.flatMap((value) => cellsOf(row, value)), row.repetitions ?? '', ...(noted ? [note(row)] : [])];
-  const text = axes.flatMap((axis, i) => axis.numeric ? [] : [i]).concat(noted ? header.length - 1 : []);
-  return tableOf(header, some.map((row) => ({cells: cells(row), class: !valid(row) && 'invalid'})),
-    {text, name: noted && 'noted'});
-}
-
-function claimsTable(claims) {
-  return el('details', {open: claims.length < 8}, el('summary', {}, 'Published numbers (dashed), on other hardware'),
-    tableOf(['value', 'system', 'hardware', 'measured as', 'in'],
-      claims.map((claim) => [claim.text, claim.system, claim.hardware, claim.workload, claim.place]), {text: [1, 2, 3, 4]}));
-}
-
-function latencySection(some) {
-  const timed = some.filter((row) => row.latency_curve_ns?.length > 0);
-  if (timed.length === 0) return [];
-  const axes = varying(timed).toReversed();
-  const series = timed.map((row, index) => ({name: seriesName(row, axes), rows: [row], index}));
-  const hidden = new Set(series.slice(12).map((line) => line.name)), box = el('div', {class: 'chart'});
-  const redraw = drawn(box, (width) => latencyChart(width, series, hidden));
-  return [el('h3', {}, 'latency of single operations'), box, legend(series, hidden, redraw)];
-}
-
-const choice = (label, options, current, change) => options.length < 2 ? null : el('label', {}, label,
-  el('select', {onchange: (event) => change(options[event.target.value])}, ...options.map((option, i) =>
-    el('option', {value: i, selected: option === current}, option.label ?? nameOf(option.name)))));
-const checkbox = (label, checked, change) => {
-  const box = el('input', {type: 'checkbox', checked, onchange: (event) => change(event.target.checked)});
-  return {box, label: el('label', {}, box, label)};
-};
-
-// The chart of a benchmark with what chooses its axes, its legend, what was published, and heat maps.
-function chartSection(some, axes, values) {
-  // What is called a latency is about that, what has an access size about bytes, the rest about operations.
-  const about = some[0].operation.includes('latency') ? 'mean_ns'
-    : some.some((row) => isNumber(row.access_bytes)) ? 'bytes_per_s' : 'ops_per_s';
-  const longest = axes.filter((axis) => axis.numeric).toSorted((a, b) => b.values.length - a.values.length)[0];
-  const state = {value: values.find(({field}) => field === about) ?? values[0],
-    x: longest ?? axes[0], published: true, powers: false, hidden: new Set()};
-  const claims = () => state.published ? claimsFor(some, state.value) : [];
-  // Where others measured several times as much, a linear scale would press ours against the axis.
-  const farApart = () => {
-    const ours = Math.max(...some.filter(valid).map((row) => middle(row, state.value)).filter(isNumber), 0);
-    return claims().some((claim) => claim.value > 4 * ours || claim.value < ours / 20);
-  };
-  state.powers = farApart();
-  const chart = el('div', {class: 'chart'}), below = el('div');
-  const redraw = drawn(chart, (width) => lineChart(width, {...state, series: seriesOf(some, axes, state.x), claims: claims()}));
-  const changed = () => {
-    redraw();
-    const heat = heatMaps(some, axes, state.value);
-    below.replaceChildren(legend(seriesOf(some, axes, state.x), state.hidden, redraw),
-      ...(claims().length > 0 ? [claimsTable(claims())] : []), ...(heat ? [heat] : []));
-  };
-  const set = (change, scaleToo) => {
-    Object.assign(state, change);
-    if (scaleToo) state.powers = powers.box.checked = farApart();
-    changed();
-  };
-  const powers = checkbox('scale of powers', state.powers, (on) => set({powers: on}));
-  const published = checkbox('published numbers', true, (on) => set({published: on}, true));
-  changed();
-  return [el('div', {class: 'controls'},
-    choice('value', values, state.value, (value) => set({value}, true)),
-    choice('over', axes, state.x, (x) => set({x, hidden: new Set()})),
-    powers.label, values.some((value) => claimsFor(some, value).length > 0) ? published.label : null), chart, below];
-}
-
-// `many`: of so many cards that their tables would hide the charts.
-function benchmark(title, some, number, many) {
-  const axes = varying(some), values = valuesIn(some);
-  const common = ['threads', ...parameters].filter((name) => some[0][name] !== undefined && !axes.some((axis) => axis.name === name));
-  return card(title, {id: `b${number}`, 'data-operation': some[0].operation},
-    el('p', {class: 'dim'}, common.map((name) => phrase(some[0], name)).join(', ')),
-    ...(values.length > 0 ? chartSection(some, axes, values) : []), ...latencySection(some),
-    el('details', {open: some.length <= 24 && !many}, el('summary', {}, `Numbers (${some.length} rows)`), numbersTable(some, axes)));
-}
+// page.js: the page: the first screen, the charts grouped by the question that they answer, comparison, prices,
+// environment.
 
 // ---- Two results
+
+// "holdfast scan, 2 threads, access_bytes 256" in the words of the page.
+const inWords = (identity) => String(identity).split(', ').map((piece) => {
+  const [, name, value] = piece.match(/^(\w+) (.*)$/s) ?? [];
+  if (!parameters.includes(name)) return piece;
+  return phrase({[name]: value !== '' && Number.isFinite(Number(value)) ? Number(value) : value}, name);
+}).filter(Boolean).join(', ');
 
 function comparison({rows: compared, before, after, common, threshold_ratio: threshold, ...rest}) {
   const extremes = compared.flatMap((row) => [row.ratio_high, 1 / row.ratio_low]).filter((r) => isNumber(r) && r > 0);
@@ -109,23 +25,23 @@ function comparison({rows: compared, before, after, common, threshold_ratio: thr
       isNumber(row.ratio_median) ? svg('circle', {cx: place(row.ratio_median), cy: 9, r: 4, style: `fill:${ink}`}) : null);
   };
   const text = (row, number) => !isNumber(number) ? '–' :
-    (VALUES.find((value) => value.field === row.field)?.format ?? FORMATS.number)(number);
+    format(valueOf(row.field)?.kind ?? 'number', number);
   const verdict = (row) => el('span', {class: {better: 'good', worse: 'bad', INVALID: 'bad'}[row.verdict]},
     row.verdict + (row.why ? ': ' + row.why : ''));
-  const cells = (row) => [row.short, verdict(row), isNumber(row.ratio_median) ? row.ratio_median.toFixed(3) : '–', bar(row),
+  const cells = (row) => [inWords(row.short), verdict(row), isNumber(row.ratio_median) ? row.ratio_median.toFixed(3) : '–', bar(row),
     isNumber(row.ratio_low) && row.interval_coverage > 0 ? `${row.ratio_low.toFixed(3)} – ${row.ratio_high.toFixed(3)}` : '',
     row.p_value < 1 ? row.p_value.toFixed(3) : '', text(row, row.before), text(row, row.after)];
   const lists = [[`Only in ${before}`, rest.only_before], [`Only in ${after}`, rest.only_after],
     ['What else changed', rest.environment_changes]].filter(([, lines]) => lines.length > 0);
   return card(`${after} against ${before}`, {id: 'comparison'},
     el('p', {class: 'dim'}, `Ratios of ${after} over ${before} with their 95 % intervals. A change counts beyond ` +
-      `${digits(100 * threshold)} % (grey) and beyond chance.${common ? ` All with ${common}.` : ''}`),
+      `${digits(100 * threshold)} % (grey) and beyond chance.${common ? ` All: ${inWords(common)}.` : ''}`),
     tableOf(['measurement', 'verdict', 'ratio', `${digits(1 / reach)} … 1 … ${digits(reach)}`, 'interval', 'p', before, after],
       compared.map((row) => ({class: row.verdict === 'INVALID' && 'invalid', cells: cells(row)})), {text: [0, 1]}),
-    ...lists.map(([heading, lines]) => el('details', {}, el('summary', {}, `${heading} (${lines.length})`), list(lines))));
+    ...lists.map(([heading, lines]) => fold(`${heading} (${lines.length})`, list(lines))));
 }
 
-// ---- Prices, environment, head
+// ---- Prices, environment
 
 function prices(table) {
   const cell = (line) => (content, i) => line.best[i] ? el('strong', {class: 'good'}, content) : content;
@@ -140,8 +56,8 @@ function fieldText(name, value) {
   if (value === null) return '–';
   if (Array.isArray(value)) return value.join(', ');
   if (!isNumber(value)) return String(value);
-  if (name.includes('bytes_per_s')) return FORMATS.bandwidth(value);
-  if (name.endsWith('_bytes') || name === 'bytes') return FORMATS.bytes(value);
+  if (name.includes('bytes_per_s')) return format('bandwidth', value);
+  if (name.endsWith('_bytes') || name === 'bytes') return format('bytes', value);
   return Number.isInteger(value) ? String(value) : digits(value);
 }
 
@@ -158,53 +74,120 @@ function fieldsTable(columns, labels) {
     el('tbody', {}, ...names.map(line))));
 }
 
-const ofResult = (label, text) => data.results.length > 1 ? `${label}: ${text}` : text;
-
 function environment() {
-  const section = (name) => [el('h3', {}, name),
+  const section = (name) => [el('h4', {}, name),
     fieldsTable(data.results.map((result) => result.document[name] ?? {}), data.results.map((result) => result.label))];
   const regions = data.results.flatMap(({label, document: one}) =>
     (one.regions ?? []).map((region) => ({label: ofResult(label, region.name), region})));
   return card('Where and how this was measured', {id: 'environment'}, ...section('environment'),
-    ...(regions.length === 0 ? [] : [el('h3', {}, 'memory that was really used'),
+    ...(regions.length === 0 ? [] : [el('h4', {}, 'memory that was really used'),
       fieldsTable(regions.map((entry) => entry.region), regions.map((entry) => entry.label))]),
     ...section('calibration'), ...section('command'));
 }
 
+// ---- The first screen
+
 function invalidRows(bad) {
-  const most = 50;
+  const listed = 50, first = 5;
   // What tells it from the other rows of its benchmark.
-  const axes = new Map(groups().flatMap(([, some]) => some.map((row) => [row, varying(some)])));
+  const axes = new Map(all.flatMap(({rows: some}) => some.map((row) => [row, varying(some)])));
   const apart = (row) => axes.get(row).filter(({name}) => !['threads', 'subject'].includes(name))
-    .map(({name}) => ', ' + phrase(row, name)).join('');
+    .map(({name}) => phrase(row, name)).filter(Boolean).map((text) => ', ' + text).join('');
+  const lines = bad.slice(0, listed)
+    .map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}${apart(row)}: ${row.valid}`);
   return el('section', {class: 'card invalid', id: 'invalid'},
-    el('h2', {class: 'bad'}, `INVALID: ${bad.length} of ${rows.length} rows must not be believed`),
-    list(bad.slice(0, most).map((row) => `${row.subject} ${row.operation}, ${phrase(row, 'threads')}${apart(row)}: ${row.valid}`)),
-    bad.length > most ? el('p', {}, `and ${bad.length - most} more; they are marked where they stand`) : null);
+    el('h2', {class: 'bad'}, `INVALID: ${bad.length} of ${rows.length} rows must not be believed`), list(lines.slice(0, first)),
+    lines.length > first ? fold(`${lines.length - first} more`, list(lines.slice(first))) : null,
+    bad.length > listed ? el('p', {}, `and ${bad.length - listed} more; they are marked where they stand`) : null);
 }
 
 function head() {
   const machine = ({environment: e}) =>
     [e.cpu_model, e.kernel, e.compiler, e.utc_time].filter(Boolean).join(', ') || 'machine not recorded';
-  return el('header', {}, el('h1', {}, data.title), ...data.results.map(({label, document: one}) =>
-    el('p', {class: 'dim'}, ofResult(label, `${machine(one)}; ${one.rows.length} rows`))));
+  // The first is what was asked about; the rest stands below, under environment.
+  const memory = ({regions: [first] = []}) =>
+    first?.spec && `memory ${first.spec}${first.durability === 'none' ? ' (no power durability)' : ''}`;
+  return el('header', {id: 'top'}, el('h1', {}, data.title), ...data.results.map(({label, document: one}) =>
+    el('p', {class: 'dim'}, ofResult(label, [machine(one), memory(one), `${one.rows.length} rows`].filter(Boolean).join('; ')))));
+}
+
+// ---- Charts by question
+
+const all = [...Map.groupBy(rows, (row) => JSON.stringify([row.experiment ?? '', row.operation])).values()].map(benchmarkOf);
+const idOf = new Map(all.map((one, i) => [one, 'b' + i]));
+
+// In the order of QUESTIONS and SUITES. Within one, files in a folder `raw` ask the plain question and come first, and
+// so does what goes through memory in order; stores have an order of their own.
+function byQuestion() {
+  const order = [...Object.values(QUESTIONS), ...Object.values(SUITES)];
+  const place = (list, one) => list.indexOf(one) < 0 ? list.length : list.indexOf(one);
+  const plain = ({operation, rows: [row]}) => 100 * place(STORE_OPERATIONS, operation) +
+    (/(^|\/)raw\//.test(known.get(operation)?.file ?? '') ? 0 : 2) + (inOrder(row) ? 0 : 1);
+  return [...Map.groupBy(all, ({question}) => question)].toSorted(([a], [b]) => place(order, a) - place(order, b))
+    .map(([question, some], i) => ({question, id: 'q' + i, some: some.toSorted((a, b) => plain(a) - plain(b))}));
+}
+
+function contents(groups, others) {
+  const wide = window.matchMedia('(min-width: 40rem)').matches;
+  const block = (heading, links) => el('details', {open: wide}, el('summary', {}, heading),
+    el('ul', {}, ...links.map(([to, text]) => el('li', {}, el('a', {href: '#' + to}, text)))));
+  return el('nav', {}, ...groups.map(({question, some}) => block(question, some.map((one) => [idOf.get(one), one.title]))),
+    block('More', others));
+}
+
+// Finds the cards that have all words of the search in their texts, unfolds what is folded, and leads back to the top.
+function tools(groups) {
+  const texts = new Map(all.map((one) => [idOf.get(one), document.getElementById(idOf.get(one))]));
+  const found = el('span', {class: 'dim', role: 'status'});
+  const search = (event) => {
+    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const [id, node] of texts) {
+      const text = node.textContent.toLowerCase(), hit = words.every((word) => text.includes(word));
+      node.hidden = !hit;
+      document.querySelector(`nav a[href="#${id}"]`).parentElement.hidden = !hit;
+      count += hit;
+    }
+    for (const {id} of groups) document.getElementById(id).hidden = !document.querySelector(`#${id} section:not([hidden])`);
+    found.textContent = words.length > 0 ? `${count} of ${texts.size}` : '';
+  };
+  const unfold = (event) => {
+    const open = event.currentTarget.getAttribute('aria-pressed') !== 'true';
+    document.querySelectorAll('main section details').forEach((details) => { details.open = open; });
+    event.currentTarget.setAttribute('aria-pressed', String(open));
+    event.currentTarget.textContent = open ? 'Fold all' : 'Unfold all';
+  };
+  return el('div', {class: 'tools'}, el('a', {href: '#top'}, 'Top'),
+    el('input', {type: 'search', placeholder: 'Search', 'aria-label': 'search the charts', oninput: search}), found,
+    el('button', {type: 'button', 'aria-pressed': 'false', onclick: unfold}, 'Unfold all'));
+}
+
+// In full, what descriptions cite as "Benson 2023".
+function papers() {
+  const sources = all.map(({source}) => source).join('\n');
+  const cited = data.papers.filter((paper) =>
+    sources.includes(paper.match(/^[^:,]*/)[0]) && sources.includes(paper.match(/\d{4}$/)?.[0]));
+  return cited.length === 0 ? null : card('Papers', {id: 'papers'}, list(cited));
 }
 
 function build() {
-  const all = groups(), bad = rows.filter((row) => !valid(row));
-  const warnings = data.results.flatMap(({label, document: one}) => (one.warnings ?? []).map((line) => ofResult(label, line)));
-  const links = [...all.map(([title], i) => ['b' + i, title]), ...(data.comparison ? [['comparison', 'comparison']] : []),
-    ...(data.prices ? [['prices', 'prices']] : []), ['environment', 'environment']];
-  report.replaceChildren(head(), el('nav', {}, ...links.map(([id, title]) => el('a', {href: '#' + id}, title))));
-  if (bad.length > 0) report.append(invalidRows(bad));
-  if (warnings.length > 0)
-    report.append(el('section', {class: 'card warnings', id: 'warnings'}, el('h2', {}, 'Warnings'), list(warnings)));
-  if (data.comparison) report.append(comparison(data.comparison));
-  all.forEach(([title, some], i) => report.append(benchmark(title, some, i, all.length > 12)));
-  if (data.prices) report.append(prices(data.prices));
-  report.append(environment(), el('p', {class: 'dim'}, 'Points are medians, hollow ones carry a warning; bars are intervals ' +
+  const bad = rows.filter((row) => !valid(row)), groups = byQuestion();
+  const notes = data.results.flatMap(({label, document: one}) => (one.warnings ?? []).map((line) => ofResult(label, line)));
+  const others = [data.comparison && ['comparison', 'comparison'], data.prices && ['prices', 'prices'],
+    ['environment', 'where and how this was measured']].filter(Boolean);
+  const link = (row) => '#' + idOf.get(all.find(({rows: some}) => some.includes(row)));
+  const parts = [head(), bad.length > 0 ? invalidRows(bad) : null, answers(link),
+    notes.length === 0 ? null : el('section', {class: 'card warnings', id: 'warnings'},
+      fold(`Notes on this run (${notes.length})`, list(notes))),
+    contents(groups, others), data.comparison ? comparison(data.comparison) : null,
+    ...groups.map(({question, id, some}) => el('section', {class: 'question', id}, el('h2', {}, question),
+      el('div', {class: 'cards'}, ...some.map((one) => benchmarkCard(one, idOf.get(one)))))),
+    data.prices ? prices(data.prices) : null, environment(), papers(),
+    el('p', {class: 'dim'}, 'Points are medians, hollow ones carry a warning; bars are intervals ' +
     'of order statistics over the repetitions, which cover the median with the probability that their rows state (93.75 % ' +
-    'for five). GiB are 2^30 bytes. Written by holdfast bench report; this file loads nothing.'));
+    'for five). GiB are 2^30 bytes. Written by holdfast bench report; this file loads nothing.')];
+  report.replaceChildren(...parts.filter(Boolean));
+  report.prepend(tools(groups));
   document.documentElement.dataset.ready = 'true';
 }
 

@@ -50,24 +50,21 @@ double number(const std::string& text) {
   return text.empty() ? std::numeric_limits<double>::quiet_NaN() : std::atof(text.c_str());
 }
 
-std::string printed(const Line& claim) {
-  const auto& comparison = claim.at("comparison");
-  const std::string how = comparison == "~"    ? "about "
-                          : comparison == "<=" ? "up to "
-                          : comparison == ">=" ? "at least "
-                                               : "";
-  return how + claim.at("value") + " " + claim.at("unit");
+std::string words_for(const std::string& comparison) {
+  return comparison == "~"    ? "about "
+         : comparison == "<=" ? "at most "
+         : comparison == ">=" ? "at least "
+                              : "";
 }
 
-std::string source_of(const std::string& seed) {
-  const std::map<std::string, std::string> sources = {
-      {"000", "Benson: Efficient State Management with Persistent Memory (PerMA-Bench, Viper)"},
-      {"001", "Performance Evaluation of the PMDK Core Components (TU Munich)"},
-      {"002", "Daase et al.: Persistent Memory Bandwidth for OLAP"},
-      {"003", "Benson et al.: Viper"},
-      {"004", "van Renen et al.: Building blocks for persistent memory"}};
-  const auto found = sources.find(seed.substr(0, 3));
-  return found == sources.end() ? seed : found->second;
+// "FASTER,pmemkv" as people write it.
+std::string with_spaces(const std::string& list) {
+  std::string text;
+  for (const auto letter : list) {
+    text += letter;
+    if (letter == ',') text += ' ';
+  }
+  return text;
 }
 
 std::vector<std::pair<std::string, std::string>> conditions(const std::string& text) {
@@ -91,59 +88,81 @@ bool matches(const Claim& claim, const Row& row) {
          });
 }
 
+// A table whose lines are found by what stands in the column `key`.
+class Index {
+ public:
+  static Result<Index> of(std::string_view text, const std::string& file, const std::string& key) {
+    HF_ASSIGN_OR_RETURN(auto lines, table_of(text, file));
+    Index index;
+    index.file_ = file;
+    for (auto& line : lines) {
+      const auto name = line.at(key);
+      index.lines_[name] = std::move(line);
+    }
+    return index;
+  }
+  // Errors: kCorrupt, where there is no such line.
+  Result<const Line*> find(const std::string& name) const {
+    const auto found = lines_.find(name);
+    if (found == lines_.end()) return Error{Errc::kCorrupt, file_ + ": " + name + " is missing"};
+    return &found->second;
+  }
+
+ private:
+  std::string file_;
+  std::map<std::string, Line> lines_;
+};
+
+// What the line of numbers.csv says, for the rows that the line of matches.csv names.
+Result<Claim> claim_of(const Line& published, const Line& match, bool binary_units) {
+  Claim claim;
+  claim.id = published.at("id");
+  claim.operation = match.at("operation");
+  claim.field = match.at("field");
+  claim.where = conditions(match.at("where"));
+  const auto& unit = published.at("unit");
+  const auto scale = factor(unit, claim.field, binary_units);
+  if (scale == 0) {
+    return Error{Errc::kCorrupt, "matches.csv: " + claim.id + " is in " + unit +
+                                     ", which is no unit of " + claim.field};
+  }
+  claim.value = scale * number(published.at("value"));
+  claim.low = scale * number(published.at("value_low"));
+  claim.high = scale * number(published.at("value_high"));
+  claim.how = words_for(published.at("comparison"));
+  claim.text = claim.how + published.at("value") + " " + unit;
+  claim.system = with_spaces(published.at("system"));
+  claim.hardware_name = published.at("hardware");
+  claim.workload = published.at("workload");
+  claim.note = published.at("note");
+  claim.threads = published.at("threads");
+  return claim;
+}
+
 }  // namespace
 
 Result<std::vector<Claim>> parse_claims(const ClaimFiles& files) {
-  HF_ASSIGN_OR_RETURN(const auto numbers, table_of(files.numbers, "numbers.csv"));
-  HF_ASSIGN_OR_RETURN(const auto hardware, table_of(files.hardware, "hardware.csv"));
-  HF_ASSIGN_OR_RETURN(const auto lines, table_of(files.matches, "matches.csv"));
-  std::map<std::string, const Line*> by_id;
-  for (const auto& line : numbers)
-    by_id[line.at("id")] = &line;
-  std::map<std::string, std::string> names;
-  for (const auto& line : hardware)
-    names[line.at("name")] = line.at("hardware");
+  HF_ASSIGN_OR_RETURN(const auto numbers, Index::of(files.numbers, "numbers.csv", "id"));
+  HF_ASSIGN_OR_RETURN(const auto hardware, Index::of(files.hardware, "hardware.csv", "name"));
+  HF_ASSIGN_OR_RETURN(const auto papers, Index::of(files.papers, "papers.csv", "paper"));
+  HF_ASSIGN_OR_RETURN(const auto matched, table_of(files.matches, "matches.csv"));
   std::vector<Claim> claims;
-  for (const auto& line : lines) {
-    const auto& id = line.at("id");
-    if (!by_id.contains(id))
-      return Error{Errc::kCorrupt, "matches.csv: " + id + " is no claim of numbers.csv"};
-    const auto& published = *by_id[id];
-    Claim claim;
-    claim.id = id;
-    claim.operation = line.at("operation");
-    claim.field = line.at("field");
-    claim.where = conditions(line.at("where"));
-    const auto scale =
-        factor(published.at("unit"), claim.field, published.at("seed").starts_with("000"));
-    if (scale == 0) {
-      return Error{Errc::kCorrupt, "matches.csv: " + id + " is in " + published.at("unit") +
-                                       ", which is no unit of " + claim.field};
-    }
-    claim.value = scale * number(published.at("value"));
-    claim.low = scale * number(published.at("value_low"));
-    claim.high = scale * number(published.at("value_high"));
-    claim.text = printed(published);
-    claim.system = published.at("system");
-    claim.hardware_name = published.at("hardware");
-    const auto found = names.find(claim.hardware_name);
-    if (found == names.end())
-      return Error{Errc::kCorrupt, "hardware.csv: " + claim.hardware_name + " is missing"};
-    claim.hardware = found->second;
-    claim.workload = published.at("workload");
-    claim.note = published.at("note");
-    claim.threads = published.at("threads");
-    claim.access_bytes = published.at("access_bytes");
-    claim.place = source_of(published.at("seed")) + (published.at("figure_or_table").empty()
-                                                         ? std::string()
-                                                         : ", " + published.at("figure_or_table"));
+  for (const auto& match : matched) {
+    HF_ASSIGN_OR_RETURN(const auto* published, numbers.find(match.at("id")));
+    HF_ASSIGN_OR_RETURN(const auto* metal, hardware.find(published->at("hardware")));
+    HF_ASSIGN_OR_RETURN(const auto* paper, papers.find(published->at("paper")));
+    HF_ASSIGN_OR_RETURN(auto claim,
+                        claim_of(*published, match, paper->at("binary_units") == "yes"));
+    claim.hardware = metal->at("hardware");
+    const auto& figure = published->at("figure_or_table");
+    claim.place = paper->at("citation") + (figure.empty() ? "" : ", " + figure);
     claims.push_back(std::move(claim));
   }
   return claims;
 }
 
 Result<std::vector<Claim>> claims_for(const std::vector<const Document*>& documents) {
-  HF_ASSIGN_OR_RETURN(auto claims, parse_claims({kNumbers, kHardware, kMatches}));
+  HF_ASSIGN_OR_RETURN(auto claims, parse_claims({kNumbers, kHardware, kPapers, kMatches}));
   std::erase_if(claims, [&](const Claim& claim) {
     return std::none_of(documents.begin(), documents.end(), [&](const Document* document) {
       return std::any_of(document->rows.begin(), document->rows.end(),
@@ -151,6 +170,14 @@ Result<std::vector<Claim>> claims_for(const std::vector<const Document*>& docume
     });
   });
   return claims;
+}
+
+Result<std::vector<std::string>> citations() {
+  HF_ASSIGN_OR_RETURN(const auto papers, table_of(kPapers, "papers.csv"));
+  std::vector<std::string> found;
+  for (const auto& paper : papers)
+    found.push_back(paper.at("citation"));
+  return found;
 }
 
 }  // namespace holdfast::bench::report

@@ -1,12 +1,12 @@
 #include <holdfast/bench/report/report.hpp>
 
 #include <cmath>
-#include <cstdlib>
+#include <map>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include <holdfast/base/format.hpp>
 #include <holdfast/bench/report/assets.hpp>
 #include <holdfast/bench/report/published.hpp>
 
@@ -55,11 +55,6 @@ Json claim_json(const Claim& claim) {
   auto where = Json::object();
   for (const auto& [name, value] : claim.where)
     where[name] = value;
-  const auto threads = claim.threads.empty() ? "" : ", " + claim.threads + " threads";
-  const auto bytes = std::strtoull(claim.access_bytes.c_str(), nullptr, 10);
-  const auto size = bytes == 0 ? "" : ", " + format_bytes(bytes);
-  const auto label =
-      claim.system + " on " + claim.hardware_name + size + threads + ": " + claim.text;
   return {{"id", claim.id},
           {"operation", claim.operation},
           {"field", claim.field},
@@ -67,14 +62,14 @@ Json claim_json(const Claim& claim) {
           {"value", claim.value},
           {"low", number(claim.low)},
           {"high", number(claim.high)},
+          {"how", claim.how},
           {"text", claim.text},
-          {"short", claim.hardware_name + ": " + claim.text},
-          {"label", label},
-          {"tip", "published: " + label + "\n" + claim.hardware + "\n" + claim.workload +
-                      (claim.note.empty() ? "" : " (" + claim.note + ")") + "\n" + claim.place},
           {"system", claim.system},
-          {"hardware", claim.hardware_name + ": " + claim.hardware},
-          {"workload", claim.workload + (claim.note.empty() ? "" : " (" + claim.note + ")")},
+          {"hardware_name", claim.hardware_name},
+          {"hardware", claim.hardware},
+          {"workload", claim.workload},
+          {"note", claim.note},
+          {"threads", claim.threads},
           {"place", claim.place}};
 }
 
@@ -125,10 +120,24 @@ std::string filled(std::string_view text,
   return page;
 }
 
+// What all the results are about, or else no more than who measured.
+std::string title_of(const std::vector<NamedDocument>& results) {
+  const std::map<std::string, std::string> titles = {{"bench run", "What this memory delivers"},
+                                                     {"kv bench", "How the stores compare"},
+                                                     {"blocks bench", "What the blocks cost"}};
+  std::set<std::string> found;
+  for (const auto& result : results) {
+    const auto title = titles.find(result.document.command.text("name"));
+    found.insert(title == titles.end() ? "Measured by Holdfast" : title->second);
+  }
+  return found.size() == 1 ? *found.begin() : "Measured by Holdfast";
+}
+
 }  // namespace
 
 Result<std::string> to_html(const std::vector<NamedDocument>& results,
                             const ReportOptions& options) {
+  const auto title = options.title.empty() ? title_of(results) : options.title;
   // The documents are put together as texts: they are JSON already, in the form that is documented.
   std::string documents;
   std::vector<const Document*> originals;
@@ -142,7 +151,9 @@ Result<std::string> to_html(const std::vector<NamedDocument>& results,
   HF_ASSIGN_OR_RETURN(const auto claims, claims_for(originals));
   for (const auto& claim : claims)
     published.push_back(claim_json(claim));
-  Json rest = {{"title", options.title}, {"curve_step", kCurveStep}, {"published", published}};
+  HF_ASSIGN_OR_RETURN(const auto papers, citations());
+  Json rest = {
+      {"title", title}, {"curve_step", kCurveStep}, {"published", published}, {"papers", papers}};
   if (results.size() == 2) {
     rest["comparison"] = Json::parse(to_json(
         compare(results[0].document, results[1].document, options.compare), options.compare));
@@ -154,13 +165,12 @@ Result<std::string> to_html(const std::vector<NamedDocument>& results,
   auto text = rest.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.pop_back();
   const auto data = inside_a_script(text + ",\"results\":[" + documents + "]}");
-  const auto title = escaped(options.title);
-  return filled(kPage, {{"@TITLE@", title},
-                        {"@STYLE@", kStyle},
-                        {"@DATA@", data},
-                        {"@BASE@", kBase},
-                        {"@CHARTS@", kCharts},
-                        {"@PAGE@", kSections}});
+  std::string script;
+  for (const auto part : {kBase, kWords, kFrame, kCharts, kBenchmark, kAnswers, kSections})
+    script += part;
+  return filled(
+      kPage,
+      {{"@TITLE@", escaped(title)}, {"@STYLE@", kStyle}, {"@DATA@", data}, {"@SCRIPT@", script}});
 }
 
 }  // namespace holdfast::bench::report

@@ -1,8 +1,8 @@
 // report.hpp: results as one HTML file that opens offline.
 //
-// The page is a template with a style sheet and a script of our own (page.html, style.css, base.js,
-// charts.js, page.js), and the results as JSON in a script element. Nothing is loaded from
-// anywhere, which the page's own policy enforces. docs/report.md says what it shows.
+// The page is a template with a style sheet and a script of our own (page.html, style.css, *.js),
+// and the results as JSON in a script element. Nothing is loaded from anywhere, which the page's
+// own policy enforces. docs/report.md says what it shows.
 //
 // Guarantee  no text of a result becomes markup: '<' never appears in the data, the script writes
 //            text nodes only.
@@ -25,7 +25,7 @@ struct NamedDocument {
 };
 
 struct ReportOptions {
-  std::string title = "What this memory delivers";
+  std::string title;       // Empty: what the results are about.
   CompareOptions compare;  // Of the first two results, where there are exactly two.
   std::optional<PriceTable> prices;
 };
