@@ -21,7 +21,7 @@ class KeyHash {
   // Whether by_instruction() may be called: keyed, and this CPU has the instruction.
   bool has_instruction() const { return key_ && key_->uses_instruction(); }
   [[gnu::target("aes")]] std::uint64_t by_instruction(Bytes key) const {
-    return detail::keyed_hash_by_instruction(*key_, key.data(), key.size());
+    return holdfast::detail::keyed_hash_by_instruction(*key_, key.data(), key.size());
   }
 
  private:

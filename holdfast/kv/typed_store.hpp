@@ -20,7 +20,7 @@
 
 namespace holdfast::kv {
 
-namespace detail {
+namespace typed_detail {
 // What would be another process's address, or another object's, when it is read again.
 template <class T>
 inline constexpr bool is_address = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
@@ -29,14 +29,14 @@ template <class T, std::size_t kExtent>
 inline constexpr bool is_address<std::span<T, kExtent>> = true;
 template <class Character, class Traits>
 inline constexpr bool is_address<std::basic_string_view<Character, Traits>> = true;
-}  // namespace detail
+}  // namespace typed_detail
 
 template <class Key, class Value>
 class Store : public StoreBase {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
                 "Store<Key, Value>: both are written as bytes, so they must be trivially copyable; "
                 "for std::string use Store<>");
-  static_assert(!detail::is_address<Key> && !detail::is_address<Value>,
+  static_assert(!typed_detail::is_address<Key> && !typed_detail::is_address<Value>,
                 "Store<Key, Value>: a pointer, span or string_view would be stored, not what it "
                 "points to; use Store<>");
   static_assert(std::has_unique_object_representations_v<Key>,

@@ -40,7 +40,8 @@ class GoldenPages : public testing::TestWithParam<const char*> {
   std::string bytes_;
   std::optional<Region> region_;
 };
-INSTANTIATE_TEST_SUITE_P(Pages, GoldenPages, testing::Values("whole.v2", "unfinished.v2"),
+INSTANTIATE_TEST_SUITE_P(Pages, GoldenPages,
+                         testing::Values("whole.v2", "unfinished.v2", "whole.v3", "unfinished.v3"),
                          [](const auto& test) {
                            std::string name = test.param;
                            name[name.find('.')] = '_';

@@ -10,6 +10,7 @@
 #include <holdfast/blocks/page/page_format.hpp>
 
 #include "../crash/protocols.hpp"
+#include "page_crash.hpp"
 
 namespace holdfast::crash::protocols {
 namespace {
@@ -307,3 +308,34 @@ TEST(PageHoles, ARecordThatACrashToreIsCompletedByTheNextUnlessAnEpochBuriesIt) 
 
 }  // namespace
 }  // namespace holdfast::crash::protocols
+
+namespace holdfast::blocks {
+namespace {
+
+// The models above say why; this is the page store itself.
+void expect_sound(PageRun run) {
+  run.options.method = FlushMethod::kCopyOnWrite;
+  const auto report = crash::check(run.protocol(), small_medium(crash::kLine));
+  EXPECT_TRUE(report.ok()) << report;
+  EXPECT_TRUE(report.exhaustive());
+}
+
+TEST(PageHoles, Hole15InThePageStoreNoFreeSlotTiesWithThePagesOwn) {
+  PageRun run;
+  run.before = {{1, 0, 3}, {2, 1, 3}, {3, 0, 3}};  // Old copies of both lie in free slots.
+  run.operations = {{10, 1, 3}, {11, 0, 3}, {12, 1, 3}};
+  run.after = {{20, 0, 3}};
+  expect_sound(run);
+}
+
+TEST(PageHoles, Hole16InThePageStoreADeletedPageStaysDeleted) {
+  PageRun run;
+  run.options.spare_slots = 2;
+  run.before = {{1, 0, 3}, {2, 0, 3}};  // An older copy of page 0 lies about.
+  run.operations = {{10, 0, 0}, {11, 1, 3}, {12, 1, 3}, {13, 1, 3}};  // Each slot is reused.
+  run.after = {{20, 1, 3}};
+  expect_sound(run);
+}
+
+}  // namespace
+}  // namespace holdfast::blocks
