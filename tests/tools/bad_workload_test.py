@@ -46,7 +46,7 @@ FILES = [
     ('negative numbers', args('access_size: -64, run_time: -3, number_operations: -5'),
      [(2, 24, 'is not a number of bytes'), (2, 39, 'must be from 0 to 86400 s'), (2, 62, 'is not a number')]),
     ('huge numbers', args('number_operations: 99999999999999999999999, memory_range: 999999999999T, run_time: 1e400'),
-     [(2, 30, 'is not a number'), (2, 69, 'is not a number of bytes'), (2, 94, 'is no time')]),
+     [(2, 30, 'is too large a number'), (2, 69, 'is too large a number of bytes'), (2, 94, 'is no time')]),
     ('numbers that are none', args('run_time: .nan, zipf_alpha: inf'), [(2, 21, 'is no time'), (2, 39, 'is no number')]),
     ('empty file', '', [(0, 0, 'holds no benchmarks')]),
     ('binary file', bytes(range(128, 256)) * 8, [(0, 0, 'is not UTF-8 text')]),
