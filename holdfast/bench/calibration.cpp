@@ -42,7 +42,7 @@ void use(std::uint64_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 }  // namespace
 
-Limits calibrate(const Persist& persist) {
+Limits calibrate(const Persist& persist, std::uint64_t memory_bytes_max) {
   const auto start = Clock::now();
   const auto& kernels = best_value_kernels();
   Limits limits;
@@ -54,8 +54,8 @@ Limits calibrate(const Persist& persist) {
                                       use(kernels.sum(small.data(), small.size()));
                                   });
 
-  const auto large_bytes =
-      std::clamp<std::uint64_t>(4 * last_level_cache_bytes(), 64 * MiB, 512 * MiB);
+  const auto large_bytes = std::clamp<std::uint64_t>(
+      4 * last_level_cache_bytes(), 64 * MiB, std::max<std::uint64_t>(memory_bytes_max, 64 * MiB));
   std::vector<std::uint64_t> large(large_bytes / 8, 1);
   constexpr std::size_t kPiece = 2 * MiB;
   limits.memory_read_bytes_per_s =

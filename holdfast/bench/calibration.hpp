@@ -24,8 +24,9 @@ struct Limits {
   Fields fields() const;
 };
 
-// `persist`: of the region that will be measured.
-Limits calibrate(const Persist& persist);
+// `persist`: of the region that will be measured. Takes four times the last-level cache, up to
+// `memory_bytes_max` (64 MiB at least; under a memory limit it must leave room).
+Limits calibrate(const Persist& persist, std::uint64_t memory_bytes_max = 512 * MiB);
 
 // Calls row.invalidate() if it claims more than the limits allow:
 //   bytes_per_s_median above threads x cache_read (any footprint) x slack,

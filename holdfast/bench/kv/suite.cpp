@@ -369,9 +369,10 @@ Status KvBenchOptions::validate() const {
   if (!(space_goal >= 1.05 && space_goal <= 10))
     return invalid("space-goal", std::to_string(space_goal), "allowed are 1.05 to 10");
   if (memory_limit_bytes == 0) return {};
-  if (memory_limit_bytes < 64 * MiB)
+  if (memory_limit_bytes < 128 * MiB) {
     return invalid("memory-limit", std::to_string(memory_limit_bytes),
-                   "at least 64 MiB are needed");
+                   "at least 128 MiB are needed (the calibration takes half of them)");
+  }
   return on_a_disk(region);
 }
 
@@ -419,7 +420,9 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   result.document.environment.set("region", Value(options.region));  // Not the probe's.
   result.document.regions = {region_entry(probe.report, options)};
   result.document.parameters = kParameters;
-  const auto limits = calibrate(probe.persist);
+  const auto limits = options.memory_limit_bytes == 0
+                          ? calibrate(probe.persist)
+                          : calibrate(probe.persist, options.memory_limit_bytes / 4);
   result.document.calibration = limits.fields();
   for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
     auto outcome = compare({*contexts[i], experiments[i], helper.get(), limits});
