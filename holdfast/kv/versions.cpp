@@ -22,18 +22,22 @@ std::uint64_t Versions::open() {
     held_.fetch_add(1, std::memory_order_seq_cst);
     open_.fetch_add(1, std::memory_order_seq_cst);
     // Sequences that lanes have in reserve lapse, so that none below ours is drawn from here on. A
-    // writer that draws a newer one sees that a snapshot is open, and finds it in the list.
+    // writer that draws a newer one sees that a snapshot is open. Until it is in the list, the
+    // writer takes every record for one that it can see.
+    opening_.fetch_add(1, std::memory_order_seq_cst);
     version = sequences_.lapse();
     const Open* const present = versions_.load(std::memory_order_relaxed);
     Open open = present == nullptr ? Open() : *present;
     open.push_back(version);
     publish(std::move(open));
+    opening_.fetch_sub(1, std::memory_order_release);
   }
   epochs_.synchronize();  // A writer that drew one before is done when this returns.
   return version;
 }
 
 bool Versions::is_visible(std::uint64_t sequence, std::uint64_t next) const {
+  if (opening_.load(std::memory_order_acquire) != 0) return true;
   const Open* const open = versions_.load(std::memory_order_acquire);
   if (open == nullptr) return false;
   const auto first = std::lower_bound(open->begin(), open->end(), sequence);
