@@ -56,3 +56,8 @@ Libs: -L\${libdir} -lholdfast_kv -lholdfast_index -lholdfast_blocks -lholdfast_m
 ")
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The modules with the peers of benchmarks, those that were found (HoldfastPeers.cmake).
+get_property(modules GLOBAL PROPERTY HOLDFAST_PEER_MODULES)
+if(modules)
+  install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+endif()
