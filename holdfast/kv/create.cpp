@@ -136,7 +136,9 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
   if (!sane)
     return Error{Errc::kCorrupt,
                  "superblock: its checksum does not hold; restore the first page from a copy"};
-  if (superblock.key_bytes != shape.key_bytes || superblock.value_bytes != shape.value_bytes) {
+  const bool fits =
+      superblock.key_bytes == shape.key_bytes && superblock.value_bytes == shape.value_bytes;
+  if (!fits && !options.any_shape) {
     return Error{Errc::kWrongType, "the store was created for " +
                                        shape_text(superblock.key_bytes, superblock.value_bytes) +
                                        " and is opened for " +

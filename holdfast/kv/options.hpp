@@ -53,6 +53,10 @@ struct StoreOptions {
   bool background = true;  // Off: no thread of the store's own (growth happens in the caller).
   ReclaimOptions reclaim;
 
+  // Open a store whatever sizes of keys and values it was created for. For tools, which look at a
+  // store without knowing the types of the program that made it.
+  bool any_shape = false;
+
   // kInvalidOption, naming the field, the value seen and what is allowed.
   Status validate() const;
 };
