@@ -24,6 +24,6 @@ inline constexpr Peer kPeerList[] = {@PEERS@};
 " @ONLY)
 file(CONFIGURE OUTPUT ${MARK} CONTENT
 "// Written by cmake/PeerIdentity.cmake: the identity of a module, for peers.cpp to find in its file.
-extern \"C\" const char holdfast_peer_build[];
-__attribute__((used, visibility(\"default\"))) const char holdfast_peer_build[] = \"holdfast-peer-build: @identity@\\n\";
+extern \"C\" __attribute__((visibility(\"default\"))) const char holdfast_peer_build[];
+__attribute__((used)) const char holdfast_peer_build[] = \"holdfast-peer-build: @identity@\\n\";
 " @ONLY)

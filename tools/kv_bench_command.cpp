@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -19,12 +18,15 @@
 #include <holdfast/bench/table.hpp>
 #include <holdfast/memory/spec.hpp>
 
+#include "console.hpp"
+#include "text_layout.hpp"
+
 namespace holdfast::tools {
 namespace {
 
 namespace kvb = holdfast::bench::kv;
 
-constexpr int kFailed = 1, kBadRequest = 2;
+constexpr const char* kName = "holdfast kv bench";
 
 struct Arguments {
   kvb::KvBenchOptions options;
@@ -122,40 +124,38 @@ int run_and_report(Arguments& arguments) {
   bench::interrupt_on_signals();
   const auto result = kvb::run_kv_bench(options);
   if (!result) {
-    std::fprintf(stderr, "holdfast kv bench: %s\n", result.error().message().c_str());
+    complain(kName, plain(result.error()));
     const auto code = result.code();
-    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kBadRequest : kFailed;
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
+                                                                        : kExitFailed;
   }
   const auto& document = result->document;
   if (!arguments.json.empty()) {
     if (const auto status = bench::write_json(document, arguments.json); !status) {
-      std::fprintf(stderr, "holdfast kv bench: %s\n", status.error().message().c_str());
-      return kFailed;
+      complain(kName, plain(status.error()));
+      return kExitFailed;
     }
   }
   if (arguments.json != "-") {
     const auto& environment = document.environment;
-    std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
-                environment.text("kernel").c_str(), environment.text("compiler").c_str());
-    std::printf(
-        "region %s: %s, granularity %s (%s), %s, pages of %s: durability of an operation is "
-        "\"%s\"%s\n\n",
-        environment.text("region").c_str(), environment.text("region_kind").c_str(),
-        environment.text("region_granularity").c_str(),
-        environment.text("region_granularity_source").c_str(),
-        environment.text("region_mapping").c_str(),
-        format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))).c_str(),
-        environment.text("durability").c_str(),
-        environment.text("durability") == "power" ? "" : " - no power durability");
-    std::fputs(bench::table(document, {arguments.baseline, arguments.against}).c_str(), stdout);
-    if (std::fflush(stdout) != 0) return kFailed;
+    out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
+        environment.text("compiler"));
+    standard_output().write(fit_terminal(fmt::format(
+        "region {}: {}, granularity {} ({}), {}, pages of {}: durability of an operation is "
+        "\"{}\"{}\n\n",
+        environment.text("region"), environment.text("region_kind"),
+        environment.text("region_granularity"), environment.text("region_granularity_source"),
+        environment.text("region_mapping"),
+        format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))),
+        environment.text("durability"),
+        environment.text("durability") == "power" ? "" : " - no power durability")));
+    standard_output().write(fit_terminal(
+        bench::table(document, {arguments.baseline, arguments.against, table_columns()})));
   }
   if (result->interrupted) {
-    std::fprintf(stderr,
-                 "holdfast kv bench: interrupted; rows hold the repetitions that were complete, "
-                 "files are removed\n");
+    complain(kName, "interrupted; rows hold the repetitions that were complete, files are removed");
   } else if (!result->trustworthy) {
-    std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
+    complain(kName, "some rows are INVALID; see their reasons");
   }
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
@@ -165,8 +165,7 @@ int run_and_report(Arguments& arguments) {
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
-  auto& app = *kv.add_subcommand(
-      "bench", "Compare stores on this machine: same keys, same threads, every answer checked");
+  auto& app = *kv.add_subcommand("bench", kKvBenchHelp);
   app.add_option("--stores", options.stores,
                  "holdfast, holdfast-typed, floor (no store: the bare memory traffic), rocksdb, "
                  "lmdb, leveldb, tbb, map")

@@ -28,14 +28,17 @@ std::string module_of(std::string_view name) {
   return "holdfast-peers-" + std::string(name) + ".so";
 }
 
-// Where modules may lie, most wanted first.
-std::vector<fs::path> places() {
-  if (const char* chosen = std::getenv("HOLDFAST_PEERS"); chosen != nullptr && *chosen != '\0')
-    return {fs::path(chosen)};
+std::vector<fs::path> own_places() {
   std::error_code error;
   const auto here = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {};
   return {here, (here / kPeersFromBin).lexically_normal()};
+}
+
+std::vector<fs::path> places() {
+  if (const char* chosen = std::getenv("HOLDFAST_PEERS"); chosen != nullptr && *chosen != '\0')
+    return {fs::path(chosen)};
+  return own_places();
 }
 
 fs::path find_module(std::string_view name) {
@@ -121,6 +124,21 @@ std::vector<std::string> installed_peers() {
     if (!path.empty() && check_identity(path)) names.emplace_back(peer.name);
   }
   return names;
+}
+
+std::vector<std::string> module_places() {
+  std::vector<std::string> all;
+  for (const auto& place : own_places())
+    all.push_back(place.string());
+  return all;
+}
+
+Status check_started_by() {
+  const char* const other = std::getenv(kStartedBy);
+  if (other == nullptr || std::string_view(other) == kPeerIdentity) return {};
+  return Error{Errc::kUnsupported, std::string("this program is of ") + kPeerIdentity +
+                                       ", the command that started it of another build (" + other +
+                                       "): build or install the two together"};
 }
 
 std::string_view peer_identity() { return kPeerIdentity; }

@@ -39,6 +39,15 @@ Status load_peer(std::string_view name);
 // The names of the modules that load_peer() would find and accept; nothing is loaded.
 std::vector<std::string> installed_peers();
 
+// Where modules are looked for, most wanted first. A second program of the command may lie there,
+// too.
+std::vector<std::string> module_places();
+
+// A program that is started by another of the same build finds that one's identity in this variable
+// of the environment. kUnsupported if it is another.
+inline constexpr const char* kStartedBy = "HOLDFAST_STARTED_BY";
+Status check_started_by();
+
 // What the modules of this command must carry, for example "0.1.0, GNU 12.2.0, headers 1f0c…".
 std::string_view peer_identity();
 

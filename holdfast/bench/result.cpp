@@ -354,6 +354,7 @@ Status write_file(std::string_view text, const std::string& path) {
   if (path == "-") {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
       return {};
+    if (errno == EPIPE) return {};  // The reader has what it wanted (`… | head`).
     return Error{Errc::kIo, std::string("standard output: write: ") + std::strerror(errno)};
   }
   // A reader that watches the file sees the old document or the new one, never a piece.
