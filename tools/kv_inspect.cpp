@@ -28,7 +28,9 @@ std::string dump(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-void row(std::string_view name, std::string_view value) { out("  {:<24} {}\n", name, value); }
+void row(std::string_view name, std::string_view value) {
+  standard_output().write(fit_terminal(fmt::format("  {:<24} {}\n", name, value)));
+}
 void row_count(std::string_view name, std::uint64_t value) { row(name, with_separators(value)); }
 void row_bytes(std::string_view name, std::uint64_t value) {
   row(name, fmt::format("{} ({} bytes)", human_bytes(static_cast<double>(value)),

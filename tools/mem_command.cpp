@@ -20,6 +20,7 @@
 #include <holdfast/memory/topology.hpp>
 
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -198,7 +199,8 @@ json to_json(const Topology& topology) {
 // ---- For people: a heading, then lines of "key  value".
 
 void line(std::string_view key, std::string_view value) {
-  out("  {}  {}\n", pad_right(std::string(key), 14), value);
+  const auto text = fmt::format("  {}  {}\n", pad_right(std::string(key), 14), value);
+  standard_output().write(fit_terminal(text));
 }
 
 std::string or_none(const std::string& text, std::string_view otherwise) {

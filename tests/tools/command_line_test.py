@@ -2,17 +2,22 @@
 
 TYPED-STORE is the program that makes a store of fixed types (typed_store.cpp).
 """
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
+MAKE_STANZAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'make_stanzas.py')
 HOLDFAST, TYPED_STORE = map(os.path.abspath, sys.argv[1:3])
 
 
@@ -199,6 +204,49 @@ class Words(CommandLine):
         self.assertIn('--prefix', completed('kv', './s', 'list', '--'))
         self.assertEqual(sorted(completed('kv', './s', 'put', '--key-as', '')), ['base64', 'h', 'hex', 'text'])
         self.assertIn('run', completed('bench', 'r'))
+
+
+class Terminals(CommandLine):
+    def lines_on_a_terminal(self, *words, columns=80):
+        """What a terminal of so many columns shows, without colours and progress."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        process = subprocess.Popen([HOLDFAST, *map(str, words)], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
+                                   cwd=self.place, env={**os.environ, 'TERM': 'xterm'})
+        os.close(theirs)
+        shown = b''
+        try:
+            while piece := os.read(ours, 1 << 16):
+                shown += piece
+        except OSError:  # How Linux tells that the other end is closed.
+            pass
+        os.close(ours)
+        self.assertIn(process.wait(timeout=100), (0, 3), shown)
+        text = re.sub(r'\x1b\[[0-9;]*[A-Za-z]', '', shown.decode())
+        lines = text.replace('\r\n', '\n').split('\n')
+        self.assertGreater(len(lines), 1, text)
+        return lines
+
+    def check_width(self, *words):
+        for line in self.lines_on_a_terminal(*words):
+            self.assertLessEqual(len(line), 80, f'{words}: {line}')
+
+    def test_the_tour_is_readable_in_80_columns(self):
+        stanzas = subprocess.run([sys.executable, MAKE_STANZAS, '3000'], stdout=subprocess.PIPE, check=True).stdout
+        (self.place / 'stanzas').write_bytes(stanzas)
+        self.check_width('tour', '--kills', '2', '--no-compare', '--input', 'stanzas', '--dir', '.')
+
+    def test_a_store_and_the_machine_are_described_in_80_columns(self):
+        self.kv('put', 'ada', 'lovelace ' * 50)
+        for words in (('kv', self.store, 'stats'), ('kv', self.store, 'list'), ('mem', '.'), ('mem',)):
+            self.check_width(*words)
+
+    def test_benchmarks_fit_and_say_what_they_leave_out(self):
+        bench = ('kv', 'bench', '--stores', 'holdfast,floor', '--ops', 'get', '--records', '1000', '--phase-operations', '100',
+                 '--repeat', '1', '--threads', '1', '--region', '/dev/shm/command-line-test?granularity=line')
+        self.check_width(*bench)
+        self.assertIn('Not shown in 80 columns', '\n'.join(self.lines_on_a_terminal(*bench)))
+        self.assertNotIn('Not shown', '\n'.join(self.lines_on_a_terminal(*bench, columns=250)))
 
 
 class Scripts(CommandLine):
