@@ -3,7 +3,11 @@
 #   CMake        find_package(holdfast) and target_link_libraries(… holdfast::kv)
 #   pkg-config   g++ -std=c++20 … $(pkg-config --cflags --libs holdfast)
 #
-# and the command itself. tests/install builds a program each way.
+#   pkg-config   … $(pkg-config --cflags --libs holdfast-crash): a test of a structure of one's own under the crash
+#                checker; by CMake holdfast::crash_traced, and the layers below it as their traced twins
+#
+# and the command itself, its modules, the workload files, documents and examples. tests/install builds a
+# program each way.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,6 +21,14 @@ foreach(layer IN LISTS layers)
   get_property(libraries GLOBAL PROPERTY HOLDFAST_LIBRARIES_${layer})
   list(APPEND extra_libraries ${libraries})
 endforeach()
+
+# The crash checker, and the layers that it can be used with, as the checker needs them.
+set(traced base memory blocks)
+foreach(layer IN LISTS traced ITEMS crash)
+  install(TARGETS holdfast_${layer}_traced EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/holdfast/crash
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/holdfast FILES_MATCHING PATTERN "*.hpp")
 
 # The private libraries of the layers: names for the linker, or packages that CMake must find first.
 list(REMOVE_DUPLICATES extra_libraries)
@@ -54,10 +66,45 @@ Version: ${PROJECT_VERSION}
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -lholdfast_kv -lholdfast_index -lholdfast_blocks -lholdfast_memory -lholdfast_base ${pkgconfig_libraries}
 ")
-install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The modules with the peers of benchmarks, those that were found (HoldfastPeers.cmake).
-get_property(modules GLOBAL PROPERTY HOLDFAST_PEER_MODULES)
-if(modules)
-  install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast-crash.pc
+"prefix=\${pcfiledir}/${prefix_from_pkgconfig}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: holdfast-crash
+Description: What a crash may leave behind of a structure on persistent memory; for tests, never beside holdfast.pc
+Version: ${PROJECT_VERSION}
+Cflags: -I\${includedir} -DHOLDFAST_TRACED=1
+Libs: -L\${libdir} -lholdfast_crash_traced -lholdfast_blocks_traced -lholdfast_memory_traced -lholdfast_base_traced ${pkgconfig_libraries}
+")
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast-crash.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# What the documents speak of: `holdfast bench run workloads` finds them here (tools/bench_run_command.cpp).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/data DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The command, the program that it starts to measure, and what bash offers at Tab, which that writes itself.
+if(HOLDFAST_TOOLS)
+  install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS holdfast-bench RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)  # `holdfast` starts it.
+  install(CODE "execute_process(COMMAND $<TARGET_FILE:holdfast-bench> completion bash
+    OUTPUT_FILE ${PROJECT_BINARY_DIR}/holdfast.bash COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${PROJECT_BINARY_DIR}/holdfast.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME holdfast)
+  # The modules with the peers of benchmarks, those that were found (HoldfastPeers.cmake).
+  get_property(modules GLOBAL PROPERTY HOLDFAST_PEER_MODULES)
+  if(modules)
+    install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+  endif()
 endif()
+
+# All that is installed and nothing else: no tests.
+add_custom_target(holdfast_install DEPENDS holdfast_crash_traced)
+if(HOLDFAST_TOOLS)
+  add_dependencies(holdfast_install holdfast holdfast-bench holdfast_peers)
+endif()
+foreach(layer IN LISTS layers)
+  add_dependencies(holdfast_install holdfast_${layer})
+endforeach()
+foreach(layer IN LISTS traced)
+  add_dependencies(holdfast_install holdfast_${layer}_traced)
+endforeach()
