@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/git_revision.hpp>
 #include <holdfast/bench/peers.hpp>
 
 #include "bench_command.hpp"
@@ -23,11 +22,10 @@
 #include "mem_command.hpp"
 #include "text_layout.hpp"
 #include "tour.hpp"
+#include "version.hpp"
 
 namespace holdfast::tools {
 namespace {
-
-constexpr const char* kVersion = HOLDFAST_VERSION;
 
 // The innermost subcommand that was reached, and the words that led there.
 std::pair<const CLI::App*, std::string> reached(const CLI::App& root) {
@@ -99,21 +97,6 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
   return kExitBadRequest;
 }
 
-// Revision, compiler, and what of the peers is there: what a report of a fault must say.
-std::string version_text() {
-  std::string peers;
-  for (const std::string& peer : bench::installed_peers())
-    peers += (peers.empty() ? "" : ", ") + peer;
-#ifdef __clang__
-  constexpr const char* kCompiler = "clang " __clang_version__;
-#else
-  constexpr const char* kCompiler = "gcc " __VERSION__;
-#endif
-  return fmt::format("holdfast {}\nrevision  {}\ncompiler  {}\npeers     {}\nmodules   {}\n",
-                     kVersion, bench::kGitRevision, kCompiler,
-                     peers.empty() ? "none is installed" : peers, bench::peer_identity());
-}
-
 // CLI11 takes "-1" for an unsigned number and wraps it round.
 void refuse_negative_numbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
@@ -152,7 +135,7 @@ int run(int argc, char** argv) {
   CLI::App root{"Holdfast keeps state durable at memory speed.", "holdfast"};
   root.formatter(std::make_shared<UsageFormatter>());
   root.require_subcommand(1);
-  root.set_version_flag("-V,--version", std::string{"holdfast "} + kVersion);
+  root.set_version_flag("-V,--version", std::string{"holdfast"});
   root.footer(
       "Examples:\n"
       "  holdfast tour                              watch it survive being killed\n"
