@@ -186,9 +186,12 @@ TEST_F(DamagedLog, ASegmentThatReadsAsZerosIsNotAShorterLog) {
 
 // The limit says which LSNs may have been used: at it and above lies nothing.
 TEST_F(DamagedLog, ARecordOrASegmentAtTheLimitIsNotOne) {
-  set_limit(last_[1].value);
-  auto found = entries(Log::open(region_, whole(region_)).value()).value();
-  EXPECT_EQ(found.back().first, last_[0].value);
+  set_limit(last_[2].value);
+  Entries found;
+  for (int opening = 0; opening < 2; ++opening) {  // The first one raises the limit.
+    found = entries(Log::open(region_, whole(region_)).value()).value();
+    EXPECT_EQ(found.back().first, last_[1].value);
+  }
   set_limit(last_[0].value);  // The last segment's base.
   {
     auto log = Log::open(region_, whole(region_)).value();

@@ -180,7 +180,7 @@ class BenchRun(unittest.TestCase):
                 _, err = self.run_command(workload, '--target', target, code=2)
                 self.assertIn('lies on a file system without DAX', err)
                 self.assertIn('?granularity=none', err)
-                self.assertEqual(err.count('\n'), 1, err)
+                self.assertEqual(err.count('\n'), 2, err)
                 self.assertEqual(os.listdir(directory), [])
             # The page cache, if that is what is meant.
             self.run_command(workload, '--target', path + '?granularity=none', '--repeat', '2')

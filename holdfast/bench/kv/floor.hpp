@@ -21,7 +21,9 @@
 // avoid, and the benchmark's own cost of making keys and checking values, which all subjects pay.
 //
 // On page tiers (a plain file) the primitive is pwrite, and pwrite + fdatasync per call under
-// `power`, on a preallocated zero-filled file that is mapped for reading.
+// `power`, on a preallocated zero-filled file that is mapped for random reads. The zeros are
+// written in pieces of 64 KiB: in pieces of 4 MiB, as before, the page cache held them in large
+// pages, each small write walked one of those, and the floor was slower than the stores.
 #pragma once
 
 #include <atomic>

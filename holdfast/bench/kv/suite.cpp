@@ -369,9 +369,10 @@ Status KvBenchOptions::validate() const {
   if (!(space_goal >= 1.05 && space_goal <= 10))
     return invalid("space-goal", std::to_string(space_goal), "allowed are 1.05 to 10");
   if (memory_limit_bytes == 0) return {};
-  if (memory_limit_bytes < 64 * MiB)
+  if (memory_limit_bytes < 128 * MiB) {
     return invalid("memory-limit", std::to_string(memory_limit_bytes),
-                   "at least 64 MiB are needed");
+                   "at least 128 MiB are needed (the calibration takes half of them)");
+  }
   return on_a_disk(region);
 }
 

@@ -33,7 +33,7 @@ struct KvBenchOptions {
       peer_directory;  // For stores that need one where `region` is no path; empty: below /dev/shm.
   bool erase_device = false;  // Consent: a device in `region` loses all it holds.
   double space_goal = 1.25;   // ReclaimOptions.space_amplification of our own store; 1.05 to 10.
-  // Limit that the caller has put this process under (memory_limit.hpp): at least 64 MiB, and the
+  // Limit that the caller has put this process under (memory_limit.hpp): at least 128 MiB, and the
   // region lies on a disk. 0: none. Rows then tell what they asked of the device.
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t seed = 1;
