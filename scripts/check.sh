@@ -51,8 +51,7 @@ sanitizer_tests() { # PRESET TARGET CTEST-OPTION…
   run_ctest "build/$preset" "ctest-$preset" "$@"
 }
 
-stage_layers() { python3 tests/layers/layers_test.py && python3 tests/layers/headers_alone_test.py &&
-  python3 tests/layers/thread_safety_test.py; }
+stage_layers() { for test in layers headers_alone thread_safety; do python3 "tests/layers/${test}_test.py" || return; done; }
 
 stage_format() {
   changed '^(holdfast|tools|tests|examples)/.*\.(cpp|hpp)$' >"$LOGS/format-files"

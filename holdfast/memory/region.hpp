@@ -28,8 +28,8 @@
 //            two that overlap.
 // Reading    A file on a disk is mapped for random reads: a fault reads its page and nothing ahead.
 //            Whoever reads a range from end to end says so with advise().
-// Threads    data(), size_bytes(), write(), sync(), prefault(), advise(), claim() and report() from any
-//            thread; grow() and shrink() from one at a time.
+// Threads    data(), size_bytes(), write(), sync(), prefault(), advise(), claim() and report() from
+//            any thread; grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.
 #pragma once
