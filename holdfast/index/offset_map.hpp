@@ -63,8 +63,8 @@ struct OffsetMapOptions {
   Status validate() const;
 };
 
-// Where the keys of one hash belong, found once per operation and taken by all later steps. It stays
-// of use while the caller's guard lives: find() of an older table is still right, and latch()
+// Where the keys of one hash belong, found once per operation and taken by all later steps. It
+// stays of use while the caller's guard lives: find() of an older table is still right, and latch()
 // brings it up to date.
 struct Place {
   std::uint64_t hash = 0;
@@ -449,8 +449,6 @@ class OffsetMap::LatchedMany {
   std::vector<Home> homes_;
   std::vector<Ordered> order_;
 };
-
-// ---------------------------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -148,8 +148,8 @@ Status Appender::append_large(const NewRecord& record, std::uint64_t sequence, P
 Status Appender::seal(Lane& lane) {
   OpenRun& run = lane.run;
   if (!run.open()) return {};
-  // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a group
-  // that goes on in the next run): the tail vouches for them.
+  // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a
+  // group that goes on in the next run): the tail vouches for them.
   HF_RETURN_IF_ERROR(commit(lane));
   const std::uint64_t head = std::exchange(run.head, kNoBlock);
   run.left = 0;
@@ -193,10 +193,10 @@ Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
 
 // ---- Atomic batches ----
 
-// On the medium a batch is a frame followed by its members, in one run, under one fence. Recovery of
-// an open run accepts the frame with all its members or stops before it. A sealed run lists members
-// like any record, since it was sealed only after the batch was whole. So no member needs to know
-// of the others, and relocation treats them as what they are: records.
+// On the medium a batch is a frame followed by its members, in one run, under one fence. Recovery
+// of an open run accepts the frame with all its members or stops before it. A sealed run lists
+// members like any record, since it was sealed only after the batch was whole. So no member needs
+// to know of the others, and relocation treats them as what they are: records.
 Result<std::uint64_t> Appender::append_batch(Lane& lane, std::span<BatchMember> members) {
   std::uint64_t bytes = 0;
   for (const BatchMember& member : members)

@@ -3,12 +3,13 @@
 //   appender.append(lane, record, …)     written back, not yet durable
 //   appender.commit(lane)                the fence (page media: handed to the kernel)
 //
-// Guarantee  When commit() returns, every record that was appended to the lane survives the process,
-//            and power loss where fences give that. A record that is too large for a block, and a
-//            batch that is, gets a run of its own and is durable when its append returns.
+// Guarantee  When commit() returns, every record that was appended to the lane survives the
+//            process, and power loss where fences give that. A record that is too large for a
+//            block, and a batch that is, gets a run of its own and is durable when its append
+//            returns.
 // Errors     kNoSpace, kTooLarge: nothing is in doubt. kIo: the write gate closes.
-// Threads    As the lane's.   Fences  one per commit, one per sealed run (960 records of 256 bytes),
-//            two per record with a run of its own.
+// Threads    As the lane's.   Fences  one per commit, one per sealed run (960 records of 256
+//            bytes), two per record with a run of its own.
 #pragma once
 
 #include <functional>
@@ -56,8 +57,8 @@ class Appender {
   // A copy of a record, under its own sequence.
   Status append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,
                       Appended& appended);
-  // An atomic batch: all members under one sequence, newer than all before. Durable as commit() says
-  // when it returns; each member's `appended` is set.
+  // An atomic batch: all members under one sequence, newer than all before. Durable as commit()
+  // says when it returns; each member's `appended` is set.
   Result<std::uint64_t> append_batch(Lane& lane, std::span<BatchMember> members);
 
   Status commit(Lane& lane) {

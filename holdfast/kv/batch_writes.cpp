@@ -36,8 +36,6 @@ Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
 
 namespace {
 
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
 // The last operation on a key is the one that counts.
 std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& index) {
   std::vector<BatchMember> members;

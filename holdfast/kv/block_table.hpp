@@ -1,12 +1,13 @@
-// block_table.hpp: which blocks are free, open, sealed; what in them is dead; and who gets the next.
+// block_table.hpp: which blocks are free, open, sealed; what in them is dead; and who gets the
+// next.
 //
 // The medium holds one word per block (format.hpp); the rest is kept in DRAM and rebuilt at open.
 //
-// Invariants (1) before a block can be allocated again its word durably says free, or tail of a head
-//                whose word durably says free: such a tail belongs to no run, as generations are
-//                unique to runs, so what a crash finds in it is judged by its next word alone;
-//            (2) generations only rise, over crashes too: a durable limit is raised before one beyond
-//                it is handed out, and a writing open starts at the limit;
+// Invariants (1) before a block can be allocated again its word durably says free, or tail of a
+//                head whose word durably says free: such a tail belongs to no run, as generations
+//                are unique to runs, so what a crash finds in it is judged by its next word alone;
+//            (2) generations only rise, over crashes too: a durable limit is raised before one
+//                beyond it is handed out, and a writing open starts at the limit;
 //            (3) dead bits on the medium only say what is durably superseded, so any subset of them
 //                that a crash leaves is true.
 // Threads    Any. Allocation, growth and freeing take a mutex (once per run, not per record).

@@ -7,6 +7,11 @@
 
 namespace holdfast::kv {
 
+// Never of address null: what follows copies and compares also where there is nothing.
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
+}
+
 class ByteSpans {
  public:
   explicit ByteSpans(std::span<const std::string_view> texts)
@@ -19,9 +24,7 @@ class ByteSpans {
   std::span<const std::byte> operator[](std::size_t i) const {
     if (object_bytes_ != 0)
       return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};
-    const std::string_view text = static_cast<const std::string_view*>(first_)[i];
-    // Never of address null: what follows copies and compares also where there is nothing.
-    return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
+    return bytes_of(static_cast<const std::string_view*>(first_)[i]);
   }
 
  private:

@@ -6,7 +6,8 @@
 //   run     = one or more consecutive blocks of one group: records, then dead bits, summary, footer
 //
 // All integers little-endian. A store that version 1 made may hold runs of version 1; format_v1.hpp
-// has what differs in them. Versions 1 and 2 are frozen: golden stores in tests/kv/golden must open.
+// has what differs in them. Versions 1 and 2 are frozen: golden stores in tests/kv/golden must
+// open.
 #pragma once
 
 #include <array>
@@ -141,8 +142,9 @@ inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;  // Reserved
 inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 
-// In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when it
-// was written. So a whole record behind damage proves that the damage is none that a crash leaves.
+// In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when
+// it was written. So a whole record behind damage proves that the damage is none that a crash
+// leaves.
 inline constexpr unsigned kFencedBeforeBit = 31;
 
 // Begins on a line. Then, in stores with patchable words, the fixed checksum (8 bytes); then the

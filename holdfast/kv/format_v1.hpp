@@ -1,9 +1,10 @@
-// format_v1.hpp: what format version 1 says otherwise. Nothing of it is on the path of a verb: runs of
-// version 1 are read by recovery, verification and reclamation, and vanish as they are reclaimed.
+// format_v1.hpp: what format version 1 says otherwise. Nothing of it is on the path of a verb: runs
+// of version 1 are read by recovery, verification and reclamation, and vanish as they are
+// reclaimed.
 //
 //   superblock   at offset 0 (SuperblockV1); keys are hashed by XXH3, without a key
-//   records      size_word has no flags and no keyspace; the checksum is XXH3 of the body plus a mix of
-//                the header's fields, and says nothing of what was fenced before
+//   records      size_word has no flags and no keyspace; the checksum is XXH3 of the body plus a
+//                mix of the header's fields, and says nothing of what was fenced before
 //   summaries    36 bits of sequence, 2 of kind
 #pragma once
 

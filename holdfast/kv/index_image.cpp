@@ -24,7 +24,8 @@ Status close_in_order(Rooms& rooms) {
   mark.next_generation = rooms.table.next_generation();
   mark.records = rooms.index.count();
   mark.checksum = clean_mark_checksum(mark, rooms.superblock.store_id);
-  // A torn mark is none: its checksum does not hold over words of which some are of an earlier mark.
+  // A torn mark is none: its checksum does not hold over words of which some are of an earlier
+  // mark.
   HF_RETURN_IF_ERROR(
       rooms.medium.put(kCleanMarkAt + sizeof mark.checksum,
                        reinterpret_cast<const std::byte*>(&mark) + sizeof mark.checksum,

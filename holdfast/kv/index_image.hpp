@@ -1,8 +1,8 @@
 // index_image.hpp: the index as a clean close writes it, so that the next open need not rebuild it.
 //
-// The image is a run in state kImage: u64 partitions, then per partition u64 entries and the entries
-// as OffsetMap::serialize writes them. The clean mark names it and holds its checksum; an image that
-// is not as the mark says is ignored, and the summaries are read instead.
+// The image is a run in state kImage: u64 partitions, then per partition u64 entries and the
+// entries as OffsetMap::serialize writes them. The clean mark names it and holds its checksum; an
+// image that is not as the mark says is ignored, and the summaries are read instead.
 #pragma once
 
 #include <memory>

@@ -8,8 +8,8 @@
 //   auto home = index.latch(place, session);                // and the latch is held for a
 //   if (home.unchanged(old)) home.replace(old.entry, line); // comparison and a store.
 //
-// Whether a record is live is decided here and nowhere else: absent, tombstone, unknown kind, longer
-// than its run, checksum.
+// Whether a record is live is decided here and nowhere else: absent, tombstone, unknown kind,
+// longer than its run, checksum.
 //
 // Batches become visible at once: while one is being published, `previous` leads readers from its
 // records to those that they supersede.

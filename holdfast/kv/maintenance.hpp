@@ -32,8 +32,8 @@ class Maintenance {
 
   // Reclaims in the caller until what is in use is near live data.
   Status reclaim();
-  // Room in a full medium, by a pass in the caller or by one that another thread made meanwhile. The
-  // caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
+  // Room in a full medium, by a pass in the caller or by one that another thread made meanwhile.
+  // The caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
   Result<bool> make_room();
   Error full(Error why) const;
   // What the session appended and disowned becomes durably dead.

@@ -1,4 +1,5 @@
 // options.hpp: how a store is created and opened. One struct, one validate(), one test per rule.
+// Public header.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/prefetch.hpp>
+#include <holdfast/kv/store_core.hpp>
 
 namespace holdfast::kv {
 
@@ -22,7 +23,7 @@ inline Result<Version> Reads::read(Bytes key, Copy&& copy) const {
   return version;
 }
 
-[[gnu::flatten]] Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer,
+inline Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer,
                                             std::uint64_t& value_bytes) const {
   return read(key, [&](const RecordView& record) {
     value_bytes = record.value_bytes();
@@ -80,7 +81,7 @@ inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes,
   return {};
 }
 
-Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::size_t object_bytes,
+inline Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::size_t object_bytes,
                        std::string* texts, std::span<Errc> outcomes) const {
   if (texts != nullptr) {
     return read_many(keys, outcomes, [&](std::size_t i, const RecordView& record) {
@@ -170,6 +171,46 @@ Status Reads::for_each_at(Version snapshot, Visit visit) const {
     }
   }
   return {};
+}
+
+// ---- The verbs of stores: each with all that it calls in one function ----
+
+namespace {
+
+// kInvalidOption unless all are equally many.
+Status check_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
+  if (keys == values && keys == outcomes) return {};
+  return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys) + " keys, " +
+                                         std::to_string(values) + " values, " +
+                                         std::to_string(outcomes) +
+                                         " outcomes; equally many are allowed"};
+}
+
+}  // namespace
+
+[[gnu::flatten]] Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer,
+                                     std::uint64_t& value_bytes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->reads.get(bytes_of(key), buffer, value_bytes);
+}
+
+Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
+                            std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size(), outcomes.size()));
+  return core_->reads.get_many(ByteSpans(keys), nullptr, 0, values.data(), outcomes);
+}
+
+Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count, outcomes.size()));
+  // NOLINTNEXTLINE: the caller's values, which it may write.
+  auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
+  return core_->reads.get_many(ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
+                               nullptr, outcomes);
 }
 
 }  // namespace holdfast::kv

@@ -1,8 +1,8 @@
 // reads.hpp: the verbs that read, and what a snapshot shows.
 //
 // Readers see only what is durable as its writer was promised, and never block. A word of a record
-// may be being updated in place beside them: it is read whole, and where its update may not be durable
-// yet, what was read is made durable before it is told.
+// may be being updated in place beside them: it is read whole, and where its update may not be
+// durable yet, what was read is made durable before it is told.
 // Threads    Any.   Fences  none, but for reads beside an in-place update of the same bucket.
 #pragma once
 

@@ -255,8 +255,8 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
     const std::lock_guard lock(own_.lane.latch);
     auto copied = copy_live(*run, head, floor, moves);
     if (!copied) {
-      // Copies that nothing will point to: dead, since a later erase of their keys would not know of
-      // them; and fenced, since the next one who appends here may be another thread, whose fence
+      // Copies that nothing will point to: dead, since a later erase of their keys would not know
+      // of them; and fenced, since the next one who appends here may be another thread, whose fence
       // does not cover what this one wrote back.
       for (const Move& move : moves)
         discard(move);
@@ -290,9 +290,9 @@ Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint6
                             std::vector<Move>& moves) {
   const BlockMeta& meta = rooms_.table.meta(head);
   const SumRule rule = rooms_.records.rule(meta);
-  // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied again:
-  // the copy may have been patched since, and another one, of a higher generation, would win over it
-  // after a crash. Its records have no dead bits, so the index is asked.
+  // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied
+  // again: the copy may have been patched since, and another one, of a higher generation, would win
+  // over it after a crash. Its records have no dead bits, so the index is asked.
   const bool ask = meta.moved.load(std::memory_order_relaxed);
   constexpr std::uint32_t kAhead = 4;
   for (std::uint32_t i = 0; i < run.records(); ++i) {
@@ -337,9 +337,12 @@ bool Reclaimer::publish(const Move& move) {
   KeyIndex& index = rooms_.index;
   const auto guard = rooms_.epochs.enter(own_.participant);
   Place place = index.place(move.hash);
+  const auto is_it = [&](Line line) { return line == move.from; };
+  const Seen seen = index.map().look(place, is_it);
+  if (!seen && !rooms_.versions.held()) return false;  // Superseded: no need to wait for a latch.
   auto home = index.latch(place, own_);
   const Line to = line_at(move.to.offset);
-  if (const Entry entry = home.find([&](Line line) { return line == move.from; })) {
+  if (const Entry entry = seen && home.unchanged(seen) ? seen.entry : home.find(is_it)) {
     if (rooms_.versions.held()) rooms_.versions.move(move.from, move.from, to);
     home.replace(entry, to);
     return true;

@@ -1,12 +1,12 @@
 // reclaimer.hpp: space that dead records hold comes back.
 //
-// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its own,
-// and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+// A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its
+// own, and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
 //
 //   1  mark the victims, wait until every operation under way has ended: from here on nothing is
 //      patched in them, and all their records are published or noted as dead
-//   2  put the dead bits of every run that has new ones, one fence: from here on a tombstone that is
-//      older than every record in an open run has nothing left to erase
+//   2  put the dead bits of every run that has new ones, one fence: from here on a tombstone that
+//      is older than every record in an open run has nothing left to erase
 //   3  copy live records, versions that snapshots see, and tombstones still needed, one fence per
 //      victim; then point the index to the copies, each under its latch, unless it moved on
 //   4  wait until no reader can look at the victims (guards, those that a batch being published
@@ -43,7 +43,8 @@ class Reclaimer {
   Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain,
                              std::uint64_t bytes_per_second);
   // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
-  // the segment can be given back; seals what sessions that rest have open there. Returns as pass().
+  // the segment can be given back; seals what sessions that rest have open there. Returns as
+  // pass().
   Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
 
   // Dead bits of all sealed runs to the medium, durably when it returns.
@@ -51,9 +52,9 @@ class Reclaimer {
   // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
   // thread has any more. Returns how many.
   Result<std::uint64_t> seal_wasteful_lanes();
-  // Of what was moved out of a run that is not free yet (a pin kept it) no dead bit was set, and the
-  // next process does not know of it: it could drop a tombstone while the original is there to come
-  // back. At a close, when the copies are durable.
+  // Of what was moved out of a run that is not free yet (a pin kept it) no dead bit was set, and
+  // the next process does not know of it: it could drop a tombstone while the original is there to
+  // come back. At a close, when the copies are durable.
   void mark_moved_dead();
 
   // Whether the passes so far made room: what they freed is more than what their copies took, or at

@@ -1,5 +1,5 @@
-// record_writer.hpp: records get to where they lie, by the kernel that this CPU and this medium call
-// for (record_kernel.hpp).
+// record_writer.hpp: records get to where they lie, by the kernel that this CPU and this medium
+// call for (record_kernel.hpp).
 #pragma once
 
 #include <cstddef>

@@ -1,19 +1,20 @@
-// Opening a store: from a clean close, or from whatever a crash left. docs/kv.md, "Recovery".
+// Opening a store: from a clean close, or from whatever a crash left. docs/kv_arguments.md,
+// "Recovery".
 //
-//  table word   footer    how this state arises                        what is done
-//  kFree        -         never used, or reclaimed                     free
-//  kOpen        invalid   the crash found it open                      scanned; what is valid is sealed, durably
-//  kOpen        valid     sealed, its word not yet                     as sealed, dead bits zeroed; the word is written
-//  kSealed      valid     the usual run                                its summary is indexed, dead records skipped
-//  kSealed      invalid   the medium lied                              kCorrupt (read-only: skipped, reported)
-//  kTail        -         without its head before it: run never opened free
-//  kImage       -         the index image of a clean close             loaded if the clean mark names it, then freed
-//  any other    -         the word's check does not hold               kCorrupt (read-only: skipped, reported)
+//  table word  footer   how this state arises           what is done
+//  kFree       -        never used, or reclaimed        free
+//  kOpen       invalid  the crash found it open         scanned; what is valid is sealed, durably
+//  kOpen       valid    sealed, its word not yet        as sealed, dead bits zeroed; word written
+//  kSealed     valid    the usual run                   its summary is indexed without dead records
+//  kSealed     invalid  the medium lied                 kCorrupt (read-only: skipped, reported)
+//  kTail       -        without its head: never opened  free
+//  kImage      -        the index of a clean close      loaded if the clean mark names it; freed
+//  any other   -        the word's check does not hold  kCorrupt (read-only: skipped, reported)
 //
-//  scanned run, behind its last record in order                        what is done
-//  nothing whole that says "all before me was durable"                 a torn end: never acknowledged, dropped
-//  such a record                                                       the medium lied: kCorrupt (read-only: whole
-//                                                                      records are indexed, the damage reported)
+//  scanned run, behind its last record in order         what is done
+//  no whole record says "all before me was durable"     a torn end, never acknowledged: dropped
+//  one does                                             the medium lied: kCorrupt (read-only:
+//                                                       whole records indexed, damage reported)
 #include <holdfast/kv/recovery.hpp>
 
 #include <algorithm>
@@ -385,8 +386,8 @@ void Recovery::drop_tombstones() {
 
 // ---- What a writing open leaves behind ----
 
-// After the death of a process what was read may lie in caches only, and so could still be lost with
-// the power: what this recovery relies on is made durable before anything is built on it.
+// After the death of a process what was read may lie in caches only, and so could still be lost
+// with the power: what this recovery relies on is made durable before anything is built on it.
 void Recovery::write_back_what_was_read() {
   const Medium& medium = rooms_.medium;
   const BlockTable& table = rooms_.table;

@@ -1,10 +1,10 @@
 // recovery.hpp: how an open rebuilds what DRAM lost. The table of cases is in recovery.cpp.
 //
-// Guarantee  After run() every acknowledged record is indexed, no torn tail can revive, nothing that
-//            was handed out before (sequences, generations) is handed out again. Running it twice
-//            changes nothing more. A read-only recovery writes nothing.
-// Cost       clean: index image + a footer per run. Otherwise: the summaries; records are read only in
-//            runs that were open and where two records claim one key. Parallel over runs.
+// Guarantee  After run() every acknowledged record is indexed, no torn tail can revive, nothing
+//            that was handed out before (sequences, generations) is handed out again. Running it
+//            twice changes nothing more. A read-only recovery writes nothing.
+// Cost       clean: index image + a footer per run. Otherwise: the summaries; records are read only
+//            in runs that were open and where two records claim one key. Parallel over runs.
 #pragma once
 
 #include <atomic>

@@ -4,10 +4,10 @@
 // accepted with all its members or not at all. What follows was never acknowledged if a crash left
 // it: each acknowledgement had everything before it in its run durable.
 //
-// Damage looks the same at first: a record that is not whole. But a record says whether all before it
-// in its run was durable when it was written (kFencedBefore). One such record that is whole, behind
-// one that is not, proves that the medium lost something: then the whole records behind the damage
-// are found, too, and the damage is named. (Runs of version 1 do not say it.)
+// Damage looks the same at first: a record that is not whole. But a record says whether all before
+// it in its run was durable when it was written (kFencedBefore). One such record that is whole,
+// behind one that is not, proves that the medium lost something: then the whole records behind the
+// damage are found, too, and the damage is named. (Runs of version 1 do not say it.)
 #pragma once
 
 #include <cstdint>

@@ -8,11 +8,6 @@
 namespace holdfast::kv {
 namespace {
 
-// Never of address null: what follows copies and compares also where there is nothing.
-std::span<const std::byte> bytes(std::string_view text) {
-  return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
-}
-
 Error empty_snapshot() {
   return {Errc::kClosed, "the snapshot was moved from, or its store closed; take another"};
 }
@@ -68,7 +63,7 @@ Snapshot::~Snapshot() {
 }
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
   if (core_ == nullptr) return empty_snapshot();
-  return core_->reads.get_at(version_, bytes(key), value);
+  return core_->reads.get_at(version_, bytes_of(key), value);
 }
 Status Snapshot::for_each(
     FunctionRef<bool(std::string_view, std::string_view, Version)> visit) const {
@@ -146,104 +141,33 @@ Durability StoreBase::durability() const {
 
 // ---- The verbs on bytes ----
 
-Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
-                                        WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->writes.put(bytes(key), bytes(value), options);
-}
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,
                                                WriteOptions options) {
   if (!core_) return closed();
-  return core_->writes.put_if(bytes(key), bytes(value), Writes::Condition::kAbsent, 0, options);
+  return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kAbsent, 0, options);
 }
 Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version expected,
                                                 std::string_view value, WriteOptions options) {
   if (!core_) return closed();
-  return core_->writes.put_if(bytes(key), bytes(value), Writes::Condition::kVersion, expected,
+  return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kVersion, expected,
                               options);
-}
-Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer,
-                                     std::uint64_t& value_bytes) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->reads.get(bytes(key), buffer, value_bytes);
 }
 Result<Version> StoreBase::get_text(std::string_view key, std::string& value) const {
   if (!core_) [[unlikely]]
     return closed();
-  return core_->reads.get(bytes(key), value);
+  return core_->reads.get(bytes_of(key), value);
 }
 Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
   if (!core_) return closed();
-  return core_->reads.get_pinned(bytes(key));
+  return core_->reads.get_pinned(bytes_of(key));
 }
 
-namespace {
 
-// kInvalidOption unless all are equally many.
-Status check_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
-  if (keys == values && keys == outcomes) return {};
-  return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys) + " keys, " +
-                                         std::to_string(values) + " values, " +
-                                         std::to_string(outcomes) +
-                                         " outcomes; equally many are allowed"};
-}
-Status check_counts(std::size_t keys, std::size_t values) {
-  if (keys == values) return {};
-  return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys) + " keys and " +
-                                         std::to_string(values) +
-                                         " values; equally many are allowed"};
-}
-
-}  // namespace
-
-Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
-                            std::span<Errc> outcomes) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size(), outcomes.size()));
-  return core_->reads.get_many(ByteSpans(keys), nullptr, 0, values.data(), outcomes);
-}
-Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count, outcomes.size()));
-  // NOLINTNEXTLINE: the caller's values, which it may write.
-  auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
-  return core_->reads.get_many(ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
-                               nullptr, outcomes);
-}
-Status StoreBase::put_texts(std::span<const std::string_view> keys,
-                            std::span<const std::string_view> values, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size()));
-  return core_->writes.put_many(ByteSpans(keys), ByteSpans(values), options);
-}
-Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count));
-  return core_->writes.put_many(ByteSpans(keys.first, keys.bytes, keys.count),
-                                ByteSpans(values.first, values.bytes, values.count), options);
-}
 Result<Version> StoreBase::update_bytes(std::string_view key,
                                         FunctionRef<void(std::string&)> change, bool fixed_size,
                                         WriteOptions options) {
   if (!core_) return closed();
-  return core_->writes.update(bytes(key), change, fixed_size, options);
-}
-Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
-                                                WordChange change, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->writes.update_word(bytes(key), offset_bytes, change, options);
-}
-Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->writes.erase(bytes(key), options);
+  return core_->writes.update(bytes_of(key), change, fixed_size, options);
 }
 Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
   if (!core_) return closed();

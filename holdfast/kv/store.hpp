@@ -1,4 +1,5 @@
 // store.hpp: records that survive. An embedded, durable key-value store on a region of memory.
+// Public header.
 //
 //   auto store = kv::Store<>::open("/mnt/pmem/users").value();          // Bytes to bytes.
 //   store.put("ada", "lovelace").value();
@@ -7,18 +8,18 @@
 //
 // Store<Key, Value> with fixed-size types: typed_store.hpp.
 //
-// Guarantee  When a verb that writes returns success, what it did survives what its Durability names;
-//            until then it is there wholly or not at all. Readers see only such values, never block,
-//            and never see another key's value. One fence per put, erase and update_word; none per
-//            get.
-// Threads    Every verb from any thread, without registration; a thread's session is made at its first
-//            use of the store and released at its exit. close() and moving need the store to
+// Guarantee  When a verb that writes returns success, what it did survives what its Durability
+//            names; until then it is there wholly or not at all. Readers see only such values,
+//            never block, and never see another key's value. One fence per put, erase and
+//            update_word; none per get.
+// Threads    Every verb from any thread, without registration; a thread's session is made at its
+//            first use of the store and released at its exit. close() and moving need the store to
 //            themselves.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
-//            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is kNotFound,
-//            without a detail; what get() was given to fill is then unchanged.
-// Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB 2021),
-//            sections 3 and 4; deviations: docs/kv.md.
+//            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
+//            kNotFound, without a detail; what get() was given to fill is then unchanged.
+// Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
+//            2021), sections 3 and 4; deviations: docs/kv.md.
 #pragma once
 
 #include <cstdint>
@@ -295,8 +296,8 @@ class Store<> : public StoreBase {
   }
   Result<Pinned> get_pinned(std::string_view key) const { return get_bytes_pinned(key); }
 
-  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. Interleaves the misses of
-  // the batch (Benson, Papke, Rabl: "PerMA-Bench" and the building blocks for persistent memory,
+  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. Interleaves the misses
+  // of the batch (Benson, Papke, Rabl: "PerMA-Bench" and the building blocks for persistent memory,
   // section on interleaved access). Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                   std::span<Errc> outcomes) const {

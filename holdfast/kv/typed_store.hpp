@@ -1,4 +1,5 @@
 // typed_store.hpp: Store<Key, Value> for fixed-size types. The verbs of Store<>, on objects.
+// Public header.
 //
 //   struct Account { std::uint64_t balance; char name[56]; };
 //   StoreOptions options;

@@ -1,5 +1,5 @@
-// verify.hpp: everything on the medium, read and checked: words, footers, records, and that the index
-// agrees. Finds damage; changes nothing.
+// verify.hpp: everything on the medium, read and checked: words, footers, records, and that the
+// index agrees. Finds damage; changes nothing.
 #pragma once
 
 #include <holdfast/kv/rooms.hpp>

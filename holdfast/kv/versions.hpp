@@ -2,11 +2,11 @@
 //
 // The chains live in DRAM, since snapshots do not outlive the process. While a snapshot is open, a
 // writer that supersedes a record notes it as the version behind its own, if an open snapshot can
-// see it; else it is dead at once. So a key keeps at most one version per open snapshot and one more.
-// An erased key stays indexed by its tombstone as long as a snapshot may look behind it.
+// see it; else it is dead at once. So a key keeps at most one version per open snapshot and one
+// more. An erased key stays indexed by its tombstone as long as a snapshot may look behind it.
 //
-// Invariants (1) retire() stands before the publication of the newer record: a reader that finds the
-//            newer one finds the way on;
+// Invariants (1) retire() stands before the publication of the newer record: a reader that finds
+//            the newer one finds the way on;
 //            (2) a chain changes only under the latch of its key, or as its record's line moves
 //            (move()), and what a line led to stays until forget(): readers that found the old line
 //            go on from it.
@@ -46,14 +46,14 @@ class Versions {
   // An erased key's place in the index stays; it is taken out when no snapshot needs it.
   void note_tombstone(std::uint64_t hash, std::uint64_t sequence);
 
-  // The newest record of the chain from `line` on that is not newer than `version`; kNoLine if there
-  // is none, or if it is a tombstone. Inside a guard.
+  // The newest record of the chain from `line` on that is not newer than `version`; kNoLine if
+  // there is none, or if it is a tombstone. Inside a guard.
   Line visible_at(Line line, std::uint64_t version) const;
 
   // Reclamation, under the key's latch. Whether `line` is a version behind `current`.
   bool holds(Line current, Line line) const;
-  // The record on `from`, which is `current` or behind it, now also lies on `to`. What `from` led to
-  // stays until forget(from).
+  // The record on `from`, which is `current` or behind it, now also lies on `to`. What `from` led
+  // to stays until forget(from).
   void move(Line current, Line from, Line to);
   void forget(Line line);
 

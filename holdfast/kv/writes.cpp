@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/kv/store_core.hpp>
+
 namespace holdfast::kv {
 
 Error Writes::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
@@ -72,7 +74,7 @@ void Writes::disown(Session& own, std::uint64_t hash, const Appended& record, Re
 
 // ---- put ----
 
-[[gnu::flatten]] Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions options) {
+inline Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   return settle([&] { return try_put(key, value, durability); });
 }
@@ -161,7 +163,7 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
 
 // ---- put_many ----
 
-[[gnu::flatten]] Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values,
+inline Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values,
                                          WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   std::size_t done = 0;
@@ -235,7 +237,7 @@ inline Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& value
 
 // ---- erase ----
 
-[[gnu::flatten]] Result<bool> Writes::erase(Bytes key, WriteOptions options) {
+inline Result<bool> Writes::erase(Bytes key, WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   return settle([&] { return try_erase(key, durability); });
 }
@@ -319,7 +321,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
 
 // ---- update_word ----
 
-[[gnu::flatten]] Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes,
+inline Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes,
                                                            Change change, WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   return settle([&] { return try_update_word(key, offset_bytes, change, durability); });
@@ -332,8 +334,8 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   for (;;) {
-    // The misses before the latch, which as a locked instruction waits for the fence of the caller's
-    // last write.
+    // The misses before the latch, which as a locked instruction waits for the fence of the
+    // caller's last write.
     const Seen seen = rooms_.index.look(place, key);
     const Live live = rooms_.index.judge(seen.line());
     if (!live) [[unlikely]]
@@ -388,6 +390,55 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
   HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
   replace(own, home, entry, appended);
   return before;
+}
+
+// ---- The verbs of stores: each with all that it calls in one function ----
+
+namespace {
+
+Status check_counts(std::size_t keys, std::size_t values) {
+  if (keys == values) return {};
+  return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys) + " keys and " +
+                                         std::to_string(values) +
+                                         " values; equally many are allowed"};
+}
+
+}  // namespace
+
+[[gnu::flatten]] Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
+                                        WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.put(bytes_of(key), bytes_of(value), options);
+}
+
+[[gnu::flatten]] Status StoreBase::put_texts(std::span<const std::string_view> keys,
+                            std::span<const std::string_view> values, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size()));
+  return core_->writes.put_many(ByteSpans(keys), ByteSpans(values), options);
+}
+
+[[gnu::flatten]] Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  HF_RETURN_IF_ERROR(check_counts(keys.count, values.count));
+  return core_->writes.put_many(ByteSpans(keys.first, keys.bytes, keys.count),
+                                ByteSpans(values.first, values.bytes, values.count), options);
+}
+
+[[gnu::flatten]] Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.erase(bytes_of(key), options);
+}
+
+[[gnu::flatten]] Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
+                                                WordChange change, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return closed();
+  return core_->writes.update_word(bytes_of(key), offset_bytes, change, options);
 }
 
 }  // namespace holdfast::kv

@@ -2,10 +2,11 @@
 //
 // How a write becomes acknowledged and newest (docs/kv.md argues it in full):
 //
-//   put        draw a sequence; append the record and fence; look the key up; then latch it and publish
-//              if the sequence is newer than what is published, else append again under the latch
-//              with a newer one. So the index miss overlaps the fence, and no locked instruction,
-//              which would wait for the write-backs too, lies between append and fence.
+//   put        draw a sequence; append the record and fence; look the key up; then latch it and
+//              publish if the sequence is newer than what is published, else append again under the
+//              latch with a newer one. So the index miss overlaps the fence, and no locked
+//              instruction, which would wait for the write-backs too, lies between append and
+//              fence.
 //   the rest   conditional writes decide under the latch, then append, fence and publish under it.
 //   erase      looks the key up first, then goes the way of put with a tombstone; the partition's
 //              erase horizon says afterwards that nothing older may be published.
@@ -107,9 +108,9 @@ class Writes {
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);
 
-  // The rule of publication: newer than the key's record, and than what was erased in its partition.
-  // A tombstone that came too late to erase anything is durable all the same, so the horizon counts
-  // also where there is a record.
+  // The rule of publication: newer than the key's record, and than what was erased in its
+  // partition. A tombstone that came too late to erase anything is durable all the same, so the
+  // horizon counts also where there is a record.
   bool is_newest(const Place& place, Entry entry, std::uint64_t sequence) const {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;

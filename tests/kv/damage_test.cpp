@@ -101,6 +101,67 @@ TEST_F(Damage, GoodStoresAreFoundGood) {
   }
 }
 
+// A block that was open when its process ended has no footer that vouches for it. Its records say
+// themselves whether what lies before them was durable: so a bit that the medium lost is no torn
+// end, and what lies behind it is found.
+TEST_F(Damage, OfARecordInAnOpenBlockHidesNothingBehindIt) {
+  for (const char* granularity : {"", "?granularity=line", "?granularity=page"}) {
+    SCOPED_TRACE(granularity);
+    const std::string directory = scratch_.path("open"), died = scratch_.path("died");
+    std::filesystem::remove_all(directory);
+    std::filesystem::remove_all(died);
+    expected_.clear();
+    StoreOptions options = tiny();
+    options.sync_interval_ms = 0;
+    auto store = Store<>::open(directory + granularity, options).value();
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(store.put("key" + std::to_string(i),
+                            expected_["key" + std::to_string(i)] = text_of(i, 200)));
+      ASSERT_TRUE(store.sync());
+    }
+    std::filesystem::copy(directory, died, std::filesystem::copy_options::recursive);
+    const Image image = Image::of(died);
+    ASSERT_EQ(image.runs(BlockState::kSealed).size(), 0u);
+    const std::uint64_t first = image.bytes().find(text_of(0, 200));
+    for (const int record : {0, 7, 18}) {
+      for (const std::uint64_t byte : {0, 40, 199}) {
+        Image spoilt_image = image;
+        spoilt_image.flip(image.bytes().find(text_of(record, 200), first) + byte, 3);
+        EXPECT_EQ(expect_found(spoilt_image, "is not whole any more"), 1u) << record << " " << byte;
+      }
+    }
+    Image zeros = image;
+    zeros.zero(image.bytes().find(text_of(3, 200)) - 40, 256 * 5);
+    EXPECT_EQ(expect_found(zeros, "is not whole any more"), 5u);
+    // The last one is as a crash would leave it: nothing behind it says that it was durable.
+    Image torn = image;
+    torn.flip(image.bytes().find(text_of(19, 200)) + 100);
+    auto opened = open(torn, RegionAccess::kOpen);
+    ASSERT_TRUE(opened) << opened.error().message();
+    EXPECT_EQ(missing(*opened), 1u);
+  }
+}
+
+// Several records of one group share a fence: a crash may keep any of them.
+TEST_F(Damage, OfAGroupThatWasNotFencedYetIsATornEnd) {
+  const std::string directory = scratch_.path("open"), died = scratch_.path("died");
+  auto store = Store<>::open(directory, tiny()).value();
+  std::vector<std::string> keys, values;
+  for (int i = 0; i < 10; ++i) {
+    keys.push_back("key" + std::to_string(i));
+    values.push_back(text_of(i, 200));
+  }
+  ASSERT_TRUE(store.put_many(std::vector<std::string_view>(keys.begin(), keys.end()),
+                             std::vector<std::string_view>(values.begin(), values.end())));
+  std::filesystem::copy(directory, died, std::filesystem::copy_options::recursive);
+  Image image = Image::of(died);
+  image.flip(image.bytes().find(text_of(4, 200)) + 10);
+  auto opened = open(image, RegionAccess::kOpen);
+  ASSERT_TRUE(opened) << opened.error().message();
+  EXPECT_EQ(opened->count(), 4u);
+  EXPECT_GT(opened->recovery().torn_bytes_dropped, 0u);
+}
+
 TEST_F(Damage, SuperblockWithAnotherMagicIsNotAStore) {
   Image image = good(true);
   image.flip(3);

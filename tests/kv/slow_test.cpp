@@ -37,6 +37,27 @@ TEST(Slow, ValueOfExactlyFourGiBComesBackAndOneByteMoreIsRefused) {
   EXPECT_EQ(store.get("large", std::span<std::byte>{}).value(), 4 * GiB);
 }
 
+// Scans, backups and checkpoints hold a snapshot for minutes while writes go on.
+TEST(Slow, FiveMillionOverwritesUnderOneSnapshotFitIntoSixteenMiB) {
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions options;
+  options.max_bytes = 16 * MiB;
+  options.segment_bytes = options.initial_bytes = 2 * MiB;
+  auto store = Store<>::open(scratch.path("store") + "?granularity=line", options).value();
+  Contents then;
+  const auto key = [](int i) { return "key" + std::to_string(i); };
+  for (int i = 0; i < 1'000; ++i)
+    ASSERT_TRUE(store.put(key(i), then[key(i)] = text_of(i, 1'000)));
+  const Snapshot snapshot = store.snapshot();
+  std::string value(1'000, 'v');
+  for (int i = 0; i < 5'000'000; ++i) {
+    std::memcpy(value.data(), &i, sizeof i);
+    const auto put = store.put(key(i % 1'000), value);
+    ASSERT_TRUE(put) << i << ": " << put.error().message();
+  }
+  EXPECT_TRUE(contents_of(snapshot) == then);
+}
+
 // 100 M keys put and erased over 1 M that never change. HOLDFAST_TEST_KEYS: another number of them.
 TEST(Slow, HundredMillionShortLivedKeysOverAMillionColdOnesStayBounded) {
   const Scratch scratch = Scratch::tmpfs();

@@ -32,7 +32,7 @@ BELOW = {
     'bench': {'base', 'memory', 'blocks', 'index', 'kv', 'stream', 'olap'},
 }
 # Being rewritten: their comments are not mended and their public headers not marked yet.
-FILLED_LAYERS = {'kv', 'index'}
+FILLED_LAYERS = set()
 # The one file by which streams keep their state in the store.
 EXCEPTIONS = {('stream/kv_state.cpp', 'kv')}
 
