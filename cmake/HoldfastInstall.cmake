@@ -3,9 +3,12 @@
 #   CMake        find_package(holdfast) and target_link_libraries(… holdfast::kv)
 #   pkg-config   g++ -std=c++20 … $(pkg-config --cflags --libs holdfast)
 #
-# and the command itself. Where tests are built (HOLDFAST_TESTS), the crash checker as well, for tests of
-# structures of one's own (docs/test_your_structure.md): holdfast::crash_traced, or pkg-config
-# holdfast-crash. tests/install builds programs each way.
+#   pkg-config   … $(pkg-config --cflags --libs holdfast-crash): a test of a structure of one's own under the crash
+#                checker (docs/test_your_structure.md); by CMake holdfast::crash_traced, and the layers below it
+#                as their traced twins
+#
+# and the command itself, its modules, the workload files, documents and examples. tests/install builds
+# programs each way.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include(HoldfastPublicHeaders)
@@ -13,23 +16,22 @@ include(HoldfastPublicHeaders)
 set(layers base memory blocks index kv)
 set(extra_libraries "")
 set(holdfast_dependencies "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n")
-set(public_headers ${HOLDFAST_PUBLIC_HEADERS})
 foreach(layer IN LISTS layers)
   install(TARGETS holdfast_${layer} EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   get_property(libraries GLOBAL PROPERTY HOLDFAST_LIBRARIES_${layer})
   list(APPEND extra_libraries ${libraries})
 endforeach()
-if(TARGET holdfast_crash_traced)
-  list(APPEND public_headers ${HOLDFAST_PUBLIC_CRASH_HEADERS})
-  foreach(layer IN LISTS layers ITEMS crash)
-    install(TARGETS holdfast_${layer}_traced EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endforeach()
-endif()
 install(CODE "set(SOURCE \"${PROJECT_SOURCE_DIR}\")
-set(HEADERS \"${public_headers}\")
+set(HEADERS \"${HOLDFAST_PUBLIC_HEADERS};${HOLDFAST_PUBLIC_CRASH_HEADERS}\")
 set(SCRATCH \"${PROJECT_BINARY_DIR}/installed_headers\")
 set(DESTINATION \"${CMAKE_INSTALL_INCLUDEDIR}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/InstallHeaders.cmake\")")
+
+# The crash checker, and the layers that it can be used with, as the checker needs them.
+set(traced base memory blocks)
+foreach(layer IN LISTS traced ITEMS crash)
+  install(TARGETS holdfast_${layer}_traced EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
 
 # The private libraries of the layers: names for the linker, or packages that CMake must find first.
 list(REMOVE_DUPLICATES extra_libraries)
@@ -67,15 +69,45 @@ Version: ${PROJECT_VERSION}
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -lholdfast_kv -lholdfast_index -lholdfast_blocks -lholdfast_memory -lholdfast_base ${pkgconfig_libraries}
 ")
-install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-if(TARGET holdfast_crash_traced)
-  file(READ ${PROJECT_BINARY_DIR}/holdfast.pc text)
-  string(REPLACE "Name: holdfast\n" "Name: holdfast-crash\n" text "${text}")
-  string(REPLACE "Durable state at memory speed" "Crash checker of Holdfast, for tests; instead of holdfast, never beside it" text "${text}")
-  string(REPLACE "Cflags: " "Cflags: -DHF_TRACED=1 " text "${text}")
-  string(REGEX REPLACE "-lholdfast_([a-z]+)" "-lholdfast_\\1_traced" text "${text}")
-  string(REPLACE "Libs: -L\${libdir} " "Libs: -L\${libdir} -lholdfast_crash_traced " text "${text}")
-  file(WRITE ${PROJECT_BINARY_DIR}/holdfast-crash.pc "${text}")
-  install(FILES ${PROJECT_BINARY_DIR}/holdfast-crash.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast-crash.pc
+"prefix=\${pcfiledir}/${prefix_from_pkgconfig}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: holdfast-crash
+Description: What a crash may leave behind of a structure on persistent memory; for tests, never beside holdfast.pc
+Version: ${PROJECT_VERSION}
+Cflags: -I\${includedir} -DHF_TRACED=1
+Libs: -L\${libdir} -lholdfast_crash_traced -lholdfast_blocks_traced -lholdfast_memory_traced -lholdfast_base_traced ${pkgconfig_libraries}
+")
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast-crash.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# What the documents speak of: `holdfast bench run workloads` finds them here (tools/bench_run_command.cpp).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/data DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The command, the program that it starts to measure, and what bash offers at Tab, which that writes itself.
+if(HOLDFAST_TOOLS)
+  install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS holdfast-bench RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)  # `holdfast` starts it.
+  install(CODE "execute_process(COMMAND $<TARGET_FILE:holdfast-bench> completion bash
+    OUTPUT_FILE ${PROJECT_BINARY_DIR}/holdfast.bash COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${PROJECT_BINARY_DIR}/holdfast.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME holdfast)
+  # The modules with the peers of benchmarks, those that were found (HoldfastPeers.cmake).
+  get_property(modules GLOBAL PROPERTY HOLDFAST_PEER_MODULES)
+  if(modules)
+    install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+  endif()
 endif()
-install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# All that is installed and nothing else: no tests.
+add_custom_target(holdfast_install DEPENDS holdfast_crash_traced)
+if(HOLDFAST_TOOLS)
+  add_dependencies(holdfast_install holdfast holdfast-bench holdfast_peers)
+endif()
+foreach(layer IN LISTS layers)
+  add_dependencies(holdfast_install holdfast_${layer})
+endforeach()
+foreach(layer IN LISTS traced)
+  add_dependencies(holdfast_install holdfast_${layer}_traced)
+endforeach()

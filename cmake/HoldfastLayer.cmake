@@ -3,8 +3,7 @@
 #
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
-# makes holdfast_kv (alias holdfast::kv) and, where tests are built, holdfast_kv_traced
-# (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
+# makes holdfast_kv (alias holdfast::kv) and holdfast_kv_traced (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
 # twin out, for layers that the checker has no business in.
 find_package(Threads REQUIRED)
 
@@ -25,7 +24,7 @@ function(holdfast_layer name)
   cmake_parse_arguments(ARG "DIRECT_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
   set_property(GLOBAL PROPERTY HOLDFAST_LIBRARIES_${name} ${ARG_LIBRARIES})  # For HoldfastInstall.
   set(variants direct)
-  if(HOLDFAST_TESTS AND NOT ARG_DIRECT_ONLY)
+  if(NOT ARG_DIRECT_ONLY)
     list(APPEND variants traced)
   endif()
   foreach(variant IN LISTS variants)
@@ -48,6 +47,9 @@ function(holdfast_layer name)
     target_compile_features(${target} ${scope} cxx_std_20)
     target_include_directories(${target} ${scope}
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    if(variant STREQUAL traced AND NOT HOLDFAST_TESTS AND NOT name MATCHES "^(base|memory|blocks)$")
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # Those three are installed, with the checker.
+    endif()
     if(variant STREQUAL traced)
       target_compile_definitions(${target} ${scope} HF_TRACED=1)
     endif()

@@ -20,7 +20,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/options.hpp
   kv/store.hpp
   kv/typed_store.hpp)
-# And these, where the crash checker is installed.
+# And these, of the crash checker.
 set(HOLDFAST_PUBLIC_CRASH_HEADERS
   crash/checker.hpp
   crash/key_value.hpp

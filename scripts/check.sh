@@ -3,12 +3,13 @@
 #
 # Each stage is a process of its own with its log in build/logs/check-STAGE.log; a failed stage does not
 # stop the others. Exit code of a stage: 0 held, 77 cannot be run here (its last line says why), else
-# failed. A table closes the run; exit code 1 if any stage failed.
+# failed. A stage that was asked for by name and cannot be run has failed. A table closes the run; exit
+# code 1 if any stage failed.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-STAGES="layers format tidy release report asan tsan fuzz mutation kill"
+STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
 FULL_STAGES="$STAGES slow qemu"
 
 skip() {
@@ -50,8 +51,7 @@ sanitizer_tests() { # PRESET TARGET CTEST-OPTION…
   run_ctest "build/$preset" "ctest-$preset" "$@"
 }
 
-stage_layers() { python3 tests/layers/layers_test.py && python3 tests/layers/headers_alone_test.py &&
-  python3 tests/layers/thread_safety_test.py; }
+stage_layers() { for test in layers headers_alone thread_safety; do python3 "tests/layers/${test}_test.py" || return; done; }
 
 stage_format() {
   changed '^(holdfast|tools|tests|examples)/.*\.(cpp|hpp)$' >"$LOGS/format-files"
@@ -68,7 +68,7 @@ stage_tidy() {
   changed '^(holdfast|tools)/.*\.cpp$' >"$LOGS/tidy-files"
   [ -s "$LOGS/tidy-files" ] || { echo "no source of the library or the command has changed" && return 0; }
   configure asan
-  build asan holdfast_git_revision  # A generated header.
+  build asan holdfast_git_revision holdfast_peer_identity  # Generated headers.
   echo "$(wc -l <"$LOGS/tidy-files") files"
   # The path-sensitive analyzer takes three quarters of the time; it waits for --full.
   checks='-clang-analyzer-*'
@@ -83,7 +83,7 @@ stage_release() { # Tests that cost too much for ./run test: installation, linea
 
 stage_report() { # The report of a result in a headless Chromium: what is drawn, on a screen, a phone, in the dark, on paper.
   need $BROWSER_PACKAGES
-  build_release holdfast
+  build_release holdfast holdfast-bench
   run_ctest build/release ctest-report -L browser
 }
 
@@ -138,6 +138,21 @@ stage_mutation() { # Flushes, fences and syncs that changed are left out, the lo
   [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
 }
 
+stage_sample() { # A few minutes of mutants, whatever has changed; each commit draws others, and the same again.
+  build_release all
+  seed=$(git -c safe.directory="$PWD" rev-parse --short=12 HEAD 2>/dev/null || date +%F)
+  mutated=0
+  for binary in build/release/tests/*/*traced*; do
+    case $binary in */CMakeFiles/* | */crash_tests_traced*) continue ;; esac
+    if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then continue; fi
+    mutated=$((mutated + 1))
+    echo "== $binary"
+    python3 tests/mutation.py "$binary" --sample "$seed" --seconds "${HOLDFAST_SAMPLE_SECONDS:-150}" --jobs "$JOBS" \
+      -- --gtest_filter='-*/byte:*/line_streaming'
+  done
+  [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
+}
+
 stage_kill() {
   rounds=20
   [ "${FULL:-0}" = 0 ] || rounds=200
@@ -174,6 +189,7 @@ case ${1:-} in
 esac
 
 chosen=
+by_name=
 FULL=0
 for word in "$@"; do
   case $word in
@@ -181,7 +197,7 @@ for word in "$@"; do
     --list) echo "$FULL_STAGES" && exit 0 ;;
     *)
       case " $FULL_STAGES " in
-        *" $word "*) chosen="$chosen $word" ;;
+        *" $word "*) chosen="$chosen $word" by_name=1 ;;
         *) refuse "'$word' is no stage; there are $FULL_STAGES, and --full" ;;
       esac
       ;;
@@ -195,6 +211,7 @@ fi
 
 # shellcheck disable=SC2086
 need $BUILD_PACKAGES $TEST_PACKAGES $CHECK_PACKAGES
+want $PEER_PACKAGES
 all_begin=$(seconds_now)
 passed=0 failed=0 skipped=0 table=
 for stage in $chosen; do
@@ -212,8 +229,13 @@ for stage in $chosen; do
       grep -E '^[0-9]+% tests passed' "$log" || true
       ;;
     77)
-      verdict="skipped: $(tail -n 1 "$log")"
-      skipped=$((skipped + 1))
+      if [ -n "$by_name" ]; then # It was asked for: not to run it is not to hold.
+        verdict="FAILED, cannot run here: $(tail -n 1 "$log")"
+        failed=$((failed + 1))
+      else
+        verdict="skipped: $(tail -n 1 "$log")"
+        skipped=$((skipped + 1))
+      fi
       ;;
     *)
       verdict="FAILED, see $log"

@@ -6,9 +6,11 @@ LOGS=$PWD/build/logs
 JOBS=${HOLDFAST_JOBS:-$(nproc)}
 mkdir -p "$LOGS"
 
-# The other stores (rocksdb, lmdb, leveldb, tbb) and PMDK (libpmem*) are what benchmarks compare with.
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
-  libxxhash-dev libyaml-cpp-dev librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev
+  libxxhash-dev libyaml-cpp-dev"
+# What benchmarks compare with: other stores, PMDK. Each makes a module that the command loads (holdfast/bench/peers.hpp);
+# nothing else needs them.
+PEER_PACKAGES="librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev
   libpmem-dev libpmem2-dev libpmemlog-dev libpmemblk-dev libpmemobj-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"
 BROWSER_PACKAGES="chromium fonts-dejavu-core"
@@ -47,28 +49,65 @@ as_root() {
 
 apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"; }
 
-# need PACKAGE…: installs those that are missing. Asks nobody when all are there.
-need() {
+# missing_of PACKAGE…: those that are not installed.
+missing_of() {
   have=$(dpkg-query -W -f='${Package}=${db:Status-Status}\n' "$@" 2>/dev/null || true)
-  missing=
   for package in "$@"; do
     case "
 $have
 " in *"
 $package=installed
-"*) ;; *) missing="$missing $package" ;; esac
+"*) ;; *) printf ' %s' "$package" ;; esac
   done
-  [ -n "$missing" ] || return 0
-  command -v apt-get >/dev/null || refuse "there is no apt-get here; install what these Debian packages hold:$missing"
-  say "installing$missing"
+}
+
+# Why nothing can be installed here; nothing where it can.
+install_obstacle() {
+  if ! command -v apt-get >/dev/null; then
+    echo "there is no apt-get here; install what these Debian packages hold"
+  elif [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo "there is neither root nor sudo; an administrator can run"
+  elif [ "$(id -u)" -ne 0 ] && ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+    echo "sudo asks for a password, and there is no terminal to ask on; run"
+  fi
+}
+
+install_packages() {
+  say "installing $*"
   begin=$(seconds_now)
   # An index that is missing or too old shows in a failed install: then, and only then, it is fetched.
-  # shellcheck disable=SC2086
-  apt_get install -y --no-install-recommends $missing >"$LOGS/apt.log" 2>&1 || {
+  apt_get install -y --no-install-recommends "$@" >"$LOGS/apt.log" 2>&1 || {
     logged apt-update apt_get update
-    logged apt apt_get install -y --no-install-recommends $missing
+    logged apt apt_get install -y --no-install-recommends "$@"
   }
   say "installed in $(($(seconds_now) - begin)) s"
+}
+
+# need PACKAGE…: installs those that are missing. Asks nobody when all are there.
+need() {
+  missing=$(missing_of "$@")
+  [ -n "$missing" ] || return 0
+  obstacle=$(install_obstacle)
+  [ -z "$obstacle" ] || refuse "packages are missing, and $obstacle:
+  apt-get install -y --no-install-recommends$missing"
+  install_packages $missing
+}
+
+# want PACKAGE…: the same, for what can be done without: says so, and goes on.
+want() {
+  missing=$(missing_of "$@")
+  [ -n "$missing" ] || return 0
+  obstacle=$(install_obstacle)
+  if [ -n "$obstacle" ]; then
+    say "benchmarks go without some peers: packages are missing, and $obstacle:
+  apt-get install -y --no-install-recommends$missing"
+    return 0
+  fi
+  # In a subshell: what fails there ends there. Not every release has every package.
+  (install_packages $missing) && return 0
+  for package in $missing; do
+    (install_packages "$package") || say "there is no $package here; benchmarks go without it"
+  done
 }
 
 # The Debian package index, which the tour stores, is not on a fresh machine.
@@ -121,14 +160,14 @@ build() {
   say "built $preset ($*) in $(($(seconds_now) - begin)) s"
 }
 
-# build_release TARGET: without the tests where GoogleTest is not installed, so that ./run tour need not wait for it.
+# build_release TARGET…: without the tests where GoogleTest is not installed, so that ./run tour need not wait for it.
 build_release() {
   if [ "$1" = all ] && dpkg-query -W libgtest-dev >/dev/null 2>&1 || grep -qs '^HOLDFAST_TESTS:BOOL=ON' build/release/CMakeCache.txt; then
     configure release -DHOLDFAST_TESTS=ON
   else
     configure release -DHOLDFAST_TESTS=OFF
   fi
-  build release "$1"
+  build release "$@"
 }
 
 # A Python with PyPI's hdrhistogram, which our histogram is compared with. Without a network that one test

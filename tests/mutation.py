@@ -8,6 +8,7 @@ test is missing. Exit code 0 if none survives, 1 if one does, 2 if the request w
   tests/mutation.py build/release/tests/kv/kv_tests_traced
   tests/mutation.py BINARY --changed main             only sites in lines changed since that revision
   tests/mutation.py BINARY --only holdfast/kv/        only sites whose path begins so
+  tests/mutation.py BINARY --sample SEED --seconds S  sites in an order that SEED gives, for about S seconds
   tests/mutation.py BINARY -- --gtest_filter='Kv*'    arguments for the binary
 
 The allow-list (tests/mutation_allow.txt) holds accepted survivors, one per line:
@@ -18,6 +19,7 @@ Line numbers go stale; "fence holdfast/kv/store.cpp `text of the line`  reason" 
 import argparse
 import concurrent.futures
 import os
+import random
 import re
 import subprocess
 import sys
@@ -127,6 +129,9 @@ def main():
     parser.add_argument("--changed", metavar="BASE", help="only sites in lines changed since this git revision")
     parser.add_argument("--only", metavar="PREFIX", default="holdfast/",
                         help="only sites whose path begins so (default: holdfast/)")
+    parser.add_argument("--sample", metavar="SEED", help="take the sites in an order drawn from this text")
+    parser.add_argument("--seconds", type=float, metavar="S",
+                        help="start no more mutants after so long; what was left out is counted")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--timeout", type=float, default=600, metavar="S",
                         help="for the run without mutation; a mutant gets five times what that run took, "
@@ -156,11 +161,15 @@ def main():
               (f" in lines changed since {options.changed}" if options.changed is not None else ""))
         return 0
 
+    if options.sample is not None:
+        random.Random(options.sample).shuffle(sites)
+    until = time.monotonic() + options.seconds if options.seconds is not None else float("inf")
     limit = max(10.0, 5 * seconds)
-    counts = {"red": 0, "timeout": 0}
+    counts = {"red": 0, "timeout": 0, "left out": 0}
     survivors, excused = [], []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = {pool.submit(run, binary, arguments, site, limit): site for site in sites}
+        in_time = lambda site: run(binary, arguments, site, limit) if time.monotonic() < until else "left out"
+        runs = {pool.submit(in_time, site): site for site in sites}
         for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
             site, verdict = runs[future], future.result()
             if verdict == "green":
@@ -181,7 +190,13 @@ def main():
         _, path, line = split_site(site)
         print(f"SURVIVED  {site}  {source_line(path, line)}")
     noticed = counts["red"] + counts["timeout"]
-    print(f"mutation score: {noticed}/{len(sites)} dropped sites noticed"
+    tried = len(sites) - counts["left out"]
+    if options.sample is not None or counts["left out"]:
+        print(f"tried {tried} of {len(sites)} sites" +
+              (f", in the order of --sample {options.sample}" if options.sample is not None else ""))
+    if tried == 0:
+        wrong(f"no mutant was started within --seconds {options.seconds}")
+    print(f"mutation score: {noticed}/{tried} dropped sites noticed"
           f" ({counts['timeout']} by time-out), {len(excused)} allowed, {len(survivors)} survived")
     return 1 if survivors else 0
 

@@ -12,8 +12,7 @@
 namespace holdfast::tools {
 
 void add_bench_command(CLI::App& root, int& exit_code) {
-  CLI::App& bench = *root.add_subcommand(
-      "bench", "What memory delivers: measure, compare, report (docs/results.md)");
+  CLI::App& bench = *root.add_subcommand("bench", kBenchHelp);
   bench.require_subcommand(1);
   add_bench_run_command(bench, exit_code);
   add_bench_show_command(bench, exit_code);

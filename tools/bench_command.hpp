@@ -9,6 +9,8 @@ class App;
 namespace holdfast::tools {
 
 // `exit_code` is set when the verb has run; see console.hpp for what it means.
+inline constexpr const char* kBenchHelp =
+    "What memory delivers: measure, compare, report (docs/results.md)";
 void add_bench_command(CLI::App& root, int& exit_code);
 
 }  // namespace holdfast::tools

@@ -34,8 +34,8 @@ double parsed_threshold(const std::string& text) {
 }
 
 int print(const bench::Comparison& comparison, const Arguments& arguments) {
-  fmt::print("{}", arguments.json ? bench::to_json(comparison, arguments.options)
-                                  : bench::table(comparison, arguments.options));
+  out("{}", arguments.json ? bench::to_json(comparison, arguments.options)
+                           : bench::table(comparison, arguments.options));
   if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
   return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
 }

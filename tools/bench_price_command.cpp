@@ -25,9 +25,9 @@ int price(const Arguments& arguments) {
     complain(kName, table.error().detail);
     return kExitBadRequest;
   }
-  fmt::print("{}", arguments.csv    ? bench::to_csv(*table)
-                   : arguments.json ? bench::to_json(*table)
-                                    : bench::to_text(*table));
+  out("{}", arguments.csv    ? bench::to_csv(*table)
+            : arguments.json ? bench::to_json(*table)
+                             : bench::to_text(*table));
   for (const auto& missing : table->missing)
     complain(kName, "note: " + missing);
   return kExitDone;

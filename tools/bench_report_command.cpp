@@ -76,9 +76,9 @@ int report(const Arguments& arguments) {
     }
   }
   if (!bench::is_standard_output(arguments.out)) {
-    fmt::print("{}: {} rows{}, {}\n", arguments.out, rows,
-               invalid > 0 ? fmt::format(" ({} INVALID)", invalid) : "",
-               human_bytes(static_cast<double>(html->size())));
+    out("{}: {} rows{}, {}\n", arguments.out, rows,
+        invalid > 0 ? fmt::format(" ({} INVALID)", invalid) : "",
+        human_bytes(static_cast<double>(html->size())));
   }
   return invalid > 0 ? kExitUntrusted : kExitDone;
 }

@@ -91,36 +91,35 @@ std::string complete(Arguments& arguments) {
 
 void print_regions(const bench::Document& document) {
   for (const auto& region : document.regions) {
-    fmt::print("region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
-               region.text("name"), region.text("spec"),
-               format_bytes(static_cast<std::uint64_t>(region.number("bytes"))),
-               region.text("mapping"),
-               format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
-               region.text("page_reason").empty() ? "" : " (" + region.text("page_reason") + ")",
-               region.text("granularity"), region.text("granularity_source"),
-               region.text("durability") == "power" ? "" : ": no power durability");
+    out("region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
+        region.text("name"), region.text("spec"),
+        format_bytes(static_cast<std::uint64_t>(region.number("bytes"))), region.text("mapping"),
+        format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
+        region.text("page_reason").empty() ? "" : " (" + region.text("page_reason") + ")",
+        region.text("granularity"), region.text("granularity_source"),
+        region.text("durability") == "power" ? "" : ": no power durability");
   }
 }
 
 void print_result(const mem::RunOutcome& outcome) {
   const auto& document = outcome.document;
   const auto& environment = document.environment;
-  fmt::print("{}, {}, {}, {} kernels\n", environment.text("cpu_model"), environment.text("kernel"),
-             environment.text("compiler"), environment.text("vectors"));
+  out("{}, {}, {}, {} kernels\n", environment.text("cpu_model"), environment.text("kernel"),
+      environment.text("compiler"), environment.text("vectors"));
   print_regions(document);
-  fmt::print("limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
-             format_bytes(static_cast<std::uint64_t>(
-                 document.calibration.number("memory_read_bytes_per_s"))),
-             format_bytes(static_cast<std::uint64_t>(
-                 document.calibration.number("memory_stream_bytes_per_s"))),
-             format_nanoseconds(document.calibration.number("dependent_read_ns")),
-             format_nanoseconds(document.calibration.number("persist_line_ns")));
-  fmt::print("{}", mem::memory_table(document));
+  out("limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
+      format_bytes(
+          static_cast<std::uint64_t>(document.calibration.number("memory_read_bytes_per_s"))),
+      format_bytes(
+          static_cast<std::uint64_t>(document.calibration.number("memory_stream_bytes_per_s"))),
+      format_nanoseconds(document.calibration.number("dependent_read_ns")),
+      format_nanoseconds(document.calibration.number("persist_line_ns")));
+  out("{}", mem::memory_table(document));
   for (const auto& warning : document.warnings)
-    fmt::print("note: {}\n", warning);
+    out("note: {}\n", warning);
   if (outcome.again_rows > 0) {
-    fmt::print("A/A: {} of {} measurements differ by less than 3 % from themselves\n",
-               outcome.again_within_3_percent, outcome.again_rows);
+    out("A/A: {} of {} measurements differ by less than 3 % from themselves\n",
+        outcome.again_within_3_percent, outcome.again_rows);
   }
 }
 
@@ -131,8 +130,8 @@ class Progress {
   void operator()(const mem::RunProgress& progress) {
     if (progress.run == 0) {
       if (lines_)
-        fmt::print(stderr, "{} run{}, about {}; calibrating\n", progress.runs,
-                   progress.runs == 1 ? "" : "s", human_seconds(progress.seconds_left));
+        note("{} run{}, about {}; calibrating\n", progress.runs, progress.runs == 1 ? "" : "s",
+             human_seconds(progress.seconds_left));
       line_.show("calibrating");
       return;
     }
@@ -144,8 +143,8 @@ class Progress {
     const auto tenth = 10 * progress.run / progress.runs;
     if (lines_ && progress.runs >= 20 && tenth > shown_) {
       shown_ = tenth;
-      fmt::print(stderr, "run {} of {}, about {} left\n", progress.run, progress.runs,
-                 human_seconds(progress.seconds_left));
+      note("run {} of {}, about {} left\n", progress.run, progress.runs,
+           human_seconds(progress.seconds_left));
     }
   }
   void finish() { line_.finish(); }
@@ -202,7 +201,22 @@ std::string read_limits(mem::RunOptions& options) {
       options.limits_path);
 }
 
+// "workloads" is a directory of a checkout; of an installed command it lies in share/holdfast.
+std::string shipped_or(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::exists(path, ignored) || !(path + "/").starts_with("workloads/")) return path;
+  // From PREFIX/lib/holdfast, or from a lib directory of an architecture.
+  const auto here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const auto* up : {"../..", "../../.."}) {
+    const auto shipped = (here / up / "share/holdfast" / path).lexically_normal();
+    if (fs::exists(shipped, ignored)) return shipped.string();
+  }
+  return path;
+}
+
 int run(Arguments& arguments) {
+  arguments.options.path = shipped_or(arguments.options.path);
   if (const auto problem = complete(arguments); !problem.empty()) return refuse(problem);
   if (const auto problem = json_problem(arguments.json); !problem.empty()) return refuse(problem);
   if (const auto problem = read_limits(arguments.options); !problem.empty()) return refuse(problem);
@@ -220,20 +234,20 @@ int run(Arguments& arguments) {
   mem::Diagnostics diagnostics;
   const auto plan = mem::make_plan(options, machine, diagnostics);
   if (!diagnostics.empty()) {
-    fmt::print(stderr, "{}", diagnostics.text());
+    note("{}", diagnostics.text());
     complain(kName, fmt::format("{} mistake{}; nothing was measured", diagnostics.count(),
                                 diagnostics.count() == 1 ? "" : "s"));
     return kExitBadRequest;
   }
   if (arguments.list || arguments.dry_run) {
-    fmt::print("{}", arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan));
+    out("{}", arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan));
     double seconds = 0;
     for (const auto& one : plan.runs)
       seconds += mem::estimated_seconds(one, options);
-    fmt::print("{} run{}, about {}\n", plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
-               human_seconds(seconds));
+    out("{} run{}, about {}\n", plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
+        human_seconds(seconds));
     for (const auto& note : plan.notes)
-      fmt::print("note: {}\n", note);
+      out("note: {}\n", note);
     return kExitDone;
   }
   return measure(arguments, plan, machine);

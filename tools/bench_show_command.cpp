@@ -22,6 +22,8 @@ struct Arguments {
 
 int show(const Arguments& arguments) {
   bool trustworthy = true;
+  auto table = arguments.table;
+  table.columns = table_columns();
   for (const auto& path : arguments.paths) {
     int exit_code = kExitDone;
     const auto document = read_result("holdfast bench show", path, exit_code);
@@ -31,14 +33,13 @@ int show(const Arguments& arguments) {
       const auto text = document->environment.text(name);
       if (!text.empty()) machine += (machine.empty() ? ": " : ", ") + text;
     }
-    fmt::print("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
+    out("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
     // Whose rows have parameters of their own is shown with a column for each that varies.
     const auto maker = document->command.text("name");
     const bool of_memory = maker == "bench run" || maker == "perma-bench";
-    fmt::print("{}", of_memory ? bench::memory::memory_table(*document)
-                               : bench::table(*document, arguments.table));
+    out("{}", of_memory ? bench::memory::memory_table(*document) : bench::table(*document, table));
     for (const auto& warning : document->warnings)
-      fmt::print("warning: {}\n", warning);
+      out("warning: {}\n", warning);
     for (const auto& row : document->rows)
       trustworthy = trustworthy && row.valid();
   }

@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +18,7 @@
 #include <holdfast/memory/cpu.hpp>
 
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -43,48 +41,31 @@ void make_quick(bb::BlocksBenchOptions& options) {
 
 void print_preface(const bench::Document& document) {
   const auto& environment = document.environment;
-  std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
-              environment.text("kernel").c_str(), environment.text("compiler").c_str());
+  out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
+      environment.text("compiler"));
   const auto& region = document.regions.front();
-  std::printf("region %s: %s, granularity %s (%s), %s, pages of %s, %s; durability: %s\n\n",
-              region.text("spec").c_str(), region.text("kind").c_str(),
-              region.text("granularity").c_str(), region.text("granularity_source").c_str(),
-              region.text("mapping").c_str(),
-              format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))).c_str(),
-              region.text("write_back").c_str(), region.text("durability").c_str());
+  standard_output().write(fit_terminal(
+      fmt::format("region {}: {}, granularity {} ({}), {}, pages of {}, {}; durability: {}\n\n",
+                  region.text("spec"), region.text("kind"), region.text("granularity"),
+                  region.text("granularity_source"), region.text("mapping"),
+                  format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
+                  region.text("write_back"), region.text("durability"))));
 }
 
-// PMDK reads its environment when it is loaded: where that is not as the comparison needs it, the
-// command starts itself again. Returns if it is, or if that fails; then rows of PMDK say so.
-void ensure_pmdk_environment(const std::string& region) {
+// PMDK reads its environment when it is loaded, which happens when a suite asks for a peer: after
+// this.
+void set_pmdk_environment(const std::string& region) {
   const bool nt = region.find("nt_evicts=on") != std::string::npos ||
                   (nt_evicts().value && region.find("nt_evicts=off") == std::string::npos);
-  bool changed = false;
   for (const auto& assignment : bb::pmdk_environment(nt)) {
     const auto at = assignment.find('=');
-    const auto name = assignment.substr(0, at), value = assignment.substr(at + 1);
-    const char* const now = std::getenv(name.c_str());
-    if (now != nullptr && value == now) continue;
-    ::setenv(name.c_str(), value.c_str(), 1);
-    changed = true;
+    ::setenv(assignment.substr(0, at).c_str(), assignment.substr(at + 1).c_str(), 1);
   }
-  if (!changed || std::getenv("HOLDFAST_STARTED_AGAIN") != nullptr) return;
-  ::setenv("HOLDFAST_STARTED_AGAIN", "1", 1);
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string line((std::istreambuf_iterator<char>(file)), {});
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1)
-    words.emplace_back(line.c_str() + at);
-  std::vector<char*> arguments;
-  for (auto& word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execv("/proc/self/exe", arguments.data());
 }
 
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
-  ensure_pmdk_environment(options.region);
+  set_pmdk_environment(options.region);
   if (arguments.quick) make_quick(options);
   options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
   const auto& json = arguments.json;
@@ -95,7 +76,7 @@ int run_and_report(Arguments& arguments) {
   bench::interrupt_on_signals();
   const auto result = bb::run_blocks_bench(options);
   if (!result) {
-    complain("holdfast blocks bench", result.error().message());
+    complain("holdfast blocks bench", plain(result.error()));
     const auto code = result.code();
     return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ||
                    code == Errc::kUnsupported
@@ -106,8 +87,8 @@ int run_and_report(Arguments& arguments) {
   const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
   if (!json_only) {
     print_preface(result->document);
-    std::fputs(bench::table(result->document, {"", arguments.against}).c_str(), stdout);
-    if (std::fflush(stdout) != 0) return kExitFailed;
+    standard_output().write(
+        fit_terminal(bench::table(result->document, {"", arguments.against, table_columns()})));
   }
   if (!written) {
     complain("holdfast blocks bench", "--json " + written.error().detail);
@@ -124,9 +105,13 @@ int run_and_report(Arguments& arguments) {
 }  // namespace
 
 void add_blocks_command(CLI::App& root, int& exit_code) {
-  auto& blocks = *root.add_subcommand(
-      "blocks", "Logs, pages, fields, interleaving: what each costs on this machine");
+  auto& blocks = *root.add_subcommand("blocks", kBlocksHelp);
   blocks.require_subcommand(1);
+  blocks.footer(
+      "Examples:\n"
+      "  holdfast blocks bench --quick --region dram\n"
+      "  holdfast blocks bench --suite log --region '/dev/shm/x?granularity=line'\n"
+      "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
   auto& app = *blocks.add_subcommand(

@@ -1,5 +1,6 @@
 #include "console.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -24,10 +25,45 @@ int exit_code_of(Errc code) {
   }
 }
 
-void complain(std::string_view command, std::string_view message, std::string_view remedy) {
-  std::fflush(stdout);  // What was printed before stays before.
-  fmt::print(stderr, "{} {}\n", ink(stderr, Ink::kBad, fmt::format("{}:", command)), message);
-  if (!remedy.empty()) fmt::print(stderr, "  {}\n", remedy);
+std::string kind_of(Errc code) {
+  std::string kind;
+  for (const char letter : name(code).substr(1)) {  // Behind the k of "kNotFound".
+    const bool capital = letter >= 'A' && letter <= 'Z';
+    if (capital && !kind.empty()) kind += '_';
+    kind += capital ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  return kind;
+}
+
+std::string plain(const Error& error) {
+  std::string kind = kind_of(error.code);
+  std::replace(kind.begin(), kind.end(), '_', ' ');
+  return error.detail.empty() ? kind : kind + ": " + error.detail;
+}
+
+void note_text(std::string_view text) noexcept {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+void complain(std::string_view command, std::string_view message,
+              std::string_view remedy) noexcept {
+  standard_output().flush();  // What was printed before stays before.
+  try {
+    note("{} {}\n", ink(stderr, Ink::kBad, fmt::format("{}:", command)), message);
+    if (!remedy.empty()) note("  {}\n", remedy);
+  } catch (...) {  // No memory to put it together: then in pieces.
+    for (const auto piece : {command, std::string_view{": "}, message, std::string_view{"\n"}})
+      note_text(piece);
+  }
+}
+
+void occupy_standard_streams() noexcept {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // For reading only: a result that is written to a closed standard output is an error as before.
+    (void)::open("/dev/null", O_RDONLY);  // Takes the lowest free number, which is `stream`.
+  }
 }
 
 bool is_terminal(std::FILE* stream) {
@@ -41,6 +77,9 @@ unsigned terminal_columns() {
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
   return 100;
 }
+
+unsigned table_columns() { return is_terminal(stdout) ? terminal_columns() : 0; }
+unsigned prose_columns() { return is_terminal(stdout) ? std::min(terminal_columns(), 100u) : 80; }
 
 std::string ink(std::FILE* stream, Ink colour, std::string_view text) {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -91,27 +130,34 @@ bool ProgressLine::due() { return enabled_ && std::chrono::steady_clock::now() >
 void ProgressLine::show(std::string_view text) {
   if (!enabled_) return;
   next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  fmt::print(stderr, "\r\x1b[K{}", text);
-  std::fflush(stderr);
+  note("\r\x1b[K{}", text);
   shown_ = true;
 }
 
 void ProgressLine::finish() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  if (shown_) note_text("\r\x1b[K");
   shown_ = false;
 }
 
-void Output::write(std::string_view bytes) {
+void Output::write(std::string_view bytes) noexcept {
   if (error_ != 0 || bytes.empty()) return;
   if (std::fwrite(bytes.data(), 1, bytes.size(), stream_) != bytes.size())
     error_ = errno != 0 ? errno : EIO;
 }
 
-Status Output::finish() {
+void Output::flush() noexcept {
   if (std::fflush(stream_) != 0 && error_ == 0) error_ = errno != 0 ? errno : EIO;
+}
+
+Status Output::finish() {
+  flush();
   if (error_ == 0 || error_ == EPIPE) return ok_status();
   return Error{Errc::kIo, fmt::format("writing to {}: {}", name_, std::strerror(error_))};
+}
+
+Output& standard_output() {
+  static Output output{stdout, "standard output"};
+  return output;
 }
 
 }  // namespace holdfast::tools

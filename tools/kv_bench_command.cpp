@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -25,12 +26,15 @@
 #include <holdfast/bench/table.hpp>
 #include <holdfast/memory/spec.hpp>
 
+#include "console.hpp"
+#include "text_layout.hpp"
+
 namespace holdfast::tools {
 namespace {
 
 namespace kvb = holdfast::bench::kv;
 
-constexpr int kFailed = 1, kBadRequest = 2;
+constexpr const char* kName = "holdfast kv bench";
 
 struct Arguments {
   kvb::KvBenchOptions options;
@@ -130,16 +134,14 @@ void print_members(const bench::Document& document, const std::string& heading,
       const auto value = row.number(name);
       if (std::isnan(value)) continue;
       const auto is_time = std::string_view(name).ends_with("_ns");
-      char text[32];
-      std::snprintf(text, sizeof text, "%.3g", value);
-      line += std::string(line.empty() ? "" : ", ") + shown + " " +
-              (is_time ? bench::human_time(value) : std::string(text));
+      line += fmt::format("{}{} {}", line.empty() ? "" : ", ", shown,
+                          is_time ? bench::human_time(value) : fmt::format("{:.3g}", value));
     }
     if (line.empty()) continue;
-    if (!any) std::printf("\n%s\n", heading.c_str());
+    if (!any) out("\n{}\n", heading);
     any = true;
-    std::printf("  %s %s, %u threads: %s\n", row.operation().c_str(), row.subject().c_str(),
-                static_cast<unsigned>(row.threads()), line.c_str());
+    standard_output().write(fit_terminal(fmt::format("  {} {}, {} threads: {}\n", row.operation(),
+                                                     row.subject(), row.threads(), line)));
   }
 }
 
@@ -150,34 +152,35 @@ int run_and_report(Arguments& arguments) {
   options.region = with_absolute_path(options.region);
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
-    std::fprintf(stderr, "holdfast kv bench: --json %s\n", status.error().detail.c_str());
-    return kBadRequest;
+    complain(kName, "--json " + status.error().detail);
+    return kExitBadRequest;
   }
   bench::interrupt_on_signals();
   const auto result = kvb::run_kv_bench(options);
   if (!result) {
-    std::fprintf(stderr, "holdfast kv bench: %s\n", result.error().message().c_str());
+    complain(kName, plain(result.error()));
     const auto code = result.code();
-    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kBadRequest : kFailed;
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
+                                                                        : kExitFailed;
   }
   const auto& document = result->document;
   const bool json_only = !json.empty() && bench::is_standard_output(json);
   const auto written = json.empty() ? Status() : bench::write_json(document, json);
   if (!json_only) {
     const auto& environment = document.environment;
-    std::printf("%s, %s, %s\n", environment.text("cpu_model").c_str(),
-                environment.text("kernel").c_str(), environment.text("compiler").c_str());
-    std::printf(
-        "region %s: %s, granularity %s (%s), %s, pages of %s: durability of an operation is "
-        "\"%s\"%s\n\n",
-        environment.text("region").c_str(), environment.text("region_kind").c_str(),
-        environment.text("region_granularity").c_str(),
-        environment.text("region_granularity_source").c_str(),
-        environment.text("region_mapping").c_str(),
-        format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))).c_str(),
-        environment.text("durability").c_str(),
-        environment.text("durability") == "power" ? "" : " - no power durability");
-    std::fputs(bench::table(document, {arguments.baseline, arguments.against}).c_str(), stdout);
+    out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
+        environment.text("compiler"));
+    standard_output().write(fit_terminal(fmt::format(
+        "region {}: {}, granularity {} ({}), {}, pages of {}: durability of an operation is "
+        "\"{}\"{}\n\n",
+        environment.text("region"), environment.text("region_kind"),
+        environment.text("region_granularity"), environment.text("region_granularity_source"),
+        environment.text("region_mapping"),
+        format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))),
+        environment.text("durability"),
+        environment.text("durability") == "power" ? "" : " - no power durability")));
+    standard_output().write(fit_terminal(
+        bench::table(document, {arguments.baseline, arguments.against, table_columns()})));
     print_members(document, "steady-overwrite:",
                   {{"used_over_live_max", "used/live at most"},
                    {"relocated_bytes_per_written_byte", "moved B per written B"},
@@ -190,18 +193,15 @@ int run_and_report(Arguments& arguments) {
                    {"device_write_bytes_per_op", "bytes written"},
                    {"process_read_bytes_per_op", "bytes read for this process"},
                    {"process_write_bytes_per_op", "bytes it made dirty"}});
-    if (std::fflush(stdout) != 0) return kFailed;
   }
   if (!written) {
-    std::fprintf(stderr, "holdfast kv bench: --json %s\n", written.error().detail.c_str());
-    return kFailed;
+    complain(kName, "--json " + written.error().detail);
+    return kExitFailed;
   }
   if (result->interrupted) {
-    std::fprintf(stderr,
-                 "holdfast kv bench: interrupted; rows hold the repetitions that were complete, "
-                 "files are removed\n");
+    complain(kName, "interrupted; rows hold the repetitions that were complete, files are removed");
   } else if (!result->trustworthy) {
-    std::fprintf(stderr, "holdfast kv bench: some rows are INVALID; see their reasons\n");
+    complain(kName, "some rows are INVALID; see their reasons");
   }
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
@@ -235,23 +235,25 @@ int run_limited(Arguments& arguments) {
   if (existed && !std::filesystem::is_empty(path)) return run_and_report(arguments);  // Refuses.
   const auto limit = kvb::MemoryLimit::make(options.memory_limit_bytes);
   if (!limit) {
-    std::fprintf(stderr, "holdfast kv bench: --memory-limit: %s\n",
-                 limit.error().message().c_str());
-    return kBadRequest;
+    complain(kName, "--memory-limit: " + plain(limit.error()));
+    return kExitBadRequest;
   }
-  std::fflush(nullptr);
+  standard_output().flush();  // Else the child would write it once more.
   const pid_t child = ::fork();
   if (child < 0) {
-    std::perror("holdfast kv bench: fork");
-    return kFailed;
+    complain(kName, std::string("fork: ") + std::strerror(errno));
+    return kExitFailed;
   }
   if (child == 0) {
-    int code = kFailed;
+    int code = kExitFailed;
     if (const auto status = limit->join(); status)
       code = run_and_report(arguments);
     else
-      std::fprintf(stderr, "holdfast kv bench: %s\n", status.error().message().c_str());
-    std::fflush(nullptr);
+      complain(kName, plain(status.error()));
+    if (const auto status = standard_output().finish(); !status) {
+      complain(kName, plain(status.error()));
+      code = kExitFailed;
+    }
     ::_exit(code);  // The group is the parent's to remove.
   }
   limited_child = child;
@@ -264,10 +266,11 @@ int run_limited(Arguments& arguments) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   remove_leftovers(options.region, existed);
   const auto kills = limit->kills();
-  std::fprintf(stderr, "holdfast kv bench: ended by signal %d%s; its files are removed\n",
-               WTERMSIG(status),
-               kills > 0 ? ": the kernel found no memory for it within --memory-limit" : "");
-  return kFailed;
+  complain(
+      kName,
+      fmt::format("ended by signal {}{}; its files are removed", WTERMSIG(status),
+                  kills > 0 ? ": the kernel found no memory for it within --memory-limit" : ""));
+  return kExitFailed;
 }
 
 }  // namespace
@@ -275,8 +278,7 @@ int run_limited(Arguments& arguments) {
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
-  auto& app = *kv.add_subcommand(
-      "bench", "Compare stores on this machine: same keys, same threads, every answer checked");
+  auto& app = *kv.add_subcommand("bench", kKvBenchHelp);
   app.add_option("--stores", options.stores,
                  "holdfast, holdfast-typed, floor (no store: the bare memory traffic), rocksdb, "
                  "lmdb, leveldb, tbb, map")

@@ -19,6 +19,7 @@ struct KvState {
   ListArguments list;
   ImportArguments import;
   ExportArguments export_;
+  ScriptArguments script;
 };
 
 template <class T>
@@ -54,6 +55,11 @@ void add_format(CLI::App* app, const std::function<void(RecordFormat)>& set,
       set, help);
 }
 
+// What people who come from elsewhere type.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"set", "put"}, {"del", "erase"}, {"delete", "erase"}, {"rm", "erase"},
+    {"ls", "list"}, {"scan", "list"}, {"size", "count"}};
+
 // Adds a verb of `kv` that runs `run`.
 using AddVerb =
     std::function<CLI::App*(const char* name, const char* help, std::function<int()> run)>;
@@ -87,6 +93,9 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
   get->add_option("KEY", state.get.key, "The key; - for standard input")->required();
   add_encoding(get, "--key-as", state.get.key_encoding, "How KEY is written");
   add_output_encodings(get, state.get.output);
+  get->add_option(
+      "--default", state.get.default_value,
+      "Print this where there is no such record: exit code 0, so that any other is a failure");
   get->footer(
       "To a file or pipe go the value's bytes and nothing else. Exit code 1 if there is no such "
       "record.\n"
@@ -100,6 +109,8 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       verb("erase", "Erase one record", [&] { return kv_erase(state.target, state.erase); });
   erase->add_option("KEY", state.erase.key, "The key; - for standard input")->required();
   add_encoding(erase, "--key-as", state.erase.key_encoding, "How KEY is written");
+  erase->add_flag("--if-exists", state.erase.if_exists,
+                  "No such record is no failure: exit code 0, so that any other is one");
   erase->footer(
       "Exit code 1 if there is no such record.\nExample:\n  holdfast kv ./users erase ada");
 
@@ -195,6 +206,18 @@ void add_store_verbs(KvState& state, const AddVerb& verb) {
       ->footer(
           "Changes nothing. Exit code 1 if there is damage.\nExample:\n  holdfast kv ./users "
           "verify");
+  auto* script = verb("script", "Verbs from standard input or a file, with one open of the store",
+                      [&] { return kv_script(state.target, state.script); });
+  script->add_option("FILE", state.script.file, "One verb per line; - for standard input")
+      ->capture_default_str();
+  script->footer(
+      "put KEY VALUE, put-if-absent KEY VALUE, get KEY, erase KEY, count, list [PREFIX], sync; "
+      "words "
+      "as in a shell: \"…\", '…', \\ and # are known.\n"
+      "The end is synced. Exit code 1 if a record that was asked for is not there.\n"
+      "Examples:\n"
+      "  printf 'put ada lovelace\\nget ada\\n' | holdfast kv ./users script\n"
+      "  holdfast kv ./users script changes.txt");
   verb("reclaim", "Give back the space of overwritten and erased records", [&] {
     return kv_reclaim(state.target);
   })->footer("Example:\n  holdfast kv ./users reclaim");
@@ -207,8 +230,9 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   auto* kv =
       root.add_subcommand("kv", "Records that survive: put, get, import, verify … on a store");
   kv->add_option(
-      "STORE", state->target.spec,
+      "STORE,--store", state->target.spec,
       "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
+  kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->require_subcommand(1);
   kv->footer(
       "Examples:\n"
@@ -216,12 +240,20 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "  holdfast kv ./users get ada\n"
       "  apt-cache dumpavail | holdfast kv ./packages import -\n"
       "  holdfast kv ./packages verify\n"
+      "  printf 'put ada lovelace\\nget ada\\n' | holdfast kv ./users script\n"
+      "Other names: set (put), del, delete, rm (erase), ls, scan (list), size (count)\n"
+      "With --json an error is {\"error\":{\"kind\":\"busy\",…}} on standard output; \"no_record\" "
+      "is a key that has "
+      "no record.\n"
       "More: holdfast kv VERB --help");
 
   const auto verb = [kv, state, &exit_code](const char* name, const char* help,
                                             std::function<int()> run) {
     auto* app = kv->add_subcommand(name, help);
-    app->add_flag("--json", state->target.json, "Machine-readable result");
+    for (const auto& [other, meant] : kOtherNames) {
+      if (meant == name) app->alias(std::string(other));
+    }
+    app->add_flag("--json", state->target.json, "Machine-readable result, errors too");
     app->final_callback([state, run = std::move(run), &exit_code, name] {
       if (state->target.spec.empty()) {
         complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",

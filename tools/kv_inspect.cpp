@@ -5,6 +5,7 @@
 
 #include "console.hpp"
 #include "kv_verbs.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -28,7 +29,7 @@ std::string dump(const Json& document) {
 }
 
 void row(std::string_view name, std::string_view value) {
-  fmt::print("  {:<24} {}\n", name, value);
+  standard_output().write(fit_terminal(fmt::format("  {:<24} {}\n", name, value)));
 }
 void row_count(std::string_view name, std::uint64_t value) { row(name, with_separators(value)); }
 void row_bytes(std::string_view name, std::uint64_t value) {
@@ -43,8 +44,9 @@ double ratio(std::uint64_t numerator, std::uint64_t denominator) {
 }  // namespace
 
 int kv_stats(const KvTarget& target) {
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
   const kv::StoreStats stats = store->stats();
   const kv::RecoveryReport& recovery = store->recovery();
   const RegionReport region = store->region_report();
@@ -78,20 +80,28 @@ int kv_stats(const KvTarget& target) {
           {"page_reason", region.page_reason}}},
         {"durability", survival.level},
     };
-    fmt::print("{}\n", dump(document));
+    out("{}\n", dump(document));
     return kExitDone;
   }
-  fmt::print("{}\n", ink(stdout, Ink::kBold, target.spec));
+  out("{}\n", ink(stdout, Ink::kBold, target.spec));
   row_count("records", stats.records);
   row_bytes("live", stats.live_bytes);
+  if (typed) row("keys and values", "of fixed types, made by a program; shown as hex digits");
+  // Ratios of an almost empty store are of no use: a session has a block of its own, however little
+  // is in it, and the index has a smallest size.
+  const bool says_much = stats.live_bytes >= 4 * MiB;
   row("blocks in use",
-      fmt::format("{}, {:.2f} x live, {} of {} blocks free",
-                  human_bytes(static_cast<double>(stats.used_bytes)),
-                  ratio(stats.used_bytes, stats.live_bytes), stats.free_blocks, stats.blocks));
+      fmt::format("{}{}, {} of {} blocks free", human_bytes(static_cast<double>(stats.used_bytes)),
+                  says_much
+                      ? fmt::format(", {:.2f} x live", ratio(stats.used_bytes, stats.live_bytes))
+                      : "",
+                  stats.free_blocks, stats.blocks));
   row_bytes("taken from the medium", stats.medium_bytes);
-  row("index in DRAM", fmt::format("{}, {:.1f} bytes per record",
-                                   human_bytes(static_cast<double>(stats.dram_index_bytes)),
-                                   ratio(stats.dram_index_bytes, stats.records)));
+  row("index in DRAM", fmt::format("{}{}", human_bytes(static_cast<double>(stats.dram_index_bytes)),
+                                   stats.records >= 10'000
+                                       ? fmt::format(", {:.1f} bytes per record",
+                                                     ratio(stats.dram_index_bytes, stats.records))
+                                       : ", its smallest size"));
   row_bytes("other DRAM", stats.dram_other_bytes);
   row_count("newest version", stats.newest_version);
   row("opened", fmt::format("{} in {}", recovery.clean ? "from a clean close" : "by recovery",
@@ -108,8 +118,9 @@ int kv_stats(const KvTarget& target) {
 }
 
 int kv_verify(const KvTarget& target) {
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
   const kv::VerifyReport report = store->verify();
   if (target.json) {
     Json document = {{"store", target.spec},
@@ -123,40 +134,37 @@ int kv_verify(const KvTarget& target) {
     for (const kv::Defect& defect : report.defects) {
       document["defects"].push_back({{"offset_bytes", defect.offset}, {"what", defect.what}});
     }
-    fmt::print("{}\n", dump(document));
+    out("{}\n", dump(document));
     return report.ok() ? kExitDone : kExitFailed;
   }
   for (const kv::Defect& defect : report.defects) {
-    fmt::print("{} at byte {}: {}\n", ink(stdout, Ink::kBad, "damage"), defect.offset,
-               visible(defect.what));
+    out("{} at byte {}: {}\n", ink(stdout, Ink::kBad, "damage"), defect.offset,
+        visible(defect.what));
   }
   if (report.defects_total > report.defects.size()) {
-    fmt::print("… and {} more\n", with_separators(report.defects_total - report.defects.size()));
+    out("… and {} more\n", with_separators(report.defects_total - report.defects.size()));
   }
-  fmt::print("{}: {} records, {} tombstones, {} blocks, {} read and checked\n",
-             report.ok() ? ink(stdout, Ink::kGood, "sound")
-                         : ink(stdout, Ink::kBad, fmt::format("{} defects", report.defects_total)),
-             with_separators(report.records), with_separators(report.tombstones),
-             with_separators(report.blocks), human_bytes(static_cast<double>(report.bytes)));
+  out("{}: {}, {}, {}, {} read and checked\n",
+      report.ok() ? ink(stdout, Ink::kGood, "sound")
+                  : ink(stdout, Ink::kBad, counted(report.defects_total, "defect")),
+      counted(report.records, "record"), counted(report.tombstones, "tombstone"),
+      counted(report.blocks, "block"), human_bytes(static_cast<double>(report.bytes)));
   if (const kv::RecoveryReport& opened = store->recovery(); opened.blocks_scanned != 0) {
-    fmt::print(
-        "not closed when last written: {} more blocks were open and checked at this open; "
-        "{} behind their last record were never acknowledged\n",
-        with_separators(opened.blocks_scanned),
+    out("not closed when last written: {} more that {} open and checked at this open; {} behind "
+        "their last record were never acknowledged\n",
+        counted(opened.blocks_scanned, "block"), opened.blocks_scanned == 1 ? "was" : "were",
         human_bytes(static_cast<double>(opened.torn_bytes_dropped)));
   }
   return report.ok() ? kExitDone : kExitFailed;
 }
 
 int kv_reclaim(const KvTarget& target) {
-  auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  auto store = open_for_reclaiming(target.spec);
+  if (!store) return report_error(target, store.error());
   const kv::StoreStats before = store->stats();
-  if (const Status status = store->reclaim(); !status)
-    return report_error(kCommand, target.spec, status.error());
+  if (const Status status = store->reclaim(); !status) return report_error(target, status.error());
   const kv::StoreStats after = store->stats();
-  if (const Status status = store->close(); !status)
-    return report_error(kCommand, target.spec, status.error());
+  if (const Status status = store->close(); !status) return report_error(target, status.error());
   if (target.json) {
     const Json document = {{"store", target.spec},
                            {"live_bytes", after.live_bytes},
@@ -165,16 +173,16 @@ int kv_reclaim(const KvTarget& target) {
                            {"medium_bytes_before", before.medium_bytes},
                            {"medium_bytes_after", after.medium_bytes},
                            {"relocated_bytes", after.relocated_bytes - before.relocated_bytes}};
-    fmt::print("{}\n", dump(document));
+    out("{}\n", dump(document));
     return kExitDone;
   }
-  fmt::print("in use {} -> {} for {} live; medium {} -> {}; {} moved\n",
-             human_bytes(static_cast<double>(before.used_bytes)),
-             human_bytes(static_cast<double>(after.used_bytes)),
-             human_bytes(static_cast<double>(after.live_bytes)),
-             human_bytes(static_cast<double>(before.medium_bytes)),
-             human_bytes(static_cast<double>(after.medium_bytes)),
-             human_bytes(static_cast<double>(after.relocated_bytes - before.relocated_bytes)));
+  out("in use {} -> {} for {} live; medium {} -> {}; {} moved\n",
+      human_bytes(static_cast<double>(before.used_bytes)),
+      human_bytes(static_cast<double>(after.used_bytes)),
+      human_bytes(static_cast<double>(after.live_bytes)),
+      human_bytes(static_cast<double>(before.medium_bytes)),
+      human_bytes(static_cast<double>(after.medium_bytes)),
+      human_bytes(static_cast<double>(after.relocated_bytes - before.relocated_bytes)));
   return kExitDone;
 }
 

@@ -1,13 +1,25 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <vector>
 
+#include <holdfast/kv/format.hpp>
+#include <holdfast/memory/spec.hpp>
+
 #include "console.hpp"
 #include "kv_verbs.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
+
+constexpr const char* kCommand = "holdfast kv";
 
 Status check_outlives_us(const std::string& spec) {
   if (spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:")) {
@@ -24,21 +36,56 @@ Status check_outlives_us(const std::string& spec) {
   return ok_status();
 }
 
+// The path in a spec: without its options.
+std::string path_of(const std::string& spec) {
+  const auto parsed = RegionSpec::parse(spec);
+  return parsed && parsed->kind == RegionSpec::Kind::kPath ? parsed->path : std::string();
+}
+
+// A file of somebody else is told by its first bytes, whatever its size: it is not damaged, it is
+// no store. (Bytes of zero are a file that was made to become one.)
+Status check_is_no_other_file(const std::string& spec) {
+  const std::string path = path_of(spec);
+  struct stat status{};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size == 0)
+    return ok_status();
+  char first[sizeof kv::kMagic] = {}, magic[sizeof kv::kMagic] = {};
+  std::ifstream(path, std::ios::binary).read(first, sizeof first);
+  std::memcpy(magic, &kv::kMagic, sizeof magic);
+  if (std::memcmp(first, magic, sizeof first) == 0) return ok_status();
+  const char zeros[sizeof first] = {};
+  if (status.st_size % 4096 == 0 && std::memcmp(first, zeros, sizeof first) == 0)
+    return ok_status();
+  return Error{Errc::kNotHoldfast,
+               fmt::format("{} is a file of {} that does not begin as a Holdfast store does", path,
+                           counted(static_cast<std::uint64_t>(status.st_size), "byte"))};
+}
+
+std::string remedy_of_absence(const std::string& spec) {
+  std::error_code unknown;
+  const auto parent = std::filesystem::absolute(path_of(spec), unknown).parent_path();
+  if (parent.string().starts_with("/dev")) return {};  // The message names the devices.
+  if (!unknown && !std::filesystem::exists(parent, unknown))
+    return fmt::format("Its directory does not exist: mkdir -p {}", parent.string());
+  return fmt::format("`holdfast kv {} put KEY VALUE` or `… import FILE` creates a store.", spec);
+}
+
 std::string remedy(const std::string& spec, const Error& error) {
   switch (error.code) {
     case Errc::kBusy:
       return "Readers share a store, a writer needs it alone: end that process, or try again when "
              "it is done.";
-    case Errc::kNotFound:
-      return fmt::format("`holdfast kv {} put KEY VALUE` or `… import FILE` creates a store.",
-                         spec);
+    case Errc::kNotFound: return remedy_of_absence(spec);
     case Errc::kNotHoldfast:
       return "Name a store, or for a new one a path that does not exist or an empty directory.";
     case Errc::kNewerFormat:
       return "Read it with the version that wrote it, or build a newer holdfast; nothing was "
              "changed.";
     case Errc::kWrongType:
-      return "It was made by a program with fixed key and value types; open it with that program.";
+      return "A program with fixed key and value types made it, and that program writes to it. "
+             "Here "
+             "get, list, count, export, stats, verify and reclaim work.";
     case Errc::kCorrupt:
       return fmt::format(
           "`holdfast kv {0} verify` names the damage; `holdfast kv {0} export` saves what is "
@@ -53,20 +100,47 @@ std::string remedy(const std::string& spec, const Error& error) {
   }
 }
 
+// A store of programs with fixed types answers kWrongType first: `typed` tells that it was one.
+Result<kv::Store<>> open_any(const std::string& spec, kv::StoreOptions options, bool* typed) {
+  auto store = kv::Store<>::open(spec, options);
+  if (store || store.code() != Errc::kWrongType || typed == nullptr) return store;
+  *typed = true;
+  options.any_shape = true;
+  return kv::Store<>::open(spec, options);
+}
+
+void print_error(const KvTarget& target, std::string_view kind, const std::string& message,
+                 const std::string& help) {
+  complain(kCommand, message, help);
+  if (!target.json) return;
+  std::string text = "{\"error\":{";
+  append_json_member(text, "kind", kind);
+  text += ',';
+  append_json_member(text, "message", message);
+  if (!help.empty()) {
+    text += ',';
+    append_json_member(text, "remedy", help);
+  }
+  text += "}}\n";
+  standard_output().write(text);
+}
+
 }  // namespace
 
-Result<kv::Store<>> open_for_reading(const std::string& spec) {
+Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
+  HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = RegionAccess::kOpenReadOnly;
   options.background = false;
   options.reclaim.background = false;
-  return kv::Store<>::open(spec, options);
+  return open_any(spec, options, typed);
 }
 
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
                                      kv::Durability durability) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
+  HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = access;
   options.background = background;
@@ -75,23 +149,66 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
   return kv::Store<>::open(spec, options);
 }
 
-int report_error(const std::string& command, const std::string& spec, const Error& error) {
+Result<kv::Store<>> open_for_reclaiming(const std::string& spec) {
+  HF_RETURN_IF_ERROR(check_outlives_us(spec));
+  HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
+  kv::StoreOptions options;
+  options.access = RegionAccess::kOpen;
+  options.background = false;
+  options.reclaim.background = false;
+  bool typed = false;
+  return open_any(spec, options, &typed);
+}
+
+int report_error(const KvTarget& target, const Error& error) {
   // Which store it is about, where the message does not say so itself.
-  const bool named = spec.empty() || error.detail.find(spec) != std::string::npos;
-  complain(command, (named ? "" : spec + ": ") + error.message(), remedy(spec, error));
+  const bool named = target.spec.empty() || error.detail.find(target.spec) != std::string::npos;
+  print_error(target, kind_of(error.code), (named ? "" : target.spec + ": ") + plain(error),
+              remedy(target.spec, error));
   return exit_code_of(error.code);
+}
+
+int report_error(const std::string& command, const std::string& spec, const Error& error) {
+  const bool named = spec.empty() || error.detail.find(spec) != std::string::npos;
+  complain(command, (named ? "" : spec + ": ") + plain(error), remedy(spec, error));
+  return exit_code_of(error.code);
+}
+
+int report_miss(const KvTarget& target, std::string_view key, bool damaged, bool typed) {
+  print_error(target, "no_record",
+              fmt::format("no {}record '{}'", damaged ? "intact " : "", visible(key)),
+              typed ? "The store has keys of one size, made by a program: write KEY as hex digits "
+                      "with --key-as hex."
+                    : "");
+  return kExitFailed;
 }
 
 bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store) {
   const std::vector<kv::Defect>& defects = store.recovery().defects;
   if (defects.empty()) return false;
-  complain(
-      command,
-      fmt::format("{} is damaged in {} places; what is intact follows. The first, at byte {}: {}",
-                  spec, defects.size(), defects.front().offset, visible(defects.front().what)),
-      fmt::format("`holdfast kv {} verify` names them all.", spec));
+  complain(command,
+           fmt::format("{} is damaged in {}; what is intact follows. The first, at byte {}: {}",
+                       spec, counted(defects.size(), "place"), defects.front().offset,
+                       visible(defects.front().what)),
+           fmt::format("`holdfast kv {} verify` names them all.", spec));
   return true;
 }
+
+namespace {
+
+// Whether only the spec says that flushes are durable here: "assumed (granularity=line); found:
+// page, …".
+bool is_only_assumed(const RegionReport& region) {
+  const std::string_view source = region.granularity_source;
+  if (!source.starts_with("assumed")) return false;
+  constexpr std::string_view kFound = "found: ";
+  const auto at = source.find(kFound);
+  const auto found = at == source.npos ? std::string_view{} : source.substr(at + kFound.size());
+  return !found.starts_with("byte") &&
+         !(region.granularity == Granularity::kLine && found.starts_with("line"));
+}
+
+}  // namespace
 
 Survival survival_of(const RegionReport& region) {
   const std::string place = region.file_system.empty() ? region.kind : region.file_system;
@@ -102,9 +219,39 @@ Survival survival_of(const RegionReport& region) {
     case Granularity::kPage:
       return {"power", fmt::format("survives power loss (synced to {})", place)};
     default:
+      if (is_only_assumed(region)) {
+        return {
+            "assumed",
+            fmt::format("survives the death of the process; survives power loss ONLY IF {} keeps "
+                        "what was flushed from the CPU, as the store was told ({})",
+                        place, region.granularity_source)};
+      }
       return {"power",
               fmt::format("survives power loss ({}, {})", place, region.granularity_source)};
   }
+}
+
+namespace {
+
+// Nothing runs in the background of a command that writes one record, and each leaves a block
+// behind that holds no more than that record. So it tidies up itself once such blocks outweigh what
+// is live.
+Status tidy(kv::Store<>& store) {
+  const kv::StoreStats stats = store.stats();
+  if (stats.used_bytes <= 2 * stats.live_bytes + 8 * MiB) return ok_status();
+  return store.reclaim();
+}
+
+}  // namespace
+
+Result<Survival> settle(kv::Store<>& store) {
+  HF_RETURN_IF_ERROR(store.sync());
+  const Survival survival = survival_of(store.region_report());
+  // No room to tidy up in is no failure of a write that is already durable.
+  if (const Status tidied = tidy(store); !tidied && tidied.code() != Errc::kNoSpace)
+    return tidied.error();
+  HF_RETURN_IF_ERROR(store.close());
+  return survival;
 }
 
 }  // namespace holdfast::tools

@@ -239,11 +239,11 @@ Status pump(int input, std::uint64_t total_bytes, const ParserOptions& fixed, bo
 void print_import(const KvTarget& target, const Importer& importer, std::uint64_t count,
                   double seconds, const Survival& survival, bool created) {
   for (const Importer::Skipped& skipped : importer.first_skipped) {
-    fmt::print(stderr, "skipped line {}: {}\n", skipped.line, skipped.reason);
+    note("skipped line {}: {}\n", skipped.line, skipped.reason);
   }
   if (importer.skipped > importer.first_skipped.size()) {
-    fmt::print(stderr, "… and {} more (--show-skipped N shows more)\n",
-               with_separators(importer.skipped - importer.first_skipped.size()));
+    note("… and {} more (--show-skipped N shows more)\n",
+         with_separators(importer.skipped - importer.first_skipped.size()));
   }
   if (target.json) {
     std::string skips;
@@ -253,22 +253,21 @@ void print_import(const KvTarget& target, const Importer& importer, std::uint64_
       append_json_string(skips, skipped.reason);
       skips += '}';
     }
-    fmt::print(
-        "{{\"imported\":{},\"bytes\":{},\"skipped\":{},\"records\":{},\"created\":{},\"seconds\":{:"
+    out("{{\"imported\":{},\"bytes\":{},\"skipped\":{},\"records\":{},\"created\":{},\"seconds\":{:"
         ".6f},"
         "\"durability\":\"{}\",\"first_skipped\":[{}]}}\n",
         importer.records, importer.record_bytes, importer.skipped, count, created, seconds,
         survival.level, skips);
     return;
   }
-  fmt::print("imported {} records, {}, in {} ({} records/s); skipped {}\n",
-             with_separators(importer.records),
-             human_bytes(static_cast<double>(importer.record_bytes)), human_seconds(seconds),
-             with_separators(static_cast<std::uint64_t>(static_cast<double>(importer.records) /
-                                                        std::max(seconds, 1e-9))),
-             with_separators(importer.skipped));
-  fmt::print("{} store holds {} records; each {}\n", created ? "the new" : "the",
-             with_separators(count), survival.words);
+  out("imported {} records, {}, in {} ({} records/s); skipped {}\n",
+      with_separators(importer.records), human_bytes(static_cast<double>(importer.record_bytes)),
+      human_seconds(seconds),
+      with_separators(static_cast<std::uint64_t>(static_cast<double>(importer.records) /
+                                                 std::max(seconds, 1e-9))),
+      with_separators(importer.skipped));
+  out("{} store holds {} records; each {}\n", created ? "the new" : "the", with_separators(count),
+      survival.words);
 }
 
 }  // namespace
@@ -283,8 +282,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   // With the format yet to be told, a list of keys can only be judged then.
   ParserOptions judged = options;
   if (!arguments.format && judged.key_fields.size() > 1) judged.format = RecordFormat::kControl;
-  if (const Status status = judged.validate(); !status)
-    return report_error(kCommand, target.spec, status.error());
+  if (const Status status = judged.validate(); !status) return report_error(target, status.error());
 
   const bool from_stdin = arguments.file == "-";
   const Descriptor input{from_stdin ? STDIN_FILENO
@@ -304,7 +302,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   const auto total_bytes = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
 
   auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, true);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  if (!store) return report_error(target, store.error());
   const bool created = store->recovery().created;
   Importer importer{*store, arguments};
   const auto start = std::chrono::steady_clock::now();
@@ -321,7 +319,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (!done) {
     complain(kCommand, fmt::format("stopped after {} records; they are in the store",
                                    with_separators(importer.records)));
-    return report_error(kCommand, target.spec, done.error());
+    return report_error(target, done.error());
   }
   print_import(target, importer, count, seconds, survival, created);
   if (interrupted.load()) {
@@ -339,9 +337,10 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   if (options.format == RecordFormat::kControl && options.key_fields.empty())
     options.key_fields = {"Package"};
   if (const Status status = options.validate(); !status)
-    return report_error(kCommand, target.spec, status.error());
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+    return report_error(target, status.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
 
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
 
@@ -361,7 +360,8 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
       return kExitBadRequest;
     }
   }
-  Output output{to_stdout ? stdout : file.get(), to_stdout ? "standard output" : partial};
+  Output file_output{file.get(), partial};
+  Output& output = to_stdout ? standard_output() : file_output;
   ProgressLine progress{!to_stdout || !is_terminal(stdout)};
   const std::uint64_t total = store->count();
   std::uint64_t exported = 0, skipped = 0;
@@ -376,8 +376,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
         } else {
           progress.finish();
           if (++skipped <= 10) {
-            fmt::print(stderr, "skipped record '{}': {}\n", visible(key.substr(0, 60)),
-                       made.error().detail);
+            note("skipped record '{}': {}\n", visible(key.substr(0, 60)), made.error().detail);
           }
         }
         if (progress.due())
@@ -398,12 +397,11 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
     }
     if (!in_place && (!walked || !written)) ::unlink(partial.c_str());
   }
-  if (!walked) return report_error(kCommand, target.spec, walked.error());
-  if (!written) return report_error(kCommand, target.spec, written.error());
-  if (skipped > 10) fmt::print(stderr, "… and {} more\n", with_separators(skipped - 10));
+  if (!walked) return report_error(target, walked.error());
+  if (!written) return report_error(target, written.error());
+  if (skipped > 10) note("… and {} more\n", with_separators(skipped - 10));
   if (!to_stdout || skipped != 0) {
-    fmt::print(stderr, "exported {} records; skipped {}\n", with_separators(exported),
-               with_separators(skipped));
+    note("exported {} records; skipped {}\n", with_separators(exported), with_separators(skipped));
   }
   return skipped == 0 && !damaged ? kExitDone : kExitFailed;
 }

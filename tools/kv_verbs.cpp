@@ -53,40 +53,11 @@ Result<std::string> argument_bytes(const char* what, const std::string& text, En
   return decoded;
 }
 
-// Nothing runs in the background of a command that writes one record, and each leaves a block
-// behind that holds no more than that record. So it tidies up itself once such blocks outweigh what
-// is live.
-Status tidy(kv::Store<>& store) {
-  const kv::StoreStats stats = store.stats();
-  if (stats.used_bytes <= 2 * stats.live_bytes + 8 * MiB) return ok_status();
-  return store.reclaim();
-}
-
-// After a verb that wrote: makes it as durable as the medium allows, closes, and says what that is.
-// An error here means that the acknowledged write may not survive, so it is an error of the verb.
-Result<Survival> settle(kv::Store<>& store) {
-  HF_RETURN_IF_ERROR(store.sync());
-  const Survival survival = survival_of(store.region_report());
-  // No room to tidy up in is no failure of a write that is already durable.
-  if (const Status tidied = tidy(store); !tidied && tidied.code() != Errc::kNoSpace)
-    return tidied.error();
-  HF_RETURN_IF_ERROR(store.close());
-  return survival;
-}
-
-// What `write` returns; where it finds no space, what it returns after space was reclaimed.
-template <class Write>
-auto with_room(kv::Store<>& store, Write&& write) {
-  auto done = write();
-  if (done || done.code() != Errc::kNoSpace || !store.reclaim()) return done;
-  return write();
-}
-
 void print_outcome(const KvTarget& target, std::string_view outcome, const Survival& survival) {
   if (target.json) {
-    fmt::print("{{\"outcome\":\"{}\",\"durability\":\"{}\"}}\n", outcome, survival.level);
+    out("{{\"outcome\":\"{}\",\"durability\":\"{}\"}}\n", outcome, survival.level);
   } else {
-    fmt::print("{}; {}\n", outcome, survival.words);
+    out("{}; {}\n", outcome, survival.words);
   }
 }
 
@@ -98,55 +69,45 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
     return kExitBadRequest;
   }
   const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
-  if (!key) return report_error(kCommand, target.spec, key.error());
+  if (!key) return report_error(target, key.error());
   const auto value =
       argument_bytes("VALUE", arguments.value, arguments.value_encoding, kv::kMaxValueBytes);
-  if (!value) return report_error(kCommand, target.spec, value.error());
+  if (!value) return report_error(target, value.error());
 
   auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, false);
-  if (!store) return report_error(kCommand, target.spec, store.error());
-  if (store->recovery().created) fmt::print(stderr, "created store {}\n", target.spec);
+  if (!store) return report_error(target, store.error());
+  if (store->recovery().created) note("created store {}\n", target.spec);
   std::string_view outcome = "inserted";
   if (arguments.if_absent) {
     const auto put = with_room(*store, [&] { return store->put_if_absent(*key, *value); });
-    if (!put && put.code() != Errc::kAlreadyExists)
-      return report_error(kCommand, target.spec, put.error());
+    if (!put && put.code() != Errc::kAlreadyExists) return report_error(target, put.error());
     if (!put) outcome = "exists";
   } else {
     const auto put = with_room(*store, [&] { return store->put(*key, *value); });
-    if (!put) return report_error(kCommand, target.spec, put.error());
+    if (!put) return report_error(target, put.error());
     if (*put == kv::PutOutcome::kOverwrote) outcome = "overwrote";
   }
   const auto survival = settle(*store);
-  if (!survival) return report_error(kCommand, target.spec, survival.error());
+  if (!survival) return report_error(target, survival.error());
   print_outcome(target, outcome, *survival);
   return outcome == "exists" ? kExitFailed : kExitDone;
 }
 
-int kv_get(const KvTarget& target, const KeyArguments& arguments) {
-  const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
-  if (!key) return report_error(kCommand, target.spec, key.error());
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  const auto pinned = store->get_pinned(*key);
-  if (!pinned && pinned.code() == Errc::kNotFound) {
-    complain(kCommand, fmt::format("no {}record '{}'", damaged ? "intact " : "", visible(*key)));
-    return kExitFailed;
-  }
-  if (!pinned) return report_error(kCommand, target.spec, pinned.error());
+namespace {
 
-  const std::string_view value = pinned->value();
-  Output output{stdout, "standard output"};
+// `version` is absent for a value that no record has.
+int print_value(const KvTarget& target, std::string_view key, std::string_view value,
+                std::optional<kv::Version> version, Encoding encoding) {
+  Output& output = standard_output();
   if (target.json) {
     std::string text = "{";
-    append_json_member(text, "key", *key);
+    append_json_member(text, "key", key);
     text += ',';
     append_json_member(text, "value", value);
-    fmt::format_to(std::back_inserter(text), ",\"version\":{}}}\n", pinned->version());
-    output.write(text);
-  } else if (arguments.output != Encoding::kText) {
-    output.write(encode(value, arguments.output));
+    if (version) fmt::format_to(std::back_inserter(text), ",\"version\":{}", *version);
+    output.write(text + "}\n");
+  } else if (encoding != Encoding::kText) {
+    output.write(encode(value, encoding));
     output.write("\n");
   } else if (!is_terminal(stdout)) {
     output.write(value);  // Byte for byte, nothing added.
@@ -159,39 +120,60 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
              "Add --hex or --base64, or send it to a file or pipe.");
     return kExitBadRequest;
   }
-  if (const Status status = output.finish(); !status)
-    return report_error(kCommand, target.spec, status.error());
+  if (const Status status = output.finish(); !status) return report_error(target, status.error());
   return kExitDone;
+}
+
+}  // namespace
+
+int kv_get(const KvTarget& target, const KeyArguments& arguments) {
+  const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
+  if (!key) return report_error(target, key.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const auto pinned = store->get_pinned(*key);
+  if (!pinned && pinned.code() == Errc::kNotFound) {
+    if (!arguments.default_value) return report_miss(target, *key, damaged, typed);
+    return print_value(target, *key, *arguments.default_value, std::nullopt, arguments.output);
+  }
+  if (!pinned) return report_error(target, pinned.error());
+
+  // Types of a program are no text.
+  const bool as_hex = typed && arguments.output == Encoding::kText && !target.json;
+  return print_value(target, *key, pinned->value(), pinned->version(),
+                     as_hex ? Encoding::kHex : arguments.output);
 }
 
 int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
-  if (!key) return report_error(kCommand, target.spec, key.error());
+  if (!key) return report_error(target, key.error());
   auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  if (!store) return report_error(target, store.error());
   const auto erased = with_room(*store, [&] { return store->erase(*key); });
-  if (!erased) return report_error(kCommand, target.spec, erased.error());
+  if (!erased) return report_error(target, erased.error());
   const auto survival = settle(*store);
-  if (!survival) return report_error(kCommand, target.spec, survival.error());
-  if (!*erased) {
-    complain(kCommand, fmt::format("no record '{}'", visible(*key)));
-    return kExitFailed;
-  }
-  print_outcome(target, "erased", *survival);
+  if (!survival) return report_error(target, survival.error());
+  if (!*erased && !arguments.if_exists) return report_miss(target, *key, false, false);
+  print_outcome(target, *erased ? "erased" : "absent", *survival);
   return kExitDone;
 }
 
 int kv_list(const KvTarget& target, const ListArguments& arguments) {
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
   const std::size_t columns = is_terminal(stdout) ? terminal_columns() : 0;
-  Output output{stdout, "standard output"};
+  Output& output = standard_output();
   std::uint64_t listed = 0;
   std::string line;
+  const Encoding encoding =
+      typed && arguments.output == Encoding::kText ? Encoding::kHex : arguments.output;
   const auto shown = [&](std::string_view bytes) {
-    return arguments.output == Encoding::kText ? visible(bytes) : encode(bytes, arguments.output);
+    return encoding == Encoding::kText ? visible(bytes) : encode(bytes, encoding);
   };
   const Status walked =
       store->snapshot().for_each([&](std::string_view key, std::string_view value, kv::Version) {
@@ -221,19 +203,20 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
         return output.open() && (arguments.limit == 0 || listed < arguments.limit);
       });
   const Status written = output.finish();
-  if (!walked) return report_error(kCommand, target.spec, walked.error());
-  if (!written) return report_error(kCommand, target.spec, written.error());
+  if (!walked) return report_error(target, walked.error());
+  if (!written) return report_error(target, written.error());
   return damaged ? kExitFailed : kExitDone;
 }
 
 int kv_count(const KvTarget& target) {
-  auto store = open_for_reading(target.spec);
-  if (!store) return report_error(kCommand, target.spec, store.error());
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   if (target.json) {
-    fmt::print("{{\"records\":{}}}\n", store->count());
+    out("{{\"records\":{}}}\n", store->count());
   } else {
-    fmt::print("{}\n", store->count());
+    out("{}\n", store->count());
   }
   return damaged ? kExitFailed : kExitDone;
 }

@@ -30,6 +30,8 @@ struct KeyArguments {
   std::string key;
   Encoding key_encoding = Encoding::kText;
   Encoding output = Encoding::kText;
+  std::optional<std::string> default_value;  // get: printed where there is no such record.
+  bool if_exists = false;                    // erase: no such record is no failure.
 };
 struct ListArguments {
   std::string prefix;
@@ -53,6 +55,10 @@ struct ExportArguments {
   std::string prefix;
 };
 
+struct ScriptArguments {
+  std::string file = "-";
+};
+
 int kv_put(const KvTarget& target, const PutArguments& arguments);
 int kv_get(const KvTarget& target, const KeyArguments& arguments);
 int kv_erase(const KvTarget& target, const KeyArguments& arguments);
@@ -60,6 +66,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments);
 int kv_count(const KvTarget& target);
 int kv_import(const KvTarget& target, const ImportArguments& arguments);  // kv_transfer.cpp
 int kv_export(const KvTarget& target, const ExportArguments& arguments);  // kv_transfer.cpp
+int kv_script(const KvTarget& target, const ScriptArguments& arguments);  // kv_script.cpp
 int kv_stats(const KvTarget& target);                                     // kv_inspect.cpp
 int kv_verify(const KvTarget& target);                                    // kv_inspect.cpp
 int kv_reclaim(const KvTarget& target);                                   // kv_inspect.cpp
@@ -68,23 +75,42 @@ int kv_reclaim(const KvTarget& target);                                   // kv_
 
 // Read verbs: nothing of the store's own runs and nothing is written. `background`: for verbs that
 // write for long. Errors are those of Store<>::open, and kInvalidOption for memory that dies with
-// us.
-Result<kv::Store<>> open_for_reading(const std::string& spec);
+// us. `typed`, if given, is set for a store of a program with fixed key and value types, which is
+// then opened all the same: its bytes mean nothing to people.
+Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr);
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
                                      kv::Durability durability = kv::Durability::kDefault);
+Result<kv::Store<>> open_for_reclaiming(const std::string& spec);  // A typed one, too.
 
-// Complains with what helps against this error, and returns the exit code.
+// Complains with what helps against this error, and returns the exit code. With --json the same
+// goes to standard output: {"error":{"kind":"busy","message":"…","remedy":"…"}}.
+int report_error(const KvTarget& target, const Error& error);
 int report_error(const std::string& command, const std::string& spec, const Error& error);
+// There is no such record; as JSON the kind is "no_record".
+int report_miss(const KvTarget& target, std::string_view key, bool damaged, bool typed);
 
 // After a read-only open: says on standard error that parts were not intact, so that nobody takes
 // what follows for all there is. True if so.
 bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store);
 
-// What an acknowledged and synced record survives here: "power" or "process", and in words.
+// What an acknowledged and synced record survives here: "power", "process", or "assumed" (power, if
+// what the spec says of the medium is true); and in words.
 struct Survival {
   std::string level;
   std::string words;
 };
 Survival survival_of(const RegionReport& region);
+
+// After a verb that wrote: makes it as durable as the medium allows, closes, and says what that is.
+// An error here means that the acknowledged write may not survive, so it is an error of the verb.
+Result<Survival> settle(kv::Store<>& store);
+
+// What `write` returns; where it finds no space, what it returns after space was reclaimed.
+template <class Write>
+auto with_room(kv::Store<>& store, Write&& write) {
+  auto done = write();
+  if (done || done.code() != Errc::kNoSpace || !store.reclaim()) return done;
+  return write();
+}
 
 }  // namespace holdfast::tools

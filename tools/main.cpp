@@ -1,8 +1,7 @@
 // The command `holdfast`. Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the
 // result is not to be trusted.
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -13,17 +12,20 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <holdfast/bench/peers.hpp>
+
 #include "bench_command.hpp"
 #include "blocks_command.hpp"
+#include "completion.hpp"
 #include "console.hpp"
 #include "kv_command.hpp"
 #include "mem_command.hpp"
+#include "text_layout.hpp"
 #include "tour.hpp"
+#include "version.hpp"
 
 namespace holdfast::tools {
 namespace {
-
-constexpr const char* kVersion = HF_VERSION;
 
 // The innermost subcommand that was reached, and the words that led there.
 std::pair<const CLI::App*, std::string> reached(const CLI::App& root) {
@@ -95,12 +97,45 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
   return kExitBadRequest;
 }
 
+// CLI11 takes "-1" for an unsigned number and wraps it round.
+void refuse_negative_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() != "UINT") continue;
+    option->check(CLI::Validator(
+        [](const std::string& given) {
+          return given.starts_with('-') ? "'" + given + "' is negative; a number from 0 is wanted"
+                                        : std::string{};
+        },
+        ""));
+  }
+  for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    refuse_negative_numbers(*verb);
+}
+
+// `holdfast help kv put` and `holdfast version` mean `holdfast kv put --help` and `holdfast
+// --version`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return words;
+  if (words.front() == "version") words.front() = "--version";
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());  // As CLI11 wants them.
+  return words;
+}
+
 int run(int argc, char** argv) {
+  if (const Status same = bench::check_started_by(); !same) {
+    complain("holdfast", plain(same.error()));
+    return kExitFailed;
+  }
   int exit_code = kExitDone;
   CLI::App root{"Holdfast keeps state durable at memory speed.", "holdfast"};
   root.formatter(std::make_shared<UsageFormatter>());
   root.require_subcommand(1);
-  root.set_version_flag("--version", std::string{"holdfast "} + kVersion);
+  root.set_version_flag("-V,--version", std::string{"holdfast"});
   root.footer(
       "Examples:\n"
       "  holdfast tour                              watch it survive being killed\n"
@@ -116,12 +151,14 @@ int run(int argc, char** argv) {
   add_mem_command(root, exit_code);
   add_blocks_command(root, exit_code);
   add_bench_command(root, exit_code);
+  add_completion_command(root, exit_code);
+  refuse_negative_numbers(root);
   try {
-    root.parse(argc, argv);
+    root.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", root.help());
+    standard_output().write(wrap(root.help(), prose_columns()));
   } catch (const CLI::CallForVersion&) {
-    fmt::print("holdfast {}\n", kVersion);
+    standard_output().write(version_text());
   } catch (const CLI::ParseError& error) {
     return report_usage(root, error);
   }
@@ -134,12 +171,13 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader that goes away (`… | head`) is seen as EPIPE where it is written, not as our death.
   std::signal(SIGPIPE, SIG_IGN);
+  holdfast::tools::occupy_standard_streams();
   try {
     const int exit_code = holdfast::tools::run(argc, argv);
-    // A result that did not get out is no result.
-    if (std::fflush(stdout) == 0 || errno == EPIPE) return exit_code;
-    holdfast::tools::complain("holdfast",
-                              std::string{"writing to standard output: "} + std::strerror(errno));
+    const auto written = holdfast::tools::standard_output().finish();
+    // A result that did not get out is no result; a verb that failed has said why.
+    if (written || exit_code != holdfast::tools::kExitDone) return exit_code;
+    holdfast::tools::complain("holdfast", written.error().detail);
   } catch (const std::bad_alloc&) {
     holdfast::tools::complain("holdfast", "out of memory; what was acknowledged is in the store");
   } catch (const std::exception& error) {

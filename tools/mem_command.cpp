@@ -19,6 +19,9 @@
 #include <holdfast/memory/spec.hpp>
 #include <holdfast/memory/topology.hpp>
 
+#include "console.hpp"
+#include "text_layout.hpp"
+
 namespace holdfast::tools {
 namespace {
 
@@ -202,7 +205,8 @@ json to_json(const Topology& topology) {
 // ---- For people: a heading, then lines of "key  value".
 
 void line(std::string_view key, std::string_view value) {
-  fmt::print("  {}  {}\n", pad_right(std::string(key), 14), value);
+  const auto text = fmt::format("  {}  {}\n", pad_right(std::string(key), 14), value);
+  standard_output().write(fit_terminal(text));
 }
 
 std::string or_none(const std::string& text, std::string_view otherwise) {
@@ -210,7 +214,7 @@ std::string or_none(const std::string& text, std::string_view otherwise) {
 }
 
 void print(const RegionReport& report) {
-  fmt::print("{}\n", report.spec);
+  out("{}\n", report.spec);
   line("kind", report.kind + (report.file_system.empty() ? "" : " on " + report.file_system));
   line("granularity", fmt::format("{}: {}", name(report.granularity), report.granularity_source));
   line("durability", durability_of(report));
@@ -228,7 +232,7 @@ void print(const RegionReport& report) {
 }
 
 void print(const Cpu& cpu) {
-  fmt::print("CPU\n");
+  out("CPU\n");
   line("model", fmt::format("{} ({})", cpu.model, cpu.vendor));
   const auto has = [](bool is, const char* what) {
     return is ? std::string(what) + " " : std::string();
@@ -240,14 +244,14 @@ void print(const Cpu& cpu) {
 }
 
 void print(const Topology& topology) {
-  fmt::print("Caches\n");
+  out("Caches\n");
   for (const auto& cache : topology.caches) {
     line(fmt::format("L{} {}", cache.level, cache.type),
          fmt::format("{} x {}, lines of {}, the first shared by CPU {}", cache.count,
                      format_bytes(cache.bytes), format_bytes(cache.line_bytes), cache.shared_cpus));
   }
   if (topology.caches.empty()) line("none told", "");
-  fmt::print("Nodes\n");
+  out("Nodes\n");
   for (const auto& node : topology.nodes) {
     auto text = fmt::format("{}, {} free, CPUs {}, distances {}", format_bytes(node.memory_bytes),
                             format_bytes(node.free_bytes), or_none(node.cpus, "none (memory only)"),
@@ -260,19 +264,19 @@ void print(const Topology& topology) {
     }
     line(fmt::format("node:{}", node.id), text);
   }
-  fmt::print("Tiers\n");
+  out("Tiers\n");
   for (const auto& tier : topology.tiers) {
     line(tier.name, fmt::format("nodes {}", fmt::join(tier.nodes, ", ")));
   }
   if (topology.tiers.empty()) line("none told", "");
-  fmt::print("Huge pages\n");
+  out("Huge pages\n");
   line("transparent", or_none(topology.transparent_huge_pages, "not in this kernel"));
   line("on tmpfs", or_none(topology.tmpfs_huge_pages, "not in this kernel"));
   for (const auto& pool : topology.pools) {
     line(fmt::format("pool of {}", format_bytes(pool.page_bytes)),
          fmt::format("{} free of {}", pool.pages_free, pool.pages_total));
   }
-  fmt::print("Persistent and CXL memory\n");
+  out("Persistent and CXL memory\n");
   for (const auto& device : topology.dax) {
     line("/dev/" + device.name,
          fmt::format("devdax, {}, aligned to {}, node {}, driver {}, persistence domain {}",
@@ -308,16 +312,15 @@ int run(const Request& request) {
     const auto spec = RegionSpec::parse(text);
     auto report = spec ? report_of(*spec) : Result<RegionReport>(spec.error());
     if (!report) {
-      std::fflush(stdout);
-      fmt::print(stderr, "holdfast mem: {}\n", report.error().message());
+      complain("holdfast mem", plain(report.error()));
       exit_code = std::max(exit_code, report.code() == Errc::kInvalidOption ? 2 : 1);
-      regions.push_back({{"spec", text}, {"error", report.error().message()}});
+      regions.push_back({{"spec", text}, {"error", plain(report.error())}});
       continue;
     }
     if (request.as_json) {
       regions.push_back(to_json(*report));
     } else {
-      fmt::print("{}", first ? "" : "\n");
+      out("{}", first ? "" : "\n");
       print(*report);
     }
     first = false;
@@ -331,7 +334,7 @@ int run(const Request& request) {
       document["regions"] = regions;
     }
     // Paths may hold bytes that are no UTF-8.
-    fmt::print("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
+    out("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
   } else if (request.specs.empty()) {
     print(cpu());
     print(read_topology());
@@ -349,6 +352,19 @@ void add_mem_command(CLI::App& root, int& exit_code) {
                   "dram, node:N, a file, a directory or /dev/daxX.Y, with ?huge=2M|1G|off, "
                   "?granularity=byte|line|page|none, ?nt_evicts=on|off");
   mem->add_flag("--json", request->as_json, "One JSON document instead of text");
+  mem->footer(
+      "Options of a SPEC (the same for every region and store):\n"
+      "  huge=2M|1G|off         the pages that it is mapped with; without it the kernel chooses\n"
+      "  granularity=byte|line|page|none\n"
+      "                         what survives a power loss without a system call, if you know it "
+      "better\n"
+      "                         than the machine says: everything executed, flushed lines, synced\n"
+      "                         pages, nothing. It is believed, and shown as \"assumed\"\n"
+      "  nt_evicts=on|off       whether a non-temporal store to a cached line leaves the cache\n"
+      "Examples:\n"
+      "  holdfast mem                              the machine\n"
+      "  holdfast mem ./here /dev/shm node:0       what a region there would be\n"
+      "  holdfast mem '/mnt/pmem/x?huge=2M'");
   mem->callback([request, &exit_code] { exit_code = run(*request); });
 }
 

@@ -11,10 +11,14 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
+
+#include <holdfast/bench/peers.hpp>
 
 #include "console.hpp"
 #include "kv_verbs.hpp"
+#include "text_layout.hpp"
 #include "tour_process.hpp"
 #include "tour_workload.hpp"
 
@@ -23,10 +27,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* kCommand = "holdfast tour";
+constexpr const char* kComparison =
+    "Beside other stores (a small run; a real one: holdfast kv bench)";
 
 // Set by Ctrl-C and SIGTERM, so that the child and the files go before we do.
 volatile std::sig_atomic_t interrupted = 0;
 void on_interrupt(int) { interrupted = 1; }
+
+// A line of the table of kills; within 80 columns.
+constexpr auto kKillLine = "{:>6} {:>8} {:>13} {:>9} {:>8} {:>12} {:>11} {:>5}";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -37,9 +46,14 @@ std::string rate(std::uint64_t count, double seconds) {
       static_cast<std::uint64_t>(static_cast<double>(count) / std::max(seconds, 1e-9)));
 }
 
+// A paragraph, indented, as wide as the terminal is.
+void paragraph(std::string_view text) {
+  standard_output().write(wrap(fmt::format("  {}\n", text), prose_columns()));
+}
+
 void headline(std::string_view text) {
-  fmt::print("\n{}\n", ink(stdout, Ink::kBold, text));
-  std::fflush(stdout);
+  out("\n{}\n", ink(stdout, Ink::kBold, text));
+  standard_output().flush();
 }
 
 // One tour: the steps share the store, its workload and what has been seen so far.
@@ -59,7 +73,7 @@ class Tour {
   bool stage_input();
   bool kill_repeatedly();
   bool finish_import();
-  int compare_with_others();  // An exit code.
+  const ScratchDirectory& scratch() const { return scratch_; }
   void explain() const;
 
   std::uint64_t size() const { return workload_.size(); }
@@ -85,7 +99,7 @@ class Tour {
   }
   bool keep_files() {
     scratch_.keep();
-    fmt::print(stderr, "  The files are kept: {}\n", scratch_.path());
+    note("  The files are kept: {}\n", scratch_.path());
     return false;
   }
   static bool stop() {
@@ -141,9 +155,9 @@ bool Tour::check_store(Comparison& comparison, double& recovery_seconds) {
   comparison = std::move(*compared);
   if (const Status closed = store->close(); !closed) return fail(closed.error());
   for (const std::string& wrong : comparison.wrong)
-    fmt::print("  {} {}\n", ink(stdout, Ink::kBad, "LOST"), wrong);
+    out("  {} {}\n", ink(stdout, Ink::kBad, "LOST"), wrong);
   if (comparison.wrong_total != 0)
-    return fail(fmt::format("{} records did not hold", comparison.wrong_total));
+    return fail(fmt::format("{} did not hold", counted(comparison.wrong_total, "record")));
   return true;
 }
 
@@ -186,28 +200,26 @@ bool Tour::one_kill(std::uint64_t number) {
   Comparison seen;
   double recovery_seconds = 0;
   if (!check_store(seen, recovery_seconds)) return false;
-  fmt::print("{:>6} {:>10} {:>14} {:>10} {:>11} {:>13} {:>12} {:>6}\n", number,
-             human_seconds(lived), with_separators(seen.acknowledged), seen.in_flight,
-             seen.in_flight_there, human_seconds(recovery_seconds),
-             with_separators(seen.records_compared),
-             ink(stdout, Ink::kGood, fmt::format("{:>6}", 0)));
-  std::fflush(stdout);
+  out(kKillLine, number, human_seconds(lived), with_separators(seen.acknowledged), seen.in_flight,
+      seen.in_flight_there, human_seconds(recovery_seconds), with_separators(seen.records_compared),
+      ink(stdout, Ink::kGood, fmt::format("{:>5}", 0)));
+  out("\n");
+  standard_output().flush();
   return true;
 }
 
 bool Tour::kill_repeatedly() {
-  fmt::print(
-      "  A child process writes with two threads: one record at a time, and groups of {} that "
-      "share a fence.\n"
-      "  At a random moment it is killed (SIGKILL). The store is opened again, and every record "
-      "that was\n"
-      "  acknowledged is compared byte for byte; one in flight may be there whole or not at "
-      "all.\n\n",
-      kGroup);
-  fmt::print("{}\n", ink(stdout, Ink::kDim,
-                         fmt::format("{:>6} {:>10} {:>14} {:>10} {:>11} {:>13} {:>12} {:>6}",
-                                     "kill", "after", "acknowledged", "in flight", "(of them)",
-                                     "reopened in", "compared", "lost")));
+  paragraph(fmt::format(
+      "A child process writes with two threads: one record at a time, and groups of {} that share "
+      "a "
+      "fence. At a random moment it is killed (SIGKILL). The store is opened again, and every "
+      "record "
+      "that was acknowledged is compared byte for byte; one in flight may be there whole or not at "
+      "all.",
+      kGroup));
+  out("\n{}\n", ink(stdout, Ink::kDim,
+                    fmt::format(kKillLine, "kill", "after", "acknowledged", "in flight", "(whole)",
+                                "reopened in", "compared", "lost")));
   for (std::uint64_t number = 1; number <= arguments_.kills; ++number) {
     if (!one_kill(number)) return false;
   }
@@ -235,35 +247,35 @@ bool Tour::finish_import() {
         fmt::format("the last child was to finish the import and ended with status {}", status));
   }
   const std::uint64_t written = acknowledged() - before;
-  fmt::print(
-      "  The last child wrote what was left: {} records in {} ({} per second), then closed the "
-      "store.\n",
-      with_separators(written), human_seconds(writing_seconds), rate(written, writing_seconds));
+  paragraph(fmt::format(
+      "The last child wrote what was left: {} in {} ({} per second), then closed the store.",
+      counted(written, "record"), human_seconds(writing_seconds), rate(written, writing_seconds)));
 
   auto store = open_for_writing(store_, RegionAccess::kOpen, false);
   if (!store) return fail(store.error());
-  fmt::print("  Opened again {} in {}: {} records.\n",
-             store->recovery().clean ? "after that clean close" : "by recovery",
-             human_seconds(store->recovery().seconds), with_separators(store->count()));
+  out("  Opened again {} in {}: {} records.\n",
+      store->recovery().clean ? "after that clean close" : "by recovery",
+      human_seconds(store->recovery().seconds), with_separators(store->count()));
   const auto compare_start = Clock::now();
   const auto seen = compare(*store, workload_, **board_);
   if (!seen) return fail(seen.error());
   const double compare_seconds = seconds_since(compare_start);
   for (const std::string& wrong : seen->wrong)
-    fmt::print("  {} {}\n", ink(stdout, Ink::kBad, "LOST"), wrong);
+    out("  {} {}\n", ink(stdout, Ink::kBad, "LOST"), wrong);
   if (seen->wrong_total != 0)
-    return fail(fmt::format("{} records did not hold", seen->wrong_total));
+    return fail(fmt::format("{} did not hold", counted(seen->wrong_total, "record")));
   if (seen->records_compared != size())
     return fail(fmt::format("{} of {} records imported", seen->records_compared, size()));
-  fmt::print("  All {} compared byte for byte in {} ({} per second).\n",
-             with_separators(seen->records_compared), human_seconds(compare_seconds),
-             rate(seen->records_compared, compare_seconds));
+  out("  All {} compared byte for byte in {} ({} per second).\n",
+      with_separators(seen->records_compared), human_seconds(compare_seconds),
+      rate(seen->records_compared, compare_seconds));
   const kv::VerifyReport verified = store->verify();
   for (const kv::Defect& defect : verified.defects)
-    fmt::print("  damage at byte {}: {}\n", defect.offset, defect.what);
-  if (!verified.ok()) return fail(fmt::format("verify found {} defects", verified.defects_total));
-  fmt::print("  verify: {}; {} blocks, {} read and checked.\n", ink(stdout, Ink::kGood, "sound"),
-             with_separators(verified.blocks), human_bytes(static_cast<double>(verified.bytes)));
+    out("  damage at byte {}: {}\n", defect.offset, defect.what);
+  if (!verified.ok())
+    return fail(fmt::format("verify found {}", counted(verified.defects_total, "defect")));
+  out("  verify: {}; {} blocks, {} read and checked.\n", ink(stdout, Ink::kGood, "sound"),
+      with_separators(verified.blocks), human_bytes(static_cast<double>(verified.bytes)));
 
   // What the stronger promise costs here: the first record once more, as it is, and waited for.
   const TourRecord& first = workload_.record(0, 0);
@@ -277,23 +289,79 @@ bool Tour::finish_import() {
     power_put_seconds_ = seconds_since(put_start);
   }
   const kv::StoreStats stats = store->stats();
-  fmt::print("  {} live in {} on the medium, {:.1f} bytes of DRAM per record.\n",
-             human_bytes(static_cast<double>(stats.live_bytes)),
-             human_bytes(static_cast<double>(stats.used_bytes)),
-             static_cast<double>(stats.dram_index_bytes) / static_cast<double>(stats.records));
+  out("  {} live in {} on the medium, {:.1f} bytes of DRAM per record.\n",
+      human_bytes(static_cast<double>(stats.live_bytes)),
+      human_bytes(static_cast<double>(stats.used_bytes)),
+      static_cast<double>(stats.dram_index_bytes) / static_cast<double>(stats.records));
   if (const Status closed = store->close(); !closed) return fail(closed.error());
   return true;
 }
 
-int Tour::compare_with_others() {
-  fmt::print(
-      "  On the same medium and with the same promise, the death of the process; medians of three, "
-      "one thread.\n\n");
-  std::fflush(stdout);
+void Tour::explain() const {
+  const std::string place = region_.file_system.empty() ? region_.kind : region_.file_system;
+  paragraph(fmt::format("the death of the process   {}: {}, {}, none lost.",
+                        ink(stdout, Ink::kGood, "durable"), counted(kills_, "kill"),
+                        counted(acknowledged(), "acknowledged write")));
+  switch (region_.granularity) {
+    case Granularity::kNone:
+      paragraph(fmt::format(
+          "power loss                 {}: {} lives in DRAM. What looks like a file is gone when "
+          "the "
+          "power is. For more: run the tour with --dir on a disk, an fsdax mount or a devdax.",
+          ink(stdout, Ink::kBad, "no power durability"), place));
+      break;
+    case Granularity::kPage:
+      paragraph(fmt::format(
+          "power loss                 durable {}: on {} each write survives the process at once, "
+          "and "
+          "power loss from the next sync on, 100 ms later at most. A put that asks for kPower "
+          "returns "
+          "after the sync of its group; one alone took {} here.",
+          ink(stdout, Ink::kBold, "once synced"), place, human_seconds(power_put_seconds_)));
+      break;
+    default:
+      paragraph("power loss                 each acknowledged write was fenced: it " +
+                survival_of(region_).words + ".");
+  }
+  paragraph(
+      "not shown here             a power loss itself: killing a process loses nothing that the "
+      "kernel holds. Missing flushes and fences are found by the crash checker (./run test), not "
+      "by "
+      "this tour.");
+  paragraph(fmt::format("where the store was        {}: {}; granularity found by: {}", place,
+                        region_.mapping, region_.granularity_source));
+  paragraph("more                       docs/durability.md");
+}
+
+// The stores of the comparison that this machine has.
+std::string stores_to_compare() {
+  std::string stores = "holdfast";
+  const auto installed = bench::installed_peers();
+  for (const std::string_view peer : {"rocksdb", "lmdb", "leveldb"}) {
+    if (std::find(installed.begin(), installed.end(), peer) != installed.end())
+      stores += "," + std::string(peer);
+  }
+  return stores;
+}
+
+// An exit code.
+int compare_with_others(const ScratchDirectory& scratch) {
+  const std::string stores = stores_to_compare();
+  if (stores == "holdfast") {
+    paragraph(
+        "There is none: the modules for RocksDB, LMDB and LevelDB are not built. `./run bench kv` "
+        "installs what they need and builds them.");
+    return kExitDone;
+  }
+  paragraph(
+      "On the same medium and with the same promise, the death of the process; medians of three, "
+      "one thread.");
+  out("\n");
+  standard_output().flush();
   auto child = Child::start_self({"kv",
                                   "bench",
                                   "--stores",
-                                  "holdfast,rocksdb,lmdb,leveldb",
+                                  stores,
                                   "--against",
                                   "holdfast",
                                   "--records",
@@ -312,14 +380,17 @@ int Tour::compare_with_others() {
                                   "1",
                                   "--quick",
                                   "--region",
-                                  scratch_.path() + "/bench",
+                                  scratch.path() + "/bench",
                                   "--peer-directory",
-                                  scratch_.path()},
+                                  scratch.path()},
                                  -1);
-  if (!child) return fail(child.error()), kExitFailed;
+  if (!child) return report_error(kCommand, "", child.error()), kExitFailed;
   int status = 0;
   while (!child->ended(status)) {
-    if (interrupted) return stop(), kExitFailed;
+    if (interrupted) {
+      complain(kCommand, "interrupted; the files are removed");
+      return kExitFailed;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == kExitUntrusted) {
@@ -327,48 +398,10 @@ int Tour::compare_with_others() {
     return kExitUntrusted;
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return fail(fmt::format("the comparison failed (status {})", status)), kExitFailed;
+    complain(kCommand, fmt::format("the comparison failed (status {})", status));
+    return kExitFailed;
   }
   return kExitDone;
-}
-
-void Tour::explain() const {
-  const std::string place = region_.file_system.empty() ? region_.kind : region_.file_system;
-  fmt::print("  the death of the process   {}: {} kills, {} acknowledged writes, none lost.\n",
-             ink(stdout, Ink::kGood, "durable"), kills_, with_separators(acknowledged()));
-  switch (region_.granularity) {
-    case Granularity::kNone:
-      fmt::print(
-          "  power loss                 {}: {} lives in DRAM. What looks like a file is gone when "
-          "the power is.\n"
-          "                             For more: run the tour with --dir on a disk, an fsdax "
-          "mount or a devdax.\n",
-          ink(stdout, Ink::kBad, "no power durability"), place);
-      break;
-    case Granularity::kPage:
-      fmt::print(
-          "  power loss                 durable {}: on {} each write survives the process at once, "
-          "and power loss\n"
-          "                             from the next sync on, 100 ms later at most. A put that "
-          "asks for kPower\n"
-          "                             returns after the sync of its group; one alone took {} "
-          "here.\n",
-          ink(stdout, Ink::kBold, "once synced"), place, human_seconds(power_put_seconds_));
-      break;
-    default:
-      fmt::print(
-          "  power loss                 durable at once: {} ({}), each acknowledged write was "
-          "fenced.\n",
-          place, region_.granularity_source);
-  }
-  fmt::print(
-      "  not shown here             a power loss itself: killing a process loses nothing that the "
-      "kernel holds. Missing\n"
-      "                             flushes and fences are found by the crash checker (./run "
-      "test), not by this tour.\n"
-      "  where the store was        {}: {}; granularity found by: {}\n"
-      "  more                       docs/durability.md\n",
-      place, region_.mapping, region_.granularity_source);
 }
 
 Result<Workload> load_input(const TourArguments& arguments) {
@@ -413,12 +446,18 @@ int run_tour(const TourArguments& arguments) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 
-  fmt::print("{}   seed {} (--seed {} kills at the same operations)\n",
-             ink(stdout, Ink::kBold, "Holdfast tour"), seed, seed);
+  if (arguments.only_compare) {
+    const auto scratch = ScratchDirectory::create(directory, arguments.keep);
+    if (!scratch) return report_error(kCommand, directory, scratch.error());
+    headline(kComparison);
+    return compare_with_others(*scratch);
+  }
+  out("{}   seed {} (--seed {} kills at the same operations)\n",
+      ink(stdout, Ink::kBold, "Holdfast tour"), seed, seed);
   headline("1. Real records");
   auto workload = load_input(arguments);
   if (!workload) {
-    complain(kCommand, workload.error().message());
+    complain(kCommand, plain(workload.error()));
     return kExitFailed;
   }
   auto scratch = ScratchDirectory::create(directory, arguments.keep);
@@ -426,11 +465,11 @@ int run_tour(const TourArguments& arguments) {
   auto board = SharedBoard::create();
   if (!board) return report_error(kCommand, directory, board.error());
   Tour tour{arguments, seed, std::move(*scratch), std::move(*board), std::move(*workload)};
-  fmt::print(
-      "  {} package stanzas, {}, from {}; the store: {}\n", with_separators(tour.size()),
+  paragraph(fmt::format(
+      "{} package stanzas, {}, from {}; the store: {}", with_separators(tour.size()),
       human_bytes(static_cast<double>(tour.bytes())),
       arguments.input.empty() ? "this machine's own index (apt-cache dumpavail)" : arguments.input,
-      tour.store());
+      tour.store()));
   if (!tour.stage_input()) return kExitFailed;
 
   headline("2. Written, killed, reopened");
@@ -439,24 +478,24 @@ int run_tour(const TourArguments& arguments) {
   if (!tour.finish_import()) return kExitFailed;
   int comparison = kExitDone;
   if (arguments.compare) {
-    headline("4. Beside other stores (a small run; `holdfast kv bench --help` for a real one)");
-    comparison = tour.compare_with_others();
+    headline(fmt::format("4. {}", kComparison));
+    comparison = compare_with_others(tour.scratch());
     if (comparison == kExitFailed) return kExitFailed;
   }
   headline(arguments.compare ? "5. What was durable, and against what"
                              : "4. What was durable, and against what");
   tour.explain();
-  if (arguments.keep) fmt::print("\n  Kept. Try: holdfast kv {} stats\n", tour.store());
-  fmt::print("\n{} {} kills, {} acknowledged writes, 0 lost, in {}.\n",
-             ink(stdout, Ink::kGood, "Everything held:"), tour.kills(),
-             with_separators(tour.acknowledged()), human_seconds(seconds_since(start)));
+  if (arguments.keep) out("\n  Kept. Try: holdfast kv {} stats\n", tour.store());
+  out("\n{} {} kills, {} acknowledged writes, 0 lost, in {}.\n",
+      ink(stdout, Ink::kGood, "Everything held:"), tour.kills(),
+      with_separators(tour.acknowledged()), human_seconds(seconds_since(start)));
   return comparison;
 }
 
 void add_tour_command(CLI::App& root, int& exit_code) {
   const auto arguments = std::make_shared<TourArguments>();
   auto* tour = root.add_subcommand(
-      "tour", "Watch records survive: write, kill -9, reopen, compare; about a minute");
+      "tour", "Watch records survive: write, kill -9, reopen, compare; about ten seconds");
   tour->add_option("--dir", arguments->directory,
                    "Where the store goes (default: $TMPDIR, else here); removed afterwards");
   tour->add_option("--spec", arguments->spec,
@@ -469,6 +508,7 @@ void add_tour_command(CLI::App& root, int& exit_code) {
       ->capture_default_str();
   tour->add_option("--records", arguments->records, "At most so many records; 0 is all");
   tour->add_flag("!--no-compare", arguments->compare, "Leave out the table with the other stores");
+  tour->add_flag("--only-compare", arguments->only_compare, "Nothing but that table");
   tour->add_flag("--keep", arguments->keep, "Leave the store where it is");
   tour->footer(
       "Examples:\n"

@@ -22,6 +22,7 @@ struct TourArguments {
   std::uint64_t kills = 4;
   std::uint64_t records = 0;  // At most so many; 0: all.
   bool compare = true;        // With the other stores.
+  bool only_compare = false;  // Nothing but that.
   bool keep = false;          // Leave the files.
 };
 

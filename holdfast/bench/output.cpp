@@ -103,6 +103,8 @@ Status write_all(int to, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const auto written = ::write(to, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE && to == STDOUT_FILENO)
+      return {};  // The reader has what it wanted (`... | head`).
     if (written < 0) return io_error(path, "write");
     text.remove_prefix(static_cast<std::size_t>(written));
   }

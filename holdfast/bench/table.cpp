@@ -37,17 +37,37 @@ class Grid {
     gap();
   }
 
+  // Columns that go together, and what they are called.
+  struct Columns {
+    std::string name;
+    std::vector<std::string> headers;
+  };
+  // Leaves out columns in this order until the rest is no wider than `columns`. Returns their
+  // names.
+  std::vector<std::string> fit(std::size_t columns, const std::vector<Columns>& first_to_go) {
+    std::vector<std::string> gone;
+    for (const auto& group : first_to_go) {
+      if (width() <= columns) break;
+      bool any = false;
+      for (std::size_t at = 0; at < lines_.front().size(); ++at) {
+        const auto& headers = group.headers;
+        const auto& header = lines_.front()[at];  // The column of INVALID has none, and stays.
+        if (header.empty() || std::find(headers.begin(), headers.end(), header) == headers.end())
+          continue;
+        any = any || used(at);
+        for (std::size_t line = 1; line < lines_.size(); ++line) {
+          if (!lines_[line].empty()) lines_[line][at].clear();
+        }
+      }
+      if (any) gone.push_back(group.name);
+    }
+    return gone;
+  }
+
   // Columns that are empty below the header are left out; the first two are texts, the rest
   // numbers.
   std::string text() const {
-    std::vector<std::size_t> widths(lines_.front().size());
-    std::vector<bool> used(widths.size(), false);
-    for (std::size_t line = 0; line < lines_.size(); ++line) {
-      for (std::size_t column = 0; column < lines_[line].size(); ++column) {
-        widths[column] = std::max(widths[column], lines_[line][column].size());
-        if (line > 0 && !lines_[line][column].empty()) used[column] = true;
-      }
-    }
+    const auto widths = column_widths();
     std::string text;
     auto heading = headings_.begin();
     for (std::size_t at = 0; at < lines_.size(); ++at) {
@@ -55,7 +75,7 @@ class Grid {
       std::string out;
       if (heading != headings_.end() && heading->first == at) out = (heading++)->second;
       for (std::size_t column = 0; column < line.size(); ++column) {
-        if (!used[column]) continue;
+        if (!used(column)) continue;
         const auto padding = std::string(widths[column] - line[column].size(), ' ');
         out += column < 2 ? line[column] + padding : padding + line[column];
         out += "  ";
@@ -68,6 +88,27 @@ class Grid {
   }
 
  private:
+  bool used(std::size_t column) const {
+    return std::any_of(lines_.begin() + 1, lines_.end(), [&](const auto& line) {
+      return column < line.size() && !line[column].empty();
+    });
+  }
+  std::vector<std::size_t> column_widths() const {
+    std::vector<std::size_t> widths(lines_.front().size());
+    for (const auto& line : lines_) {
+      for (std::size_t column = 0; column < line.size(); ++column)
+        widths[column] = std::max(widths[column], line[column].size());
+    }
+    return widths;
+  }
+  std::size_t width() const {
+    const auto widths = column_widths();
+    std::size_t sum = 0;
+    for (std::size_t column = 0; column < widths.size(); ++column)
+      sum += used(column) ? widths[column] + 2 : 0;
+    return sum < 2 ? 0 : sum - 2;
+  }
+
   std::vector<std::vector<std::string>> lines_;
   std::vector<std::pair<std::size_t, std::string>>
       headings_;  // Number of the line, and what stands there.
@@ -170,7 +211,25 @@ std::string table(const Document& document, const TableOptions& options) {
               number_cell(row, "lines_per_op"), number_cell(row, "dram_bytes_per_record"),
               number_cell(row, "medium_bytes_per_record"), row.valid() ? "" : "INVALID"});
   }
+  std::vector<std::string> gone;
+  if (options.columns != 0) {
+    gone = grid.fit(options.columns, {{"fences with background work", {"with bg"}},
+                                      {"lines/op", {"lines/op"}},
+                                      {"CPU", {"CPU"}},
+                                      {"p99.9", {"p99.9"}},
+                                      {"intervals", {"[low,", "high]"}},
+                                      {"bytes per record", {"DRAM B/rec", "medium B/rec"}},
+                                      {"fences/op", {"fences/op"}},
+                                      {"p50 and p99", {"p50", "p99"}},
+                                      {ratio_header(subject), {ratio_header(subject)}}});
+  }
   auto text = grid.text();
+  if (!gone.empty()) {
+    text += print("\nNot shown in %u columns:", options.columns);
+    for (const auto& name : gone)
+      text += (&name == &gone.front() ? " " : ", ") + name;
+    text += ".\n";
+  }
   if (any_interval) {
     text += print(
         "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",

@@ -12,6 +12,9 @@ struct TableOptions {
   // their own have the ratio to that one in it.
   std::string baseline = "floor";
   std::string subject;  // And one to this; empty: none.
+  // Width to stay within, where that is possible: columns are left out, the least wanted first, and
+  // named below the table. 0: all of them.
+  unsigned columns = 0;
 };
 
 // One line per row: rate, time per operation and thread, latencies and fences where they were

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include <holdfast/memory/cpu.hpp>
 #include <holdfast/memory/system.hpp>
@@ -100,6 +103,35 @@ RegionReport MappedBacking::report() const {
   return report;
 }
 
+namespace {
+
+// Below /dev lie devices, in memory. A file or directory made there because a device is missing, or
+// because its name is mistyped, would be a durable store in RAM. /dev/shm is the one exception.
+bool is_place_of_devices(const std::string& path) {
+  std::error_code unknown;
+  const auto place = std::filesystem::weakly_canonical(path, unknown).string();
+  return !unknown && place.starts_with("/dev/") && !place.starts_with("/dev/shm/");
+}
+
+Error no_such_device(const std::string& path) {
+  std::vector<std::string> devices;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("dax") && entry.is_character_file(ignored))
+      devices.push_back(entry.path().string());
+  }
+  std::sort(devices.begin(), devices.end());
+  std::string there;
+  for (const auto& device : devices)
+    there += (there.empty() ? "; there are " : ", ") + device;
+  return {Errc::kNotFound, path + ": no such device" +
+                               (there.empty() ? "; there is no /dev/dax*" : there) +
+                               ". Nothing is created below /dev, except in /dev/shm"};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionOptions& options) {
   struct stat status{};
   const bool exists = ::stat(spec.path.c_str(), &status) == 0;
@@ -119,6 +151,7 @@ Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionO
   }
   const bool may_create =
       options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
+  if (!exists && is_place_of_devices(spec.path)) return no_such_device(spec.path);
   if (!exists && !may_create) return Error{Errc::kNotFound, spec.path + " does not exist"};
   const bool directory = exists ? S_ISDIR(status.st_mode)
                                 : spec.trailing_slash || options.layout == RegionLayout::kDirectory;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -24,6 +25,10 @@
 
 namespace holdfast::bench::kv {
 namespace {
+
+// The modules of the other stores lie beside the command, not beside this test.
+[[maybe_unused]] const int kPeersAreThere =
+    ::setenv("HOLDFAST_PEERS", HF_PEER_DIRECTORY, /*overwrite=*/0);
 
 std::string fresh_place() {
   static int number = 0;

@@ -1,5 +1,6 @@
 #include <holdfast/bench/result.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -215,6 +216,24 @@ TEST(Result, TheEnvironmentNamesTheMachine) {
   EXPECT_GT(fields.number("memory_bytes"), 0);
   EXPECT_GE(fields.number("cpus_usable"), 1);
   EXPECT_GE(fields.number("numa_nodes"), 0);
+}
+
+TEST(Table, StaysWithinTheColumnsOfATerminalAndNamesWhatItLeavesOut) {
+  const auto wide = table(example(), {"floor", "holdfast"});
+  const auto narrow = table(example(), {"floor", "holdfast", 80});
+  const auto grid_width = [](const std::string& text) {
+    std::size_t widest = 0;
+    for (std::size_t at = 0; at < text.find("\n\n") && at < text.size();) {
+      const auto end = std::min(text.find('\n', at), text.size());
+      widest = std::max(widest, end - at);
+      at = end + 1;
+    }
+    return widest;
+  };
+  ASSERT_GT(grid_width(wide), 80u);
+  EXPECT_LE(grid_width(narrow), 80u) << narrow;
+  EXPECT_NE(narrow.find("Not shown in 80 columns: intervals"), std::string::npos) << narrow;
+  EXPECT_EQ(wide.find("Not shown"), std::string::npos);
 }
 
 TEST(Table, ShowsRatiosOfPairedRepetitionsAndReasonsOfInvalidRows) {

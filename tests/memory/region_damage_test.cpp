@@ -180,6 +180,23 @@ TEST(RegionRefuses, PathsThatLeadNowhereOrToStrangeThings) {
   EXPECT_TRUE(mentions(device.error(), "not a devdax"));
 }
 
+TEST(RegionRefuses, DevicesThatAreNotThereInsteadOfMakingThemInMemory) {
+  for (const std::string path :
+       {"/dev/holdfast-dax9.9", "/dev/../dev/holdfast-dax9.9", "/dev/holdfast-directory/"}) {
+    for (const auto layout : {RegionLayout::kFile, RegionLayout::kDirectory}) {
+      auto options = small();
+      options.layout = layout;
+      const auto refused = Region::open(path, options);
+      ASSERT_EQ(refused.code(), Errc::kNotFound) << path;
+      EXPECT_TRUE(mentions(refused.error(), "no such device; there ")) << refused.error().detail;
+      EXPECT_FALSE(fs::exists(path));
+    }
+  }
+  const Scratch scratch =
+      Scratch::tmpfs();  // In /dev/shm where there is one: still a place for files.
+  EXPECT_TRUE(Region::open(scratch.path("region"), small()));
+}
+
 TEST(RegionThatVanishes, CannotGrowAndSaysSo) {
   const Scratch scratch = Scratch::tmpfs();
   const auto path = scratch.path("region");

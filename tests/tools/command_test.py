@@ -185,7 +185,7 @@ class Requests(Command):
             self.assertIn('Example', text)
         for verb in 'put get erase list count import export stats verify reclaim'.split():
             self.assertIn(f'holdfast kv STORE {verb}', self.holdfast('kv', 's', verb, '--help').decode())
-        self.assertRegex(self.holdfast('--version').decode(), r'^holdfast \d+\.\d+\.\d+\n$')
+        self.assertRegex(self.holdfast('--version').decode(), r'^holdfast \d+\.\d+\.\d+\n')
         self.assertFalse(os.path.exists(self.store))
 
     def test_mistyped_words_are_answered_with_the_word_meant(self):
@@ -243,7 +243,7 @@ class Requests(Command):
 class Stores(Command):
     def test_no_store_there(self):
         for words in (('get', 'k'), ('erase', 'k'), ('list',), ('count',), ('export', '-'), ('stats',), ('verify',), ('reclaim',)):
-            self.refused('kv', self.store, *words, code=1, says=('kNotFound', self.store))
+            self.refused('kv', self.store, *words, code=1, says=('not found', self.store))
         self.assertFalse(os.path.exists(self.store))
 
     def test_not_a_store(self):
@@ -274,7 +274,7 @@ class Stores(Command):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
             for words in (('get', 'k'), ('put', 'k', 'w'), ('verify',)):
-                self.refused('kv', self.store, *words, code=1, says=('kBusy', str(writer.pid), 'try again'))
+                self.refused('kv', self.store, *words, code=1, says=('busy', str(writer.pid), 'try again'))
         finally:
             writer.communicate(b'')
         self.assertEqual(self.kv('get', 'k'), b'v')
@@ -286,7 +286,7 @@ class Stores(Command):
             reader.stdout.readline()
             self.assertEqual(self.kv('get', 'k'), b'v')
             self.assertEqual(self.kv('count'), b'5001\n')
-            self.refused('kv', self.store, 'put', 'k', 'w', code=1, says='kBusy')
+            self.refused('kv', self.store, 'put', 'k', 'w', code=1, says='busy')
         finally:
             reader.stdout.read()
             reader.stdout.close()
@@ -333,6 +333,8 @@ class Stores(Command):
                     if words[0] == 'list':
                         for line in result.stdout.splitlines():
                             member = json.loads(line)
+                            if 'error' in member:  # With --json the failure is a line, too.
+                                continue
                             self.assertEqual(intact.get(member['key'].encode()), member['value'].encode(), 'a value nobody put')
                     if words[0] == 'get' and result.returncode == 0:
                         self.assertEqual(result.stdout, intact[b'key7'])
@@ -358,7 +360,7 @@ class Stores(Command):
             self.skipTest('no mount namespace to be had here')
         self.assertEqual(result.stdout.decode().split('\n')[:4], ['import 1', '100000', 'count 0', 'verify 0'], result.stderr.decode())
         message = result.stderr.decode()
-        self.assertIn('kNoSpace', message)
+        self.assertIn('no space', message)
         self.assertIn('they are in the store', message)
 
 
@@ -551,7 +553,7 @@ class Mem(Command):
     def test_wrong_specs_name_what_is_allowed(self):
         self.refused('mem', 'dram?huge=3M', says=('huge=3M', '2M, 1G, off'))
         self.refused('mem', 'node:999', says=('node:999', 'there is no such NUMA node'))
-        self.refused('mem', '/there/is/nothing', code=1, says=('kNotFound', '/there/is/nothing'))
+        self.refused('mem', '/there/is/nothing', code=1, says=('not found', '/there/is/nothing'))
 
 
 class Tour(Command):

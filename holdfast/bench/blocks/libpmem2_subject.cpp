@@ -12,6 +12,7 @@
 
 #include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/pmdk_bytes.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -122,11 +123,11 @@ struct Libpmem2Calls : ByteCalls {
   pmem2_memset_fn set_ = nullptr;
 };
 
-}  // namespace
-
-SubjectEntry libpmem2_entry(const Context& context, const ByteShape& shape,
-                            const std::string& granularity) {
+SubjectEntry entry(const Context& context, const ByteShape& shape, const std::string& granularity) {
   return byte_entry("libpmem2-" + granularity, context, shape, Libpmem2Calls(granularity));
 }
 
+const PeerOffer offer{"libpmem2", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

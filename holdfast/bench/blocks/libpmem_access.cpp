@@ -4,6 +4,7 @@
 
 #include <holdfast/bench/blocks/access_suite.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -28,10 +29,8 @@ class LibpmemWriter {
   const unsigned flags_;
 };
 
-}  // namespace
-
-SubjectEntry libpmem_access_entry(const Context& context, const AccessShape& shape,
-                                  std::shared_ptr<AccessMemory> memory) {
+SubjectEntry entry(const Context& context, const AccessShape& shape,
+                   std::shared_ptr<AccessMemory> memory) {
   return {"libpmem",
           [&context, shape, memory](unsigned) {
             return std::make_unique<CopySubject<LibpmemWriter>>(context, shape, memory);
@@ -39,4 +38,7 @@ SubjectEntry libpmem_access_entry(const Context& context, const AccessShape& sha
           ""};
 }
 
+const PeerOffer offer{"libpmem", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

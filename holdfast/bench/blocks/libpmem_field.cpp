@@ -6,6 +6,7 @@
 
 #include <holdfast/bench/blocks/field_suite.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -44,9 +45,7 @@ class Libpmem : public FieldAccessDefaults {
   const FieldShape shape_;
 };
 
-}  // namespace
-
-SubjectEntry libpmem_field_entry(const Context& context, const FieldShape& shape) {
+SubjectEntry entry(const Context& context, const FieldShape& shape) {
   switch (shape.field_bytes) {
 #define HF_ENTRY(size) \
   case size: return field_entry<Libpmem<size>>("libpmem", context, shape);
@@ -56,4 +55,7 @@ SubjectEntry libpmem_field_entry(const Context& context, const FieldShape& shape
   return {"libpmem", {}, "no such size"};
 }
 
+const PeerOffer offer{"libpmem", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

@@ -3,6 +3,7 @@
 
 #include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/pmdk_bytes.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -51,11 +52,11 @@ struct LibpmemCalls : ByteCalls {
   unsigned flags_;
 };
 
-}  // namespace
-
-SubjectEntry libpmem_entry(const Context& context, const ByteShape& shape) {
-  static constexpr const char* kNames[] = {"libpmem", "libpmem-temporal", "libpmem-nontemporal"};
-  return byte_entry(kNames[static_cast<int>(shape.hint)], context, shape, LibpmemCalls(shape.hint));
+SubjectEntry entry(const Context& context, const ByteShape& shape) {
+  return byte_entry(libpmem_name(shape.hint), context, shape, LibpmemCalls(shape.hint));
 }
 
+const PeerOffer offer{"libpmem", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

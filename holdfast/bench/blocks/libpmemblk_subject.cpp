@@ -8,6 +8,7 @@
 
 #include <holdfast/bench/blocks/page_suite.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -69,10 +70,8 @@ class PmemblkSubject final : public BlockSubject {
   PMEMblkpool* pool_ = nullptr;
 };
 
-}  // namespace
-
-SubjectEntry libpmemblk_entry(const Context& context, const PageShape& shape,
-                              std::shared_ptr<DramPages> pages) {
+SubjectEntry entry(const Context& context, const PageShape& shape,
+                   std::shared_ptr<DramPages> pages) {
   return {"libpmemblk",
           [&context, shape, pages](unsigned) -> std::unique_ptr<Subject> {
             return std::make_unique<PmemblkSubject>(context, shape, pages);
@@ -80,4 +79,7 @@ SubjectEntry libpmemblk_entry(const Context& context, const PageShape& shape,
           ""};
 }
 
+const PeerOffer offer{"libpmemblk", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

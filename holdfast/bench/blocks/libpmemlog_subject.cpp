@@ -8,6 +8,7 @@
 
 #include <holdfast/bench/blocks/log_peer.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -122,13 +123,14 @@ class LibpmemlogSubject final : public BlockSubject {
   std::vector<std::uint64_t> appended_;
 };
 
-}  // namespace
-
-SubjectEntry libpmemlog_entry(const Context& context, const LogShape& shape) {
+SubjectEntry entry(const Context& context, const LogShape& shape) {
   return {
       "libpmemlog",
       [&context, shape](unsigned) { return std::make_unique<LibpmemlogSubject>(context, shape); },
       ""};
 }
 
+const PeerOffer offer{"libpmemlog", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

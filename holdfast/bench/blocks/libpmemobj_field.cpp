@@ -9,6 +9,7 @@
 
 #include <holdfast/bench/blocks/field_suite.hpp>
 #include <holdfast/bench/blocks/pmdk.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -77,9 +78,7 @@ class Libpmemobj : public FieldAccessDefaults {
   std::byte* fields_ = nullptr;
 };
 
-}  // namespace
-
-SubjectEntry libpmemobj_field_entry(const Context& context, const FieldShape& shape) {
+SubjectEntry entry(const Context& context, const FieldShape& shape) {
   switch (shape.field_bytes) {
 #define HF_ENTRY(size) \
   case size: return field_entry<Libpmemobj<size>>("libpmemobj", context, shape);
@@ -89,4 +88,7 @@ SubjectEntry libpmemobj_field_entry(const Context& context, const FieldShape& sh
   return {"libpmemobj", {}, "no such size"};
 }
 
+const PeerOffer offer{"libpmemobj", entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

@@ -8,6 +8,7 @@
 
 #include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/pmdk_locks.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -272,16 +273,14 @@ struct PoolLocks {
   Slot* slots = nullptr;
 };
 
-}  // namespace
-
-SubjectEntry libpmemobj_entry(const Context& context, const ByteShape& transactions) {
+SubjectEntry transaction_entry(const Context& context, const ByteShape& transactions) {
   return {"libpmemobj",
           [&context, transactions](unsigned) {
             return std::make_unique<TransactionSubject>(context, transactions);
           },
           ""};
 }
-SubjectEntry libpmemobj_entry(const Context& context, const AllocationShape& shape,
+SubjectEntry allocation_entry(const Context& context, const AllocationShape& shape,
                               const std::string& api) {
   return {"libpmemobj-" + api,
           [&context, shape, api](unsigned) {
@@ -289,8 +288,13 @@ SubjectEntry libpmemobj_entry(const Context& context, const AllocationShape& sha
           },
           ""};
 }
-SubjectEntry libpmemobj_entry(const Context& context, const LockShape& shape) {
+SubjectEntry locks_entry(const Context& context, const LockShape& shape) {
   return lock_entry<PoolLocks>("libpmemobj", context, shape);
 }
 
+const PeerOffer transactions{"libpmemobj", transaction_entry};
+const PeerOffer allocations{"libpmemobj", allocation_entry};
+const PeerOffer locks{"libpmemobj", locks_entry};
+
+}  // namespace
 }  // namespace holdfast::bench::blocks

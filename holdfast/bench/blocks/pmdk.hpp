@@ -1,10 +1,9 @@
-// pmdk.hpp: PMDK 1.12 as a peer. Where the build did not find it, rows say so.
+// pmdk.hpp: PMDK 1.12 as a peer (bench/peers.hpp). Where its modules are not there, rows say so.
 //
 // PMDK does not take a tmpfs or a plain file for persistent memory and would msync. For a fair
 // comparison with our primitive on the same memory it is told to believe (PMEM_IS_PMEM_FORCE=1),
 // and where non-temporal stores do not leave the cache not to rely on them (PMEM_NO_MOVNT=1). It
-// reads some of this when it is loaded, so the command sets the environment and starts itself
-// again.
+// reads this when it is loaded: the command sets the environment before a suite asks for a peer.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 
 namespace holdfast::bench::blocks {
 
-// The environment that PMDK must have been loaded with, as NAME=VALUE, for a region with this
+// The environment that PMDK must be loaded with, as NAME=VALUE, for a region with this
 // property.
 std::vector<std::string> pmdk_environment(bool nt_evicts);
 // Adds `peer_environment`: which of it is set; and `peer_file_system`.

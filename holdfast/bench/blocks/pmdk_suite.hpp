@@ -123,7 +123,13 @@ struct LockShape {
   std::uint64_t operations = 0;  // Of a phase; 0: until the time is up.
 };
 
-// Peers, each in its own file; where the build did not find them, entries that say so.
+// The name of a subject of libpmem with this hint.
+inline const char* libpmem_name(StoreHint hint) {
+  constexpr const char* kNames[] = {"libpmem", "libpmem-temporal", "libpmem-nontemporal"};
+  return kNames[static_cast<int>(hint)];
+}
+
+// Peers, each made by its own module (peers.cpp); where that is not there, entries that say so.
 SubjectEntry libpmem_entry(const Context& context, const ByteShape& shape);
 // `granularity`: "byte", "line" or "page".
 SubjectEntry libpmem2_entry(const Context& context, const ByteShape& shape,

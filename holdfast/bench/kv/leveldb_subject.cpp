@@ -11,6 +11,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -147,8 +148,9 @@ class LeveldbStore {
   bool filling_ = false;
 };
 
-}  // namespace
+SubjectKind kind(const Shape&) { return kind_of<LeveldbStore>("leveldb"); }
+const PeerOffer offer{"leveldb", kind};
 
-SubjectKind leveldb_kind() { return kind_of<LeveldbStore>("leveldb"); }
+}  // namespace
 
 }  // namespace holdfast::bench::kv

@@ -9,6 +9,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -182,8 +183,9 @@ class LmdbStore {
   MDB_dbi dbi_ = 0;
 };
 
-}  // namespace
+SubjectKind kind(const Shape&) { return kind_of<LmdbStore>("lmdb"); }
+const PeerOffer offer{"lmdb", kind};
 
-SubjectKind lmdb_kind() { return kind_of<LmdbStore>("lmdb"); }
+}  // namespace
 
 }  // namespace holdfast::bench::kv

@@ -14,6 +14,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -190,8 +191,9 @@ class RocksdbStore {
   bool filling_ = false;
 };
 
-}  // namespace
+SubjectKind kind(const Shape&) { return kind_of<RocksdbStore>("rocksdb"); }
+const PeerOffer offer{"rocksdb", kind};
 
-SubjectKind rocksdb_kind() { return kind_of<RocksdbStore>("rocksdb"); }
+}  // namespace
 
 }  // namespace holdfast::bench::kv

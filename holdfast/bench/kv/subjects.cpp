@@ -1,4 +1,5 @@
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
@@ -20,11 +21,16 @@ std::vector<SubjectKind> subject_kinds(const Context& context) {
   return {holdfast_kind(),
           holdfast_typed_kind(context.shape),
           floor_kind(),
-          rocksdb_kind(),
-          lmdb_kind(),
-          leveldb_kind(),
-          tbb_kind(context.shape),
+          peer_kind("rocksdb", context.shape),
+          peer_kind("lmdb", context.shape),
+          peer_kind("leveldb", context.shape),
+          peer_kind("tbb", context.shape),
           map_kind(context.shape)};
+}
+
+SubjectKind peer_kind(const std::string& name, const Shape& shape) {
+  const auto kind = peer_function<SubjectKind(const Shape&)>(name);
+  return kind ? (*kind)(shape) : missing_kind(name, kind.error().detail);
 }
 
 SubjectKind missing_kind(const std::string& name, const std::string& why) {

@@ -31,10 +31,8 @@ std::vector<SubjectKind> subject_kinds(const Context& context);
 SubjectKind holdfast_kind();
 SubjectKind holdfast_typed_kind(const Shape& shape);
 SubjectKind floor_kind();
-SubjectKind rocksdb_kind();
-SubjectKind lmdb_kind();
-SubjectKind leveldb_kind();
-SubjectKind tbb_kind(const Shape& shape);
+// A store whose module is loaded (bench/peers.hpp): rocksdb, lmdb, leveldb, tbb.
+SubjectKind peer_kind(const std::string& name, const Shape& shape);
 SubjectKind map_kind(const Shape& shape);
 
 template <class Store>

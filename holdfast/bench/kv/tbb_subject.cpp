@@ -3,6 +3,7 @@
 #include <tbb/concurrent_hash_map.h>
 
 #include <holdfast/bench/kv/volatile_store.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -45,11 +46,12 @@ class TbbMap {
   Map map_;
 };
 
-}  // namespace
-
-SubjectKind tbb_kind(const Shape& shape) {
+SubjectKind kind(const Shape& shape) {
   return with_types(
       shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
 }
+const PeerOffer offer{"tbb", kind};
+
+}  // namespace
 
 }  // namespace holdfast::bench::kv

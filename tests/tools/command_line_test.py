@@ -1,0 +1,305 @@
+"""What the command line takes and what it answers: command_line_test.py HOLDFAST TYPED-STORE.
+
+TYPED-STORE is the program that makes a store of fixed types (typed_store.cpp).
+"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+MAKE_STANZAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'make_stanzas.py')
+HOLDFAST, TYPED_STORE = map(os.path.abspath, sys.argv[1:3])
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix='command-line-test-', dir='.')
+        self.addCleanup(place.cleanup)
+        self.place = pathlib.Path(place.name).resolve()
+        self.store = str(self.place / 'store')
+
+    def run_command(self, *words, code=0, stdin='', **options):
+        done = subprocess.run([HOLDFAST, *map(str, words)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=120, cwd=self.place, **options)
+        self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}\n{done.stderr}')
+        return done
+
+    def kv(self, *words, **options):
+        return self.run_command('kv', self.store, *words, **options)
+
+
+class TypedStores(CommandLine):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([TYPED_STORE, self.store], check=True)
+
+    def test_every_verb_that_needs_no_types_works(self):
+        self.assertEqual(self.kv('count').stdout, '100\n')
+        self.assertIn('sound: 100 records', self.kv('verify').stdout)
+        stats = self.kv('stats').stdout
+        self.assertIn('fixed types', stats)
+        self.assertEqual(json.loads(self.kv('stats', '--json').stdout)['records'], 100)
+        self.kv('reclaim')
+        self.assertEqual(self.kv('count').stdout, '100\n')
+
+    def test_bytes_are_shown_as_hex_digits(self):
+        records = dict(line.split('\t') for line in self.kv('list').stdout.splitlines())
+        self.assertEqual(len(records), 100)
+        self.assertEqual(records['0700000000000000'], '0700000000000000' + '3100000000000000')
+        self.assertEqual(self.kv('get', '--key-as', 'hex', '0700000000000000').stdout.strip(), '07000000000000003100000000000000')
+        self.assertIn('--key-as hex', self.kv('get', '7', code=1).stderr)
+
+    def test_an_export_holds_every_record(self):
+        lines = [json.loads(line) for line in self.kv('export', '-').stdout.splitlines()]
+        self.assertEqual(len(lines), 100)
+
+    def test_it_is_not_written_to_and_the_message_says_what_works(self):
+        for words in (('put', 'k', 'v'), ('erase', 'k'), ('import', '-')):
+            said = self.kv(*words, code=1, stdin='{"key":"a","value":"b"}\n').stderr
+            self.assertIn('wrong type', said)
+            self.assertIn('verify', said)
+        self.assertEqual(self.kv('count').stdout, '100\n')
+
+
+class Errors(CommandLine):
+    def test_the_hint_for_a_missing_parent_is_mkdir(self):
+        said = self.run_command('kv', './no/such/parent', 'put', 'x', 'y', code=1).stderr
+        self.assertIn('mkdir -p', said)
+        self.assertNotIn('creates a store', said)
+        self.assertIn('creates a store', self.run_command('kv', './missing', 'get', 'x', code=1).stderr)
+
+    def test_a_file_of_somebody_else_is_no_damaged_store(self):
+        for content in (b'plain\n', b'x' * 4096, b'x' * 5000, os.urandom(1 << 16)):
+            path = self.place / 'f'
+            path.write_bytes(content)
+            for words in (('put', 'x', 'y'), ('get', 'x'), ('import', '-'), ('verify',), ('reclaim',)):
+                said = self.run_command('kv', path, *words, code=1).stderr
+                self.assertIn('not holdfast', said)
+                self.assertNotIn('export', said)
+            self.assertEqual(path.read_bytes(), content)
+
+    def test_a_missing_device_is_not_made_in_memory(self):
+        said = self.run_command('kv', '/dev/holdfast-dax7.7', 'put', 'a', 'b', code=1).stderr
+        self.assertIn('no such device', said)
+        self.assertFalse(os.path.exists('/dev/holdfast-dax7.7'))
+
+    def test_power_durability_is_promised_only_where_it_is_known(self):
+        with tempfile.TemporaryDirectory(dir='.') as disk:
+            spec = f'{os.path.abspath(disk)}/store?granularity=line'
+            done = self.run_command('kv', spec, 'put', 'x', 'y')
+            self.assertIn('survives power loss ONLY IF', done.stdout)
+            self.assertIn('ONLY IF', self.run_command('kv', spec, 'stats').stdout)
+            self.assertEqual(json.loads(self.run_command('kv', spec, 'put', 'x', 'y', '--json').stdout)['durability'], 'assumed')
+
+    def test_negative_numbers_are_refused(self):
+        self.kv('put', 'a', 'b')
+        self.assertIn("'-1' is negative", self.kv('list', '--limit', '-1', code=2).stderr)
+        self.assertIn('negative', self.kv('import', '--show-skipped', '-1', '-', code=2).stderr)
+        self.assertIn('negative', self.run_command('kv', 'bench', '--region', 'r', '--repeat', '-1', code=2).stderr)
+        self.assertEqual(self.kv('list', '--limit', '1').stdout, 'a\tb\n')
+
+    def test_numbers_and_their_nouns_agree(self):
+        self.kv('put', 'a', 'b')
+        self.assertRegex(self.kv('verify').stdout, r'sound: 1 record, 0 tombstones, \d+ blocks?, ')
+
+
+class Answers(CommandLine):
+    def test_a_miss_can_be_told_from_a_failure(self):
+        self.kv('put', 'ada', 'lovelace')
+        self.assertEqual(self.kv('get', 'ada', '--default', 'nobody').stdout, 'lovelace')
+        self.assertEqual(self.kv('get', 'bob', '--default', 'nobody').stdout, 'nobody')
+        self.assertEqual(self.kv('get', 'bob', '--default', '').stdout, '')
+        self.assertIn('absent', self.kv('erase', 'bob', '--if-exists').stdout)
+        self.assertIn('erased', self.kv('erase', 'ada', '--if-exists').stdout)
+        # A failure stays one.
+        self.run_command('kv', './missing', 'get', 'bob', '--default', 'nobody', code=1)
+        self.run_command('kv', './missing', 'erase', 'bob', '--if-exists', code=1)
+
+    def test_with_json_errors_are_json(self):
+        error = json.loads(self.kv('get', '--json', 'bob', code=1).stdout)['error']
+        self.assertEqual(error['kind'], 'not_found')
+        self.assertIn('creates a store', error['remedy'])
+        self.kv('put', 'ada', 'lovelace')
+        for verb in ('get', 'erase'):
+            error = json.loads(self.kv(verb, '--json', 'bob', code=1).stdout)['error']
+            self.assertEqual((error['kind'], error['message']), ('no_record', "no record 'bob'"))
+        (self.place / 'f').write_text('x')
+        error = json.loads(self.run_command('kv', 'f', '--json', 'count', code=1).stdout)['error']
+        self.assertEqual(error['kind'], 'not_holdfast')
+
+    def test_the_shapes_of_almost_empty_stores_are_no_alarm(self):
+        self.kv('put', 'a', 'b')
+        stats = self.kv('stats').stdout
+        self.assertNotRegex(stats, r'\d{3,}\.\d+ x live|\d{4,}\.\d bytes per record')
+        self.assertIn('smallest size', stats)
+
+
+class Words(CommandLine):
+    def test_verbs_have_the_names_that_people_know(self):
+        self.kv('set', 'a', '1')
+        self.kv('put', 'b', '2')
+        self.assertEqual(sorted(self.kv('ls').stdout.splitlines()), ['a\t1', 'b\t2'])
+        self.assertEqual(sorted(self.kv('scan', '--keys-only').stdout.split()), ['a', 'b'])
+        self.kv('del', 'a')
+        self.kv('rm', 'b')
+        self.assertEqual(self.kv('size').stdout, '0\n')
+
+    def test_flags_stand_before_the_verb_too(self):
+        self.kv('put', 'ada', 'lovelace')
+        for words in (('kv', self.store, '--json', 'get', 'ada'), ('kv', '--json', self.store, 'get', 'ada'),
+                      ('kv', '--store', self.store, 'get', '--json', 'ada')):
+            self.assertEqual(json.loads(self.run_command(*words).stdout)['value'], 'lovelace')
+
+    def test_version_says_what_a_report_of_a_fault_needs(self):
+        text = self.run_command('--version').stdout
+        self.assertRegex(text, r'holdfast \d+\.\d+\.\d+\nrevision  \S+\ncompiler  \S.*\npeers     \S')
+        for words in (('-V',), ('version',)):
+            self.assertEqual(self.run_command(*words).stdout, text)
+
+    def test_help_is_a_word(self):
+        self.assertEqual(self.run_command('help').stdout, self.run_command('--help').stdout)
+        self.assertEqual(self.run_command('help', 'kv', 'put').stdout, self.run_command('kv', 'put', '--help').stdout)
+
+    def verbs(self, *words):
+        """All paths of verbs, from the completion."""
+        return re.findall(r"^    '(holdfast[a-z ]*)'\)", self.run_command('completion', 'bash').stdout, re.M)
+
+    def test_no_help_is_wider_than_80_columns(self):
+        paths = self.verbs()
+        self.assertIn('holdfast kv bench', paths)
+        for path in paths:
+            for line in self.run_command(*path.split()[1:], '--help').stdout.splitlines():
+                self.assertLessEqual(len(line), 80, f'{path}: {line}')
+
+    def test_each_command_has_examples_of_its_own(self):
+        root = self.run_command('--help').stdout
+        for name in ('mem', 'blocks', 'kv'):
+            text = self.run_command(name, '--help').stdout
+            self.assertIn(f'holdfast {name} ', text.split('Examples:')[1])
+            self.assertNotIn('holdfast tour', text)
+        self.assertIn('holdfast tour', root)
+        for option in ('huge=', 'granularity=', 'nt_evicts='):
+            self.assertIn(f'\n  {option}', self.run_command('mem', '--help').stdout)
+
+    @unittest.skipUnless(shutil.which('bash'), 'no bash')
+    def test_the_shell_completes_verbs_options_and_choices(self):
+        (self.place / 'h').write_text(self.run_command('completion', 'bash').stdout)
+        def completed(*words):
+            script = ('source ./h; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _holdfast; printf "%s\\n" "${COMPREPLY[@]}"')
+            done = subprocess.run(['bash', '-c', script, 'bash', 'holdfast', *words], stdout=subprocess.PIPE, text=True,
+                                  cwd=self.place, check=True)
+            return done.stdout.split()
+        self.assertEqual(completed('to'), ['tour'])
+        self.assertEqual(completed('kv', './s', 'ver'), ['verify'])
+        self.assertIn('--prefix', completed('kv', './s', 'list', '--'))
+        self.assertEqual(sorted(completed('kv', './s', 'put', '--key-as', '')), ['base64', 'h', 'hex', 'text'])
+        self.assertIn('run', completed('bench', 'r'))
+
+
+class Terminals(CommandLine):
+    def lines_on_a_terminal(self, *words, columns=80):
+        """What a terminal of so many columns shows, without colours and progress."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        process = subprocess.Popen([HOLDFAST, *map(str, words)], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
+                                   cwd=self.place, env={**os.environ, 'TERM': 'xterm'})
+        os.close(theirs)
+        shown = b''
+        try:
+            while piece := os.read(ours, 1 << 16):
+                shown += piece
+        except OSError:  # How Linux tells that the other end is closed.
+            pass
+        os.close(ours)
+        self.assertIn(process.wait(timeout=100), (0, 3), shown)
+        text = re.sub(r'\x1b\[[0-9;]*[A-Za-z]', '', shown.decode())
+        lines = text.replace('\r\n', '\n').split('\n')
+        self.assertGreater(len(lines), 1, text)
+        return lines
+
+    def check_width(self, *words):
+        for line in self.lines_on_a_terminal(*words):
+            self.assertLessEqual(len(line), 80, f'{words}: {line}')
+
+    def test_the_tour_is_readable_in_80_columns(self):
+        stanzas = subprocess.run([sys.executable, MAKE_STANZAS, '3000'], stdout=subprocess.PIPE, check=True).stdout
+        (self.place / 'stanzas').write_bytes(stanzas)
+        self.check_width('tour', '--kills', '2', '--no-compare', '--input', 'stanzas', '--dir', '.')
+
+    def test_a_store_and_the_machine_are_described_in_80_columns(self):
+        self.kv('put', 'ada', 'lovelace ' * 50)
+        for words in (('kv', self.store, 'stats'), ('kv', self.store, 'list'), ('mem', '.'), ('mem',)):
+            self.check_width(*words)
+
+    def test_benchmarks_fit_and_say_what_they_leave_out(self):
+        bench = ('kv', 'bench', '--stores', 'holdfast,floor', '--ops', 'get', '--records', '1000', '--phase-operations', '100',
+                 '--repeat', '1', '--threads', '1', '--region', '/dev/shm/command-line-test?granularity=line')
+        self.check_width(*bench)
+        self.assertIn('Not shown in 80 columns', '\n'.join(self.lines_on_a_terminal(*bench)))
+        self.assertNotIn('Not shown', '\n'.join(self.lines_on_a_terminal(*bench, columns=250)))
+
+
+class Scripts(CommandLine):
+    def test_many_verbs_with_one_open(self):
+        script = 'put ada lovelace\nput "a b" \'c "d"\' # said\nget ada\nget "a b"\n\ncount\nerase ada\ncount\nlist a\nsync\n'
+        done = self.kv('script', stdin=script)
+        self.assertEqual(done.stdout, 'lovelace\nc "d"\n2\n1\na b\tc "d"\n')
+        self.assertIn('2 records written', done.stderr)
+        self.assertEqual(self.kv('get', 'a b').stdout, 'c "d"')
+
+    def test_a_thousand_puts_take_less_than_ten_puts_alone(self):
+        begin = time.monotonic()
+        self.kv('script', stdin=''.join(f'put key{i} value{i}\n' for i in range(1000)))
+        together = time.monotonic() - begin
+        begin = time.monotonic()
+        for i in range(10):
+            self.kv('put', f'key{i}', 'again')
+        self.assertLess(together, time.monotonic() - begin)
+        self.assertEqual(self.kv('count').stdout, '1000\n')
+
+    def test_a_miss_goes_on_and_a_mistake_stops_with_its_line(self):
+        done = self.kv('script', stdin='put a b\nget nobody\nget a\n', code=1)
+        self.assertEqual(done.stdout, 'b\n')
+        self.assertIn("no record 'nobody'", done.stderr)
+        done = self.kv('script', stdin='put c d\nputt a b\nput e f\n', code=2)
+        self.assertIn("line 2: 'putt' is no verb", done.stderr)
+        self.assertEqual(self.kv('get', 'c').stdout, 'd')
+        self.kv('get', 'e', code=1)
+        self.assertIn('does not end on its line', self.kv('script', stdin='put "a b\n', code=2).stderr)
+        self.assertIn('put with 1 word', self.kv('script', stdin='put a\n', code=2).stderr)
+
+    def test_reading_creates_nothing(self):
+        self.assertIn('not found', self.kv('script', stdin='get a\n', code=1).stderr)
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_a_program_can_talk_to_it_through_pipes(self):
+        process = subprocess.Popen([HOLDFAST, 'kv', self.store, 'script', '--json'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        for number in range(20):
+            process.stdin.write(f'put k{number} v{number}\n')
+            self.assertEqual(json.loads(process.stdout.readline()), {'outcome': 'inserted'})
+            process.stdin.write(f'get k{number}\n')
+            self.assertEqual(json.loads(process.stdout.readline())['value'], f'v{number}')
+        process.stdin.close()
+        self.assertEqual(process.wait(), 0)
+
+    def test_a_file_of_verbs(self):
+        (self.place / 'verbs').write_text('put a 1\nput-if-absent a 2\nput-if-absent b 3\n')
+        outcomes = [json.loads(line)['outcome'] for line in self.kv('script', 'verbs', '--json').stdout.splitlines()]
+        self.assertEqual(outcomes, ['inserted', 'exists', 'inserted'])
+        self.assertEqual(self.kv('get', 'a').stdout, '1')
+
+
+unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

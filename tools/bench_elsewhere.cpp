@@ -1,0 +1,85 @@
+// The benchmarks are in a second program, holdfast-bench, which has all verbs: it takes longer to
+// build than all else together, and who keeps records does not need it. The verbs are known here,
+// and start that program with the words as they were given.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <holdfast/bench/peers.hpp>
+
+#include "bench_command.hpp"
+#include "blocks_command.hpp"
+#include "completion.hpp"
+#include "console.hpp"
+#include "kv_bench_command.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+constexpr const char* kProgram = "holdfast-bench";
+
+// The words of this process, as they were given.
+std::vector<std::string> own_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1)
+    words.emplace_back(line.c_str() + at);
+  return words;
+}
+
+// Does not return if the other program was started.
+int start_program() {
+  std::string looked;
+  for (const auto& place : bench::module_places()) {
+    const auto path = std::filesystem::path(place) / kProgram;
+    looked += (looked.empty() ? "" : " nor in ") + place;
+    if (::access(path.c_str(), X_OK) != 0) continue;
+    standard_output().flush();
+    auto words = own_words();
+    std::vector<char*> arguments;
+    for (auto& word : words)
+      arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::setenv(bench::kStartedBy, std::string(bench::peer_identity()).c_str(), 1);
+    ::execv(path.c_str(), arguments.data());
+    complain("holdfast", fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
+    return kExitFailed;
+  }
+  complain("holdfast", fmt::format("{} is not in {}", kProgram, looked),
+           "The benchmarks are a program of their own: ./run bench builds it, ./run install "
+           "installs it.");
+  return kExitFailed;
+}
+
+// A verb of the other program: takes all words that follow, --help too.
+void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& exit_code) {
+  auto* verb = parent.add_subcommand(name, help);
+  verb->set_help_flag();
+  verb->prefix_command();
+  verb->callback([&exit_code] { exit_code = start_program(); });
+}
+
+}  // namespace
+
+void add_kv_bench_command(CLI::App& kv, int& exit_code) {
+  add_elsewhere(kv, "bench", kKvBenchHelp, exit_code);
+}
+void add_blocks_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "blocks", kBlocksHelp, exit_code);
+}
+void add_bench_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "bench", kBenchHelp, exit_code);
+}
+void add_completion_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "completion", kCompletionHelp, exit_code);
+}
+
+}  // namespace holdfast::tools

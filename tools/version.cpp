@@ -1,0 +1,24 @@
+#include "version.hpp"
+
+#include <fmt/format.h>
+
+#include <holdfast/bench/git_revision.hpp>
+#include <holdfast/bench/peers.hpp>
+
+namespace holdfast::tools {
+
+std::string version_text() {
+  std::string peers;
+  for (const std::string& peer : bench::installed_peers())
+    peers += (peers.empty() ? "" : ", ") + peer;
+#ifdef __clang__
+  constexpr const char* kCompiler = "clang " __clang_version__;
+#else
+  constexpr const char* kCompiler = "gcc " __VERSION__;
+#endif
+  return fmt::format("holdfast {}\nrevision  {}\ncompiler  {}\npeers     {}\nmodules   {}\n",
+                     HF_VERSION, bench::kGitRevision, kCompiler,
+                     peers.empty() ? "none is installed" : peers, bench::peer_identity());
+}
+
+}  // namespace holdfast::tools
