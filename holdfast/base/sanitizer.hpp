@@ -18,4 +18,3 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HF_SANITIZED 1
 #endif
-

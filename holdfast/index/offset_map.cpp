@@ -249,9 +249,9 @@ OffsetMap::Tally& OffsetMap::new_tally() {
 // Entries that came and went with a whole table.
 void OffsetMap::count_whole_table(std::uint64_t before, std::uint64_t now) {
   const std::uint64_t sum = shared_entries_.fetch_add(now - before, std::memory_order_relaxed);
-  reported_entries_.fetch_add((sum + now - before) / kReported * kReported -
-                                  sum / kReported * kReported,
-                              std::memory_order_relaxed);
+  reported_entries_.fetch_add(
+      (sum + now - before) / kReported * kReported - sum / kReported * kReported,
+      std::memory_order_relaxed);
 }
 
 // Replaces the partition's table by one of the geometry that choose(table, entries) names, which is

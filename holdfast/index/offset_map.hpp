@@ -326,11 +326,11 @@ class OffsetMap {
   std::unique_ptr<Partition[]> headers_;
   // Growth by turns (take_turns); changes once in 64 insertions.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> reported_entries_{0};
-  std::atomic<std::uint64_t> next_turn_at_{0};  // As many entries.
+  std::atomic<std::uint64_t> next_turn_at_{0};                             // As many entries.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> shared_entries_{0};  // Of no tally.
   mutable SpinLatch tallies_latch_;
   std::vector<std::unique_ptr<Tally>> tallies_;
-  std::uint64_t turn_ = 0;                      // Under turns_.
+  std::uint64_t turn_ = 0;  // Under turns_.
   SpinLatch turns_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> rehashes_{0};
   TableArena arena_;
@@ -503,13 +503,12 @@ Seen OffsetMap::look_further(const Place& at, Match&& matches) const {
   found.table = at.table;
   if (found || here.controls >> kFirstDistanceEntry == 0) return found;
   const Table& table = *Table::of(first_bucket(at.table));
-  detail::visit_behind(at.home, here.controls,
-                       table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
-                       [&](Bucket* bucket, std::uint32_t distance) {
-                         found = look_in(*bucket, probe(*bucket, at.tag).candidates, distance,
-                                         matches);
-                         return static_cast<bool>(found);
-                       });
+  detail::visit_behind(
+      at.home, here.controls, table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
+      [&](Bucket* bucket, std::uint32_t distance) {
+        found = look_in(*bucket, probe(*bucket, at.tag).candidates, distance, matches);
+        return static_cast<bool>(found);
+      });
   found.table = at.table;
   return found;
 }
@@ -578,8 +577,8 @@ inline Entry OffsetMap::Home::find(Match&& matches) const {
   if (!found && here.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
     detail::visit_behind(bucket_, here.controls, table().reach_of(number()),
                          [&](Bucket* bucket, std::uint32_t distance) {
-                           found = look_in(*bucket, probe(*bucket, tag_).candidates, distance,
-                                           matches);
+                           found =
+                               look_in(*bucket, probe(*bucket, tag_).candidates, distance, matches);
                            return static_cast<bool>(found);
                          });
   }

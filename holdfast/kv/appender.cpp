@@ -82,8 +82,8 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.meta->min_sequence.store(sequence, std::memory_order_relaxed);
   }
   if (run.records + records > run.entries_end) {
-    const auto wanted = static_cast<std::uint32_t>(std::max<std::uint64_t>(
-        {run.records + records, 2 * run.entries_end, kFirstEntries}));
+    const auto wanted = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>({run.records + records, 2 * run.entries_end, kFirstEntries}));
     auto larger = std::make_unique<RunEntry[]>(wanted);
     std::copy_n(run.entries.get(), run.records, larger.get());
     run.entries = std::move(larger);
@@ -171,9 +171,8 @@ Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = static_cast<std::uint32_t>(
-      std::count_if(entries.begin(), entries.end(), [](const RunEntry& entry) {
-        return entry.kind() == RecordKind::kErase;
-      }));
+      std::count_if(entries.begin(), entries.end(),
+                    [](const RunEntry& entry) { return entry.kind() == RecordKind::kErase; }));
   auto tail = compose_run_tail(entries, {run.generation, run.run_blocks, used_bytes, frame_bytes,
                                          geometry_.seed(run.generation), false});
   if (group_ != nullptr) {

@@ -146,8 +146,7 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     const bool erase = member.record.kind == RecordKind::kErase;
     if (erase) rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
     if (!entries[i]) continue;  // Erased what was not there.
-    const bool was_tombstone =
-        old[i] && rooms_.records.at(old[i]).kind() == RecordKind::kErase;
+    const bool was_tombstone = old[i] && rooms_.records.at(old[i]).kind() == RecordKind::kErase;
     if (was_tombstone) rooms_.index.count_tombstone(-1);
     if (erase && snapshots) {
       rooms_.index.count_tombstone(1);

@@ -28,17 +28,17 @@ namespace holdfast::kv {
 
 struct alignas(kCacheLineBytes) BlockMeta {
   // First what every operation that supersedes or patches a record needs: one line.
-  std::uint64_t head = 0;                       // First block of its run.
-  std::uint64_t run_blocks = 1;                 // At the head.
-  std::atomic<std::uint64_t> dead_bytes{0};     // At the head: of superseded records.
+  std::uint64_t head = 0;                        // First block of its run.
+  std::uint64_t run_blocks = 1;                  // At the head.
+  std::atomic<std::uint64_t> dead_bytes{0};      // At the head: of superseded records.
   std::atomic<std::uint64_t> own_dead_bytes{0};  // Of its tombstones and frames: dead when written.
   // A bit per line of this block on which a dead record begins. Made when there is one.
   std::atomic<std::atomic<std::uint64_t>*> dead_lines{nullptr};
   std::atomic<std::uint32_t> pins{0};  // Pinned values in this run; kept at the head.
   std::atomic<BlockState> state{BlockState::kFree};
   std::atomic<bool> relocating{false};  // Its records are being moved: no in-place updates.
-  std::atomic<bool> moved{false};       // Some of its records live on as copies, and are not marked.
-  std::atomic<bool> evacuated{false};   // Nothing in the index points to it; it waits to be freed.
+  std::atomic<bool> moved{false};      // Some of its records live on as copies, and are not marked.
+  std::atomic<bool> evacuated{false};  // Nothing in the index points to it; it waits to be freed.
   std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
 
   std::atomic<std::uint64_t> used_bytes{0};  // Of records, at the head; grows while open.

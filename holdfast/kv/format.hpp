@@ -36,18 +36,18 @@ inline constexpr std::size_t kMaxPatchableWords = 64;
 inline constexpr std::uint64_t kSuperblockAt = 2048;
 
 enum class HashKind : std::uint32_t {  // Never renumber.
-  kXxh3 = 1,   // Of stores that version 1 made: without a key.
-  kKeyed = 2,  // base/keyed_hash.hpp.
+  kXxh3 = 1,                           // Of stores that version 1 made: without a key.
+  kKeyed = 2,                          // base/keyed_hash.hpp.
 };
 
 // What a reader must know to read the store at all; it refuses a store with a flag that it does not
 // know (kNewerFormat).
 inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below first_generation are.
 
-struct Superblock {  // Written at creation, or when a store of version 1 is first written.
+struct Superblock {        // Written at creation, or when a store of version 1 is first written.
   std::uint64_t checksum;  // Over everything of this struct behind it.
   std::uint32_t format_version;
-  std::uint32_t oldest_reader;  // Least format version whose readers understand the store.
+  std::uint32_t oldest_reader;          // Least format version whose readers understand the store.
   std::uint64_t compatible_features;    // Unknown ones are ignored ...
   std::uint64_t incompatible_features;  // ... these are not.
   std::uint64_t store_id;               // Random; seeds the checks of the block table.
@@ -68,8 +68,9 @@ static_assert(std::has_unique_object_representations_v<Superblock>);
 // Words that change while the store lives, each durable by a single aligned store, each on its own
 // line (offsets into the superblock page).
 inline constexpr std::uint64_t kSegmentsWordAt = 1024;  // Segments whose table words are formatted.
-inline constexpr std::uint64_t kGenerationLimitWordAt = 1088;  // All that were handed out are below.
-inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;    // The same of sequences.
+inline constexpr std::uint64_t kGenerationLimitWordAt =
+    1088;                                                    // All that were handed out are below.
+inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;  // The same of sequences.
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
@@ -138,8 +139,9 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
 };
 
 // In RecordHeader::size_word, behind the 40 bits of value_bytes.
-inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;  // Reserved: 8 bytes before the key.
-inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
+inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1}
+                                            << 40;  // Reserved: 8 bytes before the key.
+inline constexpr unsigned kSpaceShift = 48;         // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 
 // In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when

@@ -51,8 +51,7 @@ Status GroupCommit::sync_files() {
   HF_RETURN_IF_ERROR(medium_.order());
   for (const Tail& tail : due) {
     const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
-    HF_RETURN_IF_ERROR(
-        medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
+    HF_RETURN_IF_ERROR(medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
     const std::lock_guard lock(mutex_);
     tails_put_.push_back(tail.head);
     note_unsynced();

@@ -75,9 +75,9 @@ std::unique_ptr<OffsetMap> read_index_image(Rooms& rooms, const CleanMark& mark,
                                             std::string& damage) {
   const BlockTable& table = rooms.table;
   const std::uint64_t head = mark.image_block;
-  if (head == 0 || head >= table.blocks() ||
-      table.meta(head).state.load() != BlockState::kImage || mark.image_bytes < 8 ||
-      mark.image_bytes % 8 != 0 || mark.image_bytes > table.run_bytes(head)) {
+  if (head == 0 || head >= table.blocks() || table.meta(head).state.load() != BlockState::kImage ||
+      mark.image_bytes < 8 || mark.image_bytes % 8 != 0 ||
+      mark.image_bytes > table.run_bytes(head)) {
     return nullptr;
   }
   const std::byte* const image = rooms.medium.at(table.run_at(head));
@@ -92,8 +92,7 @@ std::unique_ptr<OffsetMap> read_index_image(Rooms& rooms, const CleanMark& mark,
   auto index =
       OffsetMap::create(rooms.epochs, {.partitions = static_cast<std::uint32_t>(partitions)});
   if (!index) return nullptr;
-  const std::uint64_t line_limit =
-      table.blocks() * table.geometry().block_bytes / kCacheLineBytes;
+  const std::uint64_t line_limit = table.blocks() * table.geometry().block_bytes / kCacheLineBytes;
   // Where each partition begins; then all of them side by side.
   std::vector<std::uint64_t> begins;
   std::uint64_t at = 1;

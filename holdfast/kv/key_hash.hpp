@@ -15,9 +15,7 @@ class KeyHash {
   KeyHash() = default;  // XXH3.
   explicit KeyHash(const HashKey& key) : key_(key) {}
 
-  std::uint64_t operator()(Bytes key) const {
-    return key_ ? keyed_hash(*key_, key) : hash64(key);
-  }
+  std::uint64_t operator()(Bytes key) const { return key_ ? keyed_hash(*key_, key) : hash64(key); }
   // Whether by_instruction() may be called: keyed, and this CPU has the instruction.
   bool has_instruction() const { return key_ && key_->uses_instruction(); }
   [[gnu::target("aes")]] std::uint64_t by_instruction(Bytes key) const {

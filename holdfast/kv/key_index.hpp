@@ -121,8 +121,7 @@ class KeyIndex {
   }
   // Whether the index leads to this very record. Inside a guard.
   bool leads_to(std::uint64_t hash, Line line) const {
-    return static_cast<bool>(
-        map_->find(hash, [line](Line other) { return other == line; }));
+    return static_cast<bool>(map_->find(hash, [line](Line other) { return other == line; }));
   }
 
   // Batches: from begin to end readers are sent from the keys of the map to its values. One at a
@@ -134,9 +133,7 @@ class KeyIndex {
   void count_tombstone(std::int64_t change) {
     tombstones_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_relaxed);
   }
-  std::uint64_t count() const {
-    return map_->size() - tombstones_.load(std::memory_order_relaxed);
-  }
+  std::uint64_t count() const { return map_->size() - tombstones_.load(std::memory_order_relaxed); }
 
  private:
   const Records& records_;

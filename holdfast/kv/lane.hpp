@@ -70,7 +70,7 @@ struct Lane {
   LineBuffer staging;
   SpinLatch latch;
   std::atomic<std::uint64_t> entries_bytes{0};  // Of run.entries, for statistics.
-  std::atomic<std::uint32_t> revoked{0};  // While not 0 its own thread takes the latch, too.
+  std::atomic<std::uint32_t> revoked{0};        // While not 0 its own thread takes the latch, too.
 };
 
 }  // namespace holdfast::kv

@@ -80,8 +80,8 @@ void Maintenance::reclaim_in_background() {
     if (!wants_reclaim(table.totals())) return;
     const std::uint64_t free_before = table.free_blocks();
     const std::uint64_t sequence_before = rooms_.sequences.next();
-    auto freed = pass(kVictimsPerPass, least_gain(options.space_amplification),
-                      options.bytes_per_second);
+    auto freed =
+        pass(kVictimsPerPass, least_gain(options.space_amplification), options.bytes_per_second);
     if (!freed && freed.code() == Errc::kIo) rooms_.gate.fail(freed.error());
     if (!freed || *freed == 0) return;
     // What it moved took as much as it freed, and no writer took any: another pass would do the
@@ -149,8 +149,8 @@ Status Maintenance::reclaim() {
     blocks = table.blocks();
     HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
     if (table.free_blocks() < per_segment + kKeepFreeBlocks) break;
-    HF_RETURN_IF_ERROR(Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-                           .empty_last_segment(0));
+    HF_RETURN_IF_ERROR(
+        Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).empty_last_segment(0));
     HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
   }
   HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
@@ -183,8 +183,7 @@ Result<bool> Maintenance::make_room() {
 }
 
 Error Maintenance::full(Error why) const {
-  if (rooms_.versions.held())
-    why.detail += "; open snapshots hold back what they can see";
+  if (rooms_.versions.held()) why.detail += "; open snapshots hold back what they can see";
   return why;
 }
 
@@ -196,8 +195,7 @@ Status Maintenance::take_back(Session& session) {
       const Sessions::Revoked revoked(rooms_.sessions);
       Lane& lane = rooms_.lane_of(session);
       const std::lock_guard latch(lane.latch);
-      if (lane.run.open() && lane.run.records != 0)
-        HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
+      if (lane.run.open() && lane.run.records != 0) HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
     }
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
     return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).put_all_dead_bits();

@@ -24,7 +24,7 @@ inline Result<Version> Reads::read(Bytes key, Copy&& copy) const {
 }
 
 inline Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer,
-                                            std::uint64_t& value_bytes) const {
+                                  std::uint64_t& value_bytes) const {
   return read(key, [&](const RecordView& record) {
     value_bytes = record.value_bytes();
     if (!buffer.empty())  // An empty span may have no address.
@@ -47,8 +47,7 @@ Result<Version> Reads::get(Bytes key, std::string& value) const {
 }
 
 template <class Copy>
-inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes,
-                               Copy&& copy) const {
+inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
   // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
   // each kind are about what a core can have outstanding.
   constexpr std::size_t kGroup = 16;
@@ -82,11 +81,10 @@ inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes,
 }
 
 inline Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::size_t object_bytes,
-                       std::string* texts, std::span<Errc> outcomes) const {
+                              std::string* texts, std::span<Errc> outcomes) const {
   if (texts != nullptr) {
-    return read_many(keys, outcomes, [&](std::size_t i, const RecordView& record) {
-      copy_text(record, texts[i]);
-    });
+    return read_many(keys, outcomes,
+                     [&](std::size_t i, const RecordView& record) { copy_text(record, texts[i]); });
   }
   return read_many(keys, outcomes, [&](std::size_t i, const RecordView& record) {
     read_words(objects + i * object_bytes, record.value_data(),
@@ -103,8 +101,7 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
   const Version version = live.record.sequence();
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
   run.pins.fetch_add(1, std::memory_order_seq_cst);
-  if (!rooms_.records.patchable().empty() &&
-      rooms_.index.map().latched_or_patching(place.hash)) {
+  if (!rooms_.records.patchable().empty() && rooms_.index.map().latched_or_patching(place.hash)) {
     // A word may be being updated in place right now, by a writer that has not seen our pin: a copy
     // is what stays as it was.
     run.pins.fetch_sub(1, std::memory_order_release);
@@ -180,16 +177,16 @@ namespace {
 // kInvalidOption unless all are equally many.
 Status check_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
   if (keys == values && keys == outcomes) return {};
-  return Error{Errc::kInvalidOption, "get_many: " + std::to_string(keys) + " keys, " +
-                                         std::to_string(values) + " values, " +
-                                         std::to_string(outcomes) +
-                                         " outcomes; equally many are allowed"};
+  return Error{Errc::kInvalidOption,
+               "get_many: " + std::to_string(keys) + " keys, " + std::to_string(values) +
+                   " values, " + std::to_string(outcomes) + " outcomes; equally many are allowed"};
 }
 
 }  // namespace
 
-[[gnu::flatten]] Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer,
-                                     std::uint64_t& value_bytes) const {
+[[gnu::flatten]] Result<Version> StoreBase::get_bytes(std::string_view key,
+                                                      std::span<std::byte> buffer,
+                                                      std::uint64_t& value_bytes) const {
   if (!core_) [[unlikely]]
     return closed();
   return core_->reads.get(bytes_of(key), buffer, value_bytes);

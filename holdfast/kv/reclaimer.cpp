@@ -83,9 +83,9 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   target_ = own_.lane.run.head;
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
   std::uint64_t floor = 0;
-  const bool tombstones =
-      std::any_of(victims.begin(), victims.end(),
-                  [&](std::uint64_t head) { return table.meta(head).tombstones != 0; });
+  const bool tombstones = std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) {
+    return table.meta(head).tombstones != 0;
+  });
   if (tombstones && !rooms_.versions.held()) {
     HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
     HF_RETURN_IF_ERROR(put_all_dead_bits());
@@ -147,7 +147,8 @@ Status Reclaimer::put_all_dead_bits() {
     if (!run.dead_dirty.load(std::memory_order_acquire)) return;
     const auto sealed = SealedRun::read(rooms_.medium, rooms_.table, head);
     if (!sealed) return;
-    rooms_.table.take_dead_dirty(head);  // Before the bits are read: one set meanwhile counts again.
+    rooms_.table.take_dead_dirty(
+        head);  // Before the bits are read: one set meanwhile counts again.
     dead.emplace_back(head, dead_bits_of(rooms_.table, *sealed));
   });
   if (dead.empty()) return {};
@@ -246,9 +247,9 @@ void Reclaimer::mark_moved_dead() {
 Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
   if (!run) {
-    return rooms_.records.damaged(rooms_.table.run_at(head),
-                                  "footer of sealed block " + std::to_string(head) +
-                                      " is not valid");
+    return rooms_.records.damaged(
+        rooms_.table.run_at(head),
+        "footer of sealed block " + std::to_string(head) + " is not valid");
   }
   std::vector<Move> moves;
   {

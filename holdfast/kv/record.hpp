@@ -77,9 +77,7 @@ class RecordView {
   // Whatever in-place updates it has had: asked of records of sealed runs.
   bool is_sound(const SumRule& rule) const;
   // True if everything before it in its run was durable when it was written.
-  bool fenced_before() const {
-    return (header().key_bytes_and_kind >> kFencedBeforeBit & 1) != 0;
-  }
+  bool fenced_before() const { return (header().key_bytes_and_kind >> kFencedBeforeBit & 1) != 0; }
 
  private:
   std::uint64_t stored_fixed() const {

@@ -233,8 +233,7 @@ class Avx2Lines : public AesWords {
   HF_AVX2 static void load_part(Line& line, const std::byte* at, std::size_t count) {
     place(line, at, count, 0);
   }
-  HF_AVX2 static void place(Line& line, const std::byte* at, std::size_t count,
-                                  unsigned word) {
+  HF_AVX2 static void place(Line& line, const std::byte* at, std::size_t count, unsigned word) {
     const auto begin = _mm256_set1_epi64x(static_cast<long long>(word) - 1);
     const auto end = _mm256_set1_epi64x(static_cast<long long>(word + count / 8));
     const auto rest =
@@ -328,8 +327,7 @@ class Avx512Lines : public AesWords {
   HF_AVX512 static void load_part(Line& line, const std::byte* at, std::size_t count) {
     line.words = _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, static_cast<unsigned>(count)), at);
   }
-  HF_AVX512 static void place(Line& line, const std::byte* at, std::size_t count,
-                                    unsigned word) {
+  HF_AVX512 static void place(Line& line, const std::byte* at, std::size_t count, unsigned word) {
     load_part(line, at, count);
     line.words = _mm512_maskz_expand_epi64(static_cast<__mmask8>(0xff << word), line.words);
   }

@@ -59,14 +59,16 @@ RecordSums sum_record(const std::byte* record, std::uint64_t padded_bytes, std::
                                          std::uint64_t seed, const PatchableWords& words) {
   return sum_record<PortableLines>(record, padded_bytes, seed, words);
 }
-[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] RecordSums sum_avx2(
-    const std::byte* record, std::uint64_t padded_bytes, std::uint64_t seed,
-    const PatchableWords& words) {
+[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] RecordSums sum_avx2(const std::byte* record,
+                                                                  std::uint64_t padded_bytes,
+                                                                  std::uint64_t seed,
+                                                                  const PatchableWords& words) {
   return sum_record<Avx2Lines>(record, padded_bytes, seed, words);
 }
-[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] RecordSums sum_avx512(
-    const std::byte* record, std::uint64_t padded_bytes, std::uint64_t seed,
-    const PatchableWords& words) {
+[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] RecordSums sum_avx512(const std::byte* record,
+                                                                      std::uint64_t padded_bytes,
+                                                                      std::uint64_t seed,
+                                                                      const PatchableWords& words) {
   return sum_record<Avx512Lines>(record, padded_bytes, seed, words);
 }
 [[gnu::flatten, gnu::target("aes")]] std::uint64_t sum_words_by_aes(const std::byte* value,

@@ -83,8 +83,8 @@ Status Recovery::run() {
 std::uint64_t Recovery::limit_word(std::uint64_t at, std::uint64_t greatest, const char* name) {
   const std::uint64_t limit = rooms_.medium.word(at);
   if (limit <= greatest) return limit;
-  note(at, std::string(name) + " of " + std::to_string(limit) +
-               ": no store has handed out so many");
+  note(at,
+       std::string(name) + " of " + std::to_string(limit) + ": no store has handed out so many");
   return 0;
 }
 
@@ -108,9 +108,9 @@ Status Recovery::read_table() {
                                        " bytes, the region has " + std::to_string(size_bytes) +
                                        " bytes; a file is missing or was cut"};
     }
-    note(kSegmentsWordAt,
-         "region smaller than its superblock says: " + std::to_string(size_bytes) + " of " +
-             std::to_string(segments * geometry.segment_bytes) + " bytes");
+    note(kSegmentsWordAt, "region smaller than its superblock says: " + std::to_string(size_bytes) +
+                              " of " + std::to_string(segments * geometry.segment_bytes) +
+                              " bytes");
   }
   const std::uint64_t present = std::min(segments, size_bytes / geometry.segment_bytes);
   const std::uint64_t blocks = present * geometry.blocks_per_segment();
@@ -172,8 +172,8 @@ Status Recovery::make_index() {
       superseded += static_cast<std::uint64_t>(std::popcount(run.dead_words()[word]));
     expected += footer.records - std::min<std::uint64_t>(superseded, footer.records);
   }
-  HF_ASSIGN_OR_RETURN(auto map, OffsetMap::create(rooms_.epochs, {.expected_records = expected,
-                                                                  .reserve = true}));
+  HF_ASSIGN_OR_RETURN(
+      auto map, OffsetMap::create(rooms_.epochs, {.expected_records = expected, .reserve = true}));
   rooms_.index.adopt(std::move(map));
   return {};
 }
@@ -205,8 +205,8 @@ void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
                     ": it is not valid, so its records are not reachable");
   }
   if (!run) {
-    return index_scanned(
-        scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head), tally);
+    return index_scanned(scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head),
+                         tally);
   }
   meta.records = run->records();
   meta.tombstones = run->footer().tombstones;
@@ -244,8 +244,12 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
                                   std::to_string(i) + " is out of order");
       break;
     }
-    const Found found{run.hash(i),     run.sequence(i), run.offset() + at,
-                      meta.generation, run.kind(i),     end - at,
+    const Found found{run.hash(i),
+                      run.sequence(i),
+                      run.offset() + at,
+                      meta.generation,
+                      run.kind(i),
+                      end - at,
                       run.footer().frame_bytes != 0};
     const bool erase = found.kind == RecordKind::kErase;
     const bool dead = bits_count && run.dead_on_medium(i);

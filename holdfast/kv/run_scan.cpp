@@ -5,8 +5,8 @@ namespace {
 
 class Scan {
  public:
-  Scan(const Medium& medium, const BlockTable& table, const Records& records,
-       const KeyIndex& index, std::uint64_t head)
+  Scan(const Medium& medium, const BlockTable& table, const Records& records, const KeyIndex& index,
+       std::uint64_t head)
       : medium_(medium),
         table_(table),
         records_(records),

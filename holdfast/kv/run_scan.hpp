@@ -24,7 +24,7 @@ struct ScannedRun {
   std::vector<RunEntry> entries;  // In order; with damage, ordinals are missing among them.
   std::uint64_t used_bytes = 0;   // End of the last accepted record.
   std::uint64_t frame_bytes = 0;
-  std::uint64_t torn_bytes = 0;         // Behind it, never acknowledged.
+  std::uint64_t torn_bytes = 0;           // Behind it, never acknowledged.
   std::vector<std::uint64_t> damaged_at;  // Offsets in the run.
 };
 

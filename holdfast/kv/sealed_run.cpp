@@ -10,8 +10,8 @@ std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t records, st
   const std::byte* const summary = tail + dead_bits_bytes(records);
   const std::byte* const footer = tail + run_tail_bytes(records) - sizeof(RunFooter);
   const std::uint64_t over_summary = hash64({summary, records * sizeof(SummaryEntry)});
-  const std::uint64_t over_footer = hash64(
-      {footer + sizeof(std::uint64_t), sizeof(RunFooter) - sizeof(std::uint64_t)});
+  const std::uint64_t over_footer =
+      hash64({footer + sizeof(std::uint64_t), sizeof(RunFooter) - sizeof(std::uint64_t)});
   return mix64(over_summary) ^ over_footer ^ seed;
 }
 
@@ -77,10 +77,9 @@ std::optional<SealedRun> SealedRun::read(const Medium& medium, const BlockTable&
 
 std::uint32_t SealedRun::find(std::uint64_t offset_in_run) const {
   const SummaryEntry* const end = entries_ + footer_.records;
-  const SummaryEntry* const found =
-      std::partition_point(entries_, end, [&](const SummaryEntry& entry) {
-        return entry.offset_bytes() < offset_in_run;
-      });
+  const SummaryEntry* const found = std::partition_point(
+      entries_, end,
+      [&](const SummaryEntry& entry) { return entry.offset_bytes() < offset_in_run; });
   const bool there = found != end && found->offset_bytes() == offset_in_run;
   return there ? static_cast<std::uint32_t>(found - entries_) : footer_.records;
 }

@@ -40,8 +40,7 @@ struct Sessions::OfThread {
     Living& stores = living();
     const std::lock_guard lock(stores.mutex);
     for (const Entry& entry : entries) {
-      if (stores.contain(entry.owner))
-        entry.session->taken.store(false, std::memory_order_release);
+      if (stores.contain(entry.owner)) entry.session->taken.store(false, std::memory_order_release);
     }
   }
 };

@@ -22,14 +22,14 @@ namespace holdfast::kv {
 
 struct alignas(kCacheLineBytes) Session {
   EpochDomain::Participant participant;
-  index::OffsetMap::Tally* tally = nullptr;  // What it inserts and removes.
+  index::OffsetMap::Tally* tally = nullptr;        // What it inserts and removes.
   std::atomic<std::uint64_t> fences{0}, lines{0};  // Its thread's own, of the medium.
   Lane lane;
   DeadNotes notes;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
   bool undone = false;            // An operation failed after it had appended.
-  index::OffsetMap::LatchedMany latches;         // Of atomic batches; keeps its memory.
-  std::uint64_t rest_head = 0, rest_at = 0;      // Where the lane was when reclamation last looked.
+  index::OffsetMap::LatchedMany latches;     // Of atomic batches; keeps its memory.
+  std::uint64_t rest_head = 0, rest_at = 0;  // Where the lane was when reclamation last looked.
 
   void count(std::uint64_t more_fences, std::uint64_t more_lines) {
     fences.store(fences.load(std::memory_order_relaxed) + more_fences, std::memory_order_relaxed);

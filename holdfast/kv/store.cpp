@@ -144,7 +144,8 @@ Durability StoreBase::durability() const {
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,
                                                WriteOptions options) {
   if (!core_) return closed();
-  return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kAbsent, 0, options);
+  return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kAbsent, 0,
+                              options);
 }
 Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version expected,
                                                 std::string_view value, WriteOptions options) {
@@ -161,7 +162,6 @@ Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
   if (!core_) return closed();
   return core_->reads.get_pinned(bytes_of(key));
 }
-
 
 Result<Version> StoreBase::update_bytes(std::string_view key,
                                         FunctionRef<void(std::string&)> change, bool fixed_size,

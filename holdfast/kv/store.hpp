@@ -22,8 +22,8 @@
 //            2021), sections 3 and 4; deviations: docs/kv.md.
 #pragma once
 
-#include <cstdint>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -103,7 +103,8 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
   superblock.checksum = checksum_of(superblock);
   // A devdax or an interrupted creation may hold anything in the words that change.
   const std::byte zeros[kSuperblockPageBytes] = {};
-  HF_RETURN_IF_ERROR(medium.put(sizeof(std::uint64_t), zeros, sizeof zeros - sizeof(std::uint64_t)));
+  HF_RETURN_IF_ERROR(
+      medium.put(sizeof(std::uint64_t), zeros, sizeof zeros - sizeof(std::uint64_t)));
   // Ordered by format_segments(), before the magic number: without that nobody looks at the rest.
   HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &superblock, sizeof superblock));
   HF_RETURN_IF_ERROR(medium.put_word(kVersionWordAt, version_word(superblock)));
@@ -130,8 +131,7 @@ Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_gener
 
 KeyHash key_hash_of(const Superblock& superblock) {
   if (superblock.hash_kind == HashKind::kXxh3) return {};
-  return KeyHash(HashKey(
-      std::as_bytes(std::span(superblock.hash_key)).first<HashKey::kBytes>()));
+  return KeyHash(HashKey(std::as_bytes(std::span(superblock.hash_key)).first<HashKey::kBytes>()));
 }
 
 Geometry geometry_of(const Superblock& superblock) {
@@ -217,7 +217,8 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
   const auto version = static_cast<std::uint32_t>(word(kVersionWordAt));
   // A version between that this build cannot know, or none: the word is damaged.
   if (version == 0)
-    return Error{Errc::kCorrupt, "superblock: format version 0; restore the first page from a copy"};
+    return Error{Errc::kCorrupt,
+                 "superblock: format version 0; restore the first page from a copy"};
   if (version > kFormatVersion) {
     return Error{Errc::kNewerFormat, "the store has format version " + std::to_string(version) +
                                          "; this build reads up to " +
@@ -228,8 +229,9 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
                                                        : read_version2(region));
   if (!is_sane(superblock) ||
       (version != v1::kFormatVersion && word(kVersionWordAt) != version_word(superblock))) {
-    return Error{Errc::kCorrupt,
-                 "superblock: its fields contradict each other; restore the first page from a copy"};
+    return Error{
+        Errc::kCorrupt,
+        "superblock: its fields contradict each other; restore the first page from a copy"};
   }
   if (!options.any_shape &&
       (superblock.key_bytes != shape.key_bytes || superblock.value_bytes != shape.value_bytes)) {

@@ -24,8 +24,8 @@ namespace holdfast::kv {
 namespace typed_detail {
 // What would be another process's address, or another object's, when it is read again.
 template <class T>
-inline constexpr bool is_address = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
-                                   std::is_same_v<T, std::nullptr_t>;
+inline constexpr bool is_address =
+    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_same_v<T, std::nullptr_t>;
 template <class T, std::size_t kExtent>
 inline constexpr bool is_address<std::span<T, kExtent>> = true;
 template <class Character, class Traits>

@@ -6,9 +6,7 @@
 namespace holdfast::kv {
 
 Verification::Verification(Rooms& rooms, const std::vector<Defect>& found_at_open)
-    : rooms_(rooms),
-      found_at_open_(!found_at_open.empty()),
-      own_(rooms.sessions.of_this_thread()) {
+    : rooms_(rooms), found_at_open_(!found_at_open.empty()), own_(rooms.sessions.of_this_thread()) {
   for (const Defect& found : found_at_open)
     defect(found.offset, found.what);
 }

@@ -84,7 +84,7 @@ class Versions {
   EpochDomain& epochs_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> held_{0};
-  std::atomic<std::uint64_t> opening_{0};  // Snapshots that are open and not in the list yet.
+  std::atomic<std::uint64_t> opening_{0};       // Snapshots that are open and not in the list yet.
   std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
   Mutex mutex_;                                 // Of opening and closing.
   Mutex closing_;                               // One at a time; taken first.

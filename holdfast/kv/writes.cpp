@@ -164,7 +164,7 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
 // ---- put_many ----
 
 inline Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values,
-                                         WriteOptions options) {
+                               WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   std::size_t done = 0;
   return settle([&] { return try_put_many(keys, values, durability, done); });
@@ -286,8 +286,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
                                           Durability durability) {
   KeyIndex& index = rooms_.index;
   const Entry entry = home.find(index.matches(record.key));
-  if (!entry ||
-      rooms_.records.at(OffsetMap::Home::line(entry)).kind() == RecordKind::kErase) {
+  if (!entry || rooms_.records.at(OffsetMap::Home::line(entry)).kind() == RecordKind::kErase) {
     // Another thread erased it meanwhile. This tombstone erases nothing, but recovery would let it
     // win over whatever is older: so nothing older may be published from here on.
     index.raise_horizon(record.hash, appended.sequence);
@@ -322,7 +321,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
 // ---- update_word ----
 
 inline Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes,
-                                                           Change change, WriteOptions options) {
+                                                 Change change, WriteOptions options) {
   const Durability durability = rooms_.effective(options);
   return settle([&] { return try_update_word(key, offset_bytes, change, durability); });
 }
@@ -340,15 +339,14 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
     const Live live = rooms_.index.judge(seen.line());
     if (!live) [[unlikely]]
       return rooms_.index.error(live);
-    if (offset_bytes % 8 != 0 ||
-        offset_bytes + sizeof(std::uint64_t) > live.record.value_bytes()) [[unlikely]] {
+    if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > live.record.value_bytes())
+        [[unlikely]] {
       return Error{Errc::kInvalidOption,
                    "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
                        std::to_string(live.record.value_bytes()) +
                        " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
     }
-    auto* const word =
-        reinterpret_cast<std::uint64_t*>(live.record.value_data() + offset_bytes);
+    auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + offset_bytes);
     const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
     const bool in_place = !rooms_.paged() && rooms_.records.patchable(offset_bytes);
     auto home = rooms_.index.latch(place, own);
@@ -405,15 +403,17 @@ Status check_counts(std::size_t keys, std::size_t values) {
 
 }  // namespace
 
-[[gnu::flatten]] Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
-                                        WriteOptions options) {
+[[gnu::flatten]] Result<PutOutcome> StoreBase::put_bytes(std::string_view key,
+                                                         std::string_view value,
+                                                         WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->writes.put(bytes_of(key), bytes_of(value), options);
 }
 
 [[gnu::flatten]] Status StoreBase::put_texts(std::span<const std::string_view> keys,
-                            std::span<const std::string_view> values, WriteOptions options) {
+                                             std::span<const std::string_view> values,
+                                             WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   HF_RETURN_IF_ERROR(check_counts(keys.size(), values.size()));
@@ -434,8 +434,10 @@ Status check_counts(std::size_t keys, std::size_t values) {
   return core_->writes.erase(bytes_of(key), options);
 }
 
-[[gnu::flatten]] Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
-                                                WordChange change, WriteOptions options) {
+[[gnu::flatten]] Result<std::uint64_t> StoreBase::update_word_of(std::string_view key,
+                                                                 std::uint32_t offset_bytes,
+                                                                 WordChange change,
+                                                                 WriteOptions options) {
   if (!core_) [[unlikely]]
     return closed();
   return core_->writes.update_word(bytes_of(key), offset_bytes, change, options);

@@ -81,8 +81,7 @@ class Writes {
                                  const Appended& appended, Durability durability);
   [[gnu::noinline]] Result<PutOutcome> publish_put_slowly(Session& own, OffsetMap::Latched home,
                                                           Place& place, const NewRecord& record,
-                                                          Appended appended,
-                                                          Durability durability);
+                                                          Appended appended, Durability durability);
   Status try_put_many(const ByteSpans& keys, const ByteSpans& values, Durability durability,
                       std::size_t& done);
   Result<bool> try_erase(Bytes key, Durability durability);
@@ -93,13 +92,11 @@ class Writes {
                                                       Appended appended, Durability durability);
   Result<std::uint64_t> try_update_word(Bytes key, std::uint32_t offset_bytes, Change change,
                                         Durability durability);
-  [[gnu::noinline]] Result<std::uint64_t> update_word_by_copy(Session& own,
-                                                              OffsetMap::Latched home,
+  [[gnu::noinline]] Result<std::uint64_t> update_word_by_copy(Session& own, OffsetMap::Latched home,
                                                               Entry entry, Bytes key,
                                                               std::uint64_t hash,
                                                               std::uint32_t offset_bytes,
-                                                              Change change,
-                                                              Durability durability);
+                                                              Change change, Durability durability);
   Result<Version> try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
                              Durability durability);
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,

@@ -181,10 +181,9 @@ void mend(std::string& bytes, unsigned what) {
           run_tail_bytes(footer.records) > run_bytes)
         continue;
       const std::uint64_t tail_bytes = run_tail_bytes(footer.records);
-      footer.checksum =
-          run_tail_checksum(reinterpret_cast<const std::byte*>(bytes.data()) +
-                                end * geometry.block_bytes - tail_bytes,
-                            footer.records, geometry.seed(word.generation));
+      footer.checksum = run_tail_checksum(reinterpret_cast<const std::byte*>(bytes.data()) +
+                                              end * geometry.block_bytes - tail_bytes,
+                                          footer.records, geometry.seed(word.generation));
       write(bytes, at, footer);
     }
   }

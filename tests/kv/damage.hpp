@@ -57,9 +57,7 @@ class Image {
     std::memcpy(bytes_.data() + at, &value, sizeof value);
   }
 
-  Geometry geometry() const {
-    return geometry_of(read<Superblock>(kSuperblockAt));
-  }
+  Geometry geometry() const { return geometry_of(read<Superblock>(kSuperblockAt)); }
   std::uint64_t blocks() const { return size() / geometry().block_bytes; }
   BlockWord word(std::uint64_t block) const {
     BlockWord word;

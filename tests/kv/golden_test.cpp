@@ -50,8 +50,7 @@ TEST_P(GoldenStores, AnUpgradeThatWasCutShortLeavesVersion1) {
   const auto version = [](const Image& image) { return image.read<std::uint32_t>(kVersionWordAt); };
   ASSERT_EQ(version(old), 1u);
   {
-    auto store =
-        Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
+    auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
     expect_contents(store, expected_);
     ASSERT_TRUE(store.close());
   }
