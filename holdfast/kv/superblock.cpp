@@ -115,7 +115,7 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
   HF_RETURN_IF_ERROR(
       table.format_segments(0, std::min(wanted, region.size_bytes() / options.segment_bytes)));
   HF_RETURN_IF_ERROR(medium.put_word(0, kMagic));
-  return medium.order();
+  return medium.order();  // Here the store begins.
 }
 
 Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_generation) {
