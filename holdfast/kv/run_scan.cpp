@@ -8,7 +8,6 @@ class Scan {
   Scan(const Medium& medium, const BlockTable& table, const Records& records, const KeyIndex& index,
        std::uint64_t head)
       : medium_(medium),
-        table_(table),
         records_(records),
         index_(index),
         rule_(records.rule(table.meta(head))),
@@ -124,7 +123,6 @@ class Scan {
   }
 
   const Medium& medium_;
-  const BlockTable& table_;
   const Records& records_;
   const KeyIndex& index_;
   const SumRule rule_;
