@@ -132,7 +132,7 @@ class OffsetMap {
   template <class Match>
   Seen look(const Place& place, Match&& matches) const;
 
-  // Where this hash belongs now. Needs no guard to make, and a guard to use.
+  // Where this hash belongs now. Inside a guard: one made before it may be of a table that is gone.
   Place place(std::uint64_t hash) const {
     const std::uint64_t word = table_word(hash);
     const std::uint64_t bits = tag(hash);

@@ -15,9 +15,9 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
-  Place place = index.place(record.hash);
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = index.place(record.hash);
   for (;;) {
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));
@@ -64,9 +64,9 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
                                    bool fixed_bytes, Durability durability) {
   HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
   KeyIndex& index = rooms_.index;
-  Place place = index.place(index.hash(key));
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = index.place(index.hash(key));
   auto home = index.latch(place, own);
   const Entry entry = home.find(index.matches(key));
   const Live live = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);

@@ -11,9 +11,9 @@ namespace holdfast::kv {
 
 template <class Copy>
 inline Result<Version> Reads::read(Bytes key, Copy&& copy) const {
-  const Place place = rooms_.index.place(rooms_.index.hash(key));
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  const Place place = rooms_.index.place(rooms_.index.hash(key));
   const Live live = rooms_.index.find(place, key);
   if (!live) [[unlikely]]
     return rooms_.index.error(live);
@@ -93,9 +93,9 @@ inline Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::si
 }
 
 Result<Pinned> Reads::get_pinned(Bytes key) const {
-  const Place place = rooms_.index.place(rooms_.index.hash(key));
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  const Place place = rooms_.index.place(rooms_.index.hash(key));
   const Live live = rooms_.index.find(place, key);
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
@@ -116,9 +116,9 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
 // ---- Snapshots ----
 
 Result<Version> Reads::get_at(Version snapshot, Bytes key, std::string& value) const {
-  const Place place = rooms_.index.place(rooms_.index.hash(key));
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  const Place place = rooms_.index.place(rooms_.index.hash(key));
   Line line = rooms_.index.map().find(place, rooms_.index.matches(key));
   if (line) line = rooms_.index.settled(line);
   const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot));

@@ -82,10 +82,10 @@ inline Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions optio
 inline Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, Durability durability) {
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
-  Place place = rooms_.index.place(record.hash);
-  prefetch_for_write(place.home);
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = rooms_.index.place(record.hash);
+  prefetch_for_write(place.home);
   Appended appended;
   HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, durability, appended));
   return publish_put(own, place, record, appended, durability);
@@ -249,10 +249,10 @@ inline Result<bool> Writes::try_erase(Bytes key, Durability durability) {
   if (key.size() > kMaxKeyBytes) [[unlikely]]
     return false;
   const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
-  Place place = rooms_.index.place(record.hash);
-  prefetch_for_write(place.home);
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = rooms_.index.place(record.hash);
+  prefetch_for_write(place.home);
   // An absent key leaves no trace on the medium, except about one in 10^4, whose tag another key
   // has. Reading the record as well would put its miss before the fence instead of beside it.
   if (!rooms_.index.map().look(place, [](Line) { return true; })) return false;
@@ -329,9 +329,9 @@ inline Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset
 inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_bytes,
                                                      Change change, Durability durability) {
   HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
-  Place place = rooms_.index.place(rooms_.index.hash(key));
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = rooms_.index.place(rooms_.index.hash(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the
     // caller's last write.
