@@ -192,7 +192,7 @@ run_ctest() {
   say "running the tests of $dir"
   rm -f "$log.failed"
   {
-    ctest --test-dir "$dir" -j "$JOBS" --output-on-failure --no-tests=error "$@" 2>&1 || echo "$?" >"$log.failed"
+    ctest --test-dir "$dir" -j "$JOBS" --timeout 900 --output-on-failure --no-tests=error "$@" 2>&1 || echo "$?" >"$log.failed"
   } | tee "$log" | awk '
     /^ *Start +[0-9]+: / || /^\[ (RUN     |      OK) \]/ || /^\[-------/ { next }  # What passed is in the log.
     match($0, /^ *[0-9]+\/[0-9]+ Test/) {

@@ -14,7 +14,9 @@
 //            update_word; none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first use of the store and released at its exit. close() and moving need the store to
-//            themselves.
+//            themselves. Verbs are linearizable: who learns through memory, a socket or a join that
+//            one has returned sees what it did. A clock tells nobody: a core may read its clock up
+//            to microseconds before others see its last store.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
 //            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
 //            kNotFound, without a detail; what get() was given to fill is then unchanged.
