@@ -226,6 +226,7 @@ TEST(MemoryLimit, AProcessInTheGroupCannotHaveMore) {
   const auto child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    ::alarm(60);  // A group may be set up to let its processes wait at the limit.
     if (!limit->join()) ::_exit(1);
     std::vector<char> much(256 * MiB, 1);
     ::_exit(much[much.size() / 2] == 1 ? 0 : 1);
