@@ -8,7 +8,7 @@
 //            block, and a batch that is, gets a run of its own and is durable when its append
 //            returns.
 // Errors     kNoSpace, kTooLarge: nothing is in doubt. kIo: the write gate closes.
-// Threads    As the lane's.   Fences  one per commit, one per sealed run (960 records of 256
+// Threads    As the lane's.   Fences  one per commit, one per sealed run (959 records of 256
 //            bytes), two per record with a run of its own.
 #pragma once
 
