@@ -148,9 +148,9 @@ class OffsetMap {
     return (at.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
   }
 
-  // True also while anybody holds the latch of this hash's home: with the latch before it, a
-  // writer that looks at a counter after latching, and whoever raises that counter before asking
-  // here, cannot both miss each other. Sequentially consistent.
+  // True also while anybody holds the latch of this hash's home. A writer latches and then looks at
+  // a counter; a reader raises that counter and then asks here. At least one sees the other, since
+  // both steps are sequentially consistent.
   bool latched_or_patching(std::uint64_t hash) const;
 
   // Start the miss of the home bucket; need no guard. The second also asks for the right to write,

@@ -66,8 +66,9 @@ class LsnClock {
     own.in_flight.store(first, std::memory_order_release);
     return first;
   }
-  // Other lanes draw greater ones from now on. Before the append returns; best between its last
-  // write-back and its fence: the line comes back from whoever read it while the fence waits.
+  // Other lanes draw greater ones from now on. Call it before the append returns, best between its
+  // last write-back and its fence: the line comes back from the core that read it while the fence
+  // waits.
   void publish(std::uint32_t lane) {
     slots_[lane].published.store(slots_[lane].tick, std::memory_order_release);
   }
