@@ -148,9 +148,9 @@ class OffsetMap {
     return (at.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
   }
 
-  // True also while anybody holds the latch of this hash's home: with the latch before it, a
-  // writer that looks at a counter after latching, and whoever raises that counter before asking
-  // here, cannot both miss each other. Sequentially consistent.
+  // True also while anybody holds the latch of this hash's home. A writer latches and then looks at
+  // a counter; a reader raises that counter and then asks here. At least one sees the other, since
+  // both steps are sequentially consistent.
   bool latched_or_patching(std::uint64_t hash) const;
 
   // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
@@ -199,7 +199,7 @@ class OffsetMap {
   // caller holds no latch. Errors: kNoSpace. Any guard or none.
   Status grow(std::span<const std::uint64_t> hashes);
 
-  // Makes room for `entries` in all, so that until then nothing grows (save where keys share more
+  // Makes room for `entries` in all, so that until then nothing grows (unless keys share more
   // bits of their hashes than chance would have it). Never shrinks. Writers of one partition after
   // the other wait as in grow(). Errors: kNoSpace: more than the memory available, nothing changed;
   // or the system has no more, and room was made in some partitions.
@@ -556,8 +556,8 @@ inline OffsetMap::Latched OffsetMap::latch(Place& at, Tally& tally) {
   return latch_now(at, &tally);
 }
 
-// The latches of a frozen table stay taken for ever: a latch that is obtained is one of the current
-// table, and after a failed attempt the table is looked up again.
+// The latches of a frozen table are never released. So a latch that is obtained is one of the
+// current table, and after a failed attempt the table is looked up again.
 inline OffsetMap::Latched OffsetMap::latch_now(Place& at, Tally* tally) {
   for (SpinWait wait;; wait(), at = place(at.hash)) {
     auto& latch = at.home->words[kLatchEntry];

@@ -107,7 +107,7 @@ class BlockTable {
   void mark_dead(std::uint64_t line, std::uint64_t padded_bytes) {
     BlockMeta& run = set_dead_line(line);
     run.dead_bytes.fetch_add(padded_bytes, std::memory_order_relaxed);
-    // After the bit: whoever clears the flag reads the bits afterwards.
+    // After the bit: the thread that clears the flag reads the bits afterwards.
     if (!run.dead_dirty.load(std::memory_order_relaxed))
       run.dead_dirty.store(true, std::memory_order_release);
   }
@@ -119,7 +119,7 @@ class BlockTable {
     const std::uint64_t at = line & (lines_per_block_ - 1);
     return bits != nullptr && (bits[at / 64].load(std::memory_order_relaxed) >> at % 64 & 1) != 0;
   }
-  // From here on the run counts as one whose dead bits the medium has; whoever asks reads them now.
+  // From here on the run counts as one whose dead bits the medium has; the caller reads them now.
   void take_dead_dirty(std::uint64_t head) { meta(head).dead_dirty.exchange(false); }
   // The run's word says sealed, durably after the next fence: only then are its dead bits believed,
   // since a run that is being sealed holds other bytes at their place. Before its bits are put.

@@ -1,7 +1,7 @@
 // group_commit.hpp: writing on page media, where only a sync makes bytes durable.
 //
-// All sessions append to one lane. Its run is composed in DRAM and handed to the kernel; whoever
-// asks for power durability waits for a sync that began after that, and one sync serves all that
+// All sessions append to one lane. Its run is composed in DRAM and handed to the kernel. A
+// verb with power durability waits for a sync that began after that, and one sync serves all that
 // wait (sync_group.hpp).
 //
 // A run that is full is sealed by syncs: its tail is put after a sync that covers its records, and

@@ -1,4 +1,4 @@
-// key_index.hpp: the one door to the index: from a key to its newest record.
+// key_index.hpp: the only way to the index: from a key to its newest record.
 //
 //   KeyIndex::Place place = index.place(key);               // Hashed once, for all later steps.
 //   Live live = index.find(place, key);                     // Readers: inside a guard.

@@ -7,8 +7,8 @@
 // Invariants (1) a run holds valid records from its first byte on; what was appended and could not
 //                be committed is never acknowledged, and the store takes no more writes;
 //            (2) a run is sealed by one fence: dead bits (zero), summary and footer together.
-// Threads    A session's lane: its thread, inside a guard, without a latch. Whoever else needs it
-//            (reclamation seals the run of a session that rests) revokes it first:
+// Threads    A session's lane: its thread, inside a guard, without a latch. Another thread that
+//            needs it (reclamation seals the run of a session that rests) revokes it first:
 //            Sessions::Revoked. The shared lane: under its latch.
 #pragma once
 

@@ -1,7 +1,7 @@
 // reclaimer.hpp: space that dead records hold comes back.
 //
 // A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its
-// own, and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+// own, and frees them. docs/kv_arguments.md, "Reclamation", argues the order of its steps:
 //
 //   1  mark the victims, wait until every operation under way has ended: from here on nothing is
 //      patched in them, and all their records are published or noted as dead
@@ -58,7 +58,7 @@ class Reclaimer {
   void mark_moved_dead();
 
   // Whether the passes so far made room: what they freed is more than what their copies took, or at
-  // least they left dead bytes behind, so that passes cannot go on like this for ever.
+  // least they left dead bytes behind, so that passes cannot go on like this without end.
   bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
 
  private:

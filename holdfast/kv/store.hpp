@@ -14,14 +14,14 @@
 //            update_word; none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first use of the store and released at its exit. close() and moving need the store to
-//            themselves. Verbs are linearizable: who learns through memory, a socket or a join that
-//            one has returned sees what it did. A clock tells nobody: a core may read its clock up
-//            to microseconds before others see its last store.
+//            themselves. Verbs are linearizable: a thread that learns through memory, a socket or a
+//            join that one has returned sees what it did. Two clock readings prove no order: a core
+//            may read its clock up to microseconds before others see its last store.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
 //            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
 //            kNotFound, without a detail; what get() was given to fill is then unchanged.
 // Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
-//            2021), sections 3 and 4; deviations: docs/kv.md.
+//            2021), sections 3 and 4; deviations: docs/kv_arguments.md.
 #pragma once
 
 #include <atomic>
@@ -298,9 +298,8 @@ class Store<> : public StoreBase {
   }
   Result<Pinned> get_pinned(std::string_view key) const { return get_bytes_pinned(key); }
 
-  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. Interleaves the misses
-  // of the batch (Benson, Papke, Rabl: "PerMA-Bench" and the building blocks for persistent memory,
-  // section on interleaved access). Spans of equal length. Errors: kCorrupt.
+  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. The cache misses of
+  // the batch overlap. Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                   std::span<Errc> outcomes) const {
     return get_texts(keys, values, outcomes);

@@ -1,5 +1,5 @@
-// sync_group.hpp: group commit on page regions. Who needs its bytes to survive power loss waits for
-// a sync that began after they were written; of those who wait, one syncs for all.
+// sync_group.hpp: group commit on page regions. A thread whose bytes must survive power loss waits
+// for a sync that began after they were written. Of the threads that wait, one syncs for all.
 //
 // Threads    Any.   Latency   at most two syncs; no added delay when one waits alone.
 #pragma once
@@ -22,8 +22,8 @@ class SyncGroup {
   // Returns when a sync that began after this call has ended; its error if it failed.
   Status wait() {
     std::unique_lock lock(mutex_);
-    const std::uint64_t needed =
-        started_ + 1;  // The one under way, if any, may have begun too early.
+    // The one under way, if any, may have begun too early.
+    const std::uint64_t needed = started_ + 1;
     [[maybe_unused]] SpinWait spin;
     while (finished_ < needed) {
       if (!failure_) return failure_;
@@ -61,7 +61,7 @@ class SyncGroup {
   mutable std::mutex mutex_;
   std::condition_variable done_;
   std::uint64_t started_ = 0, finished_ = 0, syncs_ = 0;
-  Status failure_;  // The first one, for ever: a failed sync is not tried again.
+  Status failure_;  // The first one stays: a failed sync is not tried again.
 };
 
 }  // namespace holdfast::kv

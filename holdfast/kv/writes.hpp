@@ -1,6 +1,6 @@
 // writes.hpp: the verbs that write.
 //
-// How a write becomes acknowledged and newest (docs/kv.md argues it in full):
+// How a write becomes acknowledged and newest (docs/kv_arguments.md argues it in full):
 //
 //   put        draw a sequence; append the record and fence; look the key up; then latch it and
 //              publish if the sequence is newer than what is published, else append again under the

@@ -13,8 +13,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob('*.md')), *sorted((ROOT / 'docs').rglob('*.md'))]
+CITING = [*sorted((ROOT / 'workloads').rglob('*.yaml')), *sorted((ROOT / 'data').rglob('*.yaml'))]  # Cite papers, too.
 # What no reader outside of the project can look up.
-PRIVATE = re.compile(r'\bseed \d{3}\b|anchors/|\b[Hh]oles? \d')
+PRIVATE = re.compile(r'\b[Ss]eed \d{3}\b|anchors/|\b[Hh]oles? \d')
 WIDEST = 130  # Columns of prose; tables and programs may be wider.
 NARROW = 85  # A line of prose is broken only where the next word would not have fit into so many.
 
@@ -34,6 +35,11 @@ def is_ragged(line, following):
     return bool(goes_on) and len(line) + 1 + len(word[1]) <= NARROW
 
 
+def private_words(document, text):
+    return [f'{document}:{number}: "{private[0]}" means nothing to a reader: cite author, title and year'
+            for number, line in enumerate(text.split('\n'), 1) if (private := PRIVATE.search(line))]
+
+
 def faults(document, text, examples):
     """What is wrong with the document, a path below ROOT; `examples` is {name: text}."""
     found = []
@@ -45,9 +51,7 @@ def faults(document, text, examples):
     for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', prose):
         if not ((ROOT / document).parent / target).exists():
             found.append(f'{document}: the link to {target} leads nowhere')
-    for number, line in enumerate(text.split('\n'), 1):
-        if private := PRIVATE.search(line):
-            found.append(f'{document}:{number}: "{private[0]}" means nothing to a reader: cite author, title and year')
+    found += private_words(document, text)
     outside = re.sub(r'```.*?```', lambda block: '\n' * block[0].count('\n'), text, flags=re.DOTALL).split('\n')
     for number, (line, following) in enumerate(zip(outside, outside[1:] + ['']), 1):
         if len(line) > WIDEST and not line.startswith(('|', '    ')):
@@ -65,6 +69,7 @@ def self_test():
     assert faults(document, shown.replace('{}', '{ }'), examples)
     assert faults(document, '[x](docs/no_such.md)', examples)
     assert not faults(document, '[x](docs/architecture.md#here)', examples)
+    assert private_words(document, 'Seed 003, section 2') and not private_words(document, 'seed=3')
     assert faults(document, 'as seed 003 has it', examples) and faults(document, 'closes hole 19', examples)
     assert faults(document, 'broken in the\nmiddle', examples) and not faults(document, '# a\n| b |\n- c\n- d', examples)
     assert faults(document, 'word ' * 40, examples) and not faults(document, '|' + 'word ' * 40, examples)
@@ -81,6 +86,7 @@ def main():
         sys.exit(f'examples/first_store.cpp has {len(first.splitlines())} lines; README.md promises 25')
     texts = {path.relative_to(ROOT): path.read_text() for path in DOCUMENTS}
     found = [fault for document, text in texts.items() for fault in faults(document, text, examples)]
+    found += [fault for path in CITING for fault in private_words(path.relative_to(ROOT), path.read_text())]
     shown = {program for text in texts.values() for program in programs(text)}
     found += [f'examples/{name} is shown in no document' for name, text in examples.items() if text not in shown]
     print('\n'.join(found) if found else f'{len(texts)} documents, {len(examples)} programs')
