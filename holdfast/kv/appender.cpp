@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 namespace {
 
@@ -150,7 +151,7 @@ Status Appender::seal(Lane& lane) {
   if (!run.open()) return {};
   // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a
   // group that goes on in the next run): the tail vouches for them.
-  HF_RETURN_IF_ERROR(commit(lane));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K41", commit(lane), ok_status()));
   const std::uint64_t head = std::exchange(run.head, kNoBlock);
   run.left = 0;
   return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes);
@@ -267,7 +268,7 @@ Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
-  if (group_ == nullptr) medium_.persist().fence();
+  if (HF_MUTANT("K40", group_ == nullptr, false)) medium_.persist().fence();
   return seal_run(head, entries, at, kCacheLineBytes);
 }
 

@@ -9,6 +9,7 @@
 
 #include <unordered_map>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 void WriteBatch::put(std::string_view key, std::string_view value) {
@@ -133,7 +134,8 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     const Line line = line_at(members[i].appended.offset);
     previous->emplace(line, old[i]);
     dead[i] = old[i];
-    if (snapshots && old[i]) dead[i] = rooms_.versions.retire(line, old[i]);
+    if (HF_MUTANT("K39", snapshots && old[i], false))
+      dead[i] = rooms_.versions.retire(line, old[i]);
   }
   const auto publishing = rooms_.index.begin_batch(std::move(previous));
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -144,7 +146,8 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
   for (std::size_t i = 0; i < members.size(); ++i) {
     const BatchMember& member = members[i];
     const bool erase = member.record.kind == RecordKind::kErase;
-    if (erase) rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
+    if (HF_MUTANT("K38", erase, false))
+      rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
     if (!entries[i]) continue;  // Erased what was not there.
     const bool was_tombstone = old[i] && rooms_.records.at(old[i]).kind() == RecordKind::kErase;
     if (was_tombstone) rooms_.index.count_tombstone(-1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes)
@@ -89,7 +90,7 @@ void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
 }
 
 Result<std::uint64_t> BlockTable::next_generation_locked() {
-  if (next_generation_ >= generation_limit_) {
+  if (next_generation_ >= generation_limit_ + HF_MUTANT("K30", 0, 1)) {
     if (next_generation_ + generation_step_ > kMaxGeneration) {
       return Error{Errc::kNoSpace,
                    "the store has used all its 2^40 block generations; export it into a new store"};
@@ -189,10 +190,11 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
       return std::move(grown).error();
     }
   }
+  HF_RETURN_IF_ERROR(HF_MUTANT("K27", ok_status(), put_block_word(head, {generation, state})));
   for (std::uint64_t block = head + 1; block < head + run_blocks; ++block) {
     HF_RETURN_IF_ERROR(put_block_word(block, {generation, BlockState::kTail}));
   }
-  HF_RETURN_IF_ERROR(put_block_word(head, {generation, state}));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K27", put_block_word(head, {generation, state}), ok_status()));
   BlockMeta& run = meta(head);
   run.used_bytes.store(0, std::memory_order_relaxed);
   run.dead_bytes.store(0, std::memory_order_relaxed);
@@ -243,6 +245,7 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
     HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));
     tails = tails || meta(head).run_blocks > 1;
   }
+  HF_MUTANT("K28", void(), enter_free(heads));
   HF_RETURN_IF_ERROR(medium_.order());
   if (tails) {
     for (const std::uint64_t head : heads) {
@@ -252,6 +255,11 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
       }
     }
   }
+  HF_MUTANT("K28", enter_free(heads), void());
+  return {};
+}
+
+void BlockTable::enter_free(std::span<const std::uint64_t> heads) {
   const std::lock_guard lock(mutex_);
   for (const std::uint64_t head : heads) {
     BlockMeta& run = meta(head);
@@ -262,7 +270,6 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
       mark_free(block, generation);
     }
   }
-  return {};
 }
 
 Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
@@ -287,7 +294,9 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
     --segments;
   }
   if (segments == before) return 0;
+  const auto shrink = [&] { return medium_.region().shrink(segments * geometry_.segment_bytes); };
   // First the store stops counting on them, then they go.
+  HF_RETURN_IF_ERROR(HF_MUTANT("K29", ok_status(), shrink()));
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, segments));
   HF_RETURN_IF_ERROR(medium_.order());
   blocks_.store(segments * per_segment, std::memory_order_release);
@@ -295,7 +304,7 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
   free_count_.store(left_free, std::memory_order_relaxed);
   first_free_ = std::min(first_free_, segments * per_segment);
   lock.unlock();
-  HF_RETURN_IF_ERROR(medium_.region().shrink(segments * geometry_.segment_bytes));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K29", shrink(), ok_status()));
   return (before - segments) * geometry_.segment_bytes;
 }
 

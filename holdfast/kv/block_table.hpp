@@ -167,6 +167,7 @@ class BlockTable {
   }
   std::atomic<std::uint64_t>* make_dead_lines(BlockMeta& block);
   void drop_dead_lines(BlockMeta& block);
+  void enter_free(std::span<const std::uint64_t> heads);
   Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks);
   Status put_block_word(std::uint64_t block, BlockWord word);
   Result<std::uint64_t> next_generation_locked();

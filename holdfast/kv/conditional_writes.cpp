@@ -2,6 +2,7 @@
 // publish under it.
 #include <holdfast/kv/writes.hpp>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 Result<Version> Writes::put_if(Bytes key, Bytes value, Condition condition, Version expected,
@@ -26,7 +27,7 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
     if (condition == Condition::kAbsent && exists) return Error{Errc::kAlreadyExists, {}};
     if (condition == Condition::kVersion) {
       const Version present = exists ? rooms_.records.at(line).sequence() : 0;
-      if (present != expected) {
+      if (HF_MUTANT("K32", present != expected, present < expected)) {
         return Error{Errc::kVersionMismatch, "expected version " + std::to_string(expected) +
                                                  ", the record has " + std::to_string(present)};
       }

@@ -1,7 +1,9 @@
 #include <holdfast/kv/group_commit.hpp>
 
+#include <algorithm>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
@@ -31,7 +33,7 @@ Status GroupCommit::finish_sealing() {
 }
 
 Status GroupCommit::sync_files() {
-  unsynced_.store(false, std::memory_order_release);
+  HF_MUTANT("K36", unsynced_.store(false, std::memory_order_release), void());
   std::uint64_t up_to = 0, run = kNoBlock, bytes = 0;
   {
     // A thread that has drawn a sequence of this lane has also handed its record over: both under
@@ -48,12 +50,13 @@ Status GroupCommit::sync_files() {
     sealed.swap(tails_put_);
     due.swap(tails_due_);
   }
+  HF_MUTANT("K34", void(), durable_sequence_.store(std::max(up_to, durable_sequence())));
   HF_RETURN_IF_ERROR(medium_.order());
   for (const Tail& tail : due) {
     const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
     HF_RETURN_IF_ERROR(medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
     const std::lock_guard lock(mutex_);
-    tails_put_.push_back(tail.head);
+    HF_MUTANT("K35", tails_put_, sealed).push_back(tail.head);
     note_unsynced();
   }
   for (const std::uint64_t head : sealed)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/reclaimer.hpp>
 
 namespace holdfast::kv {
@@ -221,7 +222,7 @@ Status Maintenance::settle_for_close() {
     HF_RETURN_IF_ERROR(rooms_.group->wait());
   }
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
-  reclaimer.mark_moved_dead();
+  HF_MUTANT("K24", reclaimer.mark_moved_dead(), void());
   return reclaimer.put_all_dead_bits();
 }
 

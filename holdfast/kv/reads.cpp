@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/kv/store_core.hpp>
 
@@ -100,7 +101,7 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
-  run.pins.fetch_add(1, std::memory_order_seq_cst);
+  HF_MUTANT("K37", void(run.pins.fetch_add(1, std::memory_order_seq_cst)), void());
   if (!rooms_.records.patchable().empty() && rooms_.index.map().latched_or_patching(place.hash)) {
     // A word may be being updated in place right now, by a writer that has not seen our pin: a copy
     // is what stays as it was.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::kv {
@@ -78,7 +79,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   BlockTable& table = rooms_.table;
   for (const std::uint64_t head : victims)
     table.meta(head).relocating.store(true, std::memory_order_seq_cst);
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K08", rooms_.epochs.synchronize(), void());
   rooms_.sessions.drain_notes();
   target_ = own_.lane.run.head;
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
@@ -88,7 +89,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   });
   if (tombstones && !rooms_.versions.held()) {
     HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
-    HF_RETURN_IF_ERROR(put_all_dead_bits());
+    HF_RETURN_IF_ERROR(HF_MUTANT("K01", put_all_dead_bits(), ok_status()));
   }
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t moved = 0;
@@ -157,7 +158,7 @@ Status Reclaimer::put_all_dead_bits() {
   // bits need no order between them, only both before a tombstone goes: until its word is durable a
   // run counts as open, and recovery puts zeros over the bits that it then does not believe.
   for (const auto& [head, bits] : dead)
-    HF_RETURN_IF_ERROR(rooms_.table.confirm_sealed(head));
+    HF_RETURN_IF_ERROR(HF_MUTANT("K25", rooms_.table.confirm_sealed(head), ok_status()));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
   for (const auto& [head, bits] : dead) {
     const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
@@ -220,8 +221,9 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
   for (std::uint64_t block = 0; block < rooms_.table.blocks(); ++block) {
     const BlockMeta& run = rooms_.table.meta(block);
     const BlockState state = run.state.load(std::memory_order_acquire);
-    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed &&
-                                                         run.moved.load(std::memory_order_relaxed));
+    const bool unmarked = HF_MUTANT("K03", state == BlockState::kOpen, false) ||
+                          (state == BlockState::kSealed &&
+                           HF_MUTANT("K04", run.moved.load(std::memory_order_relaxed), false));
     if (unmarked && run.head == block)
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
   }
@@ -264,7 +266,7 @@ Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
       HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
       return std::move(copied).error();
     }
-    HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
+    HF_RETURN_IF_ERROR(HF_MUTANT("K10", rooms_.appender.commit(own_.lane), ok_status()));
     own_.count(1, 0);
   }
   constexpr std::size_t kAhead = 8;
@@ -309,7 +311,7 @@ Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint6
     // A tombstone is what a key leads to, or a version, only while there are snapshots.
     const bool published = !erase || rooms_.versions.held();
     if (ask && !erase && !is_live(run.hash(i), from)) continue;
-    if (!published && sequence < floor) {
+    if (!published && sequence < HF_MUTANT("K02", floor, ~std::uint64_t{0})) {
       counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
@@ -381,7 +383,7 @@ void Reclaimer::forget_versions(std::uint64_t head) {
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {
   if (evacuated_.empty()) return 0;
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K06", rooms_.epochs.synchronize(), void());
   // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
   // then readers were sent there (KeyIndex::settled), also those that came after the first wait
   // began. Notes about a victim's records are all written by now.
@@ -390,12 +392,13 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     for (const std::uint64_t head : evacuated_)
       forget_versions(head);
   }
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K07", rooms_.epochs.synchronize(), void());
   // A reader that found a victim's record before is out of its guard now: it either pinned the run
   // or let go.
   std::vector<std::uint64_t> ready;
   std::erase_if(evacuated_, [&](std::uint64_t head) {
-    if (rooms_.table.meta(head).pins.load(std::memory_order_acquire) != 0) return false;
+    const auto pins = rooms_.table.meta(head).pins.load(std::memory_order_acquire);
+    if (HF_MUTANT("K05", pins != 0, false)) return false;
     ready.push_back(head);
     return true;
   });
@@ -403,7 +406,7 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
   for (const std::uint64_t head : ready)
     blocks += rooms_.table.meta(head).run_blocks;
   // Page media: the copies are durable before their originals go.
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
   HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
   counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);
   freed_blocks_ += blocks;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/store_core.hpp>
 
 namespace holdfast::kv {
@@ -272,7 +273,7 @@ inline Result<bool> Writes::publish_erase(Session& own, Place& place, const NewR
                      rooms_.versions.snapshots_open() == 0;
   auto home = index.latch(place, own);
   if (plain && home.unchanged(old) && !index.behind_horizon(place, appended.sequence)) [[likely]] {
-    index.raise_horizon(record.hash, appended.sequence);
+    HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
     home.remove(old.entry);
     home.release();
     own.notes.add(rooms_.table, old.line(), padded);
@@ -289,7 +290,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
   if (!entry || rooms_.records.at(OffsetMap::Home::line(entry)).kind() == RecordKind::kErase) {
     // Another thread erased it meanwhile. This tombstone erases nothing, but recovery would let it
     // win over whatever is older: so nothing older may be published from here on.
-    index.raise_horizon(record.hash, appended.sequence);
+    HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
     return false;
   }
   if (!is_newest(place, entry, appended.sequence)) {
@@ -301,7 +302,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
     }
     appended = again;
   }
-  index.raise_horizon(record.hash, appended.sequence);
+  HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
   const Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() == 0) {
     home.remove(entry);

@@ -155,6 +155,29 @@ struct ForTests {
     }
     session.latches.release();
   }
+  // A put over a record whose thread is slow between publishing its own and noting the old as dead.
+  static void put_slowly(StoreBase& store, std::string_view key, std::string_view value,
+                         const std::function<void()>& meanwhile) {
+    Rooms& own = rooms(store);
+    const NewRecord record{RecordKind::kPut, own.index.hash(bytes(key)), bytes(key), bytes(value)};
+    Session& session = own.sessions.of_this_thread();
+    const auto guard = own.epochs.enter(session.participant);
+    Appended appended;
+    {
+      Lane& lane = own.lane_of(session);
+      const std::lock_guard lock(lane.latch);
+      own.appender.append(lane, record, true, BlockTable::Purpose::kPut, appended).value();
+      own.appender.commit(lane).value();
+    }
+    Place place = own.index.place(record.hash);
+    auto home = own.index.latch(place, session);
+    const auto entry = home.find(own.index.matches(bytes(key)));
+    const Line old = home.line(entry);
+    home.replace(entry, line_at(appended.offset));
+    home.release();
+    meanwhile();
+    session.notes.add(own.table, old, own.records.at(old).padded_bytes());
+  }
   static BlockMeta& run_of(StoreBase& store, std::string_view key) {
     return rooms(store).table.run_of(offset_of(line_of(store, key)));
   }

@@ -124,6 +124,7 @@ class Crash {
                        .max_size_bytes = 1 * MiB,
                        .images_per_run = 300};
   bool created = true;                  // Off: `before` and `during` see a region without a store.
+  std::string image;                    // Then: with these bytes.
   std::function<void(Tested&)> before;  // Not crashed.
   std::function<void(Tested&)> during;
   std::function<void(Region&, crash::Workload&, KeyValueModel&)>
