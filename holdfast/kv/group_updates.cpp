@@ -3,8 +3,8 @@
 //
 // A new value depends on the one before it. If it were appended before the latch, and another
 // session published in between, recovery would let it win over a write that was acknowledged and
-// that it knows nothing of. So latch, decide, append, fence, publish, as the single verbs do; for up
-// to 16 keys at once, latched in one order as those of a batch.
+// that it knows nothing of. So latch, decide, append, fence, publish, as the single verbs do; for
+// up to 16 keys at once, latched in one order as those of a batch.
 //
 // Words that change in place are visible at once, readers beside them make durable what they read;
 // records become visible when they are published. So that effects come in order, a word that would

@@ -6,7 +6,8 @@
 // How  (1) all puts and erases are appended, in order, under new sequences; one fence;
 //      (2) the records that they supersede, and those to be read, are asked for;
 //      (3) each operation takes effect, in order: records are published, gets read. Updates decide
-//          under the latches of their keys; those that stand together share a fence (group_updates).
+//          under the latches of their keys; those that stand together share a fence
+//          (group_updates).
 //
 // Guarantee  As of the single verbs, in the order of `operations`: each sees those before it, and
 //            none behind it. After a crash each is there wholly or not at all; of the operations on

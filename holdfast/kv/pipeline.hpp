@@ -1,4 +1,5 @@
-// pipeline.hpp: operations one by one at the price of groups. Public header.
+// pipeline.hpp: operations one by one at the price of groups.
+// Public header.
 //
 //   auto pipeline = kv::Pipeline<>::open(store, {.window = 32}).value();
 //   pipeline.put("ada", "lovelace");                                  // In flight.
@@ -8,26 +9,26 @@
 //   if (pipeline.wait(ticket)) … name …                               // By its ticket.
 //   pipeline.flush().value();                                         // Or all of them.
 //
-// A single verb waits for its own cache misses and its own fence. A pipeline copies what it is given,
-// asks for the cache lines, and returns. When `window` operations are in flight, the next submission
-// executes them together: N puts take about N / window fences.
+// A single verb waits for its own cache misses and its own fence. A pipeline copies what it is
+// given, asks for the cache lines, and returns. When `window` operations are in flight, the next
+// submission executes them together: N puts take about N / window fences.
 //
 // Guarantee  An operation takes effect between its submission and its acknowledgement, wholly or
-//            not at all, and operations of one pipeline take effect in the order of submission: each
-//            sees those before it. None is acknowledged before it is durable as its Durability says.
-//            What was not acknowledged may be missing after a crash; of each key a prefix of its
-//            operations is there. Verbs of the store itself do not see what is in flight.
+//            not at all, and operations of one pipeline take effect in the order of submission:
+//            each sees those before it. None is acknowledged before it is durable as its Durability
+//            says. What was not acknowledged may be missing after a crash; of each key a prefix of
+//            its operations is there. Verbs of the store itself do not see what is in flight.
 // Ends       flush() executes all that is in flight. The destructor does, too, and reports what
-//            failed and nobody has been told. Operations that are in flight when the store is closed
-//            come out as kClosed, at flush() or destruction; nothing of them was written.
-// Errors     Of an operation: its own ticket or callback only; the others go on. Those of the verb of
-//            Store. Also kClosed, without a store.
+//            failed and nobody has been told. Operations that are in flight when the store is
+//            closed come out as kClosed, at flush() or destruction; nothing of them was written.
+// Errors     Of an operation: its own ticket or callback only; the others go on. Those of the verb
+//            of Store. Also kClosed, without a store.
 // Threads    One at a time. Any number of pipelines per store and thread.
 //
 // Callbacks  are called in order of submission, after the whole window has been executed, by the
-//            thread that executes it. They may call all verbs of the store, and submit; not flush(),
-//            wait() for what is in flight (kBusy), move or destroy the pipeline. `change` of an update
-//            may not write to the store and may be called again, as in store.hpp.
+//            thread that executes it. They may call all verbs of the store, and submit; not
+//            flush(), wait() for what is in flight (kBusy), move or destroy the pipeline. `change`
+//            of an update may not write to the store and may be called again, as in store.hpp.
 #pragma once
 
 #include <cstdint>
@@ -79,9 +80,9 @@ class PipelineBase {
   // Executes all that is in flight, acknowledges it, and returns the first failure since the last
   // flush() that was told neither by a callback nor by wait(). Absence (kNotFound) is no failure.
   Status flush();
-  // The outcome of one operation; executes the window if it is in flight. An outcome is kept until
-  // `window` more operations were submitted behind its own, or longer; asked for later it is
-  // kInvalidOption.
+  // The outcome of one operation; executes what is in flight if it is among that. The outcomes of
+  // the last `window` operations that were acknowledged are kept, or of more; asked for one before
+  // these it is kInvalidOption.
   template <class T>
   Result<T> wait(Ticket<T> ticket) {
     return as<T>(outcome_of(ticket.number));

@@ -114,11 +114,19 @@ void PipelineWindow::execute() {
 }
 
 void PipelineWindow::acknowledge() {
+  if (outcomes_.size() > 3 * std::size_t{options_.window}) {
+    const std::size_t gone = outcomes_.size() - options_.window;
+    outcomes_.erase(outcomes_.begin(), outcomes_.begin() + static_cast<std::ptrdiff_t>(gone));
+    first_outcome_ += gone;
+  }
+  for (Operation& operation : executed_.in_use()) {
+    if (operation.updates()) operation.change = nullptr, operation.change_word = nullptr;
+    outcomes_.push_back(operation.outcome);
+  }
   for (std::size_t i = 0; i < executed_.count; ++i) {
     Operation& operation = executed_.operations[i];
-    if (operation.updates()) operation.change = nullptr, operation.change_word = nullptr;
     if (const Receiver done = std::exchange(executed_.receivers[i], nullptr))
-      done(operation.outcome);
+      done(std::move(operation.outcome));
     else if (!operation.outcome && operation.outcome.code() != Errc::kNotFound) [[unlikely]]
       note(executed_.first_ticket + i, operation.outcome.error());
   }
@@ -131,20 +139,18 @@ Status PipelineWindow::flush() {
 }
 
 Result<std::uint64_t> PipelineWindow::outcome_of(std::uint64_t ticket) {
-  if (filling_.holds(ticket)) {
+  const std::uint64_t submitted = filling_.first_ticket + filling_.count;
+  if (ticket >= first_outcome_ + outcomes_.size() && ticket < submitted) {
     if (busy_) return in_callback("wait() for what is in flight");
     execute();
   }
-  if (!executed_.holds(ticket)) {
-    return Error{Errc::kInvalidOption,
-                 "ticket=" + std::to_string(ticket) + "; outcomes of " +
-                     std::to_string(executed_.first_ticket) + " to " +
-                     std::to_string(filling_.first_ticket + filling_.count - 1) + " are there"};
+  if (ticket < first_outcome_ || ticket >= submitted) {
+    return Error{Errc::kInvalidOption, "ticket=" + std::to_string(ticket) + "; outcomes of " +
+                                           std::to_string(first_outcome_) + " to " +
+                                           std::to_string(submitted - 1) + " are kept"};
   }
-  const Operation& operation = executed_.operations[ticket - executed_.first_ticket];
-  if (!operation.done) return in_callback("wait() for what is in flight");
   std::erase_if(failures_, [&](const Failure& failure) { return failure.ticket == ticket; });
-  return operation.outcome;
+  return outcomes_[ticket - first_outcome_];
 }
 
 // ---- What nobody was told ----

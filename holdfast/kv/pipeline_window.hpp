@@ -1,9 +1,8 @@
-// pipeline_window.hpp: what a Pipeline holds: the operations in flight, and those of the last
-// window, whose outcomes can be asked for.
+// pipeline_window.hpp: what a Pipeline holds: the operations in flight, and the last outcomes.
 //
 // Nothing of an operation in flight is in the store: neither a sequence, nor a place on the medium,
-// nor a guard. So an idle pipeline holds up no snapshot, no reclamation and no close(), and whatever
-// happens to the store before its window is executed has happened before it.
+// nor a guard. So an idle pipeline holds up no snapshot, no reclamation and no close(), and
+// whatever happens to the store before its window is executed has happened before it.
 //
 // Threads    One at a time.
 #pragma once
@@ -59,9 +58,6 @@ class PipelineWindow {
     std::uint64_t first_ticket = 1;
     KeptBytes bytes;
 
-    bool holds(std::uint64_t ticket) const {
-      return ticket >= first_ticket && ticket < first_ticket + count;
-    }
     std::span<Operation> in_use() { return std::span(operations).first(count); }
   };
   struct Failure {
@@ -77,6 +73,8 @@ class PipelineWindow {
   const PipelineOptions options_;
   const std::shared_ptr<std::atomic<StoreCore*>> store_;
   Window filling_, executed_;
+  std::vector<Result<std::uint64_t>> outcomes_;  // Of the last operations that were acknowledged.
+  std::uint64_t first_outcome_ = 1;              // The ticket of the first of them.
   bool borrowed_ = false;  // The newest operation's bytes are the caller's: it is executed at once.
   bool busy_ = false;      // In execute(): what is submitted now waits.
   bool ending_ = false;    // In the destructor.
