@@ -55,6 +55,11 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
   }
 }
 
+Error Writes::other_size(std::uint64_t value_bytes) {
+  return {Errc::kInvalidOption,
+          "the value of a typed store keeps its size of " + std::to_string(value_bytes) + " bytes"};
+}
+
 Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                                WriteOptions options) {
   const Durability durability = rooms_.effective(options);
@@ -74,10 +79,8 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   if (!live) return index.error(live);
   std::string value(live.record.value());
   change(value);
-  if (fixed_bytes && value.size() != live.record.value_bytes()) {
-    return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " +
-                                           std::to_string(live.record.value_bytes()) + " bytes"};
-  }
+  if (fixed_bytes && value.size() != live.record.value_bytes())
+    return other_size(live.record.value_bytes());
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;

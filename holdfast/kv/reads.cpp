@@ -93,6 +93,20 @@ inline Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::si
   });
 }
 
+Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key, std::string* text,
+                                        std::span<std::byte> buffer) const {
+  const Live live = rooms_.index.find(place, key);
+  if (!live) return rooms_.index.error(live);
+  const Found found{live.record.sequence(), live.record.value_bytes()};
+  if (text != nullptr)
+    copy_text(live.record, *text);
+  else if (!buffer.empty())
+    read_words(buffer.data(), live.record.value_data(),
+               std::min<std::uint64_t>(found.value_bytes, buffer.size()));
+  make_durable(place, live.record);
+  return found;
+}
+
 Result<Pinned> Reads::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);

@@ -28,6 +28,15 @@ class Reads {
   Status get_many(const ByteSpans& keys, std::byte* objects, std::size_t object_bytes,
                   std::string* texts, std::span<Errc> outcomes) const;
 
+  // A get of a group, inside the caller's guard: into the text, or as much as fits into the buffer.
+  // Returns the version and the value's whole length.
+  struct Found {
+    Version version = 0;
+    std::uint64_t value_bytes = 0;
+  };
+  Result<Found> get_grouped(const Place& place, Bytes key, std::string* text,
+                            std::span<std::byte> buffer) const;
+
   Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Version snapshot, Visit visit) const;
 

@@ -83,9 +83,14 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
     : rooms(std::move(medium), options, superblock),
       maintenance(rooms),
       reads(rooms),
-      writes(rooms, maintenance) {}
+      writes(rooms, maintenance),
+      groups(rooms, reads, writes),
+      alive(std::make_shared<std::atomic<StoreCore*>>(this)) {}
 
-StoreCore::~StoreCore() { (void)close(); }
+StoreCore::~StoreCore() {
+  alive->store(nullptr, std::memory_order_release);
+  (void)close();
+}
 
 void StoreCoreDeleter::operator()(StoreCore* core) const {
   // It has threads to join and locks to take that are not in this process: it is left as it is.

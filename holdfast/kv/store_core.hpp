@@ -2,6 +2,10 @@
 // life from open to close.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
+#include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
@@ -39,6 +43,9 @@ class StoreCore {
   Maintenance maintenance;
   Reads reads;
   Writes writes;
+  GroupVerbs groups;
+  // Where pipelines find the store, and later that there is none any more: null.
+  const std::shared_ptr<std::atomic<StoreCore*>> alive;
 
  private:
   RecoveryReport recovery_;

@@ -19,6 +19,18 @@ Error Writes::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
                                std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
+Error Writes::no_such_word(std::uint32_t offset_bytes, std::uint64_t value_bytes) {
+  return {Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) +
+                                    " into a value of " + std::to_string(value_bytes) +
+                                    " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
+}
+
+Status Writes::take_back() {
+  Session& own = rooms_.sessions.of_this_thread();
+  if (!std::exchange(own.undone, false)) return {};
+  return maintenance_.take_back(own);
+}
+
 // ---- The two steps of every write: onto the medium, into the index ----
 
 inline Status Writes::write_record(Session& own, const NewRecord& record, bool fresh,
@@ -66,6 +78,7 @@ void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const App
 }
 
 void Writes::disown(Session& own, std::uint64_t hash, const Appended& record, RecordKind kind) {
+  if (record.offset == 0) return;  // Nothing was appended.
   rooms_.index.raise_horizon(hash, record.sequence);
   // The bytes of a tombstone count as dead already.
   own.notes.add(rooms_.table, line_at(record.offset),
@@ -342,10 +355,7 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
       return rooms_.index.error(live);
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > live.record.value_bytes())
         [[unlikely]] {
-      return Error{Errc::kInvalidOption,
-                   "offset_bytes=" + std::to_string(offset_bytes) + " into a value of " +
-                       std::to_string(live.record.value_bytes()) +
-                       " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
+      return no_such_word(offset_bytes, live.record.value_bytes());
     }
     auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + offset_bytes);
     const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
@@ -389,6 +399,33 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
   HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
   replace(own, home, entry, appended);
   return before;
+}
+
+// ---- For groups of operations, which do not inline them ----
+
+[[gnu::flatten]] Result<PutOutcome> Writes::publish_grouped_put(Session& own, Place& place,
+                                                                const NewRecord& record,
+                                                                const Appended& appended,
+                                                                Durability durability) {
+  return publish_put(own, place, record, appended, durability);
+}
+
+[[gnu::flatten]] Result<bool> Writes::publish_grouped_erase(Session& own, Place& place,
+                                                            const NewRecord& record,
+                                                            const Appended& appended,
+                                                            Durability durability) {
+  return publish_erase(own, place, record, appended, durability);
+}
+
+Result<PutOutcome> Writes::put_alone(Bytes key, Bytes value, WriteOptions options) {
+  return put(key, value, options);
+}
+
+Result<bool> Writes::erase_alone(Bytes key, WriteOptions options) { return erase(key, options); }
+
+Result<std::uint64_t> Writes::update_word_alone(Bytes key, std::uint32_t offset_bytes,
+                                                Change change, WriteOptions options) {
+  return update_word(key, offset_bytes, change, options);
 }
 
 // ---- The verbs of stores: each with all that it calls in one function ----

@@ -49,6 +49,35 @@ class Writes {
                          WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
 
+  // ---- For groups of operations (group_verbs.hpp): steps, and the verbs not inlined ----
+
+  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, Durability durability) const {
+    if (key_bytes > kMaxKeyBytes || value_bytes > kMaxValueBytes) [[unlikely]]
+      return too_large(key_bytes, value_bytes);
+    return rooms_.gate.check(durability == Durability::kPower);
+  }
+  static Error no_such_word(std::uint32_t offset_bytes, std::uint64_t value_bytes);
+  static Error other_size(std::uint64_t value_bytes);  // Than a typed store's.
+  // Of a record that was appended and fenced under the guard that the caller is in. On an error the
+  // record is disowned.
+  Result<PutOutcome> publish_grouped_put(Session& own, Place& place, const NewRecord& record,
+                                         const Appended& appended, Durability durability);
+  // `appended` of offset 0: no tombstone was written yet, since the key was absent.
+  Result<bool> publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
+                                     const Appended& appended, Durability durability);
+  // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
+  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
+  // The operation fails although its record is durable: nothing that is older may be acknowledged
+  // from here on, since recovery would let the record win over it.
+  void disown(Session& own, std::uint64_t hash, const Appended& record, RecordKind kind);
+  // What the caller's session disowned is marked dead on the medium. In no guard.
+  Status take_back();
+  Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
+  Result<bool> erase_alone(Bytes key, WriteOptions options);
+  Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
+                                          FunctionRef<std::uint64_t(std::uint64_t)> change,
+                                          WriteOptions options);
+
  private:
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
 
@@ -64,11 +93,6 @@ class Writes {
   template <class Outcome, class Attempt>
   [[gnu::noinline, gnu::cold]] Outcome settle_failed(Outcome outcome, Attempt& attempt);
 
-  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, Durability durability) const {
-    if (key_bytes > kMaxKeyBytes || value_bytes > kMaxValueBytes) [[unlikely]]
-      return too_large(key_bytes, value_bytes);
-    return rooms_.gate.check(durability == Durability::kPower);
-  }
   static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
 
   // Append, commit, and what `durability` asks for beyond. Inside a guard.
@@ -112,15 +136,10 @@ class Writes {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
   }
-  // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
-  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
   void supersede(Session& own, Line line);
   void abandon(Session& own, const Appended& record) {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }
-  // The operation fails although its record is durable: nothing that is older may be acknowledged
-  // from here on, since recovery would let the record win over it.
-  void disown(Session& own, std::uint64_t hash, const Appended& record, RecordKind kind);
 
   Rooms& rooms_;
   Maintenance& maintenance_;
@@ -129,12 +148,8 @@ class Writes {
 template <class Outcome, class Attempt>
 Outcome Writes::settle_failed(Outcome outcome, Attempt& attempt) {
   for (;;) {
-    Session& own = rooms_.sessions.of_this_thread();
-    if (own.undone) {
-      own.undone = false;
-      // What it appended is marked dead on the medium, so that it does not appear after a crash.
-      if (auto marked = maintenance_.take_back(own); !marked) return std::move(marked).error();
-    }
+    // What it appended is marked dead on the medium, so that it does not appear after a crash.
+    if (auto marked = take_back(); !marked) return std::move(marked).error();
     if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return outcome;
     HF_ASSIGN_OR_RETURN(const bool room, maintenance_.make_room());
     if (!room) return maintenance_.full(std::move(outcome).error());

@@ -274,7 +274,8 @@ Report Crash::run(const crash::Model& model) {
     return state;
   };
   protocol.check = [this](const crash::Past<State>& past, const State& observed) {
-    return model_.check(past, observed);
+    std::string wrong = model_.check(past, observed);
+    return wrong.empty() && also ? also(past, observed) : wrong;
   };
   if (then) {
     protocol.then = [this](Region& region, crash::Workload& run, const State& found) {

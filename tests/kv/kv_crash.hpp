@@ -130,6 +130,8 @@ class Crash {
   std::function<void(Region&, crash::Workload&, KeyValueModel&)>
       instead;       // Of both, where there is no store yet.
   bool then = true;  // A normal operation after each recovery, and crashes in it.
+  // What must hold beside the model: "" or what does not. Only without `then`.
+  std::function<std::string(const crash::Past<State>&, const State&)> also;
 
   Report run(const crash::Model& model);
   // The id of the first recorded operation.
