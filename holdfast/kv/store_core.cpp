@@ -83,7 +83,8 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
     : rooms(std::move(medium), options, superblock),
       maintenance(rooms),
       reads(rooms),
-      writes(rooms, maintenance) {}
+      writes(rooms, maintenance),
+      verbs(verbs_for(rooms)) {}
 
 StoreCore::~StoreCore() { (void)close(); }
 

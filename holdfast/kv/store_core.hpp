@@ -6,6 +6,7 @@
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/kv/verbs.hpp>
 #include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
@@ -39,6 +40,7 @@ class StoreCore {
   Maintenance maintenance;
   Reads reads;
   Writes writes;
+  Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
   RecoveryReport recovery_;

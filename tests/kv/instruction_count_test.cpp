@@ -52,10 +52,10 @@ struct Verb {
   double limit_bytes, limit_typed, budget, goal;
 };
 constexpr std::array kVerbs = {
-    Verb{"put", 1, 16, 920, 940, 380, 300},        Verb{"overwrite", 1, 16, 880, 880, 400, 330},
-    Verb{"erase", 1, 16, 860, 860, 440, 350},      Verb{"update8", 1, 16, 520, 520, 230, 0},
-    Verb{"get", 1, 16, 380, 380, 190, 0},          Verb{"put_many", kBatch, 2, 920, 900, 400, 0},
-    Verb{"get_many", kBatch, 2, 440, 440, 230, 0},
+    Verb{"put", 1, 16, 575, 575, 380, 300},        Verb{"overwrite", 1, 16, 570, 570, 400, 330},
+    Verb{"erase", 1, 16, 540, 540, 440, 350},      Verb{"update8", 1, 16, 365, 365, 230, 0},
+    Verb{"get", 1, 16, 290, 290, 190, 0},          Verb{"put_many", kBatch, 2, 540, 540, 400, 0},
+    Verb{"get_many", kBatch, 2, 290, 290, 230, 0},
 };
 
 struct Path {
