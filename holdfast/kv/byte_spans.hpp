@@ -13,6 +13,11 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
 }
 
+// The same for what looks at no address where there is nothing.
+inline std::span<const std::byte> raw_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
 class ByteSpans {
  public:
   explicit ByteSpans(std::span<const std::string_view> texts)

@@ -26,10 +26,10 @@ struct AnyPath {
   }
   static std::uint64_t hash(const KeyHash& hash, Bytes key) { return hash(key); }
   static bool compose(const Persist&, std::byte*, const RecordParts&, std::uint64_t,
-                      const PatchableWords&) {
+                      const PatchableWords&, Site) {
     return false;
   }
-  static void fence(const Persist& persist) { persist.fence(); }
+  static void fence(const Persist& persist, HF_SITE) { persist.fence(site); }
   static bool is_patchable(const PatchableWords& words, std::uint32_t offset_bytes) {
     return words.contains(offset_bytes);
   }
@@ -51,21 +51,21 @@ struct HotPath {
   // False, and nothing done, of records of unusual shape: they take the way behind a call, which
   // keeps verbs small.
   static bool compose(const Persist& persist, std::byte* to, const RecordParts& parts,
-                      std::uint64_t seed, const PatchableWords& words) {
+                      std::uint64_t seed, const PatchableWords& words, Site site) {
     const RecordExtent shape(parts.size_word, parts.place, kPatch != Patchable::kNone);
     if (shape.is_usual()) [[likely]] {
-      compose_usual_record<Lines, kWay, kPatch>(persist, to, parts, shape, seed, words);
+      compose_usual_record<Lines, kWay, kPatch>(persist, to, parts, shape, seed, words, site);
       return true;
     }
     if (!shape.is_bare()) return false;
-    compose_bare_record<Lines, kWay, kPatch>(persist, to, parts, seed, words);
+    compose_bare_record<Lines, kWay, kPatch>(persist, to, parts, seed, words, site);
     return true;
   }
-  static void fence(const Persist& persist) {
+  static void fence(const Persist& persist, HF_SITE) {
     if constexpr (kWay == LineWay::kStore)
-      persist.fence();
+      persist.fence(site);
     else
-      persist.fence_lines();
+      persist.fence_lines(site);
   }
   static bool is_patchable(const PatchableWords&, std::uint32_t offset_bytes) {
     return kPatch == Patchable::kFirst && offset_bytes == 0;

@@ -85,6 +85,13 @@ class KeyIndex {
     const Line line = map_->find<typename Path::Probing>(place, matches(key));
     return line ? settled(line) : line;
   }
+  // The same with what map().candidate(place) said before in this guard: nearly always the one.
+  template <class Path>
+  Line line_of(const Place& place, Bytes key, Line candidate) const {
+    if (candidate && records_.has_key(candidate, key)) [[likely]]
+      return settled(candidate);
+    return line_of<Path>(place, key);
+  }
   // The rule of judge() for what is hot.
   bool is_live(const RecordView& record, Line line) const {
     return line && record.kind() == RecordKind::kPut && records_.value_fits(record, line) &&

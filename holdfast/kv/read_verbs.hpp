@@ -76,6 +76,7 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   std::array<Place, kGroup> places;
+  std::array<Line, kGroup> candidates;
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
     for (std::size_t i = 0; i < size; ++i) {
@@ -86,13 +87,14 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
       // The first candidate is nearly always the one.
       const Line candidate =
           rooms.index.map().template candidate<typename Path::Probing>(places[i]);
+      candidates[i] = candidate;
       if (candidate == kNoLine) continue;
       const std::byte* const at = rooms.medium.at(offset_of(candidate));
       for (std::size_t line = 0; line < 4; ++line)
         prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const Line line = rooms.index.line_of<Path>(places[i], keys[first + i]);
+      const Line line = rooms.index.line_of<Path>(places[i], keys[first + i], candidates[i]);
       const RecordView record = rooms.records.at(line);
       if (!rooms.index.is_live(record, line)) [[unlikely]] {
         outcomes[first + i] = Errc::kNotFound;

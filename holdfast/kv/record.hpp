@@ -21,7 +21,7 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
   };
   if (count == 16) [[likely]]
     return ((word(a) ^ word(b)) | (word(a + 8) ^ word(b + 8))) == 0;
-  if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
+  if (count < 8 || count > 64) return count == 0 || std::memcmp(a, b, count) == 0;
   // The last word overlaps the last whole word.
   std::uint64_t differences = word(a + count - 8) ^ word(b + count - 8);
   for (std::size_t at = 0; at + 8 < count; at += 8)

@@ -5,6 +5,7 @@
 
 #include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -164,7 +165,14 @@ Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view v
                                         WriteOptions options) {
   if (!core_) [[unlikely]]
     return refused<PutOutcome>();
-  return core_->verbs.put(*core_, key, value, options.durability);
+  if (options.durability != Durability::kDefault) [[unlikely]]
+    return put_with(key, value, options);
+  return core_->verbs.put(*core_, key, value);
+}
+Result<PutOutcome> StoreBase::put_with(std::string_view key, std::string_view value,
+                                       WriteOptions options) {
+  if (options.durability == durability()) return core_->verbs.put(*core_, key, value);
+  return core_->writes.put<AnyPath>(bytes_of(key), bytes_of(value), options);
 }
 Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
   if (!core_) [[unlikely]]

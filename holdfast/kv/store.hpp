@@ -229,6 +229,8 @@ class StoreBase {
   }
   using WordChange = FunctionRef<std::uint64_t(std::uint64_t)>;
   Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options);
+  [[gnu::noinline]] Result<PutOutcome> put_with(std::string_view key, std::string_view value,
+                                                WriteOptions options);
   Result<Version> put_bytes_if_absent(std::string_view key, std::string_view value,
                                       WriteOptions options);
   Result<Version> put_bytes_if_version(std::string_view key, Version expected,

@@ -14,7 +14,8 @@ namespace holdfast::kv {
 struct Verbs {
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
 
-  Result<PutOutcome> (*put)(StoreCore&, std::string_view key, std::string_view value, Durability);
+  // With the durability of the store: so its arguments fit into registers.
+  Result<PutOutcome> (*put)(StoreCore&, std::string_view key, std::string_view value);
   Result<bool> (*erase)(StoreCore&, std::string_view key, Durability);
   Result<std::uint64_t> (*update_word)(StoreCore&, std::string_view key, std::uint32_t offset_bytes,
                                        Change change, Durability);
