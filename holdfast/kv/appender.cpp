@@ -25,16 +25,19 @@ Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Se
 
 // ---- One record ----
 
-Status Appender::append_slowly(Lane& lane, const NewRecord& record, std::uint64_t sequence,
-                               Purpose purpose, Appended& appended) {
+Result<Appended> Appender::append_slowly(Lane& lane, NewRecord record, std::uint64_t sequence,
+                                         Purpose purpose) {
+  Appended appended;
   if (sequence == 0) return lane.chunk.failure.error();
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
-  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
-    return append_large(record, sequence, purpose, appended);
+  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes) {
+    HF_RETURN_IF_ERROR(append_large(record, sequence, purpose, appended));
+    return appended;
+  }
   HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, purpose));
   appended = {lane.run.offset + lane.run.at, padded, sequence};
   put_record(lane.run, record, sequence, padded);
-  return {};
+  return appended;
 }
 
 Status Appender::append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,

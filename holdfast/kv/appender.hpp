@@ -41,17 +41,19 @@ class Appender {
   Appender(const Appender&) = delete;
 
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
+  template <class Path = AnyPath>
   Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,
                 Appended& appended) {
-    const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+    const std::uint64_t padded = Geometry::padded(record.bytes(Path::header_bytes(geometry_)));
     const std::uint64_t sequence = sequences_.draw(lane.chunk, fresh);
     OpenRun& run = lane.run;
     if (sequence == 0 || !run.fits(padded, 1) || run.records == run.entries_end ||
         sequence - run.min_sequence > kMaxSequenceSpan) [[unlikely]] {
-      return append_slowly(lane, record, sequence, purpose, appended);
+      HF_ASSIGN_OR_RETURN(appended, append_slowly(lane, record, sequence, purpose));
+      return {};
     }
     appended = {run.offset + run.at, padded, sequence};
-    put_record(run, record, sequence, padded);
+    put_record<Path>(run, record, sequence, padded);
     return {};
   }
   // A copy of a record, under its own sequence.
@@ -61,12 +63,13 @@ class Appender {
   // says when it returns; each member's `appended` is set.
   Result<std::uint64_t> append_batch(Lane& lane, std::span<BatchMember> members);
 
+  template <class Path = AnyPath>
   Status commit(Lane& lane) {
     OpenRun& run = lane.run;
     if (run.committed == run.at) [[unlikely]]
       return {};  // A record in a run of its own has seen to itself.
-    if (group_ != nullptr) return hand_over(lane);
-    medium_.persist().fence();
+    if (!Path::kFixed && group_ != nullptr) return hand_over(lane);
+    Path::fence(medium_.persist());
     run.committed = run.durable = run.at;
     return {};
   }
@@ -78,10 +81,11 @@ class Appender {
 
  private:
   // What is left when there is room for the record in the open run.
+  template <class Path = AnyPath>
   void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
                   std::uint64_t padded) {
-    writer_.write(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
-                  run.seed);
+    writer_.write<Path>(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
+                        run.seed);
     run.entries[run.records] = RunEntry::of(record.hash, sequence, run.at, record.kind);
     ++run.records;
     run.max_sequence = sequence;
@@ -95,9 +99,9 @@ class Appender {
     auto& dead = run.meta->own_dead_bytes;
     dead.store(dead.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
-  [[gnu::noinline]] Status append_slowly(Lane& lane, const NewRecord& record,
-                                         std::uint64_t sequence, Purpose purpose,
-                                         Appended& appended);
+  // By value, here and in all that is rare: what a hot verb has in registers stays there.
+  [[gnu::noinline]] Result<Appended> append_slowly(Lane& lane, NewRecord record,
+                                                   std::uint64_t sequence, Purpose purpose);
   Status make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,
                    std::uint64_t sequence, Purpose purpose);
   Status hand_over(Lane& lane);

@@ -5,7 +5,8 @@
 // some members would lose to writes that were acknowledged before the batch began. The new lines
 // are published while the index sends readers from them to their predecessors; ending that is one
 // store, and makes the batch visible.
-#include <holdfast/kv/writes.hpp>
+#include <holdfast/kv/byte_spans.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 #include <unordered_map>
 
@@ -31,8 +32,10 @@ WriteBatch::View WriteBatch::operator[](std::size_t i) const {
 }
 
 Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_write(batch, durability); });
+  const auto attempt = [&] { return try_write(batch, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
 }
 
 namespace {
@@ -59,10 +62,10 @@ std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& ind
 
 }  // namespace
 
-Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability) {
-  HF_RETURN_IF_ERROR(check(0, 0, durability));
+Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
-    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), durability));
+    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
   KeyIndex& index = rooms_.index;
   std::vector<BatchMember> members = members_of(batch, index);
   if (members.empty()) return rooms_.sequences.next() - 1;
@@ -109,7 +112,8 @@ Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability
         const std::lock_guard lock(rooms_.group->lane().latch);
         appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
       }
-      if (appended && durability == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+      if (appended && rooms_.effective(options) == Durability::kPower)
+        HF_RETURN_IF_ERROR(rooms_.group->wait());
       return appended;
     };
     auto sequence = append();

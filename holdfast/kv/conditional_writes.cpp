@@ -1,19 +1,21 @@
 // The writes that depend on what is there: they decide under the key's latch, and append, fence and
 // publish under it.
-#include <holdfast/kv/writes.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 Result<Version> Writes::put_if(Bytes key, Bytes value, Condition condition, Version expected,
                                WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_put_if(key, value, condition, expected, durability); });
+  const auto attempt = [&] { return try_put_if(key, value, condition, expected, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
 }
 
 Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                                   Durability durability) {
-  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+                                   WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
   Session& own = rooms_.sessions.of_this_thread();
@@ -40,7 +42,7 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
       continue;
     }
     Appended appended;
-    auto written = write_record(own, record, true, Purpose::kPut, durability, appended);
+    auto written = write_record(own, record, true, Purpose::kPut, options, appended);
     if (!written) {
       if (claimed) home.remove(claimed);
       return std::move(written).error();
@@ -62,13 +64,15 @@ Error Writes::other_size(std::uint64_t value_bytes) {
 
 Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                                WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_update(key, change, fixed_bytes, durability); });
+  const auto attempt = [&] { return try_update(key, change, fixed_bytes, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
 }
 
 Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> change,
-                                   bool fixed_bytes, Durability durability) {
-  HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
+                                   bool fixed_bytes, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(key.size(), 0, options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
@@ -81,10 +85,10 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   change(value);
   if (fixed_bytes && value.size() != live.record.value_bytes())
     return other_size(live.record.value_bytes());
-  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, options, appended));
   replace(own, home, entry, appended);
   return appended.sequence;
 }

@@ -87,7 +87,7 @@ std::size_t GroupVerbs::update(Session& own, std::span<Operation> operations,
 // Under the latch of its key: finds the record and makes the new value.
 void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& home,
                         Durability durability, Change& change) {
-  if (auto checked = writes_.check(operation.key.size(), 0, durability); !checked)
+  if (auto checked = writes_.check(operation.key.size(), 0, {durability}); !checked)
     return operation.end(std::move(checked).pass_on());
   change.entry = home.find(rooms_.index.matches(operation.key));
   const Live live =
@@ -99,7 +99,8 @@ void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& hom
   operation.change(change.value);
   if (operation.fixed_bytes && change.value.size() != live.record.value_bytes())
     return operation.end(Writes::other_size(live.record.value_bytes()));
-  if (auto checked = writes_.check(operation.key.size(), change.value.size(), durability); !checked)
+  if (auto checked = writes_.check(operation.key.size(), change.value.size(), {durability});
+      !checked)
     return operation.end(std::move(checked).pass_on());
   change.kind = Change::Kind::kCopy;
 }
@@ -108,13 +109,14 @@ void GroupVerbs::decide_word(Session& own, Operation& operation, OffsetMap::Home
                              const Live& live, Change& change) {
   const std::uint64_t at = operation.offset_bytes;
   if (at % 8 != 0 || at + sizeof(std::uint64_t) > live.record.value_bytes()) {
-    return operation.end(Writes::no_such_word(operation.offset_bytes, live.record.value_bytes()));
+    return operation.end(Writes::no_word_at(operation.offset_bytes, live.record.value_bytes()));
   }
   auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + at);
   const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
   // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
   // begins later sees the latch or the mark.
-  const bool in_place = !rooms_.paged() && rooms_.records.patchable(operation.offset_bytes) &&
+  const bool in_place = !rooms_.paged() &&
+                        AnyPath::is_patchable(rooms_.records.patchable(), operation.offset_bytes) &&
                         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
                         !run.relocating.load(std::memory_order_acquire) &&
                         rooms_.versions.snapshots_open() == 0 &&

@@ -117,7 +117,7 @@ std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation
     if (!operation.is_of_records() || operation.done) continue;
     const bool erase = operation.verb == Operation::Verb::kErase;
     if (auto checked =
-            writes_.check(erase ? 0 : operation.key.size(), operation.value.size(), durability);
+            writes_.check(erase ? 0 : operation.key.size(), operation.value.size(), {durability});
         !checked) [[unlikely]] {
       operation.end(std::move(checked).pass_on());
       continue;
@@ -176,7 +176,7 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
   switch (operation.verb) {
     case Operation::Verb::kPut:
       operation.outcome = number(writes_.publish_grouped_put(
-          own, operation.place, operation.record(), operation.appended, durability));
+          own, operation.place, operation.record(), operation.appended, {durability}));
       break;
     case Operation::Verb::kErase:
       if (!operation.appended_record && !rooms_.index.look(operation.place, operation.key)) {
@@ -184,7 +184,7 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
         break;
       }
       operation.outcome = number(writes_.publish_grouped_erase(
-          own, operation.place, operation.record(), operation.appended, durability));
+          own, operation.place, operation.record(), operation.appended, {durability}));
       break;
     default: {
       auto found =

@@ -27,7 +27,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
-#include <holdfast/kv/key_hash.hpp>
+#include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sessions.hpp>
 
@@ -63,7 +63,11 @@ class KeyIndex {
   const OffsetMap& map() const { return *map_; }
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
 
-  std::uint64_t hash(Bytes key) const { return hash_(key); }
+  template <class Path = AnyPath>
+  std::uint64_t hash(Bytes key) const {
+    return Path::hash(hash_, key);
+  }
+  bool hashes_by_instruction() const { return hash_.has_instruction(); }
   Place place(std::uint64_t hash) const { return map_->place(hash); }
   auto matches(Bytes key) const {
     return [this, key](Line line) { return records_.has_key(line, key); };
@@ -75,6 +79,25 @@ class KeyIndex {
     if (line) line = settled(line);
     return judge(line);
   }
+  // The line that a reader of the key is to see, or none.
+  template <class Path>
+  Line line_of(const Place& place, Bytes key) const {
+    const Line line = map_->find<typename Path::Probing>(place, matches(key));
+    return line ? settled(line) : line;
+  }
+  // The same with what map().candidate(place) said before in this guard: nearly always the one.
+  template <class Path>
+  Line line_of(const Place& place, Bytes key, Line candidate) const {
+    if (candidate && records_.has_key(candidate, key)) [[likely]]
+      return settled(candidate);
+    return line_of<Path>(place, key);
+  }
+  // The rule of judge() for what is hot.
+  bool is_live(const RecordView& record, Line line) const {
+    return line && record.kind() == RecordKind::kPut && records_.value_fits(record, line) &&
+           (!verify_reads_ || records_.is_sound(record, line));
+  }
+  [[gnu::noinline, gnu::cold]] Error why_not(Line line) const { return error(judge(line)); }
   // The rule. Line 0 is absent.
   Live judge(Line line) const {
     const RecordView record = records_.at(line);
@@ -105,10 +128,14 @@ class KeyIndex {
   }
   // Asks for what publishing over the key's record will touch: its first line, the one `word_at`
   // bytes behind it, and what is known of its run. Waits for the index, for nothing else.
+  template <class Path = AnyPath>
   void prefetch_record(const Place& place, std::uint64_t word_at = 0) const;
 
   // ---- Writers ----
-  Seen look(const Place& place, Bytes key) const { return map_->look(place, matches(key)); }
+  template <class Path = AnyPath>
+  Seen look(const Place& place, Bytes key) const {
+    return map_->look<typename Path::Probing>(place, matches(key));
+  }
   OffsetMap::Latched latch(Place& place, Session& session) {
     return map_->latch(place, *session.tally);
   }
@@ -146,8 +173,9 @@ class KeyIndex {
   std::atomic<std::uint64_t> tombstones_{0};
 };
 
-inline void KeyIndex::prefetch_record(const Place& place, std::uint64_t word_at) const {
-  const Line line = map_->candidate(place);
+template <class Path>
+void KeyIndex::prefetch_record(const Place& place, std::uint64_t word_at) const {
+  const Line line = map_->candidate<typename Path::Probing>(place);
   if (line == kNoLine) return;
   const std::byte* const at = records_.medium().at(offset_of(line));
   prefetch_for_write(at);

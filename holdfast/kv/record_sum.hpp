@@ -65,6 +65,12 @@ class PatchableWords {
   // Exactly the first word of the value: it has an instance of the kernels.
   bool is_first() const { return count_ == 1 && offsets_[0] == 0; }
   std::span<const std::uint32_t> offsets() const { return {offsets_.data(), count_}; }
+  bool contains(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : offsets()) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
+  }
 
   // End of the last one that lies in a value of that size; 0: none does.
   std::uint64_t end_in(std::uint64_t value_bytes) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/record.hpp>
 #include <holdfast/kv/record_kernel.hpp>
 #include <holdfast/memory/persist.hpp>
@@ -18,15 +19,19 @@ class RecordWriter {
 
   // To its place: stored and written back, not fenced. `to` begins a line and has room for the
   // record's padded bytes.
+  template <class Path = AnyPath>
   void write(std::byte* to, const NewRecord& record, const RecordHead& head,
              std::uint64_t seed) const {
-    compose_record_by(isa_, persist_, to, parts_of(record, head), seed, words_);
+    const Site site = here();  // One for all ways.
+    if (!Path::compose(persist_, to, parts_of(record, head), seed, words_, site)) [[unlikely]]
+      compose_record_by(isa_, persist_, to, parts_of(record, head), seed, words_, site);
   }
   // The frame of an atomic batch: one line.
   void write_frame(std::byte* to, std::uint64_t members_bytes, const RecordHead& head,
                    std::uint64_t seed) const;
 
  private:
+  static Site here(HF_SITE) { return site; }
   static RecordParts parts_of(const NewRecord& record, const RecordHead& head) {
     const bool put = record.kind == RecordKind::kPut;
     return {head.sequence,

@@ -360,8 +360,8 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
       continue;
     }
     const Found present = indexed(OffsetMap::Home::line(entry));
-    const auto rank = [](const Found& record) {
-      return std::tuple(record.sequence, HF_MUTANT("K18", record.generation, 0), record.offset);
+    const auto rank = [](const Found& one) {
+      return std::tuple(one.sequence, HF_MUTANT("K18", one.generation, 0), one.offset);
     };
     const bool newer = rank(found) > rank(present);
     if (newer) home.replace(entry, line);

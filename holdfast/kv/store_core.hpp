@@ -10,6 +10,7 @@
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/kv/verbs.hpp>
 #include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
@@ -46,6 +47,7 @@ class StoreCore {
   GroupVerbs groups;
   // Where pipelines find the store, and later that there is none any more: null.
   const std::shared_ptr<std::atomic<StoreCore*>> alive;
+  Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
   RecoveryReport recovery_;

@@ -65,8 +65,7 @@ class Store : public StoreBase {
     return put_bytes_if_version(text(key), expected, text(value), options);
   }
   Result<Version> get(const Key& key, Value& value) const {
-    std::uint64_t value_bytes = 0;
-    return get_bytes(text(key), std::as_writable_bytes(std::span(&value, 1)), value_bytes);
+    return get_bytes(text(key), std::as_writable_bytes(std::span(&value, 1)));
   }
   // The view's bytes are a Value, aligned to 8.
   Result<Pinned> get_pinned(const Key& key) const { return get_bytes_pinned(text(key)); }

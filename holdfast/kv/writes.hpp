@@ -36,9 +36,13 @@ class Writes {
   Writes(Rooms& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
   Writes(const Writes&) = delete;
 
+  template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
+  template <class Path>
   Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options);
+  template <class Path>
   Result<bool> erase(Bytes key, WriteOptions options);
+  template <class Path>
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
@@ -51,25 +55,28 @@ class Writes {
 
   // ---- For groups of operations (group_verbs.hpp): steps, and the verbs not inlined ----
 
-  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, Durability durability) const {
-    if (key_bytes > kMaxKeyBytes || value_bytes > kMaxValueBytes) [[unlikely]]
-      return too_large(key_bytes, value_bytes);
-    return rooms_.gate.check(durability == Durability::kPower);
+  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, WriteOptions options) const {
+    if ((key_bytes >> 16 | value_bytes >> 32) != 0) [[unlikely]]
+      HF_RETURN_IF_ERROR(check_sizes(key_bytes, value_bytes));
+    if (rooms_.gate.takes_all()) [[likely]]
+      return {};
+    return rooms_.gate.check(rooms_.effective(options) == Durability::kPower);
   }
-  static Error no_such_word(std::uint32_t offset_bytes, std::uint64_t value_bytes);
+  [[gnu::noinline, gnu::cold]] static Error no_word_at(std::uint32_t offset_bytes,
+                                                       std::uint64_t value_bytes);
   static Error other_size(std::uint64_t value_bytes);  // Than a typed store's.
   // Of a record that was appended and fenced under the guard that the caller is in. On an error the
   // record is disowned.
   Result<PutOutcome> publish_grouped_put(Session& own, Place& place, const NewRecord& record,
-                                         const Appended& appended, Durability durability);
+                                         const Appended& appended, WriteOptions options);
   // `appended` of offset 0: no tombstone was written yet, since the key was absent.
   Result<bool> publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
-                                     const Appended& appended, Durability durability);
+                                     const Appended& appended, WriteOptions options);
   // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
   // The operation fails although its record is durable: nothing that is older may be acknowledged
   // from here on, since recovery would let the record win over it.
-  void disown(Session& own, std::uint64_t hash, const Appended& record, RecordKind kind);
+  void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
   // What the caller's session disowned is marked dead on the medium. In no guard.
   Status take_back();
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
@@ -81,51 +88,57 @@ class Writes {
  private:
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
 
-  // What a verb returns whose first attempt came out as `outcome`: that, or where it found the
-  // medium full, what it comes out as when dead records have made room.
-  template <class Attempt>
-  auto settle(Attempt&& attempt) -> decltype(attempt()) {
-    auto outcome = attempt();
-    if (outcome.has_value()) [[likely]]
-      return outcome;
-    return settle_failed(std::move(outcome), attempt);
-  }
+  // Of a verb whose first attempt failed: where it found the medium full, `outcome` becomes what
+  // `again()` comes out as when dead records have made room.
   template <class Outcome, class Attempt>
-  [[gnu::noinline, gnu::cold]] Outcome settle_failed(Outcome outcome, Attempt& attempt);
+  [[gnu::noinline, gnu::cold]] void settle(Outcome& outcome, const Attempt& again);
 
-  static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
+  // Of those that may be too large.
+  static_assert(kMaxKeyBytes >= 1 << 16 && kMaxValueBytes >= std::uint64_t{1} << 32);
+  [[gnu::noinline, gnu::cold]] static Status check_sizes(std::uint64_t key_bytes,
+                                                         std::uint64_t value_bytes);
 
-  // Append, commit, and what `durability` asks for beyond. Inside a guard.
+  // Append, commit, and what `options` ask for beyond. Inside a guard.
+  template <class Path = AnyPath>
   Status write_record(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
-                      Durability durability, Appended& appended);
-  Status commit_group(Session& own, Status written, Durability durability);
+                      WriteOptions options, Appended& appended);
 
-  Result<PutOutcome> try_put(Bytes key, Bytes value, Durability durability);
+  // The same while others may use the session's lane, too.
+  [[gnu::noinline, gnu::cold]] Result<Appended> write_latched(Session& own, NewRecord record,
+                                                              bool fresh, Purpose purpose);
+
+  template <class Path>
+  Result<PutOutcome> try_put(Bytes key, Bytes value, WriteOptions options);
+  template <class Path>
   Result<PutOutcome> publish_put(Session& own, Place& place, const NewRecord& record,
-                                 const Appended& appended, Durability durability);
+                                 const Appended& appended, WriteOptions options);
   [[gnu::noinline]] Result<PutOutcome> publish_put_slowly(Session& own, OffsetMap::Latched home,
-                                                          Place& place, const NewRecord& record,
-                                                          Appended appended, Durability durability);
-  Status try_put_many(const ByteSpans& keys, const ByteSpans& values, Durability durability,
+                                                          Place place, NewRecord record,
+                                                          Appended appended, WriteOptions options);
+  template <class Path>
+  Status try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                       std::size_t& done);
-  Result<bool> try_erase(Bytes key, Durability durability);
+  template <class Path>
+  Result<bool> try_erase(Bytes key, WriteOptions options);
+  template <class Path>
   Result<bool> publish_erase(Session& own, Place& place, const NewRecord& record,
-                             const Appended& appended, Durability durability);
+                             const Appended& appended, WriteOptions options);
   [[gnu::noinline]] Result<bool> publish_erase_slowly(Session& own, OffsetMap::Latched home,
-                                                      Place& place, const NewRecord& record,
-                                                      Appended appended, Durability durability);
+                                                      Place place, NewRecord record,
+                                                      Appended appended, WriteOptions options);
+  template <class Path>
   Result<std::uint64_t> try_update_word(Bytes key, std::uint32_t offset_bytes, Change change,
-                                        Durability durability);
+                                        WriteOptions options);
   [[gnu::noinline]] Result<std::uint64_t> update_word_by_copy(Session& own, OffsetMap::Latched home,
                                                               Entry entry, Bytes key,
                                                               std::uint64_t hash,
                                                               std::uint32_t offset_bytes,
-                                                              Change change, Durability durability);
+                                                              Change change, WriteOptions options);
   Result<Version> try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                             Durability durability);
+                             WriteOptions options);
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
-                             Durability durability);
-  Result<Version> try_write(const WriteBatch& batch, Durability durability);
+                             WriteOptions options);
+  Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);
 
@@ -146,14 +159,24 @@ class Writes {
 };
 
 template <class Outcome, class Attempt>
-Outcome Writes::settle_failed(Outcome outcome, Attempt& attempt) {
+void Writes::settle(Outcome& outcome, const Attempt& again) {
   for (;;) {
     // What it appended is marked dead on the medium, so that it does not appear after a crash.
-    if (auto marked = take_back(); !marked) return std::move(marked).error();
-    if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return outcome;
-    HF_ASSIGN_OR_RETURN(const bool room, maintenance_.make_room());
-    if (!room) return maintenance_.full(std::move(outcome).error());
-    outcome = attempt();
+    if (auto marked = take_back(); !marked) {
+      outcome = std::move(marked).error();
+      return;
+    }
+    if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return;
+    auto room = maintenance_.make_room();
+    if (!room) {
+      outcome = std::move(room).error();
+      return;
+    }
+    if (!*room) {
+      outcome = maintenance_.full(std::move(outcome).error());
+      return;
+    }
+    outcome = again();
   }
 }
 
