@@ -64,6 +64,13 @@ void Versions::forget(Line line) {
   own.older.erase(line);
 }
 
+Line Versions::detach(Line line) {
+  Shard& own = shard(line);
+  const std::lock_guard lock(own.mutex);
+  const auto node = own.older.extract(line);
+  return node ? node.mapped() : kNoLine;
+}
+
 Line Versions::retire(Line newer, Line older) {
   if (is_visible(records_.at(older).sequence(), records_.at(newer).sequence())) {
     link(newer, older);

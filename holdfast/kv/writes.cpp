@@ -47,6 +47,15 @@ void Writes::supersede(Session& own, Line line) {
   own.notes.add(rooms_.table, line, record.padded_bytes());
 }
 
+void Writes::drop_behind(Session& own, Line line) {
+  if (HF_MUTANT("K46", !rooms_.versions.held(), true)) [[likely]]
+    return;
+  while ((line = rooms_.versions.detach(line))) {
+    const RecordView record = rooms_.records.at(line);
+    if (record.kind() == RecordKind::kPut) own.notes.add(rooms_.table, line, record.padded_bytes());
+  }
+}
+
 void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record) {
   const Line line = line_at(record.offset);
   Line old = OffsetMap::Home::line(entry);
@@ -61,6 +70,7 @@ void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const App
     old = dead;
   } else {
     home.replace(entry, line);
+    drop_behind(own, old);
   }
   supersede(own, old);
 }
@@ -102,8 +112,7 @@ inline Result<PutOutcome> Writes::publish_put(Session& own, Place& place, const 
   const RecordView superseded = rooms_.records.at(old.line());
   const std::uint64_t padded = superseded.padded_bytes();
   const bool plain = superseded.kind() == RecordKind::kPut &&
-                     superseded.sequence() < appended.sequence &&
-                     rooms_.versions.snapshots_open() == 0;
+                     superseded.sequence() < appended.sequence && !rooms_.versions.held();
   auto home = index.latch(place, own);
   if (old) {
     if (plain && home.unchanged(old) && !index.behind_horizon(place, appended.sequence))
@@ -269,8 +278,7 @@ inline Result<bool> Writes::publish_erase(Session& own, Place& place, const NewR
   const RecordView superseded = rooms_.records.at(old.line());
   const std::uint64_t padded = superseded.padded_bytes();
   const bool plain = old && superseded.kind() == RecordKind::kPut &&
-                     superseded.sequence() < appended.sequence &&
-                     rooms_.versions.snapshots_open() == 0;
+                     superseded.sequence() < appended.sequence && !rooms_.versions.held();
   auto home = index.latch(place, own);
   if (plain && home.unchanged(old) && !index.behind_horizon(place, appended.sequence)) [[likely]] {
     HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
@@ -306,6 +314,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
   const Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() == 0) {
     home.remove(entry);
+    drop_behind(own, old);
     supersede(own, old);
     return true;
   }

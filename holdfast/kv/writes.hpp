@@ -115,6 +115,10 @@ class Writes {
   // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
   void supersede(Session& own, Line line);
+  // Of a record that is superseded while no snapshot is open: the last one may be ending. Its close
+  // looks for what only it could see from the key's record on, which is another one now: so that is
+  // noted as dead here. Under the latch.
+  void drop_behind(Session& own, Line line);
   void abandon(Session& own, const Appended& record) {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }

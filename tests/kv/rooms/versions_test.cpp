@@ -93,6 +93,24 @@ TEST_F(Chains, EachOfSeveralSnapshotsKeepsItsOwn) {
   EXPECT_FALSE(dead(lines[4])) << "the newest";
 }
 
+TEST_F(Chains, WhatLiesBehindARecordIsTakenOutOneByOne) {
+  const Line one = put("k", "1");
+  publish("k", one);
+  const std::uint64_t first = versions_.open();
+  const Line two = put("k", "2");
+  publish("k", two);
+  const std::uint64_t second = versions_.open();
+  const Line three = put("k", "3");
+  publish("k", three);
+  EXPECT_EQ(versions_.detach(three), two);
+  EXPECT_FALSE(versions_.holds(three, two));
+  EXPECT_EQ(versions_.detach(two), one);
+  EXPECT_EQ(versions_.detach(one), kNoLine);
+  close(first);
+  close(second);
+  EXPECT_FALSE(dead(one)) << "the caller notes it";
+}
+
 TEST_F(Chains, AKeyThatIsNewerThanTheSnapshotIsNotThere) {
   const std::uint64_t version = versions_.open();
   const Line line = put("k", "1");
