@@ -43,8 +43,8 @@ class Versions {
   // Under the key's latch, before `newer` is published over `older`, while snapshots are open.
   // Returns the line that nobody can see any more: `older`, or none.
   Line retire(Line newer, Line older);
-  // Under the key's latch, while no snapshot is open but held(): takes what lies behind `line` out of
-  // its chain and returns it, or kNoLine.
+  // Under the key's latch, while no snapshot is open but held(): takes what lies behind `line` out
+  // of its chain and returns it, or kNoLine.
   Line detach(Line line);
   // An erased key's place in the index stays; it is taken out when no snapshot needs it.
   void note_tombstone(std::uint64_t hash, std::uint64_t sequence);
