@@ -56,7 +56,7 @@ class WriteGate {
   bool left_to_parent_ = false;
   std::atomic<bool> open_;
   mutable Mutex mutex_;
-  std::optional<Error> failure_;
+  std::optional<Error> failure_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv
