@@ -161,6 +161,7 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     } else if (erase) {
       own.latches[i].remove(entries[i]);
     }
+    if (old[i] && !snapshots) drop_behind(own, old[i]);
     if (dead[i] && !was_tombstone) supersede(own, dead[i]);
   }
 }

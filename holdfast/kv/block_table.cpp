@@ -28,7 +28,7 @@ Status BlockTable::put_block_word(std::uint64_t block, BlockWord word) {
                           encode_block_word(word, geometry_.store_id, block));
 }
 
-Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
+Status BlockTable::format_segments_locked(std::uint64_t first, std::uint64_t count) {
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   const std::uint64_t end = (first + count) * per_segment;
   add_entries(end);
@@ -42,7 +42,7 @@ Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, first + count));
   HF_RETURN_IF_ERROR(medium_.order());  // Before a block of them is opened.
   for (std::uint64_t block = first * per_segment; block < end; ++block) {
-    if (!geometry_.is_table_block(block)) mark_free(block, 0);
+    if (!geometry_.is_table_block(block)) mark_free_locked(block, 0);
   }
   blocks_.store(end, std::memory_order_release);
   return {};
@@ -55,6 +55,7 @@ Status BlockTable::adopt(std::uint64_t blocks) {
                                            std::to_string(blocks * geometry_.block_bytes) +
                                            " bytes; raise it"};
   }
+  const Lock lock(mutex_);
   add_entries(blocks);
   blocks_.store(blocks, std::memory_order_release);
   return {};
@@ -71,7 +72,7 @@ void BlockTable::mark_run(std::uint64_t head, std::uint64_t run_blocks, BlockWor
   }
 }
 
-void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
+void BlockTable::mark_free_locked(std::uint64_t block, std::uint64_t generation) {
   BlockMeta& own = meta(block);
   own.state.store(BlockState::kFree, std::memory_order_relaxed);
   own.generation = generation;
@@ -85,6 +86,7 @@ void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
 }
 
 void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
+  const Lock lock(mutex_);
   next_generation_ = next;
   generation_limit_ = limit;
 }
@@ -135,7 +137,7 @@ Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
 // The file system takes its time to find and zero memory, so nobody who wants a run that is there
 // waits for it: mutex_ is held only while the new blocks are entered.
 Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
-  const std::lock_guard growing(growth_mutex_);
+  const Lock growing(growth_mutex_);
   if (blocks() != blocks_seen) return {};  // Somebody else was faster.
   const std::uint64_t segments = blocks_seen / geometry_.blocks_per_segment();
   const std::uint64_t new_size = (segments + 1) * geometry_.segment_bytes;
@@ -149,8 +151,8 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
   }
-  const std::lock_guard lock(mutex_);
-  return format_segments(segments, 1);
+  const Lock lock(mutex_);
+  return format_segments_locked(segments, 1);
 }
 
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
@@ -162,7 +164,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
                      " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
   }
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   // First of all: without one nothing must be taken.
   HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   std::uint64_t head = 0;
@@ -260,22 +262,22 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
 }
 
 void BlockTable::enter_free(std::span<const std::uint64_t> heads) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const std::uint64_t head : heads) {
     BlockMeta& run = meta(head);
     const std::uint64_t generation = run.generation;
     const std::uint64_t end = head + run.run_blocks;
     for (std::uint64_t block = head; block < end; ++block) {
       drop_dead_lines(meta(block));
-      mark_free(block, generation);
+      mark_free_locked(block, generation);
     }
   }
 }
 
 Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
                                        std::uint64_t keep_segments) {
-  const std::lock_guard growing(growth_mutex_);
-  std::unique_lock lock(mutex_);
+  const Lock growing(growth_mutex_);
+  UniqueLock lock(mutex_);
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   std::uint64_t segments = blocks() / per_segment;
   const std::uint64_t before = segments;

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -77,13 +76,23 @@ class BlockTable {
 
   // ---- At open ----
   // Formats the words of segments that a crash left unformatted, or of a new store.
-  Status format_segments(std::uint64_t first, std::uint64_t count);
-  Status adopt(std::uint64_t blocks);  // Makes DRAM entries for blocks of an existing store.
+  Status format_segments(std::uint64_t first, std::uint64_t count) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    return format_segments_locked(first, count);
+  }
+  // Makes DRAM entries for blocks of an existing store.
+  Status adopt(std::uint64_t blocks) HF_EXCLUDES(mutex_);
   void mark_run(std::uint64_t head, std::uint64_t run_blocks,
                 BlockWord word);  // As found on the medium.
-  void mark_free(std::uint64_t block, std::uint64_t generation);
-  void start_generations(std::uint64_t next, std::uint64_t limit);
-  std::uint64_t next_generation() const { return next_generation_; }
+  void mark_free(std::uint64_t block, std::uint64_t generation) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    mark_free_locked(block, generation);
+  }
+  void start_generations(std::uint64_t next, std::uint64_t limit) HF_EXCLUDES(mutex_);
+  std::uint64_t next_generation() const HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    return next_generation_;
+  }
   // A store of version 1 became one of version 2.
   void set_first_generation(std::uint64_t generation) { geometry_.first_generation = generation; }
 
@@ -91,16 +100,18 @@ class BlockTable {
   // A run of `run_blocks` consecutive free blocks, opened with a new generation: its words are put
   // but not ordered; the caller's next fence covers them. Grows the region where need be. kNoSpace.
   Result<std::uint64_t> open_run(std::uint64_t run_blocks, Purpose purpose,
-                                 BlockState state = BlockState::kOpen);
+                                 BlockState state = BlockState::kOpen)
+      HF_EXCLUDES(growth_mutex_, mutex_);
   // The footer is durable: says so on the medium (covered by the next fence) and in DRAM.
   Status mark_sealed(std::uint64_t head);
   // Durable when it returns; then the blocks can be allocated again.
-  Status free_runs(std::span<const std::uint64_t> heads);
+  Status free_runs(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
   // By one, unless another thread did so since blocks() was `blocks_seen`.
-  Status grow_by_segment(std::uint64_t blocks_seen);
+  Status grow_by_segment(std::uint64_t blocks_seen) HF_EXCLUDES(growth_mutex_, mutex_);
   // Gives free segments at the end back to the system, keeping so many free blocks and so many
   // segments. Returns the bytes.
-  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1);
+  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1)
+      HF_EXCLUDES(growth_mutex_, mutex_);
 
   // ---- Dead records ----
   // By the line on which they begin.
@@ -150,7 +161,11 @@ class BlockTable {
   std::uint64_t reserve_blocks(Purpose purpose) const;
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.
-  void set_generation_step(std::uint64_t step) { generation_step_ = step, generation_limit_ = 0; }
+  void set_generation_step(std::uint64_t step) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    generation_step_ = step;
+    generation_limit_ = 0;
+  }
 
  private:
   static constexpr std::uint64_t kChunk = 1024;
@@ -167,11 +182,13 @@ class BlockTable {
   }
   std::atomic<std::uint64_t>* make_dead_lines(BlockMeta& block);
   void drop_dead_lines(BlockMeta& block);
-  void enter_free(std::span<const std::uint64_t> heads);
-  Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks);
+  void enter_free(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
+  Status format_segments_locked(std::uint64_t first, std::uint64_t count) HF_REQUIRES(mutex_);
+  void mark_free_locked(std::uint64_t block, std::uint64_t generation) HF_REQUIRES(mutex_);
+  Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks) HF_REQUIRES(mutex_);
   Status put_block_word(std::uint64_t block, BlockWord word);
-  Result<std::uint64_t> next_generation_locked();
-  void add_entries(std::uint64_t up_to);
+  Result<std::uint64_t> next_generation_locked() HF_REQUIRES(mutex_);
+  void add_entries(std::uint64_t up_to) HF_REQUIRES(mutex_);
 
   Medium& medium_;
   Geometry geometry_;
@@ -182,15 +199,17 @@ class BlockTable {
   std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
   std::atomic<std::uint64_t> blocks_{0};
 
-  Mutex growth_mutex_;  // One change of the region's size at a time; taken before mutex_.
-  Mutex mutex_;
-  std::vector<bool> free_;        // By block.
-  std::uint64_t first_free_ = 1;  // No free block lies before it.
+  // One change of the region's size at a time.
+  Mutex growth_mutex_ HF_ACQUIRED_BEFORE(mutex_);
+  mutable Mutex mutex_;
+  std::vector<bool> free_ HF_GUARDED_BY(mutex_);        // By block.
+  std::uint64_t first_free_ HF_GUARDED_BY(mutex_) = 1;  // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
   std::atomic<std::uint64_t> bits_bytes_{0};  // All dead bits, in DRAM.
-  std::uint64_t next_generation_ = 1;
-  std::uint64_t generation_limit_ = 0;
-  std::uint64_t generation_step_ = 65'536;  // One fence per so many runs opened.
+  std::uint64_t next_generation_ HF_GUARDED_BY(mutex_) = 1;
+  std::uint64_t generation_limit_ HF_GUARDED_BY(mutex_) = 0;
+  // One fence per so many runs opened.
+  std::uint64_t generation_step_ HF_GUARDED_BY(mutex_) = 65'536;
 };
 
 }  // namespace holdfast::kv

@@ -5,7 +5,7 @@
 namespace holdfast::kv {
 
 void DeadNotes::drain(BlockTable& table) {
-  const std::lock_guard lock(draining_);
+  const Lock lock(draining_);
   const std::uint64_t end = added_.load(std::memory_order_acquire);
   constexpr std::uint64_t kAhead = 8;
   for (std::uint64_t i = drained_.load(std::memory_order_relaxed); i != end; ++i) {

@@ -57,8 +57,9 @@ class GroupCommit {
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
   mutable Mutex mutex_;
-  std::vector<Tail> tails_due_;           // Wait for a sync of their records.
-  std::vector<std::uint64_t> tails_put_;  // Heads: their tails wait for a sync.
+  std::vector<Tail> tails_due_ HF_GUARDED_BY(mutex_);  // Wait for a sync of their records.
+  // Heads: their tails wait for a sync.
+  std::vector<std::uint64_t> tails_put_ HF_GUARDED_BY(mutex_);
   SyncGroup group_;
 };
 

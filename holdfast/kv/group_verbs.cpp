@@ -61,7 +61,7 @@ std::size_t GroupVerbs::run_together(std::span<Operation> operations, Durability
     if (operation.updates())
       executed = update(own, operations.subspan(i, end - i), durability);
     else if (!operation.done)
-      executed = publish(own, operation, durability) ? 1 : 0;
+      executed = publish(own, operation, durability, guard) ? 1 : 0;
     if (executed == 0) {
       // What is behind it is to come after it: its records are appended again then.
       disown(own, operations.subspan(i, end - i));
@@ -169,7 +169,8 @@ void GroupVerbs::prefetch(std::span<Operation> operations) const {
 }
 
 // False: the medium is full, and the operation is to be executed alone.
-bool GroupVerbs::publish(Session& own, Operation& operation, Durability durability) {
+bool GroupVerbs::publish(Session& own, Operation& operation, Durability durability,
+                         const EpochDomain::Guard& guard) {
   // An operation before it may have made the table of its partition grow: what is looked up
   // without a latch must be looked up in the new one.
   if (!operation.appended_record) operation.place = rooms_.index.place(operation.hash);
@@ -187,8 +188,8 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
           own, operation.place, operation.record(), operation.appended, {durability}));
       break;
     default: {
-      auto found =
-          reads_.get_grouped(operation.place, operation.key, operation.text, operation.buffer);
+      auto found = reads_.get_grouped(operation.place, operation.key, operation.text,
+                                      operation.buffer, guard);
       if (!found)
         operation.outcome = std::move(found).pass_on();
       else

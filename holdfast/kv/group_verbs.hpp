@@ -90,7 +90,8 @@ class GroupVerbs {
                          Durability durability);
   bool leaves_tombstone(std::span<Operation> before, const Operation& erase) const;
   void prefetch(std::span<Operation> operations) const;
-  bool publish(Session& own, Operation& operation, Durability durability);
+  bool publish(Session& own, Operation& operation, Durability durability,
+               const EpochDomain::Guard& guard);
   void disown(Session& own, std::span<Operation> operations);
 
   std::size_t update(Session& own, std::span<Operation> operations, Durability durability);

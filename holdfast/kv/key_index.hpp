@@ -1,7 +1,7 @@
 // key_index.hpp: the only way to the index: from a key to its newest record.
 //
 //   KeyIndex::Place place = index.place(key);               // Hashed once, for all later steps.
-//   Live live = index.find(place, key);                     // Readers: inside a guard.
+//   Live live = index.find(place, key, guard);              // Readers.
 //   if (live) … live.record …; else return live.error(…);
 //
 //   Seen old = index.look(place, key);                      // Writers: all misses happen here,
@@ -74,7 +74,7 @@ class KeyIndex {
   }
 
   // ---- Readers ----
-  Live find(const Place& place, Bytes key) const {
+  Live find(const Place& place, Bytes key, const EpochDomain::Guard&) const {
     Line line = map_->find(place, matches(key));
     if (line) line = settled(line);
     return judge(line);
@@ -146,8 +146,8 @@ class KeyIndex {
   void raise_horizon(std::uint64_t hash, std::uint64_t sequence) {
     map_->raise_erase_horizon(hash, sequence);
   }
-  // Whether the index leads to this very record. Inside a guard.
-  bool leads_to(std::uint64_t hash, Line line) const {
+  // Whether the index leads to this very record.
+  bool leads_to(std::uint64_t hash, Line line, const EpochDomain::Guard&) const {
     return static_cast<bool>(map_->find(hash, [line](Line other) { return other == line; }));
   }
 

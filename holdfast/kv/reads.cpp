@@ -6,8 +6,9 @@
 namespace holdfast::kv {
 
 Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key, std::string* text,
-                                        std::span<std::byte> buffer) const {
-  const Live live = rooms_.index.find(place, key);
+                                        std::span<std::byte> buffer,
+                                        const EpochDomain::Guard& guard) const {
+  const Live live = rooms_.index.find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};
   if (text != nullptr)
@@ -23,7 +24,7 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
-  const Live live = rooms_.index.find(place, key);
+  const Live live = rooms_.index.find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
@@ -48,7 +49,7 @@ Result<Version> Reads::get_at(Version snapshot, Bytes key, std::string& value) c
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   Line line = rooms_.index.map().find(place, rooms_.index.matches(key));
   if (line) line = rooms_.index.settled(line);
-  const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot));
+  const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot, guard));
   if (!live) return rooms_.index.error(live);
   value.assign(live.record.value());
   return live.record.sequence();
@@ -83,7 +84,7 @@ Status Reads::for_each_at(Version snapshot, Visit visit) const {
       // A batch that is being published is newer than every open snapshot, so its chains lead past
       // it.
       map.for_each(partition, [&](Line line) {
-        if (const Line seen = rooms_.versions.visible_at(line, snapshot)) pinned.add(seen);
+        if (const Line seen = rooms_.versions.visible_at(line, snapshot, guard)) pinned.add(seen);
         return true;
       });
     }

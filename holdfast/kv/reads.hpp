@@ -39,7 +39,7 @@ class Reads {
     std::uint64_t value_bytes = 0;
   };
   Result<Found> get_grouped(const Place& place, Bytes key, std::string* text,
-                            std::span<std::byte> buffer) const;
+                            std::span<std::byte> buffer, const EpochDomain::Guard& guard) const;
 
   Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Version snapshot, Visit visit) const;

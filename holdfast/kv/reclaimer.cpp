@@ -238,7 +238,7 @@ void Reclaimer::mark_moved_dead() {
     if (!run) return;
     for (std::uint32_t i = 0; i < run->records(); ++i) {
       const Line line = line_at(run->offset() + run->record_at(i));
-      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line))
+      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line, guard))
         rooms_.table.mark_dead(line.number, 0);
     }
   });
@@ -365,7 +365,7 @@ void Reclaimer::discard(const Move& move) {
 // Whether the key leads to this record, or a snapshot does.
 bool Reclaimer::is_live(std::uint64_t hash, Line line) {
   const auto guard = rooms_.epochs.enter(own_.participant);
-  if (rooms_.index.leads_to(hash, line)) return true;
+  if (rooms_.index.leads_to(hash, line, guard)) return true;
   if (!rooms_.versions.held()) return false;
   Place place = rooms_.index.place(hash);
   auto home = rooms_.index.latch(place, own_);

@@ -22,7 +22,7 @@ bool Sequences::refill(SequenceChunk& chunk) {
 }
 
 Status Sequences::reserve(std::uint64_t up_to) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (up_to <= limit_.load(std::memory_order_relaxed)) return {};
   const std::uint64_t raised = up_to + step_;
   HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, raised));

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
@@ -109,8 +108,8 @@ class Sessions {
   BlockTable& table_;
   index::OffsetMap* map_ = nullptr;
   const std::uint64_t id_;  // Of this object in this process: a later one may have its address.
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  KernelMutex mutex_;
+  std::vector<std::unique_ptr<Session>> sessions_ HF_GUARDED_BY(mutex_);
 };
 
 // A session's lane for one operation of its thread, inside a guard.

@@ -65,7 +65,7 @@ class WriteGate {
   std::atomic<bool> open_;
   std::atomic<bool> takes_all_;
   mutable Mutex mutex_;
-  std::optional<Error> failure_;
+  std::optional<Error> failure_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv

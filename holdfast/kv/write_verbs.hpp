@@ -73,8 +73,7 @@ Result<PutOutcome> Writes::publish_put(Session& own, Place& place, const NewReco
     const RecordView superseded = rooms.records.at(old.line());
     const std::uint64_t padded = superseded.padded_bytes();
     const bool plain = superseded.kind() == RecordKind::kPut &&
-                       superseded.sequence() < appended.sequence &&
-                       rooms.versions.snapshots_open() == 0;
+                       superseded.sequence() < appended.sequence && !rooms.versions.held();
     auto home = index.latch(place, own);
     if (plain && !index.behind_horizon(place, appended.sequence) &&
         home.replace_unchanged(old, line)) [[likely]] {
@@ -214,8 +213,7 @@ Result<bool> Writes::publish_erase(Session& own, Place& place, const NewRecord& 
   const RecordView superseded = rooms.records.at(old.line());
   const std::uint64_t padded = superseded.padded_bytes();
   const bool plain = old && superseded.kind() == RecordKind::kPut &&
-                     superseded.sequence() < appended.sequence &&
-                     rooms.versions.snapshots_open() == 0;
+                     superseded.sequence() < appended.sequence && !rooms.versions.held();
   auto home = index.latch(place, own);
   if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
     HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());

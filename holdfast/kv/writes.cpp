@@ -50,6 +50,15 @@ void Writes::supersede(Session& own, Line line) {
   own.notes.add(rooms_.table, line, record.padded_bytes());
 }
 
+void Writes::drop_behind(Session& own, Line line) {
+  if (HF_MUTANT("K46", !rooms_.versions.held(), true)) [[likely]]
+    return;
+  while ((line = rooms_.versions.detach(line))) {
+    const RecordView record = rooms_.records.at(line);
+    if (record.kind() == RecordKind::kPut) own.notes.add(rooms_.table, line, record.padded_bytes());
+  }
+}
+
 void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record) {
   const Line line = line_at(record.offset);
   Line old = OffsetMap::Home::line(entry);
@@ -64,6 +73,7 @@ void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const App
     old = dead;
   } else {
     home.replace(entry, line);
+    drop_behind(own, old);
   }
   supersede(own, old);
 }
@@ -141,6 +151,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
   const Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() == 0) {
     home.remove(entry);
+    drop_behind(own, old);
     supersede(own, old);
     return true;
   }

@@ -150,6 +150,10 @@ class Writes {
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
   }
   void supersede(Session& own, Line line);
+  // Of a record that is superseded while no snapshot is open: the last one may be ending. Its close
+  // looks for what only it could see from the key's record on, which is another one now: so that is
+  // noted as dead here. Under the latch.
+  void drop_behind(Session& own, Line line);
   void abandon(Session& own, const Appended& record) {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }

@@ -318,7 +318,8 @@ TEST_P(Concurrent, SnapshotsPinsAndShortThreadsBesideWriters) {
   pinner.join();
   snapshots.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_TRUE(store.verify().ok());
+  const VerifyReport report = store.verify();
+  EXPECT_TRUE(report.ok()) << report.defects.front().what;
   EXPECT_LE(store.stats().sessions, 2u);
 }
 

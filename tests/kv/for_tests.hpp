@@ -113,7 +113,8 @@ struct ForTests {
   static Line line_of(StoreBase& store, std::string_view key) {
     Rooms& own = rooms(store);
     const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
-    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    const Live live =
+        own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key), guard);
     HF_CHECK(live.line);
     return live.line;
   }
@@ -126,7 +127,8 @@ struct ForTests {
                   const std::function<void(std::string_view value)>& copy) {
     Rooms& own = rooms(store);
     const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
-    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    const Live live =
+        own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key), guard);
     HF_CHECK(static_cast<bool>(live));
     copy(live.record.value());
   }

@@ -18,7 +18,7 @@ class KeyIndexes : public OnRecords {
   Live find(std::string_view key) { return find_at(index_.hash(ForTests::bytes(key)), key); }
   Live find_at(std::uint64_t hash, std::string_view key) {
     const auto guard = rooms_.epochs.enter(own_.participant);
-    return index_.find(index_.place(hash), ForTests::bytes(key));
+    return index_.find(index_.place(hash), ForTests::bytes(key), guard);
   }
   void publish(std::string_view key, Line line) {
     publish_at(index_.hash(ForTests::bytes(key)), key, line);
@@ -56,8 +56,8 @@ TEST_F(KeyIndexes, AKeyLeadsToWhatWasPublishedLast) {
   EXPECT_EQ(live.record.value(), "2");
   EXPECT_EQ(index_.count(), 1u);
   const auto guard = rooms_.epochs.enter(own_.participant);
-  EXPECT_TRUE(index_.leads_to(index_.hash(ForTests::bytes("k")), second));
-  EXPECT_FALSE(index_.leads_to(index_.hash(ForTests::bytes("k")), first));
+  EXPECT_TRUE(index_.leads_to(index_.hash(ForTests::bytes("k")), second, guard));
+  EXPECT_FALSE(index_.leads_to(index_.hash(ForTests::bytes("k")), first, guard));
 }
 
 TEST_F(KeyIndexes, KeysOfOneHashAreToldApartByTheKey) {

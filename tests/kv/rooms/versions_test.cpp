@@ -25,6 +25,10 @@ class Chains : public OnRecords {
     return rooms_.index.map().find(rooms_.index.hash(ForTests::bytes(key)),
                                    rooms_.index.matches(ForTests::bytes(key)));
   }
+  Line visible_at(Line line, std::uint64_t version) {
+    const auto guard = rooms_.epochs.enter(session_.participant);
+    return versions_.visible_at(line, version, guard);
+  }
   void close(std::uint64_t version) { versions_.close(version, session_, rooms_.table); }
   bool dead(Line line) { return rooms_.table.is_dead(line.number); }
 
@@ -59,8 +63,8 @@ TEST_F(Chains, ASnapshotKeepsTheOneVersionItSees) {
   const Line two = put("k", "2"), three = put("k", "3");
   EXPECT_EQ(publish("k", two), kNoLine);
   EXPECT_EQ(publish("k", three), two) << "nobody can see it";
-  EXPECT_EQ(versions_.visible_at(three, version), one);
-  EXPECT_EQ(versions_.visible_at(three, sequence(three)), three);
+  EXPECT_EQ(visible_at(three, version), one);
+  EXPECT_EQ(visible_at(three, sequence(three)), three);
   EXPECT_TRUE(versions_.holds(three, one));
   EXPECT_FALSE(versions_.holds(three, two));
   close(version);
@@ -78,11 +82,11 @@ TEST_F(Chains, EachOfSeveralSnapshotsKeepsItsOwn) {
     publish("k", lines.back());
   }
   for (std::size_t i = 0; i < versions.size(); ++i)
-    EXPECT_EQ(versions_.visible_at(lines.back(), versions[i]), lines[i]) << i;
+    EXPECT_EQ(visible_at(lines.back(), versions[i]), lines[i]) << i;
   close(versions[1]);  // In the middle.
   EXPECT_TRUE(dead(lines[1]));
-  EXPECT_EQ(versions_.visible_at(lines.back(), versions[0]), lines[0]);
-  EXPECT_EQ(versions_.visible_at(lines.back(), versions[2]), lines[2]);
+  EXPECT_EQ(visible_at(lines.back(), versions[0]), lines[0]);
+  EXPECT_EQ(visible_at(lines.back(), versions[2]), lines[2]);
   close(versions[0]);
   close(versions[3]);
   EXPECT_TRUE(dead(lines[0]));
@@ -93,11 +97,29 @@ TEST_F(Chains, EachOfSeveralSnapshotsKeepsItsOwn) {
   EXPECT_FALSE(dead(lines[4])) << "the newest";
 }
 
+TEST_F(Chains, WhatLiesBehindARecordIsTakenOutOneByOne) {
+  const Line one = put("k", "1");
+  publish("k", one);
+  const std::uint64_t first = versions_.open();
+  const Line two = put("k", "2");
+  publish("k", two);
+  const std::uint64_t second = versions_.open();
+  const Line three = put("k", "3");
+  publish("k", three);
+  EXPECT_EQ(versions_.detach(three), two);
+  EXPECT_FALSE(versions_.holds(three, two));
+  EXPECT_EQ(versions_.detach(two), one);
+  EXPECT_EQ(versions_.detach(one), kNoLine);
+  close(first);
+  close(second);
+  EXPECT_FALSE(dead(one)) << "the caller notes it";
+}
+
 TEST_F(Chains, AKeyThatIsNewerThanTheSnapshotIsNotThere) {
   const std::uint64_t version = versions_.open();
   const Line line = put("k", "1");
   publish("k", line);
-  EXPECT_EQ(versions_.visible_at(line, version), kNoLine);
+  EXPECT_EQ(visible_at(line, version), kNoLine);
   close(version);
 }
 
@@ -110,8 +132,8 @@ TEST_F(Chains, AnErasedKeyIsSeenBehindItsTombstoneOnly) {
   rooms_.index.count_tombstone(1);
   versions_.note_tombstone(rooms_.index.hash(ForTests::bytes("k")), sequence(erased));
   const std::uint64_t after = versions_.open();
-  EXPECT_EQ(versions_.visible_at(erased, before), one);
-  EXPECT_EQ(versions_.visible_at(erased, after), kNoLine);
+  EXPECT_EQ(visible_at(erased, before), one);
+  EXPECT_EQ(visible_at(erased, after), kNoLine);
   close(after);
   EXPECT_EQ(indexed("k"), erased) << "the older snapshot needs the way";
   close(before);
@@ -141,14 +163,14 @@ TEST_F(Chains, AMovedVersionIsReachedByEitherLineUntilItIsForgotten) {
   versions_.move(three, two, two_moved);
   EXPECT_TRUE(versions_.holds(three, two_moved));
   EXPECT_FALSE(versions_.holds(three, two));
-  EXPECT_EQ(versions_.visible_at(three, second), two_moved);
-  EXPECT_EQ(versions_.visible_at(three, first), one);
-  EXPECT_EQ(versions_.visible_at(two, first), one) << "who had found the old line goes on from it";
+  EXPECT_EQ(visible_at(three, second), two_moved);
+  EXPECT_EQ(visible_at(three, first), one);
+  EXPECT_EQ(visible_at(two, first), one) << "who had found the old line goes on from it";
   versions_.move(three, one, one_moved);
-  EXPECT_EQ(versions_.visible_at(three, first), one_moved);
+  EXPECT_EQ(visible_at(three, first), one_moved);
   versions_.forget(two);
-  EXPECT_EQ(versions_.visible_at(two, first), kNoLine);
-  EXPECT_EQ(versions_.visible_at(three, first), one_moved);
+  EXPECT_EQ(visible_at(two, first), kNoLine);
+  EXPECT_EQ(visible_at(three, first), one_moved);
   close(first);
   close(second);
 }
