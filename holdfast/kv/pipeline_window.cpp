@@ -64,14 +64,10 @@ Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
     filling_.receivers.emplace_back();
   }
   Operation& operation = filling_.operations[filling_.count];
-  operation.verb = verb;
-  operation.appended_record = operation.done = false;
-  operation.fixed_bytes = operation.wants_length = false;
-  operation.text = nullptr;
-  operation.appended = {};
-  operation.outcome = std::uint64_t{0};
-  operation.key = borrowed_ ? bytes_of(key) : filling_.bytes.keep(bytes_of(key));
-  operation.value = borrowed_ ? bytes_of(value) : filling_.bytes.keep(bytes_of(value));
+  const auto kept = [&](std::string_view given) {
+    return borrowed_ ? bytes_of(given) : filling_.bytes.keep(bytes_of(given));
+  };
+  operation.begin(verb, kept(key), kept(value));
   if (StoreCore* const core = store_->load(std::memory_order_acquire)) [[likely]]
     core->groups.prepare(operation);
   return operation;
