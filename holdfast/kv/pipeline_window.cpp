@@ -23,16 +23,10 @@ Error in_callback(const char* what) {
 
 }  // namespace
 
-Bytes KeptBytes::keep(Bytes bytes) {
-  std::byte* to = bytes_.get() + used_;
-  if (fits(bytes.size())) [[likely]] {
-    used_ += bytes.size();
-  } else {
-    beyond_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
-    to = beyond_.back().get();
-  }
-  std::memcpy(to, bytes.data(), bytes.size());
-  return {to, bytes.size()};
+Bytes KeptBytes::keep_beyond(Bytes bytes) {
+  beyond_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
+  std::memcpy(beyond_.back().get(), bytes.data(), bytes.size());
+  return {beyond_.back().get(), bytes.size()};
 }
 
 PipelineWindow::PipelineWindow(StoreCore& core, PipelineOptions options)
@@ -52,8 +46,8 @@ PipelineWindow::~PipelineWindow() {
 
 // ---- Submission ----
 
-Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
-                                 std::string_view value) {
+[[gnu::flatten]] Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
+                                                  std::string_view value) {
   const std::size_t bytes = key.size() + value.size();
   const bool fits = filling_.bytes.fits(bytes);
   if (!busy_ && (filling_.count >= options_.window || (!fits && filling_.count != 0))) execute();

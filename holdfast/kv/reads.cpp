@@ -92,8 +92,9 @@ inline Status Reads::get_many(const ByteSpans& keys, std::byte* objects, std::si
   });
 }
 
-Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key, std::string* text,
-                                        std::span<std::byte> buffer) const {
+[[gnu::flatten]] Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key,
+                                                         std::string* text,
+                                                         std::span<std::byte> buffer) const {
   const Live live = rooms_.index.find(place, key);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};
