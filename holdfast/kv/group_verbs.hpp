@@ -51,6 +51,16 @@ struct Operation {
   std::function<std::uint64_t(std::uint64_t)> change_word;  // kUpdateWord.
 
   bool updates() const { return verb == Verb::kUpdate || verb == Verb::kUpdateWord; }
+  // To be used for another one.
+  void begin(Verb next, Bytes its_key, Bytes its_value) {
+    verb = next;
+    appended_record = done = fixed_bytes = wants_length = false;
+    key = its_key;
+    value = its_value;
+    text = nullptr;
+    outcome = std::uint64_t{0};
+    appended = {};
+  }
   bool reads() const { return verb == Verb::kGet || verb == Verb::kGetBuffer; }
   bool is_of_records() const { return verb == Verb::kPut || verb == Verb::kErase; }
   NewRecord record() const {

@@ -23,16 +23,10 @@ Error in_callback(const char* what) {
 
 }  // namespace
 
-Bytes KeptBytes::keep(Bytes bytes) {
-  std::byte* to = bytes_.get() + used_;
-  if (fits(bytes.size())) [[likely]] {
-    used_ += bytes.size();
-  } else {
-    beyond_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
-    to = beyond_.back().get();
-  }
-  std::memcpy(to, bytes.data(), bytes.size());
-  return {to, bytes.size()};
+Bytes KeptBytes::keep_beyond(Bytes bytes) {
+  beyond_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
+  std::memcpy(beyond_.back().get(), bytes.data(), bytes.size());
+  return {beyond_.back().get(), bytes.size()};
 }
 
 PipelineWindow::PipelineWindow(StoreCore& core, PipelineOptions options)
@@ -52,8 +46,8 @@ PipelineWindow::~PipelineWindow() {
 
 // ---- Submission ----
 
-Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
-                                 std::string_view value) {
+[[gnu::flatten]] Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
+                                                  std::string_view value) {
   const std::size_t bytes = key.size() + value.size();
   const bool fits = filling_.bytes.fits(bytes);
   if (!busy_ && (filling_.count >= options_.window || (!fits && filling_.count != 0))) execute();
@@ -64,14 +58,10 @@ Operation& PipelineWindow::begin(Operation::Verb verb, std::string_view key,
     filling_.receivers.emplace_back();
   }
   Operation& operation = filling_.operations[filling_.count];
-  operation.verb = verb;
-  operation.appended_record = operation.done = false;
-  operation.fixed_bytes = operation.wants_length = false;
-  operation.text = nullptr;
-  operation.appended = {};
-  operation.outcome = std::uint64_t{0};
-  operation.key = borrowed_ ? bytes_of(key) : filling_.bytes.keep(bytes_of(key));
-  operation.value = borrowed_ ? bytes_of(value) : filling_.bytes.keep(bytes_of(value));
+  const auto kept = [&](std::string_view given) {
+    return borrowed_ ? bytes_of(given) : filling_.bytes.keep(bytes_of(given));
+  };
+  operation.begin(verb, kept(key), kept(value));
   if (StoreCore* const core = store_->load(std::memory_order_acquire)) [[likely]]
     core->groups.prepare(operation);
   return operation;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -21,12 +22,24 @@ namespace holdfast::kv {
 class KeptBytes {
  public:
   bool fits(std::size_t bytes) const { return bytes <= kCapacity - used_; }
-  Bytes keep(Bytes bytes);  // Beyond what fits: in memory of its own.
+  // Beyond what fits: in memory of its own.
+  Bytes keep(Bytes bytes) {
+    if (bytes.empty()) return {bytes_.get(), 0};
+    if (!fits(bytes.size())) [[unlikely]]
+      return keep_beyond(bytes);
+    std::byte* const to = bytes_.get() + used_;
+    used_ += bytes.size();
+    std::memcpy(to, bytes.data(), bytes.size());
+    return {to, bytes.size()};
+  }
   void clear() { used_ = 0, beyond_.clear(); }
 
  private:
   // The values of a usual window, in the cache; larger ones are not copied (PipelineWindow::keep).
   static constexpr std::size_t kCapacity = 64 * KiB;
+
+  Bytes keep_beyond(Bytes bytes);
+
   std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> beyond_;

@@ -5,9 +5,10 @@
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key, std::string* text,
-                                        std::span<std::byte> buffer,
-                                        const EpochDomain::Guard& guard) const {
+[[gnu::flatten]] Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key,
+                                                         std::string* text,
+                                                         std::span<std::byte> buffer,
+                                                         const EpochDomain::Guard& guard) const {
   const Live live = rooms_.index.find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};

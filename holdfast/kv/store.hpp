@@ -256,6 +256,19 @@ class StoreBase {
   Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
                                        WordChange change, WriteOptions options);
   Result<bool> erase_bytes(std::string_view key, WriteOptions options);
+  using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
+  using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
+  Status update_texts(std::span<const std::string_view> keys, ChangeOne change,
+                      std::span<Errc> outcomes, WriteOptions options);
+  Status update_objects(Objects keys, ChangeOne change, std::span<Errc> outcomes,
+                        WriteOptions options);
+  Status update_words_of(std::span<const std::string_view> keys, std::uint32_t offset_bytes,
+                         ChangeWordOne change, std::span<Errc> outcomes, WriteOptions options);
+  Status update_words_of(Objects keys, std::uint32_t offset_bytes, ChangeWordOne change,
+                         std::span<Errc> outcomes, WriteOptions options);
+  Status erase_texts(std::span<const std::string_view> keys, std::span<Errc> outcomes,
+                     WriteOptions options);
+  Status erase_objects(Objects keys, std::span<Errc> outcomes, WriteOptions options);
   Result<Version> write_batch(const WriteBatch& batch, WriteOptions options);
 
  private:
@@ -331,6 +344,23 @@ class Store<> : public StoreBase {
   // Tells whether there was one.
   Result<bool> erase(std::string_view key, WriteOptions options = {}) {
     return erase_bytes(key, options);
+  }
+
+  // The same of several keys, in order, in groups that share misses and fences; not atomic.
+  // `outcomes[i]` is kOk, kNotFound, or why that one failed; the others go on, and the first
+  // failure is returned. `change` gets the number of the key. Spans of equal length.
+  Status update_many(std::span<const std::string_view> keys, ChangeOne change,
+                     std::span<Errc> outcomes, WriteOptions options = {}) {
+    return update_texts(keys, change, outcomes, options);
+  }
+  Status update_word_many(std::span<const std::string_view> keys, std::uint32_t offset_bytes,
+                          ChangeWordOne change, std::span<Errc> outcomes,
+                          WriteOptions options = {}) {
+    return update_words_of(keys, offset_bytes, change, outcomes, options);
+  }
+  Status erase_many(std::span<const std::string_view> keys, std::span<Errc> outcomes,
+                    WriteOptions options = {}) {
+    return erase_texts(keys, outcomes, options);
   }
 
   Result<Version> write(const WriteBatch& batch, WriteOptions options = {}) {

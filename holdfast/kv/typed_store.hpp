@@ -95,6 +95,26 @@ class Store : public StoreBase {
     return erase_bytes(text(key), options);
   }
 
+  Status update_many(std::span<const Key> keys, FunctionRef<void(std::size_t i, Value&)> change,
+                     std::span<Errc> outcomes, WriteOptions options = {}) {
+    const auto on_bytes = [&](std::size_t i, std::string& bytes) {
+      Value value;
+      std::memcpy(&value, bytes.data(), sizeof value);
+      change(i, value);
+      std::memcpy(bytes.data(), &value, sizeof value);
+    };
+    return update_objects(objects(keys), on_bytes, outcomes, options);
+  }
+  Status update_word_many(std::span<const Key> keys, std::uint32_t offset_bytes,
+                          ChangeWordOne change, std::span<Errc> outcomes,
+                          WriteOptions options = {}) {
+    return update_words_of(objects(keys), offset_bytes, change, outcomes, options);
+  }
+  Status erase_many(std::span<const Key> keys, std::span<Errc> outcomes,
+                    WriteOptions options = {}) {
+    return erase_objects(objects(keys), outcomes, options);
+  }
+
   class Batch {
    public:
     void put(const Key& key, const Value& value) { batch_.put(text(key), text(value)); }
