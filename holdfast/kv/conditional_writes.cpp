@@ -57,7 +57,10 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
 Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                                WriteOptions options) {
   const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_update(key, change, fixed_bytes, durability); });
+  // `change` is called once: a run is opened at once, and paid for at the end.
+  auto updated = settle([&] { return try_update(key, change, fixed_bytes, durability); });
+  pay_pause(rooms_.sessions.of_this_thread());
+  return updated;
 }
 
 Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> change,
@@ -80,7 +83,7 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, durability, appended));
   replace(own, home, entry, appended);
   return appended.sequence;
 }

@@ -54,8 +54,10 @@ class Maintenance {
 
  private:
   void loop();
-  bool wants_reclaim(const BlockTable::Totals& totals) const;
-  void reclaim_in_background();
+  // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
+  // off for the sake of growth, and wants to go on.
+  bool reclaim_in_background();
+  void grow_ahead();
   void shrink();
 
   Rooms& rooms_;

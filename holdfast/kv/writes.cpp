@@ -18,6 +18,23 @@ Error Writes::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
                                std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
+void Writes::pay_pause(Session& own) {
+  Lane& lane = rooms_.lane_of(own);
+  std::uint64_t blocks = 0;
+  {
+    const std::lock_guard lock(lane.latch);
+    blocks = std::exchange(lane.unpaid_blocks, 0);
+  }
+  if (blocks != 0 && !own.participant.inside()) rooms_.pace.pause(blocks);
+}
+
+void Writes::pause_to_be_admitted(Session& own) {
+  pay_pause(own);
+  Lane& lane = rooms_.lane_of(own);
+  const std::lock_guard lock(lane.latch);
+  lane.admitted = true;
+}
+
 // ---- The two steps of every write: onto the medium, into the index ----
 
 inline Status Writes::write_record(Session& own, const NewRecord& record, bool fresh,
@@ -134,7 +151,7 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
     if (!is_newest(place, entry, appended.sequence)) {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       Appended again;
-      auto written = write_record(own, record, true, Purpose::kPut, durability, again);
+      auto written = write_record(own, record, true, Purpose::kAgain, durability, again);
       if (!written) {
         disown(own, record.hash, appended, record.kind);
         return std::move(written).error();
@@ -294,7 +311,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
   }
   if (!is_newest(place, entry, appended.sequence)) {
     Appended again;
-    auto written = write_record(own, record, true, Purpose::kErase, durability, again);
+    auto written = write_record(own, record, true, Purpose::kAgain, durability, again);
     if (!written) {
       disown(own, record.hash, appended, record.kind);
       return std::move(written).error();
@@ -330,7 +347,7 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
                                                      Change change, Durability durability) {
   HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  auto guard = rooms_.epochs.enter(own.participant);
   Place place = rooms_.index.place(rooms_.index.hash(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the
@@ -369,8 +386,11 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
       own.count(1, 1);
       return before;
     }
-    return update_word_by_copy(own, std::move(home), seen.entry, key, place.hash, offset_bytes,
-                               change, durability);
+    auto before = update_word_by_copy(own, std::move(home), seen.entry, key, place.hash,
+                                      offset_bytes, change, durability);
+    guard.end();
+    pay_pause(own);
+    return before;
   }
 }
 
@@ -385,7 +405,7 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
   std::memcpy(value.data() + offset_bytes, &after, sizeof after);
   const NewRecord record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, durability, appended));
   replace(own, home, entry, appended);
   return before;
 }

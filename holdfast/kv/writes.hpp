@@ -61,6 +61,11 @@ class Writes {
       return outcome;
     return settle_failed(std::move(outcome), attempt);
   }
+  // Pauses for runs that the session's lane has opened or is to open (pace.hpp). In no guard, but
+  // in that of an operation around this one: then nothing is waited for.
+  [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);
+  // The same, and then the run that was refused may be opened.
+  [[gnu::noinline, gnu::cold]] void pause_to_be_admitted(Session& own);
   template <class Outcome, class Attempt>
   [[gnu::noinline, gnu::cold]] Outcome settle_failed(Outcome outcome, Attempt& attempt);
 
@@ -135,7 +140,13 @@ Outcome Writes::settle_failed(Outcome outcome, Attempt& attempt) {
       // What it appended is marked dead on the medium, so that it does not appear after a crash.
       if (auto marked = maintenance_.take_back(own); !marked) return std::move(marked).error();
     }
-    if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return outcome;
+    if (outcome.has_value()) return outcome;
+    if (outcome.code() == Errc::kBusy) {
+      pause_to_be_admitted(own);
+      outcome = attempt();
+      continue;
+    }
+    if (outcome.code() != Errc::kNoSpace) return outcome;
     HF_ASSIGN_OR_RETURN(const bool room, maintenance_.make_room());
     if (!room) return maintenance_.full(std::move(outcome).error());
     outcome = attempt();
