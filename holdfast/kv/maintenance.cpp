@@ -77,8 +77,8 @@ bool Maintenance::reclaim_in_background() {
     const std::uint64_t sequence_before = rooms_.sequences.next();
     Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
     pace.begin_pass();
-    auto freed = reclaimer.pass(pace.runs_per_pass(), least_gain(options.space_amplification),
-                                options.bytes_per_second);
+    auto freed = reclaimer.pass(Reclaimer::Choice::kWorthMost, pace.runs_per_pass(),
+                                least_gain(options.space_amplification), options.bytes_per_second);
     pace.end_pass(freed && *freed != 0 ? reclaimer.gained_blocks() : 0);
     if (!freed && freed.code() == Errc::kIo) rooms_.gate.fail(freed.error());
     if (!freed || *freed == 0) return false;
@@ -127,7 +127,7 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
 Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
                                         std::uint64_t bytes_per_second) {
   return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-      .pass(victims, gain, bytes_per_second);
+      .pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
 }
 
 Status Maintenance::reclaim() {
@@ -169,7 +169,7 @@ Result<bool> Maintenance::make_room() {
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
   for (bool last = false;; last = true) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
-    auto freed = reclaimer.pass(kVictimsPerPass, kLeastGain, 0);
+    auto freed = reclaimer.pass(Reclaimer::Choice::kMostDead, kVictimsPerPass, kLeastGain, 0);
     // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
     if (freed.code() == Errc::kCorrupt) return true;
     HF_RETURN_IF_ERROR(std::move(freed));

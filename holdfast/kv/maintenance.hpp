@@ -46,7 +46,7 @@ class Maintenance {
   [[nodiscard]] std::unique_lock<Mutex> hold_off();
   const ReclaimCounts& counts() const { return counts_; }
   Session& own_session() { return *relocator_; }
-  // A pass over at most `victims` runs, as the background makes it.
+  // A pass over at most `victims` runs, those with most dead bytes.
   Result<std::uint64_t> pass(std::size_t victims, double least_gain,
                              std::uint64_t bytes_per_second);
   // Threads that wait are not kept waiting by a rate limit: one more.

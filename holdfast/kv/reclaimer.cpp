@@ -1,6 +1,7 @@
 #include <holdfast/kv/reclaimer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include <holdfast/kv/evacuation.hpp>
@@ -18,12 +19,14 @@ void Reclaimer::for_each_sealed_run(Visit&& visit) const {
 
 // ---- Which runs, and when ----
 
-std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gain) const {
+std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
+                                             double least_gain) const {
   struct Victim {
     std::uint64_t head;
-    double gain;
+    double worth;
   };
   std::vector<Victim> victims;
+  std::uint64_t newest = 0;  // Generations are ages: they rise from run to run.
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
     // Waits for its pins, or is damaged.
     if (run.evacuated.load(std::memory_order_relaxed)) return;
@@ -33,24 +36,31 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
     double gain = used == 0 ? 1 : dead / used;
     // Sealed half empty (an idle session, an earlier pass): its records fit beside others.
     if (run.run_blocks == 1 && used < room / 2) gain = std::max(gain, 1 - (used - dead) / room);
+    newest = std::max(newest, run.generation);
     if (gain >= least_gain) victims.push_back({head, gain});
   });
+  if (choice == Choice::kWorthMost) {
+    for (Victim& victim : victims) {
+      const std::uint64_t age = newest - rooms_.table.meta(victim.head).generation;
+      victim.worth *= std::sqrt(static_cast<double>(age)) / (2 - victim.worth);
+    }
+  }
   limit = std::min(limit, victims.size());
   std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit),
                     victims.end(),
-                    [](const Victim& a, const Victim& b) { return a.gain > b.gain; });
+                    [](const Victim& a, const Victim& b) { return a.worth > b.worth; });
   std::vector<std::uint64_t> heads;
   for (std::size_t i = 0; i < limit; ++i)
     heads.push_back(victims[i].head);
   return heads;
 }
 
-Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain,
+Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, double least_gain,
                                       std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
   rooms_.sessions.drain_notes();  // So that the books say which runs are worth it.
   HF_ASSIGN_OR_RETURN(const std::uint64_t more,
-                      evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
+                      evacuate_all(choose(choice, victims_limit, least_gain), bytes_per_second));
   return freed + more;
 }
 

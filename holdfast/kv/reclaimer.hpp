@@ -38,9 +38,14 @@ class Reclaimer {
             ReclaimCounts& counts, const std::atomic<std::uint32_t>& waiters)
       : rooms_(rooms), own_(own), evacuated_(evacuated), counts_(counts), waiters_(waiters) {}
 
+  enum class Choice {
+    kMostDead,   // Room at once.
+    kWorthMost,  // Least copying in the long run: dead bytes over what is read and copied for them,
+    // times the root of the run's age. What lives in a young run dies soon for nothing.
+  };
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
   // Returns the blocks it freed.
-  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain,
+  Result<std::uint64_t> pass(Choice choice, std::size_t victims_limit, double least_gain,
                              std::uint64_t bytes_per_second);
   // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
   // the segment can be given back; seals what sessions that rest have open there. Returns as
@@ -64,7 +69,7 @@ class Reclaimer {
   bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
 
  private:
-  std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
+  std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second);
   Status seal_resting_lanes();
