@@ -9,7 +9,8 @@ namespace {
 constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
 constexpr double kSlowest = 4;           // Times what reclamation needs.
-constexpr std::uint64_t kMaxPauseNs = 100'000'000;
+constexpr std::uint64_t kMaxPauseNs = 8'000'000;
+constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
 constexpr std::uint64_t kLongestStepNs = 1'000'000;
 constexpr std::uint64_t kShortestSleepNs = 20'000;  // The kernel's timer is not finer.
 
@@ -81,7 +82,7 @@ void Pace::pause(std::uint64_t blocks) {
     at = std::clamp(next, now, now + kMaxPauseNs);
   } while (!next_ns_.compare_exchange_weak(next, at + interval, std::memory_order_relaxed));
   if (at - now >= kShortestSleepNs) std::this_thread::sleep_for(std::chrono::nanoseconds(at - now));
-  wait_for_a_pass(now + kMaxPauseNs);
+  wait_for_a_pass(now + kMaxWaitNs);
 }
 
 void Pace::wait_for_a_pass(std::uint64_t until_ns) const {

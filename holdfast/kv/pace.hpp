@@ -10,9 +10,9 @@
 // falls again. Who comes too early sleeps until it is his turn. At p >= 1 (the reclaiming thread
 // got no CPU) he sleeps on until a pass has ended since he came.
 //
-// Guarantee  A pause ends by the clock at the latest, after 100 ms. Nobody pauses inside a guard or
-//            with a latch, so that no pass waits for who pauses. Where the last pass gained nothing
-//            there is no pause: it would help nobody.
+// Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100. Nobody
+//            pauses inside a guard or with a latch, so that no pass waits for who pauses. Where the
+//            last pass gained nothing there is no pause: it would help nobody.
 // Threads    Any; begin_pass() and end_pass() by who reclaims.
 // Limits     No pauses without reclamation in the background.
 #pragma once
