@@ -110,7 +110,8 @@ std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
   // an erase can make room in a full store.
   switch (purpose) {
     case Purpose::kPut: return 4;
-    case Purpose::kErase: return 2;
+    case Purpose::kErase:
+    case Purpose::kAgain: return 2;
     case Purpose::kReclaim: return 0;
   }
   return 0;
@@ -182,7 +183,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
     if (!grown) {
       if (grown.code() == Errc::kNoSpace && purpose != Purpose::kPut) {
         // Nothing to grow into: what frees space may use the reserve.
-        if (free_blocks() >= run_blocks + (purpose == Purpose::kErase ? 1 : 0)) {
+        if (free_blocks() >= run_blocks + (purpose == Purpose::kReclaim ? 0 : 1)) {
           if (auto taken = take_free_locked(run_blocks)) {
             head = *taken;
             break;
@@ -208,6 +209,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;
   mark_run(head, run_blocks, {generation, state});
+  if (state == BlockState::kOpen) open_runs_.fetch_add(1, std::memory_order_relaxed);
   return head;
 }
 
@@ -233,6 +235,11 @@ Status BlockTable::mark_sealed(std::uint64_t head) {
   BlockMeta& run = meta(head);
   HF_RETURN_IF_ERROR(put_block_word(head, {run.generation, BlockState::kSealed}));
   run.state.store(BlockState::kSealed, std::memory_order_release);
+  open_runs_.fetch_sub(1, std::memory_order_relaxed);
+  const std::uint64_t dead_when_written = run.own_dead_bytes.load(std::memory_order_relaxed);
+  live_bytes_.fetch_add(
+      static_cast<std::int64_t>(run.used_bytes.load(std::memory_order_relaxed) - dead_when_written),
+      std::memory_order_relaxed);
   return {};
 }
 
@@ -267,6 +274,9 @@ void BlockTable::enter_free(std::span<const std::uint64_t> heads) {
     BlockMeta& run = meta(head);
     const std::uint64_t generation = run.generation;
     const std::uint64_t end = head + run.run_blocks;
+    const BlockState state = run.state.load(std::memory_order_relaxed);
+    if (state == BlockState::kOpen) open_runs_.fetch_sub(1, std::memory_order_relaxed);
+    if (state == BlockState::kSealed) live_bytes_.fetch_sub(run.live(), std::memory_order_relaxed);
     for (std::uint64_t block = head; block < end; ++block) {
       drop_dead_lines(meta(block));
       mark_free_locked(block, generation);
@@ -308,6 +318,20 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
   lock.unlock();
   HF_RETURN_IF_ERROR(HF_MUTANT("K29", shrink(), ok_status()));
   return (before - segments) * geometry_.segment_bytes;
+}
+
+void BlockTable::count_anew() {
+  std::int64_t live = 0;
+  std::uint64_t open = 0;
+  for (std::uint64_t block = 0; block < blocks(); ++block) {
+    const BlockMeta& own = meta(block);
+    const BlockState state = own.state.load(std::memory_order_relaxed);
+    if (geometry_.is_table_block(block)) continue;
+    open += state == BlockState::kOpen;
+    live += state == BlockState::kSealed ? own.live() : 0;
+  }
+  live_bytes_.store(live, std::memory_order_relaxed);
+  open_runs_.store(open, std::memory_order_relaxed);
 }
 
 BlockTable::Totals BlockTable::totals() const {

@@ -67,6 +67,8 @@ Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change
   const auto attempt = [&] { return try_update(key, change, fixed_bytes, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
+  // `change` is called once: a run is opened at once, and paid for at the end.
+  pay_pause(rooms_.sessions.of_this_thread());
   return outcome;
 }
 
@@ -88,7 +90,7 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, options, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
   replace(own, home, entry, appended);
   return appended.sequence;
 }

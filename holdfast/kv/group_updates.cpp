@@ -184,7 +184,7 @@ std::size_t GroupVerbs::append_copies(Session& own, std::span<Operation> operati
     const NewRecord record{RecordKind::kPut, operation.hash, operation.key,
                            std::as_bytes(std::span(changes[i].value))};
     auto appended = rooms_.appender.append(lane, record, std::exchange(fresh, false),
-                                           Writes::Purpose::kPut, operation.appended);
+                                           Writes::Purpose::kAgain, operation.appended);
     if (appended) {
       own.count(0, operation.appended.padded_bytes / kCacheLineBytes);
       continue;

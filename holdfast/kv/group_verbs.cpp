@@ -20,6 +20,7 @@ void GroupVerbs::run(std::span<Operation> operations, Durability durability) {
   while (!operations.empty()) {
     const std::size_t executed = run_together(operations, durability);
     operations = operations.subspan(executed);
+    writes_.pay_pause(rooms_.sessions.of_this_thread());
     // What was disowned is dead on the medium before what is behind it goes on. A failure closes
     // the write gate, which the rest then finds.
     if (auto taken_back = writes_.take_back(); !taken_back && !operations.empty()) {
@@ -127,7 +128,8 @@ std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation
     auto appended = rooms_.appender.append(lane, operation.record(), std::exchange(fresh, false),
                                            purpose, operation.appended);
     if (!appended) [[unlikely]] {
-      if (appended.code() == Errc::kNoSpace) return i;
+      // Alone it makes room, or pauses before a run is opened.
+      if (appended.code() == Errc::kNoSpace || appended.code() == Errc::kBusy) return i;
       operation.end(std::move(appended).pass_on());
       continue;
     }

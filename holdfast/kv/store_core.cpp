@@ -71,6 +71,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     core->closed_ = true;  // Left as it is: no close, no clean mark.
     return std::move(recovered).error();
   }
+  core->rooms.table.count_anew();
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

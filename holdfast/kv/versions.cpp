@@ -162,7 +162,10 @@ void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& t
         link(kept, next);
       else
         forget(kept);
-      if (record.kind() == RecordKind::kPut) table.mark_dead(at.number, record.padded_bytes());
+      if (record.kind() == RecordKind::kPut) {
+        table.mark_dead(at.number, record.padded_bytes());
+        table.count_dead(record.padded_bytes());
+      }
     }
     at = next;
   }

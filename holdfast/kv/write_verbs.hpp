@@ -243,7 +243,7 @@ Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_by
   Rooms& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(key.size(), 0, options));
   Session& own = rooms.sessions.of_this_thread();
-  const auto guard = rooms.epochs.enter(own.participant);
+  auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(rooms.index.hash<Path>(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the
@@ -279,8 +279,11 @@ Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_by
       own.count(1, 1);
       return before;
     }
-    return update_word_by_copy(own, std::move(home), seen.entry, key, place.hash, offset_bytes,
-                               change, options);
+    auto before = update_word_by_copy(own, std::move(home), seen.entry, key, place.hash,
+                                      offset_bytes, change, options);
+    guard.end();
+    pay_pause(own);
+    return before;
   }
 }
 

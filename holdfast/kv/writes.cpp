@@ -29,6 +29,23 @@ Status Writes::take_back() {
   return maintenance_.take_back(own);
 }
 
+void Writes::pay_pause(Session& own) {
+  Lane& lane = rooms_.lane_of(own);
+  std::uint64_t blocks = 0;
+  {
+    const std::lock_guard lock(lane.latch);
+    blocks = std::exchange(lane.unpaid_blocks, 0);
+  }
+  if (blocks != 0 && !own.participant.inside()) rooms_.pace.pause(blocks);
+}
+
+void Writes::pause_to_be_admitted(Session& own) {
+  pay_pause(own);
+  Lane& lane = rooms_.lane_of(own);
+  const std::lock_guard lock(lane.latch);
+  lane.admitted = true;
+}
+
 // ---- The two steps of every write: onto the medium, into the index ----
 
 Result<Appended> Writes::write_latched(Session& own, NewRecord record, bool fresh,
@@ -98,7 +115,7 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
     if (!is_newest(place, entry, appended.sequence)) {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       Appended again;
-      auto written = write_record(own, record, true, Purpose::kPut, options, again);
+      auto written = write_record(own, record, true, Purpose::kAgain, options, again);
       if (!written) {
         disown(own, record.hash, appended, record.kind);
         return std::move(written).error();
@@ -140,7 +157,7 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
   }
   if (!is_newest(place, entry, appended.sequence)) {
     Appended again;
-    auto written = write_record(own, record, true, Purpose::kErase, options, again);
+    auto written = write_record(own, record, true, Purpose::kAgain, options, again);
     if (!written) {
       disown(own, record.hash, appended, record.kind);
       return std::move(written).error();
@@ -178,7 +195,7 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
   std::memcpy(value.data() + offset_bytes, &after, sizeof after);
   const NewRecord record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, options, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
   replace(own, home, entry, appended);
   return before;
 }

@@ -77,6 +77,9 @@ class Writes {
   // The operation fails although its record is durable: nothing that is older may be acknowledged
   // from here on, since recovery would let the record win over it.
   void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
+  // Pauses for runs that the session's lane has opened or is to open (pace.hpp). In no guard, but
+  // in that of an operation around this one: then nothing is waited for.
+  [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);
   // What the caller's session disowned is marked dead on the medium. In no guard.
   Status take_back();
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
@@ -88,6 +91,8 @@ class Writes {
  private:
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
 
+  // Pauses, and then the run that was refused may be opened.
+  [[gnu::noinline, gnu::cold]] void pause_to_be_admitted(Session& own);
   // Of a verb whose first attempt failed: where it found the medium full, `outcome` becomes what
   // `again()` comes out as when dead records have made room.
   template <class Outcome, class Attempt>
@@ -170,7 +175,13 @@ void Writes::settle(Outcome& outcome, const Attempt& again) {
       outcome = std::move(marked).error();
       return;
     }
-    if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return;
+    if (outcome.has_value()) return;
+    if (outcome.code() == Errc::kBusy) {
+      pause_to_be_admitted(rooms_.sessions.of_this_thread());
+      outcome = again();
+      continue;
+    }
+    if (outcome.code() != Errc::kNoSpace) return;
     auto room = maintenance_.make_room();
     if (!room) {
       outcome = std::move(room).error();

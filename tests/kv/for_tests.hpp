@@ -48,6 +48,10 @@ struct ForTests {
     const std::lock_guard lock(lane.latch);
     return rooms(store).appender.seal(lane);
   }
+  // No pass begins and nothing shrinks while the lock is held.
+  static std::unique_lock<Mutex> hold_off(StoreBase& store) {
+    return store.core()->maintenance.hold_off();
+  }
   static Result<std::uint64_t> pass(StoreBase& store, double least_gain = 0.05) {
     const auto lock = store.core()->maintenance.hold_off();
     return store.core()->maintenance.pass(16, least_gain, 0);

@@ -160,7 +160,9 @@ class EndingSnapshots : public Snapshots {
     first_ = ForTests::line_of(store_, "k");
     std::optional<Snapshot> snapshot = store_.snapshot();
     ASSERT_TRUE(store_.put("k", "second"));
-    if (erased_before) ASSERT_TRUE(store_.erase("k").value());
+    if (erased_before) {
+      ASSERT_TRUE(store_.erase("k").value());
+    }
     ASSERT_FALSE(dead(first_));
     std::promise<void> reading, go_on;
     std::thread reader([&] {  // The close waits for its guard.

@@ -153,9 +153,9 @@ TEST_F(Chains, AMovedVersionIsReachedByEitherLineUntilItIsForgotten) {
   // Reclamation copies the version in the middle, then the oldest: records of their sequences.
   const auto copy = [&](Line from) {
     const RecordView record = rooms_.records.at(from);
-    const NewRecord again{record.kind(), 0, record.key_bytes(), record.value_span()};
     Appended appended;
-    rooms_.appender.append_again(session_.lane, again, record.sequence(), appended).value();
+    const SumRule rule = rooms_.records.rule(rooms_.table.run_of(offset_of(from)));
+    EXPECT_TRUE(rooms_.appender.append_copy(session_.lane, record, 0, rule, appended).value());
     rooms_.appender.commit(session_.lane).value();
     return line_at(appended.offset);
   };
