@@ -13,6 +13,7 @@
 // Threads    Any. Allocation, growth and freeing take a mutex (once per run, not per record).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/base/sparse_array.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/medium.hpp>
 
@@ -61,6 +63,7 @@ class BlockTable {
 
   BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes);
   BlockTable(const BlockTable&) = delete;
+  ~BlockTable();
 
   const Geometry& geometry() const { return geometry_; }
   std::uint64_t blocks() const { return blocks_.load(std::memory_order_acquire); }
@@ -148,12 +151,19 @@ class BlockTable {
   std::uint64_t free_blocks() const { return free_count_.load(std::memory_order_relaxed); }
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;
+  // What is to be free ahead of the writers, so that none waits for the file system: 32 MiB, in
+  // one to eight segments; in a small store no more than half of it.
+  std::uint64_t ahead_blocks() const {
+    const std::uint64_t segment = geometry_.blocks_per_segment();
+    return std::min(blocks() / 2,
+                    std::clamp(32 * MiB / geometry_.block_bytes, segment, 8 * segment));
+  }
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.
   void set_generation_step(std::uint64_t step) { generation_step_ = step, generation_limit_ = 0; }
 
  private:
-  static constexpr std::uint64_t kChunk = 1024;
+  static constexpr std::uint64_t kChunk = 128;
 
   BlockMeta& set_dead_line(std::uint64_t line) {  // Returns the run.
     const std::uint64_t block = block_of(line * kCacheLineBytes);
@@ -177,8 +187,7 @@ class BlockTable {
   std::uint64_t max_bytes_;
   unsigned block_shift_;
   std::uint64_t lines_per_block_;
-  std::uint64_t max_chunks_;
-  std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
+  SparseArray<BlockMeta*> chunks_;  // A place for each that there may ever be.
   std::atomic<std::uint64_t> blocks_{0};
 
   Mutex growth_mutex_;  // One change of the region's size at a time; taken before mutex_.

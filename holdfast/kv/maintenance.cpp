@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <holdfast/kv/reclaimer.hpp>
 
@@ -19,33 +20,31 @@ double least_gain(double space_amplification) { return (1 - 1 / space_amplificat
 
 }  // namespace
 
-// ---- The thread ----
+// ---- In the background ----
 
-void Maintenance::start() {
+Status Maintenance::start() {
   relocator_ = rooms_.sessions.make_own();
-  if (rooms_.options.background) thread_ = std::thread([this] { loop(); });
+  const StoreOptions& options = rooms_.options;
+  if (!options.background) return {};
+  pool_ = options.background_pool ? options.background_pool : BackgroundPool::of_process();
+  HF_ASSIGN_OR_RETURN(upkeep_, pool_->upkeep().add(kIdleInterval, [this] { maintain(); }));
+  rooms_.wake.lead_to(&pool_->upkeep(), upkeep_);
+  if (!rooms_.paged() || options.sync_interval_ms == 0) return {};
+  const std::chrono::milliseconds interval(options.sync_interval_ms);
+  HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
+    // A failure closes the write gate.
+    if (rooms_.gate.open() && rooms_.group->unsynced()) (void)rooms_.group->wait();
+  }));
+  return {};
 }
 
 void Maintenance::stop() {
   hurry();  // For good: what it has begun ends soon.
   rooms_.wake.stop();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Maintenance::loop() {
-  const std::chrono::milliseconds sync_interval(rooms_.options.sync_interval_ms);
-  const bool syncs = rooms_.paged() && sync_interval.count() != 0;
-  const auto interval = syncs ? std::min(kIdleInterval, sync_interval) : kIdleInterval;
-  auto last_sync = std::chrono::steady_clock::now();
-  while (rooms_.wake.wait(interval)) {
-    maintain();
-    const auto now = std::chrono::steady_clock::now();
-    if (syncs && now - last_sync >= sync_interval) {
-      last_sync = now;
-      // A failure has closed the write gate.
-      if (rooms_.group->unsynced()) (void)rooms_.group->wait();
-    }
-  }
+  if (upkeep_ != nullptr) pool_->upkeep().remove(std::exchange(upkeep_, nullptr));
+  if (syncs_ != nullptr) pool_->syncs().remove(std::exchange(syncs_, nullptr));
+  rooms_.wake.lead_to(nullptr, nullptr);  // No round is left that asks.
+  pool_.reset();
 }
 
 void Maintenance::maintain() {
@@ -53,10 +52,10 @@ void Maintenance::maintain() {
   BlockTable& table = rooms_.table;
   rooms_.index.map().take_memory();
   if (rooms_.options.reclaim.background) reclaim_in_background();
-  // A segment ahead of the writers, so that none of them waits for the file system.
-  if (table.free_blocks() < table.geometry().blocks_per_segment()) {
-    if (auto grown = table.grow_by_segment(table.blocks()); !grown && grown.code() == Errc::kIo)
-      rooms_.gate.fail(grown.error());
+  while (table.free_blocks() < table.ahead_blocks()) {
+    auto grown = table.grow_by_segment(table.blocks());
+    if (!grown && grown.code() == Errc::kIo) rooms_.gate.fail(grown.error());
+    if (!grown || rooms_.wake.stopped()) break;
   }
   shrink();
 }
@@ -89,7 +88,7 @@ void Maintenance::reclaim_in_background() {
     if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before) return;
     if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return;
     // Growing cannot wait.
-    if (table.free_blocks() < table.geometry().blocks_per_segment() / 2) return;
+    if (table.free_blocks() < table.ahead_blocks() / 2) return;
   }
 }
 
@@ -97,10 +96,11 @@ void Maintenance::reclaim_in_background() {
 void Maintenance::shrink() {
   BlockTable& table = rooms_.table;
   const Geometry& geometry = table.geometry();
-  const std::uint64_t ahead = geometry.blocks_per_segment();
+  const std::uint64_t per_segment = geometry.blocks_per_segment();
+  const std::uint64_t ahead = std::max(table.ahead_blocks(), per_segment);
   const std::uint64_t keep = std::max<std::uint64_t>(
       (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
-  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * ahead) return;
+  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return;
   // verify() reads words of blocks that must stay while it does.
   const std::lock_guard lock(mutex_);
   if (auto trimmed = table.trim(2 * ahead, keep); !trimmed)

@@ -34,7 +34,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       index(records, epochs, key_hash_of(superblock), options.verify_reads),
       versions(records, index, sequences, epochs),
       appender(medium, table, records, sequences, gate, group.get(), [this] {
-        const bool few = table.free_blocks() < table.geometry().blocks_per_segment();
+        const bool few = table.free_blocks() < table.ahead_blocks();
         if (few || index.map().wants_memory()) wake.ask();
       }) {}
 
