@@ -151,12 +151,12 @@ class BlockTable {
   std::uint64_t free_blocks() const { return free_count_.load(std::memory_order_relaxed); }
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;
-  // What is to be free ahead of the writers, so that none waits for the file system: 32 MiB, in
-  // one to eight segments; in a small store no more than half of it.
+  // What is to be free ahead of the writers, so that none waits for the file system: one to
+  // four segments, of 32 MiB at most together; in a small store no more than half of it.
   std::uint64_t ahead_blocks() const {
     const std::uint64_t segment = geometry_.blocks_per_segment();
     return std::min(blocks() / 2,
-                    std::clamp(32 * MiB / geometry_.block_bytes, segment, 8 * segment));
+                    std::clamp(32 * MiB / geometry_.block_bytes, segment, 4 * segment));
   }
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.
