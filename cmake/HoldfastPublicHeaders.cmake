@@ -19,6 +19,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/page/page_store.hpp
   kv/background_pool.hpp
   kv/options.hpp
+  kv/pipeline.hpp
   kv/store.hpp
   kv/typed_store.hpp)
 # And these, of the crash checker.

@@ -27,15 +27,16 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       default_durability(default_durability_of(options, medium)),
       gate(medium.region().read_only(), kind_that_loses_power(medium)),
       table(medium, geometry_of(superblock), options.max_bytes),
+      pace(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
       sessions(epochs, table),
       index(records, epochs, key_hash_of(superblock), options.verify_reads),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, group.get(), [this] {
-        const bool few = table.free_blocks() < table.ahead_blocks();
-        if (few || index.map().wants_memory()) wake.ask();
+      appender(medium, table, records, sequences, gate, pace, group.get(), [this] {
+        const bool few = table.free_blocks() < pace.blocks_ahead();
+        if (few || pace.wants_reclaim() || index.map().wants_memory()) wake.ask();
       }) {}
 
 }  // namespace holdfast::kv

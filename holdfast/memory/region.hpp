@@ -28,7 +28,7 @@
 // Sharing    Several objects may live in one region, each in an extent of its own. claim() notices
 //            two that overlap.
 // Reading    A file on a disk is mapped for random reads: a fault reads its page and nothing ahead.
-//            Whoever reads a range from end to end says so with advise().
+//            Call advise() before a range is read from end to end.
 // Threads    data(), size_bytes(), write(), sync(), prefault(), advise(), claim() and report() from
 //            any thread; grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
