@@ -11,7 +11,7 @@ namespace holdfast::kv {
 namespace {
 
 constexpr auto kIdleInterval = std::chrono::milliseconds(50);
-constexpr std::size_t kVictimsPerPass = 16;  // Of passes in callers.
+constexpr std::size_t kVictimsPerPass = 16;             // Of passes in callers.
 constexpr int kSegmentsPerTurn = Pace::kSegmentsAhead;  // By which the medium grows between passes.
 // What trim() leaves free for the next writes.
 constexpr std::uint64_t kKeepFreeBlocks = 4;
