@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/kv/background_pool.hpp>
 
 #include "support.hpp"
@@ -180,6 +181,9 @@ TEST(BackgroundPool, SyncsWhileAllOtherThreadsAreBusy) {
 }
 
 TEST(BackgroundPool, AForkedChildGetsOneOfItsOwn) {
+#ifdef HF_TSAN
+  GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+#endif
   const Scratch scratch = Scratch::tmpfs();
   StoreOptions given;
   given.background_pool = std::make_shared<BackgroundPool>(1);
