@@ -7,10 +7,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/background_pool.hpp>
+#include <holdfast/kv/crew.hpp>
 #include <holdfast/kv/rooms.hpp>
 
 namespace holdfast::kv {
@@ -25,7 +26,8 @@ class Maintenance {
   ~Maintenance() { stop(); }
   Maintenance(const Maintenance&) = delete;
 
-  void start();
+  // Errors: kNoSpace (no thread), kInvalidOption (a pool of another process).
+  Status start();
   void stop();
   // One round of the background's work.
   void maintain();
@@ -53,7 +55,6 @@ class Maintenance {
   void hurry() { waiters_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  void loop();
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
@@ -66,7 +67,9 @@ class Maintenance {
   std::atomic<std::uint32_t> waiters_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
   ReclaimCounts counts_;
-  std::thread thread_;
+  std::shared_ptr<BackgroundPool> pool_;
+  Crew::Job* upkeep_ = nullptr;  // maintain(), by the pool.
+  Crew::Job* syncs_ = nullptr;   // Bounds the age of data on page media.
 };
 
 }  // namespace holdfast::kv
