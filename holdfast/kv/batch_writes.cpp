@@ -7,6 +7,7 @@
 // store, and makes the batch visible.
 #include <holdfast/kv/writes.hpp>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace holdfast::kv {
@@ -92,6 +93,17 @@ Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability
       }
       own.latches.release();
     };
+    if (rooms_.displaced && rooms_.displaced->count() != 0) {
+      // Whether or not the index has the key: an erase may come.
+      const auto waits = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
+        return displaced(index.place(hash));
+      });
+      if (waits != hashes.end()) {
+        give_back();
+        HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *waits));
+        continue;
+      }
+    }
     if (full) {  // All growth in one step, as if every put were of a new key.
       give_back();
       HF_RETURN_IF_ERROR(index.map().grow(puts));

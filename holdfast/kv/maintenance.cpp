@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <holdfast/kv/reclaimer.hpp>
 
@@ -52,6 +53,7 @@ void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
   BlockTable& table = rooms_.table;
   rooms_.index.map().take_memory();
+  if (rooms_.displaced) settle_in_background();
   if (rooms_.options.reclaim.background) reclaim_in_background();
   // A segment ahead of the writers, so that none of them waits for the file system.
   if (table.free_blocks() < table.geometry().blocks_per_segment()) {
@@ -59,6 +61,20 @@ void Maintenance::maintain() {
       rooms_.gate.fail(grown.error());
   }
   shrink();
+}
+
+// What was superseded unread: as many as are not likely to be read soon are left to lie, since many
+// that lie side by side are read at once; all of them when nobody writes. One that cannot be read
+// stays where it is, and readers find it.
+void Maintenance::settle_in_background() {
+  constexpr std::size_t kAtOnce = 4096;
+  Displaced& displaced = *rooms_.displaced;
+  const std::uint64_t newest = rooms_.sequences.next();
+  const bool at_rest = std::exchange(last_sequence_, newest) == newest;
+  while (displaced.count() != 0 && (at_rest || displaced.half_full()) && !rooms_.wake.stopped()) {
+    if (!displaced.settle_some(*relocator_, kAtOnce)) return;
+    if (at_rest && rooms_.sequences.next() != last_sequence_) return;
+  }
 }
 
 bool Maintenance::wants_reclaim(const BlockTable::Totals& totals) const {
@@ -206,6 +222,8 @@ Status Maintenance::take_back(Session& session) {
 }
 
 Status Maintenance::settle_for_close() {
+  if (rooms_.displaced)
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(rooms_.sessions.of_this_thread()));
   Status closed;
   rooms_.sessions.for_each([&](Session& session) {
     if (closed) closed = rooms_.appender.close(session.lane);

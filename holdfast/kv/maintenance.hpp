@@ -55,6 +55,7 @@ class Maintenance {
  private:
   void loop();
   bool wants_reclaim(const BlockTable::Totals& totals) const;
+  void settle_in_background();
   void reclaim_in_background();
   void shrink();
 
@@ -64,6 +65,7 @@ class Maintenance {
   std::atomic<std::uint32_t> waiters_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
   ReclaimCounts counts_;
+  std::uint64_t last_sequence_ = 0;  // Of the background's last round.
   std::thread thread_;
 };
 

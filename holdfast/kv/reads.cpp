@@ -16,11 +16,19 @@ inline Result<Version> Reads::read(Bytes key, Copy&& copy) const {
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   const Live live = rooms_.index.find(place, key);
   if (!live) [[unlikely]]
-    return rooms_.index.error(live);
+    return read_elsewhere(place, key, live, copy);
   const Version version = live.record.sequence();
   copy(live.record);
   make_durable(place, live.record);
   return version;
+}
+
+template <class Copy>
+Result<Version> Reads::read_elsewhere(const Place& place, Bytes key, Live live, Copy& copy) const {
+  live = find_elsewhere(place, key, live);
+  if (!live) return rooms_.index.error(live);
+  copy(live.record);
+  return live.record.sequence();
 }
 
 inline Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer,
@@ -56,6 +64,8 @@ inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes, 
   std::array<Place, kGroup> places;
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
+    if (rooms_.paged() && first % kFetched == 0) [[unlikely]]
+      HF_RETURN_IF_ERROR(fetch_records(keys, first));
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms_.index.place(rooms_.index.hash(keys[first + i]));
       prefetch_for_read(places[i].home);
@@ -69,7 +79,9 @@ inline Status Reads::read_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const Live live = rooms_.index.find(places[i], keys[first + i]);
+      Live live = rooms_.index.find(places[i], keys[first + i]);
+      if (!live) [[unlikely]]
+        live = find_elsewhere(places[i], keys[first + i], live);
       outcomes[first + i] = live.outcome;
       if (live.outcome == Errc::kNotFound) continue;
       if (!live) return rooms_.index.error(live);
@@ -96,7 +108,7 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
-  const Live live = rooms_.index.find(place, key);
+  const Live live = find_elsewhere(place, key, rooms_.index.find(place, key));
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
@@ -121,6 +133,7 @@ Result<Version> Reads::get_at(Version snapshot, Bytes key, std::string& value) c
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   Line line = rooms_.index.map().find(place, rooms_.index.matches(key));
   if (line) line = rooms_.index.settled(line);
+  if (!line && rooms_.displaced) line = rooms_.displaced->find(place.hash, key).line;
   const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot));
   if (!live) return rooms_.index.error(live);
   value.assign(live.record.value());
@@ -149,6 +162,7 @@ struct PinnedLines {
 Status Reads::for_each_at(Version snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
+  if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
   for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
     PinnedLines pinned{rooms_.table, {}};
     {
@@ -161,7 +175,10 @@ Status Reads::for_each_at(Version snapshot, Visit visit) const {
       });
     }
     // Outside the guard: what the visitor does may take long.
-    for (const Line line : pinned.lines) {
+    for (std::size_t i = 0; i < pinned.lines.size(); ++i) {
+      if (rooms_.paged() && i % kFetched == 0)
+        HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
+      const Line line = pinned.lines[i];
       const Live live = rooms_.index.judge(line);
       if (!live) return rooms_.index.error(live);
       if (!visit(live.record.key(), live.record.value(), live.record.sequence())) return {};

@@ -35,8 +35,23 @@ class Reads {
   // Calls copy(RecordView) while the record cannot go away.
   template <class Copy>
   Result<Version> read(Bytes key, Copy&& copy) const;
+  // What a key whose record the index does not lead to comes to: its error, or on page media what
+  // stands apart from the index.
+  template <class Copy>
+  [[gnu::noinline, gnu::cold]] Result<Version> read_elsewhere(const Place& place, Bytes key,
+                                                              Live live, Copy& copy) const;
+  Live find_elsewhere(const Place& place, Bytes key, Live live) const {
+    return rooms_.displaced != nullptr && live.outcome == Errc::kNotFound && !live.line
+               ? rooms_.displaced->find(place.hash, key)
+               : live;
+  }
   template <class Copy>
   Status read_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
+  // Page media: brings records into memory, so many of them at once: of the keys from `first` on,
+  // or the first ones of `lines`. Errors: kIo.
+  static constexpr std::size_t kFetched = 64;
+  Status fetch_records(const ByteSpans& keys, std::size_t first) const;
+  Status fetch_records(std::span<const Line> lines) const;
   // What was read of this key is durable when it returns.
   void make_durable(const Place& place, const RecordView& record) const {
     if (!rooms_.records.patchable().empty() && rooms_.index.map().patching(place)) [[unlikely]]

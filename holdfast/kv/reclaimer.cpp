@@ -79,6 +79,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   for (const std::uint64_t head : victims)
     table.meta(head).relocating.store(true, std::memory_order_seq_cst);
   rooms_.epochs.synchronize();
+  if (rooms_.displaced) HF_RETURN_IF_ERROR(settle_displaced(victims));
   rooms_.sessions.drain_notes();
   target_ = own_.lane.run.head;
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
@@ -115,6 +116,14 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     }
   }
   return free_evacuated();
+}
+
+// From here on each of the victims' records is in the index, or dead.
+Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
+  auto settled = rooms_.displaced->settle_runs(own_, victims);
+  for (std::size_t i = 0; i < victims.size() && !settled; ++i)
+    rooms_.table.meta(victims[i]).relocating.store(false, std::memory_order_seq_cst);
+  return settled;
 }
 
 // The limit on bytes moved is for quiet times: a thread that waits for this pass to end ends the
@@ -245,6 +254,7 @@ void Reclaimer::mark_moved_dead() {
 // ---- Moving ----
 
 Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
+  HF_RETURN_IF_ERROR(rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head)));
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
   if (!run) {
     return rooms_.records.damaged(

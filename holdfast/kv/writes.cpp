@@ -20,6 +20,14 @@ Error Writes::too_large(std::uint64_t key_bytes, std::uint64_t value_bytes) {
 
 // ---- The two steps of every write: onto the medium, into the index ----
 
+inline Status Writes::write_on_lines(Session& own, const NewRecord& record, bool fresh,
+                                     Purpose purpose, Appended& appended) {
+  const OwnLane hold(own.lane);
+  HF_RETURN_IF_ERROR(rooms_.appender.append(own.lane, record, fresh, purpose, appended));
+  own.count(1, appended.padded_bytes / kCacheLineBytes);
+  return rooms_.appender.commit(own.lane);
+}
+
 inline Status Writes::write_record(Session& own, const NewRecord& record, bool fresh,
                                    Purpose purpose, Durability durability, Appended& appended) {
   if (rooms_.paged()) [[unlikely]] {
@@ -31,10 +39,7 @@ inline Status Writes::write_record(Session& own, const NewRecord& record, bool f
     }
     return durability == Durability::kPower ? rooms_.group->wait() : ok_status();
   }
-  const OwnLane hold(own.lane);
-  HF_RETURN_IF_ERROR(rooms_.appender.append(own.lane, record, fresh, purpose, appended));
-  own.count(1, appended.padded_bytes / kCacheLineBytes);
-  return rooms_.appender.commit(own.lane);
+  return write_on_lines(own, record, fresh, purpose, appended);
 }
 
 void Writes::supersede(Session& own, Line line) {
@@ -82,12 +87,14 @@ inline Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions optio
 inline Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, Durability durability) {
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
+  if (rooms_.paged()) [[unlikely]]
+    return try_put_on_pages(record, durability);
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   Place place = rooms_.index.place(record.hash);
   prefetch_for_write(place.home);
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, durability, appended));
+  HF_RETURN_IF_ERROR(write_on_lines(own, record, false, Purpose::kPut, appended));
   return publish_put(own, place, record, appended, durability);
 }
 
@@ -131,6 +138,14 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
   KeyIndex& index = rooms_.index;
   for (;; home = index.latch(place, own)) {
     const Entry entry = home.find(index.matches(record.key));
+    if (!entry && displaced(place)) {
+      home.release();
+      if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
+        disown(own, record.hash, appended, record.kind);
+        return std::move(settled).error();
+      }
+      continue;
+    }
     if (!is_newest(place, entry, appended.sequence)) {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       Appended again;
@@ -176,8 +191,10 @@ inline Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& value
   constexpr std::size_t kGroup = 64;
   for (std::size_t i = done; i < keys.size(); ++i)
     HF_RETURN_IF_ERROR(check(keys[i].size(), values[i].size(), durability));
+  while (rooms_.paged() && done < keys.size())
+    HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, durability, done));
   Session& own = rooms_.sessions.of_this_thread();
-  Lane& lane = rooms_.lane_of(own);
+  Lane& lane = own.lane;
   std::array<Place, kGroup> places;
   std::array<Appended, kGroup> appended;
   while (done < keys.size()) {
@@ -204,13 +221,7 @@ inline Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& value
       }
       return rooms_.appender.commit(lane);
     };
-    if (rooms_.paged()) {
-      {
-        const std::lock_guard lock(lane.latch);
-        HF_RETURN_IF_ERROR(append_group());
-      }
-      if (durability == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
-    } else {
+    {
       const OwnLane hold(own.lane);
       HF_RETURN_IF_ERROR(append_group());
       own.count(1, 0);
@@ -249,6 +260,8 @@ inline Result<bool> Writes::try_erase(Bytes key, Durability durability) {
   if (key.size() > kMaxKeyBytes) [[unlikely]]
     return false;
   const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
+  if (rooms_.paged()) [[unlikely]]
+    return try_erase_on_pages(record, durability);
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   Place place = rooms_.index.place(record.hash);
@@ -257,7 +270,7 @@ inline Result<bool> Writes::try_erase(Bytes key, Durability durability) {
   // has. Reading the record as well would put its miss before the fence instead of beside it.
   if (!rooms_.index.map().look(place, [](Line) { return true; })) return false;
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kErase, durability, appended));
+  HF_RETURN_IF_ERROR(write_on_lines(own, record, false, Purpose::kErase, appended));
   return publish_erase(own, place, record, appended, durability);
 }
 
@@ -337,8 +350,11 @@ inline Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t of
     // caller's last write.
     const Seen seen = rooms_.index.look(place, key);
     const Live live = rooms_.index.judge(seen.line());
-    if (!live) [[unlikely]]
-      return rooms_.index.error(live);
+    if (!live) [[unlikely]] {
+      if (live.line || !displaced(place)) return rooms_.index.error(live);
+      HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
+      continue;
+    }
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > live.record.value_bytes())
         [[unlikely]] {
       return Error{Errc::kInvalidOption,

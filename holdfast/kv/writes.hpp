@@ -71,7 +71,24 @@ class Writes {
   }
   static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
 
-  // Append, commit, and what `durability` asks for beyond. Inside a guard.
+  // paged_writes.cpp: on page media, where the old record need not be in memory.
+  [[gnu::noinline]] Result<PutOutcome> try_put_on_pages(const NewRecord& record,
+                                                        Durability durability);
+  [[gnu::noinline]] Status put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
+                                              Durability durability, std::size_t& done);
+  Result<PutOutcome> publish_on_pages(Session& own, Place& place, const NewRecord& record,
+                                      const Appended& appended, const Seen& unread,
+                                      Durability durability);
+  [[gnu::noinline]] Result<bool> try_erase_on_pages(const NewRecord& record, Durability durability);
+  // Whether a record of this place stands apart from the index (page media). Exact under the latch.
+  bool displaced(const Place& place) const {
+    return rooms_.displaced != nullptr && rooms_.displaced->any(place);
+  }
+
+  // Append and commit. Not on page media. Inside a guard.
+  Status write_on_lines(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
+                        Appended& appended);
+  // The same on any, and what `durability` asks for beyond.
   Status write_record(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
                       Durability durability, Appended& appended);
   Status commit_group(Session& own, Status written, Durability durability);
