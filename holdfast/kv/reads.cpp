@@ -15,20 +15,17 @@ inline Result<Version> Reads::read(Bytes key, Copy&& copy) const {
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   const Live live = rooms_.index.find(place, key);
-  if (!live) [[unlikely]]
-    return read_elsewhere(place, key, live, copy);
+  if (!live) [[unlikely]] {
+    if (rooms_.displaced == nullptr) return rooms_.index.error(live);
+    const Live apart = rooms_.displaced->find(place.hash, key);
+    if (!apart) return rooms_.index.error(apart);
+    copy(apart.record);
+    return apart.record.sequence();
+  }
   const Version version = live.record.sequence();
   copy(live.record);
   make_durable(place, live.record);
   return version;
-}
-
-template <class Copy>
-Result<Version> Reads::read_elsewhere(const Place& place, Bytes key, Live live, Copy& copy) const {
-  live = find_elsewhere(place, key, live);
-  if (!live) return rooms_.index.error(live);
-  copy(live.record);
-  return live.record.sequence();
 }
 
 inline Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer,

@@ -35,11 +35,7 @@ class Reads {
   // Calls copy(RecordView) while the record cannot go away.
   template <class Copy>
   Result<Version> read(Bytes key, Copy&& copy) const;
-  // What a key whose record the index does not lead to comes to: its error, or on page media what
-  // stands apart from the index.
-  template <class Copy>
-  [[gnu::noinline, gnu::cold]] Result<Version> read_elsewhere(const Place& place, Bytes key,
-                                                              Live live, Copy& copy) const;
+  // What the index does not lead to may stand apart from it on page media.
   Live find_elsewhere(const Place& place, Bytes key, Live live) const {
     return rooms_.displaced != nullptr && live.outcome == Errc::kNotFound && !live.line
                ? rooms_.displaced->find(place.hash, key)
