@@ -18,6 +18,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/page/buffer_manager.hpp
   blocks/page/page_store.hpp
   kv/options.hpp
+  kv/pipeline.hpp
   kv/store.hpp
   kv/typed_store.hpp)
 # And these, of the crash checker.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh: what CI adds to ./run test. `./run check [--full] [--list] [STAGE …]`.
+# check.sh: the stages beyond ./run test; .ci/run says which of them CI runs. `./run check [--full] [--list] [STAGE …]`.
 #
 # Each stage is a process of its own with its log in build/logs/check-STAGE.log; a failed stage does not
 # stop the others. Exit code of a stage: 0 held, 77 cannot be run here (its last line says why), else

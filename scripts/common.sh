@@ -133,6 +133,11 @@ configure() {
   printf '%s\n' "$options" >"$dir/.run-options"
 }
 
+# awk that takes each line as it comes: Debian's mawk waits for 4 KiB, so that a hang would have shown nothing.
+awk_by_line() {
+  if awk -W version 2>/dev/null </dev/null | grep -q mawk; then awk -W interactive "$@"; else awk "$@"; fi
+}
+
 # build PRESET TARGET…: on a terminal ninja's own line; elsewhere a line every tenth of the way.
 build() {
   preset=$1
@@ -144,7 +149,7 @@ build() {
     log=$LOGS/build-$preset.log
     {
       cmake --build "build/$preset" -j "$JOBS" --target "$@" 2>&1 || echo "$?" >"$log.failed"
-    } | tee "$log" | awk -v preset="$preset" '
+    } | tee "$log" | awk_by_line -v preset="$preset" '
       match($0, /^\[[0-9]+\/[0-9]+\]/) {
         split(substr($0, 2, RLENGTH - 2), at, "/")
         tenth = int(10 * at[1] / at[2])
@@ -193,7 +198,7 @@ run_ctest() {
   rm -f "$log.failed"
   {
     ctest --test-dir "$dir" -j "$JOBS" --timeout 900 --output-on-failure --no-tests=error "$@" 2>&1 || echo "$?" >"$log.failed"
-  } | tee "$log" | awk '
+  } | tee "$log" | awk_by_line '
     /^ *Start +[0-9]+: / || /^\[ (RUN     |      OK) \]/ || /^\[-------/ { next }  # What passed is in the log.
     match($0, /^ *[0-9]+\/[0-9]+ Test/) {
       split($1, at, "/")

@@ -280,7 +280,8 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   auto& options = arguments->options;
   auto& app = *kv.add_subcommand("bench", kKvBenchHelp);
   app.add_option("--stores", options.stores,
-                 "holdfast, holdfast-typed, floor (no store: the bare memory traffic), rocksdb, "
+                 "holdfast, holdfast-typed, holdfast-pipeline (put, overwrite, get, update8, erase "
+                 "through a Pipeline), floor (no store: the bare memory traffic), rocksdb, "
                  "lmdb, leveldb, tbb, map")
       ->delimiter(',')
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// asymmetric_fence.hpp: a store-load fence that the rare side pays for both.
+// asymmetric_fence.hpp: a store-load fence between a frequent side and a rare one, which pays all.
 //
 //   frequent side               rare side
 //   mine.store(…);              theirs.store(…);

@@ -87,8 +87,7 @@ struct Report {
   std::uint64_t points = 0;           // Crash points, all depths.
   std::uint64_t sampled_points = 0;   // Of these, not exhausted.
   // By depth: [0] the first crash, [1] a crash in its recovery or after it.
-  std::vector<std::uint64_t>
-      states;  // States possible at exhausted points, visited at sampled ones.
+  std::vector<std::uint64_t> states;      // Possible at exhausted points, visited at sampled ones.
   std::vector<std::uint64_t> images;      // Distinct images recovered.
   std::vector<std::uint64_t> violations;  // Distinct images found wrong (with keep_going: all).
   std::uint64_t schedules = 0;

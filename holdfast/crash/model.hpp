@@ -67,7 +67,7 @@ std::string name(PointKind kind);
 // What one cell (a line, or a sector in page mode) holds after the crash.
 // line    the first `kept` ordinary stores, and the streamed stores whose bit is set in `mask`
 // sector  version `kept` (0: the durable one), overwritten with the words of `mask` of version
-// `over`
+//         `over`
 struct CellState {
   std::uint32_t kept = 0;
   std::uint32_t over = 0;

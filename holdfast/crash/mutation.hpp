@@ -4,7 +4,6 @@
 // A site is a step and a place: "fence holdfast/kv/store.cpp:123". The environment drives it:
 //   HOLDFAST_DROP_SITE="fence holdfast/kv/store.cpp:123"   skips this step wherever it is traced
 //   HOLDFAST_DROP_SITE="holdfast/kv/store.cpp:123"         skips every step of that line
-//   HOLDFAST_DROP_SITE="holdfast/kv/store.cpp:123"         skips every step of that line
 //   HOLDFAST_SITES_OUT=FILE                                at exit, appends the sites to FILE
 //
 // tests/mutation.py runs a test binary once per site with these and reports the mutation score.

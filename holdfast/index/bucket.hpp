@@ -27,7 +27,7 @@
 
 #if defined(__SSE2__) && !defined(HF_TSAN)
 #define HF_INDEX_SSE2 1
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace holdfast::index {
@@ -94,6 +94,27 @@ inline Probe probe(const Bucket& bucket, std::uint64_t tag) {
   return result;
 #endif
 }
+
+// probe() by what the CPU has. That of Avx512Probing is inlined only into functions with the target
+// attributes avx512f and avx512dq.
+struct AnyProbing {
+  static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
+};
+struct Avx512Probing {
+#ifdef HF_INDEX_SSE2
+  [[gnu::target("avx512f,avx512dq")]] static Probe look(const Bucket& bucket, std::uint64_t tag) {
+    const __m512i words = _mm512_load_si512(&bucket);
+    const __m512i tags =
+        _mm512_and_si512(words, _mm512_set1_epi64(static_cast<long long>(kTagMask << kLineBits)));
+    const unsigned equal =
+        _mm512_cmpeq_epi64_mask(tags, _mm512_set1_epi64(static_cast<long long>(tag << kLineBits)));
+    std::atomic_signal_fence(std::memory_order_acquire);
+    return {equal, _mm512_movepi64_mask(words)};
+  }
+#else
+  static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
+#endif
+};
 
 // The entry of a key. Valid while the latch of its home is held.
 struct Entry {

@@ -214,8 +214,8 @@ Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std:
   }
 }
 
-// Takes all latches, lowest first, and so waits for all writers. Whoever waits for one of them
-// looks the table up again, so they are never given back, except by thaw().
+// Takes all latches, lowest first, and so waits for all writers. A thread that waits for one of
+// them looks the table up again, so they are never given back, except by thaw().
 void OffsetMap::freeze(Table& table) {
   for (std::uint32_t bucket = 0; bucket < table.geometry.buckets; ++bucket) {
     // Misses of compare-and-swaps do not overlap by themselves. Beyond the end it is a hint only.

@@ -125,11 +125,11 @@ class OffsetMap {
   Line find(std::uint64_t hash, Match&& matches) const {
     return find(place(hash), matches);
   }
-  template <class Match>
+  template <class Probing = AnyProbing, class Match>
   Line find(const Place& place, Match&& matches) const;
   // The same, and where the entry stands: a writer that latches the place later compares the entry
   // with what was seen here, and need not search again.
-  template <class Match>
+  template <class Probing = AnyProbing, class Match>
   Seen look(const Place& place, Match&& matches) const;
 
   // Where this hash belongs now. Inside a guard: one made before it may be of a table that is gone.
@@ -148,9 +148,9 @@ class OffsetMap {
     return (at.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
   }
 
-  // True also while anybody holds the latch of this hash's home: with the latch before it, a
-  // writer that looks at a counter after latching, and whoever raises that counter before asking
-  // here, cannot both miss each other. Sequentially consistent.
+  // True also while anybody holds the latch of this hash's home. A writer latches and then looks at
+  // a counter; a reader raises that counter and then asks here. At least one sees the other, since
+  // both steps are sequentially consistent.
   bool latched_or_patching(std::uint64_t hash) const;
 
   // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
@@ -160,6 +160,7 @@ class OffsetMap {
 
   // The line that find() would try first, or kNoLine if it has none at home: for prefetching what
   // it names, and no answer. Waits for the home bucket. Inside a guard.
+  template <class Probing = AnyProbing>
   Line candidate(const Place& place) const;
 
   // Calls `visit(line)` for each entry of the partition's current table until it returns false.
@@ -199,7 +200,7 @@ class OffsetMap {
   // caller holds no latch. Errors: kNoSpace. Any guard or none.
   Status grow(std::span<const std::uint64_t> hashes);
 
-  // Makes room for `entries` in all, so that until then nothing grows (save where keys share more
+  // Makes room for `entries` in all, so that until then nothing grows (unless keys share more
   // bits of their hashes than chance would have it). Never shrinks. Writers of one partition after
   // the other wait as in grow(). Errors: kNoSpace: more than the memory available, nothing changed;
   // or the system has no more, and room was made in some partitions.
@@ -288,7 +289,7 @@ class OffsetMap {
   // look() where the first candidate is not the one: apart, so that the usual case is a few
   // instructions and a core has the misses of several calls under way.
   template <class Match>
-  [[gnu::noinline]] Seen look_further(const Place& place, Match&& matches) const;
+  [[gnu::noinline]] Seen look_further(Place place, Match matches) const;
   template <class Match>
   static Seen look_in(Bucket& bucket, unsigned candidates, std::uint32_t distance, Match&& matches);
 
@@ -342,7 +343,7 @@ class OffsetMap::Home {
   Home() = default;
 
   // The entry for which matches(line) is true, or none.
-  template <class Match>
+  template <class Probing = AnyProbing, class Match>
   Entry find(Match&& matches) const;
 
   // Whether the entry still is what look() saw. Exact: nobody else changes it while this latch is
@@ -350,6 +351,19 @@ class OffsetMap::Home {
   bool unchanged(const Seen& seen) const {
     return seen.table == word_ &&
            payload_of(seen.entry.word->load(std::memory_order_relaxed)) == seen.payload;
+  }
+
+  // Points an entry at home that is unchanged() to `line`, by one store as replace() does. False:
+  // nothing was done; find() again.
+  bool replace_unchanged(const Seen& seen, Line line) {
+    auto& word = *seen.entry.word;
+    const std::uint64_t now = word.load(std::memory_order_relaxed);
+    if (seen.table != word_ || payload_of(now) != seen.payload || seen.entry.distance != 0)
+        [[unlikely]] {
+      return false;
+    }
+    word.store(now ^ line_of(seen.payload) ^ line.number, std::memory_order_release);
+    return true;
   }
 
   static Line line(Entry entry) {
@@ -392,6 +406,8 @@ class OffsetMap::Home {
   }
   std::uint32_t number() const { return static_cast<std::uint32_t>(bucket_ - first_bucket(word_)); }
   const Table& table() const { return *Table::of(first_bucket(word_)); }
+  template <class Match>
+  [[gnu::noinline]] Entry find_among(Probe here, Match matches) const;
   Entry claim_behind();
   void forget_distance(std::uint32_t distance);
 
@@ -468,19 +484,21 @@ bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit
 
 }  // namespace detail
 
-template <class Match>
+template <class Probing, class Match>
 inline Line OffsetMap::find(const Place& at, Match&& matches) const {
-  return look(at, matches).line();
+  return look<Probing>(at, matches).line();
 }
 
-template <class Match>
+template <class Probing, class Match>
 inline Seen OffsetMap::look(const Place& at, Match&& matches) const {
-  const unsigned candidates = probe(*at.home, at.tag).candidates;
-  if (candidates != 0) [[likely]] {
-    auto& word = at.home->words[std::countr_zero(candidates)];
+  const Probe here = Probing::look(*at.home, at.tag);
+  if (here.candidates != 0) {
+    auto& word = at.home->words[std::countr_zero(here.candidates)];
     const std::uint64_t seen = payload_of(word.load(std::memory_order_acquire));
     if (line_of(seen) != 0 && matches(Line{line_of(seen)})) [[likely]]
       return {{&word, 0}, seen, at.table};
+  } else if (here.controls >> kFirstDistanceEntry == 0) [[likely]] {
+    return {{}, 0, at.table};
   }
   return look_further(at, matches);
 }
@@ -497,7 +515,7 @@ inline Seen OffsetMap::look_in(Bucket& bucket, unsigned candidates, std::uint32_
 }
 
 template <class Match>
-Seen OffsetMap::look_further(const Place& at, Match&& matches) const {
+Seen OffsetMap::look_further(Place at, Match matches) const {
   const Probe here = probe(*at.home, at.tag);
   Seen found = look_in(*at.home, here.candidates, 0, matches);
   found.table = at.table;
@@ -520,8 +538,9 @@ inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
           kControl) != 0;
 }
 
+template <class Probing>
 inline Line OffsetMap::candidate(const Place& at) const {
-  const unsigned candidates = probe(*at.home, at.tag).candidates;
+  const unsigned candidates = Probing::look(*at.home, at.tag).candidates;
   if (candidates == 0) return kNoLine;
   return Line{
       line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
@@ -556,8 +575,8 @@ inline OffsetMap::Latched OffsetMap::latch(Place& at, Tally& tally) {
   return latch_now(at, &tally);
 }
 
-// The latches of a frozen table stay taken for ever: a latch that is obtained is one of the current
-// table, and after a failed attempt the table is looked up again.
+// The latches of a frozen table are never released. So a latch that is obtained is one of the
+// current table, and after a failed attempt the table is looked up again.
 inline OffsetMap::Latched OffsetMap::latch_now(Place& at, Tally* tally) {
   for (SpinWait wait;; wait(), at = place(at.hash)) {
     auto& latch = at.home->words[kLatchEntry];
@@ -570,9 +589,15 @@ inline OffsetMap::Latched OffsetMap::latch_now(Place& at, Tally* tally) {
   }
 }
 
-template <class Match>
+template <class Probing, class Match>
 inline Entry OffsetMap::Home::find(Match&& matches) const {
-  const Probe here = probe(*bucket_, tag_);
+  const Probe here = Probing::look(*bucket_, tag_);
+  if (here.candidates == 0 && here.controls >> kFirstDistanceEntry == 0) return {};
+  return Home(*this).find_among(here, matches);  // A copy, so that this stays in registers.
+}
+
+template <class Match>
+Entry OffsetMap::Home::find_among(Probe here, Match matches) const {
   Seen found = look_in(*bucket_, here.candidates, 0, matches);
   if (!found && here.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
     detail::visit_behind(bucket_, here.controls, table().reach_of(number()),
@@ -625,7 +650,7 @@ inline Entry OffsetMap::Home::claim() {
     if (word.compare_exchange_strong(seen, seen | claimed, std::memory_order_relaxed))
       return {&word, 0};
   }
-  return claim_behind();
+  return Home(*this).claim_behind();  // A copy, so that this stays in registers.
 }
 
 }  // namespace holdfast::index

@@ -7,14 +7,14 @@
 // The arena hands out tables from slabs of anonymous memory, front to back like a log. Memory is
 // accounted in units (huge pages once the map is large; small maps must not pay 2 MiB). A unit goes
 // back to the system when the last table that touches it is freed. Tables that are replaced in the
-// order in which they were made empty one unit after the other; the others go to a stream
-// of their own, so that they leave no holes among the first. Where more than a few percent lies
-// fallow all the same, the arena names tables to move out of the emptiest unit (next_to_move), as a
+// order in which they were made empty one unit after the other. The others come from a stream of
+// their own, so that they leave no holes among the first. Where more than a few percent lies fallow
+// all the same, the arena names tables to move out of the emptiest unit (next_to_move), as a
 // log-structured file system cleans its segments.
 //
-// The first touch of a unit takes the system long (2 MiB: 0.3 ms to clear, 7 ms where a host has to
-// find them as well). Whoever has time calls prepare() when wants_unit() says so, and
-// no writer waits for that.
+// The first touch of a unit takes the system long: for 2 MiB some tenths of a millisecond to clear
+// them, some milliseconds where a host has to find them as well. So a thread that has time calls
+// prepare() when wants_unit() says so, and no writer waits for that.
 // Threads    TableArena: any. Errors: allocate() returns null when the system has no memory.
 #pragma once
 

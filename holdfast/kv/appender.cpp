@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 namespace {
 
@@ -13,44 +14,73 @@ constexpr std::uint32_t kFirstEntries = 1024;
 }  // namespace
 
 Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-                   WriteGate& gate, GroupCommit* group, std::function<void()> run_opened)
+                   WriteGate& gate, const Pace& pace, GroupCommit* group,
+                   std::function<void()> run_opened)
     : medium_(medium),
       table_(table),
       geometry_(table.geometry()),
       sequences_(sequences),
       gate_(gate),
+      pace_(pace),
       group_(group),
       run_opened_(std::move(run_opened)),
       writer_(medium.persist(), group != nullptr, records.patchable()) {}
 
 // ---- One record ----
 
-Status Appender::append_slowly(Lane& lane, const NewRecord& record, std::uint64_t sequence,
-                               Purpose purpose, Appended& appended) {
+Result<Appended> Appender::append_slowly(Lane& lane, NewRecord record, std::uint64_t sequence,
+                                         Purpose purpose) {
+  Appended appended;
   if (sequence == 0) return lane.chunk.failure.error();
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
-  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
-    return append_large(record, sequence, purpose, appended);
+  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes) {
+    HF_RETURN_IF_ERROR(append_large(lane, record, sequence, purpose, appended));
+    return appended;
+  }
   HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, purpose));
   appended = {lane.run.offset + lane.run.at, padded, sequence};
   put_record(lane.run, record, sequence, padded);
-  return {};
+  return appended;
 }
 
-Status Appender::append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,
-                              Appended& appended) {
-  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
-  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
-    return append_large(record, sequence, Purpose::kReclaim, appended);
-  HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, Purpose::kReclaim));
+Result<bool> Appender::append_copy(Lane& lane, const RecordView& record, std::uint64_t hash,
+                                   const SumRule& rule, Appended& appended) {
+  const std::uint64_t padded = record.padded_bytes(), sequence = record.sequence();
+  const bool large =
+      padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes;
+  // Of these there are few: checked, then written like any other.
+  if (large || rule.version1) [[unlikely]] {
+    if (!record.is_sound(rule)) return false;
+  }
+  const NewRecord parts{record.kind(), hash, record.key_bytes(), record.value_span()};
+  if (large) [[unlikely]] {
+    HF_RETURN_IF_ERROR(append_large(lane, parts, sequence, Purpose::kReclaim, appended));
+    return true;
+  }
   OpenRun& run = lane.run;
-  const std::uint64_t greatest = run.max_sequence;
+  if (!run.fits(padded, 1) || run.records == 0 || run.records == run.entries_end ||
+      !run.spans(sequence)) [[unlikely]] {
+    HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, Purpose::kReclaim));
+  }
+  const RecordHead head{sequence, run.records, run.durable == run.at};
+  if (rule.version1) [[unlikely]]
+    writer_.write(run.base + run.at, parts, head, run.seed);
+  else if (!writer_.write_copy(run.base + run.at, record, head, rule.seed, run.seed)) [[unlikely]]
+    return false;
   if (sequence < run.min_sequence)
     run.meta->min_sequence.store(run.min_sequence = sequence, std::memory_order_relaxed);
+  run.max_sequence = std::max(run.max_sequence, sequence);
   appended = {run.offset + run.at, padded, sequence};
-  put_record(run, record, sequence, padded);
-  run.max_sequence = std::max(greatest, sequence);
-  return {};
+  enter_record(run, hash, parts.kind, sequence, padded);
+  return true;
+}
+
+// Before a run is opened, and before the present one is sealed: what is refused changes nothing.
+Status Appender::admit(Lane& lane, std::uint64_t blocks, Purpose purpose) {
+  if (purpose == Purpose::kReclaim || std::exchange(lane.admitted, false)) return {};
+  if (!pace_.wants_pause()) return {};
+  lane.unpaid_blocks += blocks;
+  return purpose == Purpose::kAgain ? ok_status() : Status(Error{Errc::kBusy, {}});
 }
 
 // A run with this much room, sealing and opening as needed. Its sequences stay within what its
@@ -59,6 +89,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
                            std::uint64_t sequence, Purpose purpose) {
   OpenRun& run = lane.run;
   if (!run.open() || !run.fits(padded_bytes, records) || !run.spans(sequence)) {
+    HF_RETURN_IF_ERROR(admit(lane, 1, purpose));
     HF_RETURN_IF_ERROR(seal(lane));
     HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(1, purpose));
     run.head = head;
@@ -131,11 +162,12 @@ Status Appender::put_large(std::uint64_t at, const NewRecord& record, const Reco
   return put_or_fail(at, buffer.get(), padded);
 }
 
-Status Appender::append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
-                              Appended& appended) {
+Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t sequence,
+                              Purpose purpose, Appended& appended) {
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
-  HF_ASSIGN_OR_RETURN(const std::uint64_t head,
-                      table_.open_run(geometry_.blocks_for(padded, 1), purpose));
+  const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
+  HF_RETURN_IF_ERROR(admit(lane, blocks, purpose));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, purpose));
   BlockMeta& run = table_.meta(head);
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
@@ -158,7 +190,7 @@ Status Appender::seal(Lane& lane) {
   if (!run.open()) return {};
   // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a
   // group that goes on in the next run): the tail vouches for them.
-  HF_RETURN_IF_ERROR(commit(lane));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K41", commit(lane), ok_status()));
   const std::uint64_t head = std::exchange(run.head, kNoBlock);
   run.left = 0;
   return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes);
@@ -213,7 +245,7 @@ Result<std::uint64_t> Appender::append_batch(Lane& lane, std::span<BatchMember> 
   if (kCacheLineBytes + bytes + members.size() * OpenRun::kTailBytesPerRecord +
           OpenRun::kTailBytes >
       geometry_.block_bytes) {
-    HF_RETURN_IF_ERROR(append_large_batch(members, sequence, bytes));
+    HF_RETURN_IF_ERROR(append_large_batch(lane, members, sequence, bytes));
     return sequence;
   }
   // One run holds all of it, so that it is sealed either before the frame or with every member.
@@ -242,8 +274,8 @@ void Appender::append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t 
 
 // More than a block holds: a run of its own. One fence for the frame and its members, one for the
 // tail that vouches for them.
-Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_t sequence,
-                                    std::uint64_t bytes) {
+Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
+                                    std::uint64_t sequence, std::uint64_t bytes) {
   if (kCacheLineBytes + bytes + run_tail_bytes(members.size()) > kMaxRunBytes ||
       members.size() > kMaxRecordsPerRun) {
     return Error{Errc::kTooLarge, "batch of " + std::to_string(members.size()) +
@@ -252,6 +284,7 @@ Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_
                                       " bytes are allowed, split it"};
   }
   const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
+  HF_RETURN_IF_ERROR(admit(lane, blocks, Purpose::kPut));
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, Purpose::kPut));
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
@@ -275,7 +308,7 @@ Status Appender::append_large_batch(std::span<BatchMember> members, std::uint64_
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
-  if (group_ == nullptr) medium_.persist().fence();
+  if (HF_MUTANT("K40", group_ == nullptr, false)) medium_.persist().fence();
   return seal_run(head, entries, at, kCacheLineBytes);
 }
 

@@ -7,8 +7,10 @@
 //            process, and power loss where fences give that. A record that is too large for a
 //            block, and a batch that is, gets a run of its own and is durable when its append
 //            returns.
-// Errors     kNoSpace, kTooLarge: nothing is in doubt. kIo: the write gate closes.
-// Threads    As the lane's.   Fences  one per commit, one per sealed run (960 records of 256
+// Errors     kNoSpace, kTooLarge: nothing is in doubt. kBusy: neither. The lane needs a new run,
+//            and its writer pauses before (pace.hpp): the verbs do so, and come again. kIo: the
+//            write gate closes.
+// Threads    As the lane's.   Fences  one per commit, one per sealed run (959 records of 256
 //            bytes), two per record with a run of its own.
 #pragma once
 
@@ -18,6 +20,7 @@
 
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/pace.hpp>
 #include <holdfast/kv/record_writer.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sequences.hpp>
@@ -37,36 +40,40 @@ class Appender {
 
   // `group`: of page media, else null. `run_opened`: called after a lane took a block.
   Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-           WriteGate& gate, GroupCommit* group, std::function<void()> run_opened);
+           WriteGate& gate, const Pace& pace, GroupCommit* group, std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
+  template <class Path = AnyPath>
   Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,
                 Appended& appended) {
-    const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+    const std::uint64_t padded = Geometry::padded(record.bytes(Path::header_bytes(geometry_)));
     const std::uint64_t sequence = sequences_.draw(lane.chunk, fresh);
     OpenRun& run = lane.run;
     if (sequence == 0 || !run.fits(padded, 1) || run.records == run.entries_end ||
         sequence - run.min_sequence > kMaxSequenceSpan) [[unlikely]] {
-      return append_slowly(lane, record, sequence, purpose, appended);
+      HF_ASSIGN_OR_RETURN(appended, append_slowly(lane, record, sequence, purpose));
+      return {};
     }
     appended = {run.offset + run.at, padded, sequence};
-    put_record(run, record, sequence, padded);
+    put_record<Path>(run, record, sequence, padded);
     return {};
   }
-  // A copy of a record, under its own sequence.
-  Status append_again(Lane& lane, const NewRecord& record, std::uint64_t sequence,
-                      Appended& appended);
+  // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; nobody
+  // changes it meanwhile. False: its sum does not hold, and nothing was appended.
+  Result<bool> append_copy(Lane& lane, const RecordView& record, std::uint64_t hash,
+                           const SumRule& rule, Appended& appended);
   // An atomic batch: all members under one sequence, newer than all before. Durable as commit()
   // says when it returns; each member's `appended` is set.
   Result<std::uint64_t> append_batch(Lane& lane, std::span<BatchMember> members);
 
+  template <class Path = AnyPath>
   Status commit(Lane& lane) {
     OpenRun& run = lane.run;
     if (run.committed == run.at) [[unlikely]]
       return {};  // A record in a run of its own has seen to itself.
-    if (group_ != nullptr) return hand_over(lane);
-    medium_.persist().fence();
+    if (!Path::kFixed && group_ != nullptr) return hand_over(lane);
+    Path::fence(medium_.persist());
     run.committed = run.durable = run.at;
     return {};
   }
@@ -78,14 +85,20 @@ class Appender {
 
  private:
   // What is left when there is room for the record in the open run.
+  template <class Path = AnyPath>
   void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
                   std::uint64_t padded) {
-    writer_.write(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
-                  run.seed);
-    run.entries[run.records] = RunEntry::of(record.hash, sequence, run.at, record.kind);
-    ++run.records;
+    writer_.write<Path>(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
+                        run.seed);
     run.max_sequence = sequence;
-    if (record.kind == RecordKind::kErase) [[unlikely]]
+    enter_record(run, record.hash, record.kind, sequence, padded);
+  }
+  // In the summary to come and in the books.
+  static void enter_record(OpenRun& run, std::uint64_t hash, RecordKind kind,
+                           std::uint64_t sequence, std::uint64_t padded) {
+    run.entries[run.records] = RunEntry::of(hash, sequence, run.at, kind);
+    ++run.records;
+    if (kind == RecordKind::kErase) [[unlikely]]
       count_dead(run, padded);
     run.at += padded;
     run.left -= padded + OpenRun::kTailBytesPerRecord;
@@ -95,18 +108,19 @@ class Appender {
     auto& dead = run.meta->own_dead_bytes;
     dead.store(dead.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
-  [[gnu::noinline]] Status append_slowly(Lane& lane, const NewRecord& record,
-                                         std::uint64_t sequence, Purpose purpose,
-                                         Appended& appended);
+  // By value, here and in all that is rare: what a hot verb has in registers stays there.
+  [[gnu::noinline]] Result<Appended> append_slowly(Lane& lane, NewRecord record,
+                                                   std::uint64_t sequence, Purpose purpose);
   Status make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,
                    std::uint64_t sequence, Purpose purpose);
+  Status admit(Lane& lane, std::uint64_t blocks, Purpose purpose);
   Status hand_over(Lane& lane);
   Status put_large(std::uint64_t at, const NewRecord& record, const RecordHead& head,
                    std::uint64_t seed);
-  Status append_large(const NewRecord& record, std::uint64_t sequence, Purpose purpose,
+  Status append_large(Lane& lane, const NewRecord& record, std::uint64_t sequence, Purpose purpose,
                       Appended& appended);
   void append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes);
-  Status append_large_batch(std::span<BatchMember> members, std::uint64_t sequence,
+  Status append_large_batch(Lane& lane, std::span<BatchMember> members, std::uint64_t sequence,
                             std::uint64_t bytes);
   Status seal_run(std::uint64_t head, std::span<const RunEntry> entries, std::uint64_t used_bytes,
                   std::uint64_t frame_bytes);
@@ -117,6 +131,7 @@ class Appender {
   const Geometry& geometry_;
   Sequences& sequences_;
   WriteGate& gate_;
+  const Pace& pace_;
   GroupCommit* const group_;
   const std::function<void()> run_opened_;
   const RecordWriter writer_;

@@ -5,11 +5,12 @@
 // some members would lose to writes that were acknowledged before the batch began. The new lines
 // are published while the index sends readers from them to their predecessors; ending that is one
 // store, and makes the batch visible.
-#include <holdfast/kv/writes.hpp>
+#include <holdfast/kv/byte_spans.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
-#include <algorithm>
 #include <unordered_map>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 void WriteBatch::put(std::string_view key, std::string_view value) {
@@ -31,8 +32,10 @@ WriteBatch::View WriteBatch::operator[](std::size_t i) const {
 }
 
 Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_write(batch, durability); });
+  const auto attempt = [&] { return try_write(batch, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
 }
 
 namespace {
@@ -59,10 +62,10 @@ std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& ind
 
 }  // namespace
 
-Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability) {
-  HF_RETURN_IF_ERROR(check(0, 0, durability));
+Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
-    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), durability));
+    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
   KeyIndex& index = rooms_.index;
   std::vector<BatchMember> members = members_of(batch, index);
   if (members.empty()) return rooms_.sequences.next() - 1;
@@ -75,7 +78,7 @@ Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability
     if (member.record.kind == RecordKind::kPut) puts.push_back(member.record.hash);
   }
   for (;;) {
-    own.latches.acquire(index.map(), hashes);
+    HF_RETURN_IF_ERROR(latch_all(own, hashes));
     std::vector<Entry> entries(members.size());
     std::vector<bool> claimed(members.size(), false);
     // Places for new keys before anything is appended, so that nothing can fail half way.
@@ -93,17 +96,6 @@ Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability
       }
       own.latches.release();
     };
-    if (rooms_.displaced && rooms_.displaced->count() != 0) {
-      // Whether or not the index has the key: an erase may come.
-      const auto waits = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
-        return displaced(index.place(hash));
-      });
-      if (waits != hashes.end()) {
-        give_back();
-        HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *waits));
-        continue;
-      }
-    }
     if (full) {  // All growth in one step, as if every put were of a new key.
       give_back();
       HF_RETURN_IF_ERROR(index.map().grow(puts));
@@ -120,7 +112,8 @@ Result<Version> Writes::try_write(const WriteBatch& batch, Durability durability
         const std::lock_guard lock(rooms_.group->lane().latch);
         appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
       }
-      if (appended && durability == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+      if (appended && rooms_.effective(options) == Durability::kPower)
+        HF_RETURN_IF_ERROR(rooms_.group->wait());
       return appended;
     };
     auto sequence = append();
@@ -145,7 +138,8 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     const Line line = line_at(members[i].appended.offset);
     previous->emplace(line, old[i]);
     dead[i] = old[i];
-    if (snapshots && old[i]) dead[i] = rooms_.versions.retire(line, old[i]);
+    if (HF_MUTANT("K39", snapshots && old[i], false))
+      dead[i] = rooms_.versions.retire(line, old[i]);
   }
   const auto publishing = rooms_.index.begin_batch(std::move(previous));
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -156,7 +150,8 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
   for (std::size_t i = 0; i < members.size(); ++i) {
     const BatchMember& member = members[i];
     const bool erase = member.record.kind == RecordKind::kErase;
-    if (erase) rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
+    if (HF_MUTANT("K38", erase, false))
+      rooms_.index.raise_horizon(member.record.hash, member.appended.sequence);
     if (!entries[i]) continue;  // Erased what was not there.
     const bool was_tombstone = old[i] && rooms_.records.at(old[i]).kind() == RecordKind::kErase;
     if (was_tombstone) rooms_.index.count_tombstone(-1);
@@ -166,6 +161,7 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     } else if (erase) {
       own.latches[i].remove(entries[i]);
     }
+    if (old[i] && !snapshots) drop_behind(own, old[i]);
     if (dead[i] && !was_tombstone) supersede(own, dead[i]);
   }
 }

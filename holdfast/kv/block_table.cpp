@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes)
@@ -27,7 +28,7 @@ Status BlockTable::put_block_word(std::uint64_t block, BlockWord word) {
                           encode_block_word(word, geometry_.store_id, block));
 }
 
-Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
+Status BlockTable::format_segments_locked(std::uint64_t first, std::uint64_t count) {
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   const std::uint64_t end = (first + count) * per_segment;
   add_entries(end);
@@ -41,7 +42,7 @@ Status BlockTable::format_segments(std::uint64_t first, std::uint64_t count) {
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, first + count));
   HF_RETURN_IF_ERROR(medium_.order());  // Before a block of them is opened.
   for (std::uint64_t block = first * per_segment; block < end; ++block) {
-    if (!geometry_.is_table_block(block)) mark_free(block, 0);
+    if (!geometry_.is_table_block(block)) mark_free_locked(block, 0);
   }
   blocks_.store(end, std::memory_order_release);
   return {};
@@ -54,6 +55,7 @@ Status BlockTable::adopt(std::uint64_t blocks) {
                                            std::to_string(blocks * geometry_.block_bytes) +
                                            " bytes; raise it"};
   }
+  const Lock lock(mutex_);
   add_entries(blocks);
   blocks_.store(blocks, std::memory_order_release);
   return {};
@@ -70,7 +72,7 @@ void BlockTable::mark_run(std::uint64_t head, std::uint64_t run_blocks, BlockWor
   }
 }
 
-void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
+void BlockTable::mark_free_locked(std::uint64_t block, std::uint64_t generation) {
   BlockMeta& own = meta(block);
   own.state.store(BlockState::kFree, std::memory_order_relaxed);
   own.generation = generation;
@@ -84,12 +86,13 @@ void BlockTable::mark_free(std::uint64_t block, std::uint64_t generation) {
 }
 
 void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
+  const Lock lock(mutex_);
   next_generation_ = next;
   generation_limit_ = limit;
 }
 
 Result<std::uint64_t> BlockTable::next_generation_locked() {
-  if (next_generation_ >= generation_limit_) {
+  if (next_generation_ >= generation_limit_ + HF_MUTANT("K30", 0, 1)) {
     if (next_generation_ + generation_step_ > kMaxGeneration) {
       return Error{Errc::kNoSpace,
                    "the store has used all its 2^40 block generations; export it into a new store"};
@@ -107,7 +110,8 @@ std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
   // an erase can make room in a full store.
   switch (purpose) {
     case Purpose::kPut: return 4;
-    case Purpose::kErase: return 2;
+    case Purpose::kErase:
+    case Purpose::kAgain: return 2;
     case Purpose::kReclaim: return 0;
   }
   return 0;
@@ -134,7 +138,7 @@ Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
 // The file system takes its time to find and zero memory, so nobody who wants a run that is there
 // waits for it: mutex_ is held only while the new blocks are entered.
 Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
-  const std::lock_guard growing(growth_mutex_);
+  const Lock growing(growth_mutex_);
   if (blocks() != blocks_seen) return {};  // Somebody else was faster.
   const std::uint64_t segments = blocks_seen / geometry_.blocks_per_segment();
   const std::uint64_t new_size = (segments + 1) * geometry_.segment_bytes;
@@ -148,8 +152,8 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
   }
-  const std::lock_guard lock(mutex_);
-  return format_segments(segments, 1);
+  const Lock lock(mutex_);
+  return format_segments_locked(segments, 1);
 }
 
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
@@ -161,7 +165,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
                      " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
   }
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   // First of all: without one nothing must be taken.
   HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   std::uint64_t head = 0;
@@ -179,7 +183,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
     if (!grown) {
       if (grown.code() == Errc::kNoSpace && purpose != Purpose::kPut) {
         // Nothing to grow into: what frees space may use the reserve.
-        if (free_blocks() >= run_blocks + (purpose == Purpose::kErase ? 1 : 0)) {
+        if (free_blocks() >= run_blocks + (purpose == Purpose::kReclaim ? 0 : 1)) {
           if (auto taken = take_free_locked(run_blocks)) {
             head = *taken;
             break;
@@ -189,10 +193,11 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
       return std::move(grown).error();
     }
   }
+  HF_RETURN_IF_ERROR(HF_MUTANT("K27", ok_status(), put_block_word(head, {generation, state})));
   for (std::uint64_t block = head + 1; block < head + run_blocks; ++block) {
     HF_RETURN_IF_ERROR(put_block_word(block, {generation, BlockState::kTail}));
   }
-  HF_RETURN_IF_ERROR(put_block_word(head, {generation, state}));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K27", put_block_word(head, {generation, state}), ok_status()));
   BlockMeta& run = meta(head);
   run.used_bytes.store(0, std::memory_order_relaxed);
   run.dead_bytes.store(0, std::memory_order_relaxed);
@@ -204,6 +209,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;
   mark_run(head, run_blocks, {generation, state});
+  if (state == BlockState::kOpen) open_runs_.fetch_add(1, std::memory_order_relaxed);
   return head;
 }
 
@@ -229,6 +235,11 @@ Status BlockTable::mark_sealed(std::uint64_t head) {
   BlockMeta& run = meta(head);
   HF_RETURN_IF_ERROR(put_block_word(head, {run.generation, BlockState::kSealed}));
   run.state.store(BlockState::kSealed, std::memory_order_release);
+  open_runs_.fetch_sub(1, std::memory_order_relaxed);
+  const std::uint64_t dead_when_written = run.own_dead_bytes.load(std::memory_order_relaxed);
+  live_bytes_.fetch_add(
+      static_cast<std::int64_t>(run.used_bytes.load(std::memory_order_relaxed) - dead_when_written),
+      std::memory_order_relaxed);
   return {};
 }
 
@@ -243,6 +254,7 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
     HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));
     tails = tails || meta(head).run_blocks > 1;
   }
+  HF_MUTANT("K28", void(), enter_free(heads));
   HF_RETURN_IF_ERROR(medium_.order());
   if (tails) {
     for (const std::uint64_t head : heads) {
@@ -252,23 +264,30 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
       }
     }
   }
-  const std::lock_guard lock(mutex_);
+  HF_MUTANT("K28", enter_free(heads), void());
+  return {};
+}
+
+void BlockTable::enter_free(std::span<const std::uint64_t> heads) {
+  const Lock lock(mutex_);
   for (const std::uint64_t head : heads) {
     BlockMeta& run = meta(head);
     const std::uint64_t generation = run.generation;
     const std::uint64_t end = head + run.run_blocks;
+    const BlockState state = run.state.load(std::memory_order_relaxed);
+    if (state == BlockState::kOpen) open_runs_.fetch_sub(1, std::memory_order_relaxed);
+    if (state == BlockState::kSealed) live_bytes_.fetch_sub(run.live(), std::memory_order_relaxed);
     for (std::uint64_t block = head; block < end; ++block) {
       drop_dead_lines(meta(block));
-      mark_free(block, generation);
+      mark_free_locked(block, generation);
     }
   }
-  return {};
 }
 
 Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
                                        std::uint64_t keep_segments) {
-  const std::lock_guard growing(growth_mutex_);
-  std::unique_lock lock(mutex_);
+  const Lock growing(growth_mutex_);
+  UniqueLock lock(mutex_);
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   std::uint64_t segments = blocks() / per_segment;
   const std::uint64_t before = segments;
@@ -287,7 +306,9 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
     --segments;
   }
   if (segments == before) return 0;
+  const auto shrink = [&] { return medium_.region().shrink(segments * geometry_.segment_bytes); };
   // First the store stops counting on them, then they go.
+  HF_RETURN_IF_ERROR(HF_MUTANT("K29", ok_status(), shrink()));
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, segments));
   HF_RETURN_IF_ERROR(medium_.order());
   blocks_.store(segments * per_segment, std::memory_order_release);
@@ -295,8 +316,22 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
   free_count_.store(left_free, std::memory_order_relaxed);
   first_free_ = std::min(first_free_, segments * per_segment);
   lock.unlock();
-  HF_RETURN_IF_ERROR(medium_.region().shrink(segments * geometry_.segment_bytes));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K29", shrink(), ok_status()));
   return (before - segments) * geometry_.segment_bytes;
+}
+
+void BlockTable::count_anew() {
+  std::int64_t live = 0;
+  std::uint64_t open = 0;
+  for (std::uint64_t block = 0; block < blocks(); ++block) {
+    const BlockMeta& own = meta(block);
+    const BlockState state = own.state.load(std::memory_order_relaxed);
+    if (geometry_.is_table_block(block)) continue;
+    open += state == BlockState::kOpen;
+    live += state == BlockState::kSealed ? own.live() : 0;
+  }
+  live_bytes_.store(live, std::memory_order_relaxed);
+  open_runs_.store(open, std::memory_order_relaxed);
 }
 
 BlockTable::Totals BlockTable::totals() const {

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -49,6 +48,10 @@ struct alignas(kCacheLineBytes) BlockMeta {
 
   BlockMeta() = default;
   ~BlockMeta() { delete[] dead_lines.load(std::memory_order_relaxed); }
+  // Of a sealed run, at the head.
+  std::int64_t live() const {
+    return static_cast<std::int64_t>(used_bytes.load(std::memory_order_relaxed) - dead());
+  }
   std::uint64_t dead() const {  // At the head.
     return dead_bytes.load(std::memory_order_relaxed) +
            own_dead_bytes.load(std::memory_order_relaxed);
@@ -57,7 +60,9 @@ struct alignas(kCacheLineBytes) BlockMeta {
 
 class BlockTable {
  public:
-  enum class Purpose { kPut, kErase, kReclaim };  // The last blocks are kept for what frees space.
+  // The last blocks are kept for what frees space. kAgain: by an operation that cannot be refused
+  // any more without leaving something behind.
+  enum class Purpose { kPut, kErase, kAgain, kReclaim };
 
   BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes);
   BlockTable(const BlockTable&) = delete;
@@ -77,13 +82,23 @@ class BlockTable {
 
   // ---- At open ----
   // Formats the words of segments that a crash left unformatted, or of a new store.
-  Status format_segments(std::uint64_t first, std::uint64_t count);
-  Status adopt(std::uint64_t blocks);  // Makes DRAM entries for blocks of an existing store.
+  Status format_segments(std::uint64_t first, std::uint64_t count) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    return format_segments_locked(first, count);
+  }
+  // Makes DRAM entries for blocks of an existing store.
+  Status adopt(std::uint64_t blocks) HF_EXCLUDES(mutex_);
   void mark_run(std::uint64_t head, std::uint64_t run_blocks,
                 BlockWord word);  // As found on the medium.
-  void mark_free(std::uint64_t block, std::uint64_t generation);
-  void start_generations(std::uint64_t next, std::uint64_t limit);
-  std::uint64_t next_generation() const { return next_generation_; }
+  void mark_free(std::uint64_t block, std::uint64_t generation) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    mark_free_locked(block, generation);
+  }
+  void start_generations(std::uint64_t next, std::uint64_t limit) HF_EXCLUDES(mutex_);
+  std::uint64_t next_generation() const HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    return next_generation_;
+  }
   // A store of version 1 became one of version 2.
   void set_first_generation(std::uint64_t generation) { geometry_.first_generation = generation; }
 
@@ -91,23 +106,25 @@ class BlockTable {
   // A run of `run_blocks` consecutive free blocks, opened with a new generation: its words are put
   // but not ordered; the caller's next fence covers them. Grows the region where need be. kNoSpace.
   Result<std::uint64_t> open_run(std::uint64_t run_blocks, Purpose purpose,
-                                 BlockState state = BlockState::kOpen);
+                                 BlockState state = BlockState::kOpen)
+      HF_EXCLUDES(growth_mutex_, mutex_);
   // The footer is durable: says so on the medium (covered by the next fence) and in DRAM.
   Status mark_sealed(std::uint64_t head);
   // Durable when it returns; then the blocks can be allocated again.
-  Status free_runs(std::span<const std::uint64_t> heads);
+  Status free_runs(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
   // By one, unless another thread did so since blocks() was `blocks_seen`.
-  Status grow_by_segment(std::uint64_t blocks_seen);
+  Status grow_by_segment(std::uint64_t blocks_seen) HF_EXCLUDES(growth_mutex_, mutex_);
   // Gives free segments at the end back to the system, keeping so many free blocks and so many
   // segments. Returns the bytes.
-  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1);
+  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1)
+      HF_EXCLUDES(growth_mutex_, mutex_);
 
   // ---- Dead records ----
-  // By the line on which they begin.
+  // By the line on which they begin. live_bytes() learns of it by count_dead().
   void mark_dead(std::uint64_t line, std::uint64_t padded_bytes) {
     BlockMeta& run = set_dead_line(line);
     run.dead_bytes.fetch_add(padded_bytes, std::memory_order_relaxed);
-    // After the bit: whoever clears the flag reads the bits afterwards.
+    // After the bit: the thread that clears the flag reads the bits afterwards.
     if (!run.dead_dirty.load(std::memory_order_relaxed))
       run.dead_dirty.store(true, std::memory_order_release);
   }
@@ -119,7 +136,7 @@ class BlockTable {
     const std::uint64_t at = line & (lines_per_block_ - 1);
     return bits != nullptr && (bits[at / 64].load(std::memory_order_relaxed) >> at % 64 & 1) != 0;
   }
-  // From here on the run counts as one whose dead bits the medium has; whoever asks reads them now.
+  // From here on the run counts as one whose dead bits the medium has; the caller reads them now.
   void take_dead_dirty(std::uint64_t head) { meta(head).dead_dirty.exchange(false); }
   // The run's word says sealed, durably after the next fence: only then are its dead bits believed,
   // since a run that is being sealed holds other bytes at their place. Before its bits are put.
@@ -140,6 +157,18 @@ class BlockTable {
     return geometry_.block_bytes - (offset_bytes & (geometry_.block_bytes - 1));
   }
 
+  // What open_run() takes from, at a glance: O(1), for who opens a run. Of sealed runs only, and
+  // behind by the notes that are not applied yet. totals() is exact.
+  std::uint64_t live_bytes() const {
+    const std::int64_t live = live_bytes_.load(std::memory_order_relaxed);
+    return live > 0 ? static_cast<std::uint64_t>(live) : 0;
+  }
+  std::uint64_t open_runs() const { return open_runs_.load(std::memory_order_relaxed); }
+  void count_dead(std::uint64_t bytes) {
+    live_bytes_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  }
+  void count_anew();  // After recovery, before the first operation.
+
   struct Totals {
     std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0, used_bytes = 0, live_bytes = 0,
                   dead_bytes = 0;
@@ -150,7 +179,11 @@ class BlockTable {
   std::uint64_t reserve_blocks(Purpose purpose) const;
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.
-  void set_generation_step(std::uint64_t step) { generation_step_ = step, generation_limit_ = 0; }
+  void set_generation_step(std::uint64_t step) HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    generation_step_ = step;
+    generation_limit_ = 0;
+  }
 
  private:
   static constexpr std::uint64_t kChunk = 1024;
@@ -167,10 +200,13 @@ class BlockTable {
   }
   std::atomic<std::uint64_t>* make_dead_lines(BlockMeta& block);
   void drop_dead_lines(BlockMeta& block);
-  Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks);
+  void enter_free(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
+  Status format_segments_locked(std::uint64_t first, std::uint64_t count) HF_REQUIRES(mutex_);
+  void mark_free_locked(std::uint64_t block, std::uint64_t generation) HF_REQUIRES(mutex_);
+  Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks) HF_REQUIRES(mutex_);
   Status put_block_word(std::uint64_t block, BlockWord word);
-  Result<std::uint64_t> next_generation_locked();
-  void add_entries(std::uint64_t up_to);
+  Result<std::uint64_t> next_generation_locked() HF_REQUIRES(mutex_);
+  void add_entries(std::uint64_t up_to) HF_REQUIRES(mutex_);
 
   Medium& medium_;
   Geometry geometry_;
@@ -181,15 +217,19 @@ class BlockTable {
   std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
   std::atomic<std::uint64_t> blocks_{0};
 
-  Mutex growth_mutex_;  // One change of the region's size at a time; taken before mutex_.
-  Mutex mutex_;
-  std::vector<bool> free_;        // By block.
-  std::uint64_t first_free_ = 1;  // No free block lies before it.
+  // One change of the region's size at a time.
+  Mutex growth_mutex_ HF_ACQUIRED_BEFORE(mutex_);
+  mutable Mutex mutex_;
+  std::vector<bool> free_ HF_GUARDED_BY(mutex_);        // By block.
+  std::uint64_t first_free_ HF_GUARDED_BY(mutex_) = 1;  // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
   std::atomic<std::uint64_t> bits_bytes_{0};  // All dead bits, in DRAM.
-  std::uint64_t next_generation_ = 1;
-  std::uint64_t generation_limit_ = 0;
-  std::uint64_t generation_step_ = 65'536;  // One fence per so many runs opened.
+  std::uint64_t next_generation_ HF_GUARDED_BY(mutex_) = 1;
+  std::uint64_t generation_limit_ HF_GUARDED_BY(mutex_) = 0;
+  // One fence per so many runs opened.
+  std::uint64_t generation_step_ HF_GUARDED_BY(mutex_) = 65'536;
+  std::atomic<std::int64_t> live_bytes_{0};  // Below zero while dead records of open runs count.
+  std::atomic<std::uint64_t> open_runs_{0};
 };
 
 }  // namespace holdfast::kv

@@ -1,6 +1,7 @@
 // byte_spans.hpp: several keys or values as bytes, whether they are texts or objects of one type.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -12,6 +13,11 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data() == nullptr ? std::string_view("") : text));
 }
 
+// The same for what looks at no address where there is nothing.
+inline std::span<const std::byte> raw_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
 class ByteSpans {
  public:
   explicit ByteSpans(std::span<const std::string_view> texts)
@@ -21,6 +27,14 @@ class ByteSpans {
       : first_(objects), object_bytes_(bytes), count_(count) {}
 
   std::size_t size() const { return count_; }
+  // Bytes of the largest of those from `first` on; 0: there is none.
+  std::size_t largest(std::size_t first) const {
+    std::size_t bytes = first < count_ ? object_bytes_ : 0;
+    if (object_bytes_ != 0) return bytes;
+    for (std::size_t i = first; i < count_; ++i)
+      bytes = std::max(bytes, static_cast<const std::string_view*>(first_)[i].size());
+    return bytes;
+  }
   std::span<const std::byte> operator[](std::size_t i) const {
     if (object_bytes_ != 0)
       return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};

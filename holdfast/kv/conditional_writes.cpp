@@ -1,18 +1,21 @@
 // The writes that depend on what is there: they decide under the key's latch, and append, fence and
 // publish under it.
-#include <holdfast/kv/writes.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 Result<Version> Writes::put_if(Bytes key, Bytes value, Condition condition, Version expected,
                                WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_put_if(key, value, condition, expected, durability); });
+  const auto attempt = [&] { return try_put_if(key, value, condition, expected, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
 }
 
 Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                                   Durability durability) {
-  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+                                   WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
   Session& own = rooms_.sessions.of_this_thread();
@@ -31,7 +34,7 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
     if (condition == Condition::kAbsent && exists) return Error{Errc::kAlreadyExists, {}};
     if (condition == Condition::kVersion) {
       const Version present = exists ? rooms_.records.at(line).sequence() : 0;
-      if (present != expected) {
+      if (HF_MUTANT("K32", present != expected, present < expected)) {
         return Error{Errc::kVersionMismatch, "expected version " + std::to_string(expected) +
                                                  ", the record has " + std::to_string(present)};
       }
@@ -44,7 +47,7 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
       continue;
     }
     Appended appended;
-    auto written = write_record(own, record, true, Purpose::kPut, durability, appended);
+    auto written = write_record(own, record, true, Purpose::kPut, options, appended);
     if (!written) {
       if (claimed) home.remove(claimed);
       return std::move(written).error();
@@ -59,15 +62,24 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
   }
 }
 
+Error Writes::other_size(std::uint64_t value_bytes) {
+  return {Errc::kInvalidOption,
+          "the value of a typed store keeps its size of " + std::to_string(value_bytes) + " bytes"};
+}
+
 Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                                WriteOptions options) {
-  const Durability durability = rooms_.effective(options);
-  return settle([&] { return try_update(key, change, fixed_bytes, durability); });
+  const auto attempt = [&] { return try_update(key, change, fixed_bytes, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  // `change` is called once: a run is opened at once, and paid for at the end.
+  pay_pause(rooms_.sessions.of_this_thread());
+  return outcome;
 }
 
 Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> change,
-                                   bool fixed_bytes, Durability durability) {
-  HF_RETURN_IF_ERROR(check(key.size(), 0, durability));
+                                   bool fixed_bytes, WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(key.size(), 0, options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
@@ -84,14 +96,12 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   if (!live) return index.error(live);
   std::string value(live.record.value());
   change(value);
-  if (fixed_bytes && value.size() != live.record.value_bytes()) {
-    return Error{Errc::kInvalidOption, "the value of a typed store keeps its size of " +
-                                           std::to_string(live.record.value_bytes()) + " bytes"};
-  }
-  HF_RETURN_IF_ERROR(check(key.size(), value.size(), durability));
+  if (fixed_bytes && value.size() != live.record.value_bytes())
+    return other_size(live.record.value_bytes());
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kPut, durability, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
   replace(own, home, entry, appended);
   return appended.sequence;
 }

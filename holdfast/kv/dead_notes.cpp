@@ -5,15 +5,18 @@
 namespace holdfast::kv {
 
 void DeadNotes::drain(BlockTable& table) {
-  const std::lock_guard lock(draining_);
+  const Lock lock(draining_);
   const std::uint64_t end = added_.load(std::memory_order_acquire);
   constexpr std::uint64_t kAhead = 8;
+  std::uint64_t bytes = 0;
   for (std::uint64_t i = drained_.load(std::memory_order_relaxed); i != end; ++i) {
     if (i + kAhead < end)
       prefetch_for_write(&table.run_of(notes_[(i + kAhead) % kNotes].line * kCacheLineBytes));
     const Note& note = notes_[i % kNotes];
     table.mark_dead(note.line, note.padded_bytes);
+    bytes += note.padded_bytes;
   }
+  table.count_dead(bytes);
   drained_.store(end, std::memory_order_release);
 }
 

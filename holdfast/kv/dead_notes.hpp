@@ -23,7 +23,8 @@ class DeadNotes {
  public:
   void add(BlockTable& table, Line line, std::uint64_t padded_bytes) {
     const std::uint64_t added = added_.load(std::memory_order_relaxed);
-    if (added - drained_.load(std::memory_order_acquire) == kNotes) [[unlikely]]
+    // Where the ring begins anew, all that it holds is applied.
+    if (added % kNotes == 0 && added != drained_.load(std::memory_order_acquire)) [[unlikely]]
       drain(table);
     notes_[added % kNotes] = {line.number, padded_bytes};
     added_.store(added + 1, std::memory_order_release);

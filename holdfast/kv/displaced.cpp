@@ -137,12 +137,12 @@ Status Displaced::settle_fetched(Session& own, std::uint64_t hash) {
 
 // A record that is settled meanwhile was in the index before it went from here: if one went since
 // the index was asked, it is asked again.
-Live Displaced::find(std::uint64_t hash, Bytes key) const {
+Live Displaced::find(std::uint64_t hash, Bytes key, const EpochDomain::Guard& guard) const {
   for (;;) {
     const Place place = index_.place(hash);
     const Shard& own = shard(key_of(place));
     const std::uint64_t settled = own.settled.load(std::memory_order_acquire);
-    if (const Live live = index_.find(place, key); live.line) return live;
+    if (const Live live = index_.find(place, key, guard); live.line) return live;
     for (const Line line : newest_first(lines_at(place))) {
       if (records_.has_key(line, key)) return index_.judge(line);
     }

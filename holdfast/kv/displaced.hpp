@@ -58,7 +58,7 @@ class Displaced {
 
   // ---- Readers, inside a guard ----
   // As KeyIndex::find(), whose first answer was that the key is not there.
-  Live find(std::uint64_t hash, Bytes key) const;
+  Live find(std::uint64_t hash, Bytes key, const EpochDomain::Guard& guard) const;
   bool holds(const Place& place, Line line) const;
 
   // ---- The whole, outside of guards and latches ----

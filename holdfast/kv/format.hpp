@@ -68,9 +68,9 @@ static_assert(std::has_unique_object_representations_v<Superblock>);
 // Words that change while the store lives, each durable by a single aligned store, each on its own
 // line (offsets into the superblock page).
 inline constexpr std::uint64_t kSegmentsWordAt = 1024;  // Segments whose table words are formatted.
-inline constexpr std::uint64_t kGenerationLimitWordAt =
-    1088;                                                    // All that were handed out are below.
-inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;  // The same of sequences.
+// All generations, and all sequences, that were handed out are below.
+inline constexpr std::uint64_t kGenerationLimitWordAt = 1088;
+inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
@@ -139,9 +139,9 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
 };
 
 // In RecordHeader::size_word, behind the 40 bits of value_bytes.
-inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1}
-                                            << 40;  // Reserved: 8 bytes before the key.
-inline constexpr unsigned kSpaceShift = 48;         // The upper 16 bits: the record's keyspace.
+// Reserved: 8 bytes before the key.
+inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;
+inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 
 // In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when
@@ -156,8 +156,8 @@ struct RecordHeader {
   std::uint64_t sequence;
   std::uint64_t size_word;           // Value bytes, flags, keyspace.
   std::uint32_t key_bytes_and_kind;  // 24 bits, 7 bits; above them kFencedBeforeBit.
-  std::uint32_t ordinal;             // Its place among the run's records; a frame has its first
-                                     // member's.
+  // Its place among the run's records; a frame has its first member's.
+  std::uint32_t ordinal;
 
   std::uint64_t value_bytes() const { return size_word & kValueBytesMask; }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }

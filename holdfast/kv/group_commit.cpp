@@ -1,7 +1,9 @@
 #include <holdfast/kv/group_commit.hpp>
 
+#include <algorithm>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
@@ -14,13 +16,13 @@ Status GroupCommit::wait() {
 }
 
 void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   tails_due_.push_back({head, std::move(tail)});
   note_unsynced();
 }
 
 bool GroupCommit::sealing() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return !tails_due_.empty() || !tails_put_.empty();
 }
 
@@ -31,12 +33,12 @@ Status GroupCommit::finish_sealing() {
 }
 
 Status GroupCommit::sync_files() {
-  unsynced_.store(false, std::memory_order_release);
+  HF_MUTANT("K36", unsynced_.store(false, std::memory_order_release), void());
   std::uint64_t up_to = 0, run = kNoBlock, bytes = 0;
   {
     // A thread that has drawn a sequence of this lane has also handed its record over: both under
     // the latch.
-    const std::lock_guard lock(lane_.latch);
+    const Lock lock(lane_.latch);
     up_to = lane_.chunk.next == 0 ? 0 : lane_.chunk.next - 1;
     run = lane_.run.head;
     bytes = lane_.run.committed;
@@ -44,23 +46,24 @@ Status GroupCommit::sync_files() {
   std::vector<std::uint64_t> sealed;
   std::vector<Tail> due;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     sealed.swap(tails_put_);
     due.swap(tails_due_);
   }
+  HF_MUTANT("K34", void(), durable_sequence_.store(std::max(up_to, durable_sequence())));
   HF_RETURN_IF_ERROR(medium_.order());
   for (const Tail& tail : due) {
     const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
     HF_RETURN_IF_ERROR(medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
-    const std::lock_guard lock(mutex_);
-    tails_put_.push_back(tail.head);
+    const Lock lock(mutex_);
+    HF_MUTANT("K35", tails_put_, sealed).push_back(tail.head);
     note_unsynced();
   }
   for (const std::uint64_t head : sealed)
     HF_RETURN_IF_ERROR(table_.mark_sealed(head));
   if (up_to > durable_sequence_.load(std::memory_order_relaxed))
     durable_sequence_.store(up_to, std::memory_order_release);
-  const std::lock_guard lock(lane_.latch);
+  const Lock lock(lane_.latch);
   if (lane_.run.head == run) lane_.run.durable = bytes;
   return {};
 }

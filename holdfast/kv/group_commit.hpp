@@ -1,7 +1,7 @@
 // group_commit.hpp: writing on page media, where only a sync makes bytes durable.
 //
-// All sessions append to one lane. Its run is composed in DRAM and handed to the kernel; whoever
-// asks for power durability waits for a sync that began after that, and one sync serves all that
+// All sessions append to one lane. Its run is composed in DRAM and handed to the kernel. A
+// verb with power durability waits for a sync that began after that, and one sync serves all that
 // wait (sync_group.hpp).
 //
 // A run that is full is sealed by syncs: its tail is put after a sync that covers its records, and
@@ -57,8 +57,9 @@ class GroupCommit {
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
   mutable Mutex mutex_;
-  std::vector<Tail> tails_due_;           // Wait for a sync of their records.
-  std::vector<std::uint64_t> tails_put_;  // Heads: their tails wait for a sync.
+  std::vector<Tail> tails_due_ HF_GUARDED_BY(mutex_);  // Wait for a sync of their records.
+  // Heads: their tails wait for a sync.
+  std::vector<std::uint64_t> tails_put_ HF_GUARDED_BY(mutex_);
   SyncGroup group_;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
@@ -19,9 +20,9 @@ std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id)
 Status close_in_order(Rooms& rooms) {
   CleanMark mark{};
   HF_RETURN_IF_ERROR(write_index_image(rooms, mark));
-  HF_RETURN_IF_ERROR(rooms.medium.order());
-  mark.next_sequence = rooms.sequences.next();
-  mark.next_generation = rooms.table.next_generation();
+  HF_RETURN_IF_ERROR(HF_MUTANT("K26", rooms.medium.order(), ok_status()));
+  mark.next_sequence = rooms.sequences.next() - HF_MUTANT("K22", 0, 1);
+  mark.next_generation = rooms.table.next_generation() - HF_MUTANT("K23", 0, 1);
   mark.records = rooms.index.count();
   mark.checksum = clean_mark_checksum(mark, rooms.superblock.store_id);
   // A torn mark is none: its checksum does not hold over words of which some are of an earlier

@@ -1,7 +1,7 @@
-// key_index.hpp: the one door to the index: from a key to its newest record.
+// key_index.hpp: the only way to the index: from a key to its newest record.
 //
 //   KeyIndex::Place place = index.place(key);               // Hashed once, for all later steps.
-//   Live live = index.find(place, key);                     // Readers: inside a guard.
+//   Live live = index.find(place, key, guard);              // Readers.
 //   if (live) … live.record …; else return live.error(…);
 //
 //   Seen old = index.look(place, key);                      // Writers: all misses happen here,
@@ -27,7 +27,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
-#include <holdfast/kv/key_hash.hpp>
+#include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sessions.hpp>
 
@@ -63,18 +63,41 @@ class KeyIndex {
   const OffsetMap& map() const { return *map_; }
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
 
-  std::uint64_t hash(Bytes key) const { return hash_(key); }
+  template <class Path = AnyPath>
+  std::uint64_t hash(Bytes key) const {
+    return Path::hash(hash_, key);
+  }
+  bool hashes_by_instruction() const { return hash_.has_instruction(); }
   Place place(std::uint64_t hash) const { return map_->place(hash); }
   auto matches(Bytes key) const {
     return [this, key](Line line) { return records_.has_key(line, key); };
   }
 
   // ---- Readers ----
-  Live find(const Place& place, Bytes key) const {
+  Live find(const Place& place, Bytes key, const EpochDomain::Guard&) const {
     Line line = map_->find(place, matches(key));
     if (line) line = settled(line);
     return judge(line);
   }
+  // The line that a reader of the key is to see, or none.
+  template <class Path>
+  Line line_of(const Place& place, Bytes key) const {
+    const Line line = map_->find<typename Path::Probing>(place, matches(key));
+    return line ? settled(line) : line;
+  }
+  // The same with what map().candidate(place) said before in this guard: nearly always the one.
+  template <class Path>
+  Line line_of(const Place& place, Bytes key, Line candidate) const {
+    if (candidate && records_.has_key(candidate, key)) [[likely]]
+      return settled(candidate);
+    return line_of<Path>(place, key);
+  }
+  // The rule of judge() for what is hot.
+  bool is_live(const RecordView& record, Line line) const {
+    return line && record.kind() == RecordKind::kPut && records_.value_fits(record, line) &&
+           (!verify_reads_ || records_.is_sound(record, line));
+  }
+  [[gnu::noinline, gnu::cold]] Error why_not(Line line) const { return error(judge(line)); }
   // The rule. Line 0 is absent.
   Live judge(Line line) const {
     const RecordView record = records_.at(line);
@@ -105,10 +128,14 @@ class KeyIndex {
   }
   // Asks for what publishing over the key's record will touch: its first line, the one `word_at`
   // bytes behind it, and what is known of its run. Waits for the index, for nothing else.
+  template <class Path = AnyPath>
   void prefetch_record(const Place& place, std::uint64_t word_at = 0) const;
 
   // ---- Writers ----
-  Seen look(const Place& place, Bytes key) const { return map_->look(place, matches(key)); }
+  template <class Path = AnyPath>
+  Seen look(const Place& place, Bytes key) const {
+    return map_->look<typename Path::Probing>(place, matches(key));
+  }
   OffsetMap::Latched latch(Place& place, Session& session) {
     return map_->latch(place, *session.tally);
   }
@@ -119,8 +146,8 @@ class KeyIndex {
   void raise_horizon(std::uint64_t hash, std::uint64_t sequence) {
     map_->raise_erase_horizon(hash, sequence);
   }
-  // Whether the index leads to this very record. Inside a guard.
-  bool leads_to(std::uint64_t hash, Line line) const {
+  // Whether the index leads to this very record.
+  bool leads_to(std::uint64_t hash, Line line, const EpochDomain::Guard&) const {
     return static_cast<bool>(map_->find(hash, [line](Line other) { return other == line; }));
   }
 
@@ -146,8 +173,9 @@ class KeyIndex {
   std::atomic<std::uint64_t> tombstones_{0};
 };
 
-inline void KeyIndex::prefetch_record(const Place& place, std::uint64_t word_at) const {
-  const Line line = map_->candidate(place);
+template <class Path>
+void KeyIndex::prefetch_record(const Place& place, std::uint64_t word_at) const {
+  const Line line = map_->candidate<typename Path::Probing>(place);
   if (line == kNoLine) return;
   const std::byte* const at = records_.medium().at(offset_of(line));
   prefetch_for_write(at);

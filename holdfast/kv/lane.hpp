@@ -7,8 +7,8 @@
 // Invariants (1) a run holds valid records from its first byte on; what was appended and could not
 //                be committed is never acknowledged, and the store takes no more writes;
 //            (2) a run is sealed by one fence: dead bits (zero), summary and footer together.
-// Threads    A session's lane: its thread, inside a guard, without a latch. Whoever else needs it
-//            (reclamation seals the run of a session that rests) revokes it first:
+// Threads    A session's lane: its thread, inside a guard, without a latch. Another thread that
+//            needs it (reclamation seals the run of a session that rests) revokes it first:
 //            Sessions::Revoked. The shared lane: under its latch.
 #pragma once
 
@@ -66,6 +66,11 @@ struct OpenRun {
 
 struct Lane {
   OpenRun run;
+  // Of pace.hpp. Its writer has paused, if it had to: the next run may be opened.
+  bool admitted = false;
+  // Of runs for which a pause is due: of one that is refused until then, or of one that was opened
+  // for an operation that could not be refused, and pauses at its end.
+  std::uint64_t unpaid_blocks = 0;
   SequenceChunk chunk;
   LineBuffer staging;
   SpinLatch latch;

@@ -4,13 +4,14 @@
 #include <chrono>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/reclaimer.hpp>
 
 namespace holdfast::kv {
 namespace {
 
 constexpr auto kIdleInterval = std::chrono::milliseconds(50);
-constexpr std::size_t kVictimsPerPass = 16;
+constexpr std::size_t kVictimsPerPass = 16;  // Of passes in callers.
 // What trim() leaves free for the next writes.
 constexpr std::uint64_t kKeepFreeBlocks = 4;
 
@@ -51,16 +52,12 @@ void Maintenance::loop() {
 
 void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
-  BlockTable& table = rooms_.table;
   rooms_.index.map().take_memory();
   if (rooms_.displaced) settle_in_background();
-  if (rooms_.options.reclaim.background) reclaim_in_background();
-  // A segment ahead of the writers, so that none of them waits for the file system.
-  if (table.free_blocks() < table.geometry().blocks_per_segment()) {
-    if (auto grown = table.grow_by_segment(table.blocks()); !grown && grown.code() == Errc::kIo)
-      rooms_.gate.fail(grown.error());
-  }
+  const bool unfinished = rooms_.options.reclaim.background && reclaim_in_background();
+  grow_ahead();
   shrink();
+  if (unfinished) rooms_.wake.ask();
 }
 
 // What was superseded unread: as many as are not likely to be read soon are left to lie, since many
@@ -69,43 +66,48 @@ void Maintenance::maintain() {
 void Maintenance::settle_in_background() {
   constexpr std::size_t kAtOnce = 4096;
   Displaced& displaced = *rooms_.displaced;
+  // Not the relocator's session: a caller may be reclaiming with that.
+  Session& own = rooms_.sessions.of_this_thread();
   const std::uint64_t newest = rooms_.sequences.next();
   const bool at_rest = std::exchange(last_sequence_, newest) == newest;
   while (displaced.count() != 0 && (at_rest || displaced.half_full()) && !rooms_.wake.stopped()) {
-    if (!displaced.settle_some(*relocator_, kAtOnce)) return;
+    if (!displaced.settle_some(own, kAtOnce)) return;
     if (at_rest && rooms_.sequences.next() != last_sequence_) return;
   }
 }
 
-bool Maintenance::wants_reclaim(const BlockTable::Totals& totals) const {
-  // Open runs, the one under relocation and the reserve are no waste that moving records could
-  // mend.
-  const double slack = static_cast<double>((totals.open_blocks + kKeepFreeBlocks) *
-                                           rooms_.table.geometry().block_bytes);
-  return static_cast<double>(totals.used_bytes) >
-         rooms_.options.reclaim.space_amplification * static_cast<double>(totals.live_bytes) +
-             slack;
+// So that no writer waits for the file system.
+void Maintenance::grow_ahead() {
+  BlockTable& table = rooms_.table;
+  if (table.free_blocks() >= rooms_.pace.blocks_ahead()) return;
+  if (auto grown = table.grow_by_segment(table.blocks()); !grown && grown.code() == Errc::kIo)
+    rooms_.gate.fail(grown.error());
 }
 
-void Maintenance::reclaim_in_background() {
+bool Maintenance::reclaim_in_background() {
   BlockTable& table = rooms_.table;
+  Pace& pace = rooms_.pace;
   const ReclaimOptions& options = rooms_.options.reclaim;
   const std::lock_guard lock(mutex_);
   for (;;) {
     rooms_.sessions.drain_notes();
-    if (!wants_reclaim(table.totals())) return;
+    if (!pace.wants_reclaim()) return false;
     const std::uint64_t free_before = table.free_blocks();
     const std::uint64_t sequence_before = rooms_.sequences.next();
-    auto freed =
-        pass(kVictimsPerPass, least_gain(options.space_amplification), options.bytes_per_second);
+    Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+    pace.begin_pass();
+    auto freed = reclaimer.pass(Reclaimer::Choice::kWorthMost, pace.runs_per_pass(),
+                                least_gain(options.space_amplification), options.bytes_per_second);
+    pace.end_pass(freed && *freed != 0 ? reclaimer.gained_blocks() : 0);
     if (!freed && freed.code() == Errc::kIo) rooms_.gate.fail(freed.error());
-    if (!freed || *freed == 0) return;
+    if (!freed || *freed == 0) return false;
     // What it moved took as much as it freed, and no writer took any: another pass would do the
     // same.
-    if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before) return;
-    if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return;
-    // Growing cannot wait.
-    if (table.free_blocks() < table.geometry().blocks_per_segment() / 2) return;
+    if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before)
+      return false;
+    if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return false;
+    // Growth takes a turn of this thread between two passes, and never more than one.
+    if (table.free_blocks() < pace.blocks_ahead() / 2) return true;
   }
 }
 
@@ -144,7 +146,7 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
 Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
                                         std::uint64_t bytes_per_second) {
   return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-      .pass(victims, gain, bytes_per_second);
+      .pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
 }
 
 Status Maintenance::reclaim() {
@@ -186,7 +188,7 @@ Result<bool> Maintenance::make_room() {
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
   for (bool last = false;; last = true) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
-    auto freed = reclaimer.pass(kVictimsPerPass, kLeastGain, 0);
+    auto freed = reclaimer.pass(Reclaimer::Choice::kMostDead, kVictimsPerPass, kLeastGain, 0);
     // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
     if (freed.code() == Errc::kCorrupt) return true;
     HF_RETURN_IF_ERROR(std::move(freed));
@@ -239,7 +241,7 @@ Status Maintenance::settle_for_close() {
     HF_RETURN_IF_ERROR(rooms_.group->wait());
   }
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
-  reclaimer.mark_moved_dead();
+  HF_MUTANT("K24", reclaimer.mark_moved_dead(), void());
   return reclaimer.put_all_dead_bits();
 }
 

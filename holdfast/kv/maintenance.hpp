@@ -46,7 +46,7 @@ class Maintenance {
   [[nodiscard]] std::unique_lock<Mutex> hold_off();
   const ReclaimCounts& counts() const { return counts_; }
   Session& own_session() { return *relocator_; }
-  // A pass over at most `victims` runs, as the background makes it.
+  // A pass over at most `victims` runs, those with most dead bytes.
   Result<std::uint64_t> pass(std::size_t victims, double least_gain,
                              std::uint64_t bytes_per_second);
   // Threads that wait are not kept waiting by a rate limit: one more.
@@ -54,9 +54,11 @@ class Maintenance {
 
  private:
   void loop();
-  bool wants_reclaim(const BlockTable::Totals& totals) const;
+  // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
+  // off for the sake of growth, and wants to go on.
+  bool reclaim_in_background();
   void settle_in_background();
-  void reclaim_in_background();
+  void grow_ahead();
   void shrink();
 
   Rooms& rooms_;

@@ -3,8 +3,8 @@
 //                  put(offset, bytes)          order()                    durable for kPower
 //   byte           copy                        nothing to do              at once
 //   line           copy + write_back           fence                      after the fence
-//   page           pwrite (mapping read-only)  fdatasync                  after the group's
-//   fdatasync none           copy                        nothing that would help    never
+//   page           pwrite (mapping read-only)  fdatasync                  after the group's sync
+//   none           copy                        nothing that would help    never
 //
 // Threads    Any.   Errors  kIo, kNoSpace, kReadOnly from page tiers; none elsewhere.
 #pragma once

@@ -22,9 +22,11 @@ enum class Durability : std::uint8_t {
 
 struct ReclaimOptions {
   bool background = true;  // Off: only reclaim() reclaims.
-  // Medium in use over live data that reclamation aims to stay below; 1.05 to 10.
+  // Medium in use over live data, beyond 10 blocks and the open runs, that writers are slowed to
+  // keep to (pace.hpp); 1.05 to 10.
   double space_amplification = 1.25;
-  std::uint64_t bytes_per_second = 0;  // Limit on bytes moved in the background; 0 is none.
+  // Limit on bytes moved in the background, for as long as writers do not outrun it; 0 is none.
+  std::uint64_t bytes_per_second = 0;
 };
 
 struct StoreOptions {

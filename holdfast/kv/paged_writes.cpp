@@ -5,7 +5,7 @@
 // sessions append to one lane, which draws sequences in the order of appending, and the index named
 // the old record before ours was appended, and still does under the latch. So its sequence was
 // drawn before ours.
-#include <holdfast/kv/writes.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 #include <algorithm>
 #include <array>
@@ -22,23 +22,23 @@ constexpr std::size_t kSettledAtOnce = 1024;
 
 // Behind append and commit. `unread`: what the place had before them, if the record there is not in
 // memory.
-Result<PutOutcome> Writes::publish_on_pages(Session& own, Place& place, const NewRecord& record,
-                                            const Appended& appended, const Seen& unread,
-                                            Durability durability) {
+Result<PutOutcome> Writes::publish_put_on_pages(Session& own, Place& place, const NewRecord& record,
+                                                const Appended& appended, const Seen& unread,
+                                                WriteOptions options) {
   KeyIndex& index = rooms_.index;
   // What the latch is not to be held for: the old record's page.
   if (!unread) (void)index.look(place, record.key);
   auto home = index.latch(place, own);
-  if (unread && rooms_.displaced->still_alone(home, unread) &&
-      rooms_.versions.snapshots_open() == 0 && !index.behind_horizon(place, appended.sequence)) {
+  if (unread && rooms_.displaced->still_alone(home, unread) && !rooms_.versions.held() &&
+      !index.behind_horizon(place, appended.sequence)) {
     rooms_.displaced->add(place, unread.line());
     home.replace(unread.entry, line_at(appended.offset));
     return PutOutcome::kWritten;
   }
-  return publish_put_slowly(own, std::move(home), place, record, appended, durability);
+  return publish_put_slowly(own, std::move(home), place, record, appended, options);
 }
 
-Result<PutOutcome> Writes::try_put_on_pages(const NewRecord& record, Durability durability) {
+Result<PutOutcome> Writes::try_put_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
@@ -46,14 +46,14 @@ Result<PutOutcome> Writes::try_put_on_pages(const NewRecord& record, Durability 
   Place place = rooms_.index.place(record.hash);
   const Seen unread = rooms_.displaced->to_displace(place);
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, durability, appended));
-  return publish_on_pages(own, place, record, appended, unread, durability);
+  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, options, appended));
+  return publish_put_on_pages(own, place, record, appended, unread, options);
 }
 
 // The next group of a put_many(): one write to the file, one wait for a sync. Counts what it
 // published.
 Status Writes::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
-                                  Durability durability, std::size_t& done) {
+                                  WriteOptions options, std::size_t& done) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
@@ -84,10 +84,10 @@ Status Writes::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values
     }
     HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
   }
-  if (durability == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  if (rooms_.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
   for (std::size_t i = 0; i < written; ++i) {
     auto published =
-        publish_on_pages(own, places[i], record_at(i), appended[i], unread[i], durability);
+        publish_put_on_pages(own, places[i], record_at(i), appended[i], unread[i], options);
     if (!published) {
       for (std::size_t rest = i + 1; rest < written; ++rest) {
         const auto home = rooms_.index.latch(places[rest], own);
@@ -102,7 +102,7 @@ Status Writes::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values
 
 // An erase tells whether the key was there, so it reads the record; but that read is under way
 // while the tombstone is written.
-Result<bool> Writes::try_erase_on_pages(const NewRecord& record, Durability durability) {
+Result<bool> Writes::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   KeyIndex& index = rooms_.index;
@@ -114,18 +114,51 @@ Result<bool> Writes::try_erase_on_pages(const NewRecord& record, Durability dura
   const Extent old{offset_of(any.line()), kCacheLineBytes};
   HF_RETURN_IF_ERROR(rooms_.medium.region().read_ahead({&old, 1}));
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kErase, durability, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kErase, options, appended));
+  return publish_erase_on_pages(own, place, record, appended, options);
+}
+
+// Nothing of this key may be left where readers look when the index does not have it.
+Result<bool> Writes::publish_erase_on_pages(Session& own, Place& place, const NewRecord& record,
+                                            const Appended& appended, WriteOptions options) {
   for (;;) {
-    (void)index.look(place, record.key);
-    auto home = index.latch(place, own);
-    // Nothing of this key may be left where readers look when the index does not have it.
+    (void)rooms_.index.look(place, record.key);  // What the latch is not to be held for.
+    auto home = rooms_.index.latch(place, own);
     if (!displaced(place))
-      return publish_erase_slowly(own, std::move(home), place, record, appended, durability);
+      return publish_erase_slowly(own, std::move(home), place, record, appended, options);
     home.release();
     if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
       disown(own, record.hash, appended, record.kind);
       return std::move(settled).error();
     }
+  }
+}
+
+// ---- For those that look for a key without latching it at once ----
+
+Result<bool> Writes::is_absent(Session& own, Place& place, Bytes key) {
+  if (rooms_.index.look(place, key)) return false;
+  while (rooms_.displaced) {
+    {
+      const auto home = rooms_.index.latch(place, own);
+      if (home.find(rooms_.index.matches(key))) return false;
+      if (!displaced(place)) return true;
+    }
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
+  }
+  return true;
+}
+
+Status Writes::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
+  for (;;) {
+    own.latches.acquire(rooms_.index.map(), hashes);
+    if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
+    const auto apart = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
+      return displaced(rooms_.index.place(hash));
+    });
+    if (apart == hashes.end()) return {};
+    own.latches.release();
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *apart));
   }
 }
 

@@ -20,34 +20,46 @@ class Reads {
 
   explicit Reads(Rooms& rooms) : rooms_(rooms) {}
 
-  // Copies as much as fits; `value_bytes` is the whole length.
-  Result<Version> get(Bytes key, std::span<std::byte> buffer, std::uint64_t& value_bytes) const;
+  // Both copy as much as fits; the second returns the length of the whole value.
+  template <class Path>
+  Result<Version> get(Bytes key, std::span<std::byte> buffer) const;
+  template <class Path>
+  Result<std::uint64_t> get_length(Bytes key, std::span<std::byte> buffer) const;
+  template <class Path>
   Result<Version> get(Bytes key, std::string& value) const;
+  // Calls copy(i, record) for those that are there.
+  template <class Path, class Copy>
+  Status get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
   Result<Pinned> get_pinned(Bytes key) const;
-  // Into objects side by side, or into texts: one of the two is null.
-  Status get_many(const ByteSpans& keys, std::byte* objects, std::size_t object_bytes,
-                  std::string* texts, std::span<Errc> outcomes) const;
 
-  Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
-  Status for_each_at(Version snapshot, Visit visit) const;
+  // A get of a group, inside the caller's guard: into the text, or as much as fits into the buffer.
+  // Returns the version and the value's whole length.
+  struct Found {
+    Version version = 0;
+    std::uint64_t value_bytes = 0;
+  };
+  Result<Found> get_grouped(const Place& place, Bytes key, std::string* text,
+                            std::span<std::byte> buffer, const EpochDomain::Guard& guard) const;
 
- private:
-  // Calls copy(RecordView) while the record cannot go away.
-  template <class Copy>
-  Result<Version> read(Bytes key, Copy&& copy) const;
-  // What the index does not lead to may stand apart from it on page media.
-  Live find_elsewhere(const Place& place, Bytes key, Live live) const {
-    return rooms_.displaced != nullptr && live.outcome == Errc::kNotFound && !live.line
-               ? rooms_.displaced->find(place.hash, key)
-               : live;
-  }
-  template <class Copy>
-  Status read_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
   // Page media: brings records into memory, so many of them at once: of the keys from `first` on,
   // or the first ones of `lines`. Errors: kIo.
   static constexpr std::size_t kFetched = 64;
   Status fetch_records(const ByteSpans& keys, std::size_t first) const;
   Status fetch_records(std::span<const Line> lines) const;
+
+  Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
+  Status for_each_at(Version snapshot, Visit visit) const;
+
+ private:
+  // Returns copy(record), called while the record cannot go away.
+  template <class Path, class Copy>
+  Result<std::uint64_t> read(Bytes key, Copy&& copy) const;
+  // What the index leads to by `line`, and where it does not have the key, what stands apart from
+  // it on page media.
+  [[gnu::noinline, gnu::cold]] Live find_elsewhere(const Place& place, Bytes key, Line line,
+                                                   const EpochDomain::Guard& guard) const;
+  // As KeyIndex::find(), also of what stands apart.
+  Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
   // What was read of this key is durable when it returns.
   void make_durable(const Place& place, const RecordView& record) const {
     if (!rooms_.records.patchable().empty() && rooms_.index.map().patching(place)) [[unlikely]]

@@ -1,9 +1,11 @@
 #include <holdfast/kv/reclaimer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
-#include <holdfast/base/prefetch.hpp>
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/evacuation.hpp>
 
 namespace holdfast::kv {
 
@@ -18,12 +20,14 @@ void Reclaimer::for_each_sealed_run(Visit&& visit) const {
 
 // ---- Which runs, and when ----
 
-std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gain) const {
+std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
+                                             double least_gain) const {
   struct Victim {
     std::uint64_t head;
-    double gain;
+    double worth;
   };
   std::vector<Victim> victims;
+  std::uint64_t newest = 0;  // Generations are ages: they rise from run to run.
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
     // Waits for its pins, or is damaged.
     if (run.evacuated.load(std::memory_order_relaxed)) return;
@@ -33,24 +37,31 @@ std::vector<std::uint64_t> Reclaimer::choose(std::size_t limit, double least_gai
     double gain = used == 0 ? 1 : dead / used;
     // Sealed half empty (an idle session, an earlier pass): its records fit beside others.
     if (run.run_blocks == 1 && used < room / 2) gain = std::max(gain, 1 - (used - dead) / room);
+    newest = std::max(newest, run.generation);
     if (gain >= least_gain) victims.push_back({head, gain});
   });
+  if (choice == Choice::kWorthMost) {
+    for (Victim& victim : victims) {
+      const std::uint64_t age = newest - rooms_.table.meta(victim.head).generation;
+      victim.worth *= std::sqrt(static_cast<double>(age)) / (2 - victim.worth);
+    }
+  }
   limit = std::min(limit, victims.size());
   std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(limit),
                     victims.end(),
-                    [](const Victim& a, const Victim& b) { return a.gain > b.gain; });
+                    [](const Victim& a, const Victim& b) { return a.worth > b.worth; });
   std::vector<std::uint64_t> heads;
   for (std::size_t i = 0; i < limit; ++i)
     heads.push_back(victims[i].head);
   return heads;
 }
 
-Result<std::uint64_t> Reclaimer::pass(std::size_t victims_limit, double least_gain,
+Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, double least_gain,
                                       std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
   rooms_.sessions.drain_notes();  // So that the books say which runs are worth it.
   HF_ASSIGN_OR_RETURN(const std::uint64_t more,
-                      evacuate_all(choose(victims_limit, least_gain), bytes_per_second));
+                      evacuate_all(choose(choice, victims_limit, least_gain), bytes_per_second));
   return freed + more;
 }
 
@@ -78,10 +89,10 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   BlockTable& table = rooms_.table;
   for (const std::uint64_t head : victims)
     table.meta(head).relocating.store(true, std::memory_order_seq_cst);
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K08", rooms_.epochs.synchronize(), void());
+  // Between that wait and the notes: each of the victims' records is in the index then, or dead.
   if (rooms_.displaced) HF_RETURN_IF_ERROR(settle_displaced(victims));
   rooms_.sessions.drain_notes();
-  target_ = own_.lane.run.head;
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
   std::uint64_t floor = 0;
   const bool tombstones = std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) {
@@ -89,16 +100,17 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   });
   if (tombstones && !rooms_.versions.held()) {
     HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
-    HF_RETURN_IF_ERROR(put_all_dead_bits());
+    HF_RETURN_IF_ERROR(HF_MUTANT("K01", put_all_dead_bits(), ok_status()));
   }
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t moved = 0;
+  Evacuation evacuation(rooms_, own_, counts_);
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const std::uint64_t head = victims[i];
     BlockMeta& run = table.meta(head);
     const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
     moved += used - std::min(run.dead(), used);
-    auto evacuated = evacuate(head, floor);
+    auto evacuated = evacuation.run(head, floor);
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
       // Those before it make room for the others. It was copied in part, so it keeps its mark; they
       // do not.
@@ -109,6 +121,9 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     run.evacuated.store(true, std::memory_order_relaxed);
     if (!evacuated) return std::move(evacuated).error();  // Not tried again; it stays as it is.
     evacuated_.push_back(head);
+    opened_blocks_ += evacuated->opened_blocks;
+    dropped_bytes_ += evacuated->dropped_bytes;
+    gained_blocks_ += evacuated->gained_blocks;
     if (bytes_per_second != 0) {
       const std::chrono::duration<double> due(static_cast<double>(moved) /
                                               static_cast<double>(bytes_per_second));
@@ -118,7 +133,6 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   return free_evacuated();
 }
 
-// From here on each of the victims' records is in the index, or dead.
 Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
   auto settled = rooms_.displaced->settle_runs(own_, victims);
   for (std::size_t i = 0; i < victims.size() && !settled; ++i)
@@ -127,14 +141,16 @@ Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
 }
 
 // The limit on bytes moved is for quiet times: a thread that waits for this pass to end ends the
-// rest.
+// rest, and so do writers that outrun it.
 void Reclaimer::pace(std::chrono::steady_clock::time_point due) const {
   constexpr std::chrono::milliseconds kStep{5};
-  for (auto now = std::chrono::steady_clock::now();
-       now < due && waiters_.load(std::memory_order_relaxed) == 0;
+  const auto start = std::chrono::steady_clock::now();
+  auto now = start;
+  for (; now < due && waiters_.load(std::memory_order_relaxed) == 0 && rooms_.pace.position() < 0.5;
        now = std::chrono::steady_clock::now()) {
     std::this_thread::sleep_until(std::min(due, now + kStep));
   }
+  rooms_.pace.rested(now - start);
 }
 
 // ---- Tombstones and dead bits ----
@@ -166,7 +182,7 @@ Status Reclaimer::put_all_dead_bits() {
   // bits need no order between them, only both before a tombstone goes: until its word is durable a
   // run counts as open, and recovery puts zeros over the bits that it then does not believe.
   for (const auto& [head, bits] : dead)
-    HF_RETURN_IF_ERROR(rooms_.table.confirm_sealed(head));
+    HF_RETURN_IF_ERROR(HF_MUTANT("K25", rooms_.table.confirm_sealed(head), ok_status()));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
   for (const auto& [head, bits] : dead) {
     const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
@@ -229,8 +245,9 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
   for (std::uint64_t block = 0; block < rooms_.table.blocks(); ++block) {
     const BlockMeta& run = rooms_.table.meta(block);
     const BlockState state = run.state.load(std::memory_order_acquire);
-    const bool unmarked = state == BlockState::kOpen || (state == BlockState::kSealed &&
-                                                         run.moved.load(std::memory_order_relaxed));
+    const bool unmarked = HF_MUTANT("K03", state == BlockState::kOpen, false) ||
+                          (state == BlockState::kSealed &&
+                           HF_MUTANT("K04", run.moved.load(std::memory_order_relaxed), false));
     if (unmarked && run.head == block)
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
   }
@@ -245,140 +262,10 @@ void Reclaimer::mark_moved_dead() {
     if (!run) return;
     for (std::uint32_t i = 0; i < run->records(); ++i) {
       const Line line = line_at(run->offset() + run->record_at(i));
-      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line))
+      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line, guard))
         rooms_.table.mark_dead(line.number, 0);
     }
   });
-}
-
-// ---- Moving ----
-
-Result<bool> Reclaimer::evacuate(std::uint64_t head, std::uint64_t floor) {
-  HF_RETURN_IF_ERROR(rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head)));
-  const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
-  if (!run) {
-    return rooms_.records.damaged(
-        rooms_.table.run_at(head),
-        "footer of sealed block " + std::to_string(head) + " is not valid");
-  }
-  std::vector<Move> moves;
-  {
-    const std::lock_guard lock(own_.lane.latch);
-    auto copied = copy_live(*run, head, floor, moves);
-    if (!copied) {
-      // Copies that nothing will point to: dead, since a later erase of their keys would not know
-      // of them; and fenced, since the next one who appends here may be another thread, whose fence
-      // does not cover what this one wrote back.
-      for (const Move& move : moves)
-        discard(move);
-      HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
-      return std::move(copied).error();
-    }
-    HF_RETURN_IF_ERROR(rooms_.appender.commit(own_.lane));
-    own_.count(1, 0);
-  }
-  constexpr std::size_t kAhead = 8;
-  std::uint64_t moved_bytes = 0, copied_bytes = 0;
-  for (std::size_t i = 0; i < moves.size(); ++i) {
-    if (i + kAhead < moves.size()) rooms_.index.map().prefetch_for_write(moves[i + kAhead].hash);
-    copied_bytes += moves[i].to.padded_bytes;
-    if (!moves[i].published) continue;  // Nothing points to it.
-    if (publish(moves[i]))
-      moved_bytes += moves[i].padded;
-    else if (!moves[i].erase)
-      discard(moves[i]);  // Superseded since: the copy is superfluous.
-  }
-  BlockMeta& meta = rooms_.table.meta(head);
-  if (moved_bytes != 0) meta.moved.store(true, std::memory_order_relaxed);
-  // Dead in our books only: its bit on the medium would say that the copy is durable.
-  meta.dead_bytes.fetch_add(moved_bytes, std::memory_order_relaxed);
-  counts_.relocated_bytes.fetch_add(moved_bytes, std::memory_order_relaxed);
-  dropped_bytes_ += run->footer().used_bytes - std::min(copied_bytes, run->footer().used_bytes);
-  return true;
-}
-
-Status Reclaimer::copy_live(const SealedRun& run, std::uint64_t head, std::uint64_t floor,
-                            std::vector<Move>& moves) {
-  const BlockMeta& meta = rooms_.table.meta(head);
-  const SumRule rule = rooms_.records.rule(meta);
-  // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied
-  // again: the copy may have been patched since, and another one, of a higher generation, would win
-  // over it after a crash. Its records have no dead bits, so the index is asked.
-  const bool ask = meta.moved.load(std::memory_order_relaxed);
-  constexpr std::uint32_t kAhead = 4;
-  for (std::uint32_t i = 0; i < run.records(); ++i) {
-    if (i + kAhead < run.records()) {
-      const std::byte* const next = rooms_.medium.at(run.offset() + run.record_at(i + kAhead));
-      prefetch_for_read(next);
-      prefetch_for_read(next + kCacheLineBytes);
-    }
-    const bool erase = run.kind(i) == RecordKind::kErase;
-    const std::uint64_t sequence = run.sequence(i);
-    const Line from = line_at(run.offset() + run.record_at(i));
-    if (rooms_.table.is_dead(from.number)) continue;
-    // A tombstone is what a key leads to, or a version, only while there are snapshots.
-    const bool published = !erase || rooms_.versions.held();
-    if (ask && !erase && !is_live(run.hash(i), from)) continue;
-    if (!published && sequence < floor) {
-      counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
-      continue;
-    }
-    const RecordView record = rooms_.records.at(from);
-    // A damaged record is not copied under a fresh checksum, and its run is not freed.
-    if (!record.fits(run.record_end(i) - run.record_at(i)) || record.sequence() != sequence ||
-        !record.is_sound(rule)) {
-      return rooms_.records.damaged(offset_of(from), "record " + std::to_string(i) +
-                                                         " of sealed block " +
-                                                         std::to_string(head) + " is not valid");
-    }
-    const NewRecord copy{record.kind(), run.hash(i), record.key_bytes(), record.value_span()};
-    Move move{run.hash(i), from, {}, record.padded_bytes(), erase, published};
-    HF_RETURN_IF_ERROR(rooms_.appender.append_again(own_.lane, copy, sequence, move.to));
-    own_.count(0, move.to.padded_bytes / kCacheLineBytes);
-    moves.push_back(move);
-    const BlockMeta& target = rooms_.table.run_of(move.to.offset);
-    if (std::exchange(target_, target.head) != target.head) opened_blocks_ += target.run_blocks;
-  }
-  return {};
-}
-
-// Points the index, or the versions that snapshots see, to the copy. False: nothing leads to the
-// record any more.
-bool Reclaimer::publish(const Move& move) {
-  KeyIndex& index = rooms_.index;
-  const auto guard = rooms_.epochs.enter(own_.participant);
-  Place place = index.place(move.hash);
-  const auto is_it = [&](Line line) { return line == move.from; };
-  const Seen seen = index.map().look(place, is_it);
-  if (!seen && !rooms_.versions.held()) return false;  // Superseded: no need to wait for a latch.
-  auto home = index.latch(place, own_);
-  const Line to = line_at(move.to.offset);
-  if (const Entry entry = seen && home.unchanged(seen) ? seen.entry : home.find(is_it)) {
-    if (rooms_.versions.held()) rooms_.versions.move(move.from, move.from, to);
-    home.replace(entry, to);
-    return true;
-  }
-  if (!rooms_.versions.held()) return false;
-  const Entry entry = home.find(index.matches(rooms_.records.at(move.from).key_bytes()));
-  if (!entry || !rooms_.versions.holds(OffsetMap::Home::line(entry), move.from)) return false;
-  rooms_.versions.move(OffsetMap::Home::line(entry), move.from, to);
-  return true;
-}
-
-void Reclaimer::discard(const Move& move) {
-  // The bytes of a tombstone count as dead already.
-  rooms_.table.mark_dead(line_at(move.to.offset).number, move.erase ? 0 : move.to.padded_bytes);
-}
-
-// Whether the key leads to this record, or a snapshot does.
-bool Reclaimer::is_live(std::uint64_t hash, Line line) {
-  const auto guard = rooms_.epochs.enter(own_.participant);
-  if (rooms_.index.leads_to(hash, line)) return true;
-  if (!rooms_.versions.held()) return false;
-  Place place = rooms_.index.place(hash);
-  auto home = rooms_.index.latch(place, own_);
-  const Entry entry = home.find(rooms_.index.matches(rooms_.records.at(line).key_bytes()));
-  return entry && rooms_.versions.holds(OffsetMap::Home::line(entry), line);
 }
 
 // ---- Freeing ----
@@ -391,7 +278,7 @@ void Reclaimer::forget_versions(std::uint64_t head) {
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {
   if (evacuated_.empty()) return 0;
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K06", rooms_.epochs.synchronize(), void());
   // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
   // then readers were sent there (KeyIndex::settled), also those that came after the first wait
   // began. Notes about a victim's records are all written by now.
@@ -400,20 +287,24 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     for (const std::uint64_t head : evacuated_)
       forget_versions(head);
   }
-  rooms_.epochs.synchronize();
+  HF_MUTANT("K07", rooms_.epochs.synchronize(), void());
   // A reader that found a victim's record before is out of its guard now: it either pinned the run
   // or let go.
   std::vector<std::uint64_t> ready;
   std::erase_if(evacuated_, [&](std::uint64_t head) {
-    if (rooms_.table.meta(head).pins.load(std::memory_order_acquire) != 0) return false;
+    const auto pins = rooms_.table.meta(head).pins.load(std::memory_order_acquire);
+    if (HF_MUTANT("K05", pins != 0, false)) return false;
     ready.push_back(head);
     return true;
   });
-  std::uint64_t blocks = 0;
+  std::uint64_t blocks = 0, held = 0;
   for (const std::uint64_t head : ready)
     blocks += rooms_.table.meta(head).run_blocks;
+  for (const std::uint64_t head : evacuated_)
+    held += rooms_.table.meta(head).run_blocks;
+  rooms_.pace.set_held(held);
   // Page media: the copies are durable before their originals go.
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
   HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
   counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);
   freed_blocks_ += blocks;

@@ -1,7 +1,7 @@
 // reclaimer.hpp: space that dead records hold comes back.
 //
 // A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its
-// own, and frees them. docs/kv.md, "Reclamation", argues the order of its steps:
+// own, and frees them. docs/kv_arguments.md, "Reclamation", argues the order of its steps:
 //
 //   1  mark the victims, wait until every operation under way has ended: from here on nothing is
 //      patched in them, and all their records are published or noted as dead
@@ -38,9 +38,14 @@ class Reclaimer {
             ReclaimCounts& counts, const std::atomic<std::uint32_t>& waiters)
       : rooms_(rooms), own_(own), evacuated_(evacuated), counts_(counts), waiters_(waiters) {}
 
+  enum class Choice {
+    kMostDead,   // Room at once.
+    kWorthMost,  // Least copying in the long run: dead bytes over what is read and copied for them,
+    // times the root of the run's age. What lives in a young run dies soon for nothing.
+  };
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
   // Returns the blocks it freed.
-  Result<std::uint64_t> pass(std::size_t victims_limit, double least_gain,
+  Result<std::uint64_t> pass(Choice choice, std::size_t victims_limit, double least_gain,
                              std::uint64_t bytes_per_second);
   // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
   // the segment can be given back; seals what sessions that rest have open there. Returns as
@@ -58,33 +63,19 @@ class Reclaimer {
   void mark_moved_dead();
 
   // Whether the passes so far made room: what they freed is more than what their copies took, or at
-  // least they left dead bytes behind, so that passes cannot go on like this for ever.
+  // least they left dead bytes behind, so that passes cannot go on like this without end.
   bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
+  // What they freed less what their copies took, by bytes.
+  double gained_blocks() const { return gained_blocks_; }
 
  private:
-  struct Move {
-    std::uint64_t hash;
-    Line from;
-    Appended to;
-    std::uint64_t padded;
-    bool erase;
-    bool published;  // False: a tombstone, and nothing points to it.
-  };
-
-  std::vector<std::uint64_t> choose(std::size_t limit, double least_gain) const;
+  std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second);
   Status settle_displaced(std::span<const std::uint64_t> victims);
   Status seal_resting_lanes();
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.
   Result<std::uint64_t> tombstone_floor();
-  // False: something keeps the run in use.
-  Result<bool> evacuate(std::uint64_t head, std::uint64_t floor);
-  Status copy_live(const SealedRun& run, std::uint64_t head, std::uint64_t floor,
-                   std::vector<Move>& moves);
-  bool publish(const Move& move);
-  void discard(const Move& move);
-  bool is_live(std::uint64_t hash, Line line);
   Result<std::uint64_t> free_evacuated();
   void forget_versions(std::uint64_t head);
   void pace(std::chrono::steady_clock::time_point due) const;
@@ -97,7 +88,7 @@ class Reclaimer {
   ReclaimCounts& counts_;
   const std::atomic<std::uint32_t>& waiters_;
   std::uint64_t freed_blocks_ = 0, opened_blocks_ = 0, dropped_bytes_ = 0;
-  std::uint64_t target_ = kNoBlock;  // Run that took the last copy.
+  double gained_blocks_ = 0;
 };
 
 }  // namespace holdfast::kv

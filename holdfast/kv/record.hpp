@@ -19,8 +19,9 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
     std::memcpy(&bits, at, sizeof bits);
     return bits;
   };
-  if (count == 16) return ((word(a) ^ word(b)) | (word(a + 8) ^ word(b + 8))) == 0;
-  if (count < 8 || count > 64) return std::memcmp(a, b, count) == 0;
+  if (count == 16) [[likely]]
+    return ((word(a) ^ word(b)) | (word(a + 8) ^ word(b + 8))) == 0;
+  if (count < 8 || count > 64) return count == 0 || std::memcmp(a, b, count) == 0;
   // The last word overlaps the last whole word.
   std::uint64_t differences = word(a + count - 8) ^ word(b + count - 8);
   for (std::size_t at = 0; at + 8 < count; at += 8)
@@ -39,7 +40,9 @@ struct SumRule {
 class RecordView {
  public:
   RecordView(const std::byte* at, const Geometry& geometry)
-      : at_(at), header_bytes_(geometry.record_header_bytes) {}
+      : RecordView(at, geometry.record_header_bytes) {}
+  RecordView(const std::byte* at, std::uint32_t header_bytes)
+      : at_(at), header_bytes_(header_bytes) {}
 
   const RecordHeader& header() const { return *reinterpret_cast<const RecordHeader*>(at_); }
   RecordKind kind() const { return header().kind(); }
@@ -96,8 +99,11 @@ struct NewRecord {
   Bytes key, value;
 
   std::uint64_t bytes(const Geometry& geometry) const {
-    return kind == RecordKind::kPut ? geometry.record_bytes(key.size(), value.size())
-                                    : geometry.record_header_bytes + key.size();
+    return bytes(geometry.record_header_bytes);
+  }
+  std::uint64_t bytes(std::uint32_t header_bytes) const {
+    return kind == RecordKind::kPut ? round_up(header_bytes + key.size(), 8) + value.size()
+                                    : header_bytes + key.size();
   }
 };
 

@@ -64,8 +64,8 @@ RecordIsa record_isa() {
 }
 
 RecordSums compose_record_by(RecordIsa isa, const Persist& persist, std::byte* to,
-                             const RecordParts& parts, std::uint64_t seed,
-                             const PatchableWords& words, Site site) {
+                             RecordParts parts, std::uint64_t seed, const PatchableWords& words,
+                             Site site) {
   switch (isa) {
     case RecordIsa::kAvx512: return compose_avx512({persist, to, parts, seed, words, site});
     case RecordIsa::kAvx2: return compose_avx2({persist, to, parts, seed, words, site});

@@ -56,6 +56,10 @@ struct RecordExtent {
         key_word(4u + has_patchable_words + has_expiry),
         value_at(round_up(8 * key_word + key_bytes, 8)) {}
   std::uint64_t padded_bytes() const { return round_up(value_at + value_bytes, kCacheLineBytes); }
+  // The key that most stores have, with enough of a value, or with none, as tombstones: instances
+  // of their own, in which the place of everything is constant.
+  bool is_usual() const { return key_bytes == 16 && value_bytes >= 16 && !has_expiry; }
+  bool is_bare() const { return key_bytes == 16 && value_bytes == 0 && !has_expiry; }
 };
 
 namespace record_detail {
@@ -147,27 +151,30 @@ class LineSum {
   typename Lines::State state_;
 };
 
-// The key that most stores have, with enough of a value: an instance of its own, in which the place
-// of everything is constant.
-inline bool is_usual(const RecordExtent& shape) {
-  return shape.key_bytes == 16 && shape.value_bytes >= 16 && !shape.has_expiry;
-}
-
-// Line 0 without checksums and place.
+// Line 0 without checksums and place, of a usual record, of a bare one, and of any. By words where
+// that is possible: a wide load would wait for narrow stores that made key and value just now.
 template <class Lines, bool kHasWords>
-void first_line(typename Lines::Line& line, const RecordParts& parts, const RecordExtent& shape) {
-  if (is_usual(shape)) {
-    // By words: a wide load would wait for narrow stores that made key and value just now.
-    const std::uint64_t k0 = load_word(parts.key), k1 = load_word(parts.key + 8);
-    const std::uint64_t v0 = load_word(parts.value);
-    if constexpr (kHasWords) {
-      Lines::from_words(line, {0, parts.sequence, parts.size_word, 0, 0, k0, k1, v0});
-    } else {
-      Lines::from_words(
-          line, {0, parts.sequence, parts.size_word, 0, k0, k1, v0, load_word(parts.value + 8)});
-    }
-    return;
+void usual_first_line(typename Lines::Line& line, const RecordParts& parts) {
+  const std::uint64_t k0 = load_word(parts.key), k1 = load_word(parts.key + 8);
+  const std::uint64_t v0 = load_word(parts.value);
+  if constexpr (kHasWords) {
+    Lines::from_words(line, {0, parts.sequence, parts.size_word, 0, 0, k0, k1, v0});
+  } else {
+    Lines::from_words(
+        line, {0, parts.sequence, parts.size_word, 0, k0, k1, v0, load_word(parts.value + 8)});
   }
+}
+template <class Lines, bool kHasWords>
+void bare_first_line(typename Lines::Line& line, const RecordParts& parts) {
+  const std::uint64_t k0 = load_word(parts.key), k1 = load_word(parts.key + 8);
+  if constexpr (kHasWords)
+    Lines::from_words(line, {0, parts.sequence, parts.size_word, 0, 0, k0, k1, 0});
+  else
+    Lines::from_words(line, {0, parts.sequence, parts.size_word, 0, k0, k1, 0, 0});
+}
+template <class Lines, bool kHasWords>
+void any_first_line(typename Lines::Line& line, const RecordParts& parts,
+                    const RecordExtent& shape) {
   typename Lines::Line part;
   place_part<Lines>(line, parts.key, 8 * shape.key_word, shape.key_bytes, 0);
   place_part<Lines>(part, parts.value, shape.value_at, shape.value_bytes, 0);
@@ -178,12 +185,11 @@ void first_line(typename Lines::Line& line, const RecordParts& parts, const Reco
 }
 
 template <class Lines, LineWay kWay, Patchable kPatch>
-RecordSums store_lines(std::byte* to, const RecordParts& parts, const RecordExtent& shape,
-                       std::uint64_t seed, const PatchableWords& words) {
+RecordSums store_lines(std::byte* to, typename Lines::Line& first, const RecordParts& parts,
+                       const RecordExtent& shape, std::uint64_t seed, const PatchableWords& words) {
   constexpr bool kHasWords = kPatch != Patchable::kNone;
   LineSum<Lines, kPatch> sum(shape, words);
-  typename Lines::Line first, line;
-  first_line<Lines, kHasWords>(first, parts, shape);
+  typename Lines::Line line;
   sum.begin(first);
 
   // Lines that hold something of the key.
@@ -222,22 +228,60 @@ RecordSums store_lines(std::byte* to, const RecordParts& parts, const RecordExte
 }  // namespace record_detail
 
 // Stores the record to `to`, on a line of the medium, padded_bytes() long; not fenced.
-// `kWay` is persist.line_way() and `kPatch` is patchable_of(words).
+// `kWay` is persist.line_way() and `kPatch` is patchable_of(words). The first is for records whose
+// shape.is_usual(), the second for those whose shape.is_bare().
+template <class Lines, LineWay kWay, Patchable kPatch>
+RecordSums compose_usual_record(const Persist& persist, std::byte* to, const RecordParts& parts,
+                                const RecordExtent& shape, std::uint64_t seed,
+                                const PatchableWords& words, HF_SITE) {
+  using namespace record_detail;
+  constexpr bool kHasWords = kPatch != Patchable::kNone;
+  const RecordExtent usual(shape.value_bytes, 16, kHasWords);
+  RecordSums sums;
+  persist.fill_lines<kWay>(
+      to, usual.padded_bytes(),
+      [&](void*) {
+        typename Lines::Line first;
+        usual_first_line<Lines, kHasWords>(first, parts);
+        sums = store_lines<Lines, kWay, kPatch>(to, first, parts, usual, seed, words);
+      },
+      site);
+  return sums;
+}
+template <class Lines, LineWay kWay, Patchable kPatch>
+RecordSums compose_bare_record(const Persist& persist, std::byte* to, const RecordParts& parts,
+                               std::uint64_t seed, const PatchableWords& words, HF_SITE) {
+  using namespace record_detail;
+  constexpr bool kHasWords = kPatch != Patchable::kNone;
+  const RecordExtent bare(0, 16, kHasWords);
+  RecordSums sums;
+  persist.fill_lines<kWay>(
+      to, kCacheLineBytes,
+      [&](void*) {
+        typename Lines::Line first;
+        bare_first_line<Lines, kHasWords>(first, parts);
+        sums = store_lines<Lines, kWay, kPatch>(to, first, parts, bare, seed, words);
+      },
+      site);
+  return sums;
+}
 template <class Lines, LineWay kWay, Patchable kPatch>
 RecordSums compose_record(const Persist& persist, std::byte* to, const RecordParts& parts,
                           std::uint64_t seed, const PatchableWords& words, HF_SITE) {
   using namespace record_detail;
-  const RecordExtent shape(parts.size_word, parts.place, kPatch != Patchable::kNone);
+  constexpr bool kHasWords = kPatch != Patchable::kNone;
+  const RecordExtent shape(parts.size_word, parts.place, kHasWords);
+  if (shape.is_usual()) [[likely]]
+    return compose_usual_record<Lines, kWay, kPatch>(persist, to, parts, shape, seed, words, site);
+  if (shape.is_bare())
+    return compose_bare_record<Lines, kWay, kPatch>(persist, to, parts, seed, words, site);
   RecordSums sums;
   persist.fill_lines<kWay>(
       to, shape.padded_bytes(),
       [&](void*) {
-        if (is_usual(shape)) [[likely]] {
-          const RecordExtent usual(shape.value_bytes, 16, kPatch != Patchable::kNone);
-          sums = store_lines<Lines, kWay, kPatch>(to, parts, usual, seed, words);
-        } else {
-          sums = store_lines<Lines, kWay, kPatch>(to, parts, shape, seed, words);
-        }
+        typename Lines::Line first;
+        any_first_line<Lines, kHasWords>(first, parts, shape);
+        sums = store_lines<Lines, kWay, kPatch>(to, first, parts, shape, seed, words);
       },
       site);
   return sums;
@@ -248,8 +292,8 @@ RecordIsa record_isa();
 
 // Any instance, behind a call. `isa` is at most record_isa().
 RecordSums compose_record_by(RecordIsa isa, const Persist& persist, std::byte* to,
-                             const RecordParts& parts, std::uint64_t seed,
-                             const PatchableWords& words, HF_SITE);
+                             RecordParts parts, std::uint64_t seed, const PatchableWords& words,
+                             HF_SITE);
 // record_sum_of() and its kin by one instruction set, for tests and benchmarks.
 RecordSums record_sum_by(RecordIsa isa, const std::byte* record, std::uint64_t padded_bytes,
                          std::uint64_t seed, const PatchableWords& words);

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include <holdfast/base/aes.hpp>
+#include <holdfast/index/bucket.hpp>
 #include <holdfast/memory/line_store.hpp>
 
 #define HF_TARGET_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes,bmi2"
@@ -90,6 +91,7 @@ inline const void* address(const std::byte* at, std::ptrdiff_t offset) {
 //   from_words      a line of 8 words
 //   set_word        one word of it
 //   put             to the medium
+//   read            from `from`, aligned to 8, beside writers of words; no word torn (vectors only)
 //   begin, add      the first line into the sum, the next one
 //   fold            the 64 bits that `State` comes to
 //   place_sum       of the word that names a record's place
@@ -218,6 +220,7 @@ class AesWords {
 class Avx2Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx2;
+  using Probing = index::AnyProbing;
   struct Line {
     __m256i low, high;
   };
@@ -277,6 +280,19 @@ class Avx2Lines : public AesWords {
     LineStore<kWay>::put(to, line.low, line.high);
   }
 
+  HF_AVX2 static void read(std::byte* to, const std::byte* from, std::size_t count) {
+    for (; count >= 32; to += 32, from += 32, count -= 32) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    }
+    for (; count >= 8; to += 8, from += 8, count -= 8) {
+      const std::uint64_t word = record_detail::load_word_whole(from);
+      std::memcpy(to, &word, sizeof word);
+    }
+    for (; count > 0; ++to, ++from, --count)  // Behind the last whole word: in no order.
+      *to = *from;
+  }
+
   HF_AVX2 static void begin(State& state, const Line& line) {
     const auto* const first = reinterpret_cast<const __m256i*>(kSumConstants.first);
     const __m256i low = _mm256_xor_si256(line.low, _mm256_load_si256(first));
@@ -312,6 +328,7 @@ class Avx2Lines : public AesWords {
 class Avx512Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx512;
+  using Probing = index::Avx512Probing;
   struct Line {
     __m512i words;
   };
@@ -350,6 +367,13 @@ class Avx512Lines : public AesWords {
   template <LineWay kWay>
   HF_AVX512 static void put(std::byte* to, const Line& line) {
     LineStore<kWay>::put(to, line.words);
+  }
+
+  HF_AVX512 static void read(std::byte* to, const std::byte* from, std::size_t count) {
+    for (; count >= 64; to += 64, from += 64, count -= 64)
+      _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+    const __mmask64 rest = _bzhi_u64(~0ull, static_cast<unsigned>(count));
+    _mm512_mask_storeu_epi8(to, rest, _mm512_maskz_loadu_epi8(rest, from));
   }
 
   HF_AVX512 static void begin(State& state, const Line& line) {

@@ -23,7 +23,8 @@
 //            over all 16, so a difference within one line and lane is never lost before half of the
 //            128 bits are dropped. Differences of two neighbouring lines cancel only if the second
 //            equals in all 128 bits what two rounds made of the first; those of two lanes likewise.
-//            Not for adversaries: constants and seed are no secrets.
+//            Not against readers of the medium: the constants are public, and one record gives the
+//            seed of its run away. All others do not know the seed (Geometry::secret).
 // Moving     A record that is copied to another place and generation has its sum without a look at
 //            its bytes: carry_sum(). A damaged one stays damaged under it, by the same difference.
 // Frozen     tests/kv/record_sum_test.cpp pins the values. The same on every CPU.
@@ -64,6 +65,12 @@ class PatchableWords {
   // Exactly the first word of the value: it has an instance of the kernels.
   bool is_first() const { return count_ == 1 && offsets_[0] == 0; }
   std::span<const std::uint32_t> offsets() const { return {offsets_.data(), count_}; }
+  bool contains(std::uint32_t offset_bytes) const {
+    for (const std::uint32_t at : offsets()) {
+      if (at >= offset_bytes) return at == offset_bytes;
+    }
+    return false;
+  }
 
   // End of the last one that lies in a value of that size; 0: none does.
   std::uint64_t end_in(std::uint64_t value_bytes) const {

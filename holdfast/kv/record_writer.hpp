@@ -4,8 +4,9 @@
 
 #include <cstddef>
 
+#include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/record.hpp>
-#include <holdfast/kv/record_kernel.hpp>
+#include <holdfast/kv/record_copy.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast::kv {
@@ -18,15 +19,25 @@ class RecordWriter {
 
   // To its place: stored and written back, not fenced. `to` begins a line and has room for the
   // record's padded bytes.
+  template <class Path = AnyPath>
   void write(std::byte* to, const NewRecord& record, const RecordHead& head,
              std::uint64_t seed) const {
-    compose_record_by(isa_, persist_, to, parts_of(record, head), seed, words_);
+    const Site site = here();  // One for all ways.
+    if (!Path::compose(persist_, to, parts_of(record, head), seed, words_, site)) [[unlikely]]
+      compose_record_by(isa_, persist_, to, parts_of(record, head), seed, words_, site);
+  }
+  // A record that moves: record_copy.hpp. `from_seed` is that of its run.
+  bool write_copy(std::byte* to, const RecordView& from, const RecordHead& head,
+                  std::uint64_t from_seed, std::uint64_t seed) const {
+    const std::uint64_t place = from.header().key_bytes() | kind_word(from.kind(), head);
+    return copy_record_by(isa_, persist_, {from.bytes(), to, from_seed, seed, place}, words_);
   }
   // The frame of an atomic batch: one line.
   void write_frame(std::byte* to, std::uint64_t members_bytes, const RecordHead& head,
                    std::uint64_t seed) const;
 
  private:
+  static Site here(HF_SITE) { return site; }
   static RecordParts parts_of(const NewRecord& record, const RecordHead& head) {
     const bool put = record.kind == RecordKind::kPut;
     return {head.sequence,

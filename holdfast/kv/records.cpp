@@ -8,6 +8,8 @@ Records::Records(const Medium& medium, const BlockTable& table, const Superblock
     : medium_(medium),
       table_(table),
       geometry_(table.geometry()),
+      base_(medium.at(0)),
+      header_bytes_(geometry_.record_header_bytes),
       key_bytes_(superblock.key_bytes),
       value_bytes_(superblock.value_bytes),
       patchable_(std::span(superblock.patchable_words).first(superblock.patchable_count)) {}

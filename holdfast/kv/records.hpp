@@ -26,26 +26,23 @@ class Records {
   const Geometry& geometry() const { return geometry_; }
   const Medium& medium() const { return medium_; }
   const PatchableWords& patchable() const { return patchable_; }
-  bool patchable(std::uint32_t offset_bytes) const {
-    for (const std::uint32_t at : patchable_.offsets()) {
-      if (at >= offset_bytes) return at == offset_bytes;
-    }
-    return false;
-  }
 
-  RecordView at(Line line) const { return {medium_.at(offset_of(line)), geometry_}; }
+  RecordView at(Line line) const { return {base_ + offset_of(line), header_bytes_}; }
 
   // Whether the record on this line has this key. Of any line, and whatever lies there.
   bool has_key(Line line, Bytes key) const {
-    const std::byte* const at = medium_.at(offset_of(line));
+    const std::byte* const at = base_ + offset_of(line);
     const auto* header = reinterpret_cast<const RecordHeader*>(at);
     // A run's last 128 bytes are no record's beginning, so only a longer key could lead beyond the
     // region.
     if (header->key_bytes() != key.size()) return false;
-    if (key.size() > 64 &&
-        offset_of(line) + geometry_.record_header_bytes + key.size() > medium_.size_bytes())
+    if (key.size() == 16) [[likely]]
+      return equal_bytes(at + header_bytes_, key.data(), 16);
+    if (key.size() > 64 && offset_of(line) + header_bytes_ + key.size() > medium_.size_bytes())
+        [[unlikely]] {
       return false;
-    return equal_bytes(at + geometry_.record_header_bytes, key.data(), key.size());
+    }
+    return equal_bytes(at + header_bytes_, key.data(), key.size());
   }
 
   // Whether the record stays within its run, and has the sizes of a typed store's.
@@ -56,13 +53,13 @@ class Records {
   }
   // The same of a put whose key was just found to be the one asked for: only the value is in doubt.
   bool value_fits(const RecordView& record, Line line) const {
-    const std::uint64_t in_block = table_.room_in_block(offset_of(line));
     if (!has_shape(record)) [[unlikely]]
       return false;
-    // Two comparisons, since the sum could wrap.
-    const std::uint64_t value_bytes = record.header().value_bytes();
-    if (value_bytes < in_block && record.value_at() + value_bytes <= in_block) [[likely]]
+    // Below 2^42: 40 bits of value, 24 of key, and the header.
+    if (record.value_at() + record.header().value_bytes() <= table_.room_in_block(offset_of(line)))
+        [[likely]] {
       return true;
+    }
     return record.fits(table_.room_at(offset_of(line)));
   }
 
@@ -86,6 +83,8 @@ class Records {
   const Medium& medium_;
   const BlockTable& table_;
   const Geometry& geometry_;
+  const std::byte* const base_;                  // Of the medium, which stays where it is.
+  const std::uint32_t header_bytes_;             // Of the geometry.
   const std::uint64_t key_bytes_, value_bytes_;  // Of a typed store; 0 otherwise.
   const PatchableWords patchable_;
 };

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <tuple>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/format_v1.hpp>
 #include <holdfast/kv/index_image.hpp>
 #include <holdfast/kv/workers.hpp>
@@ -41,7 +42,7 @@ Status Recovery::run() {
   std::memcpy(&mark_, rooms_.medium.at(kCleanMarkAt), sizeof mark_);
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is
   // lost.
-  const bool clean = mark_.checksum != 0 &&
+  const bool clean = HF_MUTANT("K45", mark_.checksum != 0, false) &&
                      mark_.checksum == clean_mark_checksum(mark_, rooms_.superblock.store_id);
   if (clean) {
     std::string damage;
@@ -68,12 +69,14 @@ Status Recovery::run() {
   report_.records = rooms_.index.count();
   report_.superseded = superseded_.load();
   // Nothing that was ever handed out is handed out again, whether or not it left a trace.
-  const std::uint64_t next_sequence = std::max<std::uint64_t>(
-      {clean ? mark_.next_sequence : sequence_limit, max_sequence_.load() + 1, 1});
+  const std::uint64_t next_sequence =
+      std::max<std::uint64_t>({clean ? mark_.next_sequence : HF_MUTANT("K12", sequence_limit, 0),
+                               max_sequence_.load() + 1, 1});
   rooms_.sequences.start(next_sequence, sequence_limit);
   if (rooms_.paged()) rooms_.group->start(next_sequence - 1);
   const std::uint64_t next_generation = std::max<std::uint64_t>(
-      {clean ? mark_.next_generation : generation_limit, max_generation_ + 1, 1});
+      {clean ? mark_.next_generation : HF_MUTANT("K13", generation_limit, 0), max_generation_ + 1,
+       1});
   rooms_.table.start_generations(next_generation, generation_limit);
   return rooms_.gate.read_only() ? ok_status() : make_writable(next_generation);
 }
@@ -247,7 +250,8 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
   raise(max_sequence_, run.footer().max_sequence);
   // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
   // life.
-  const bool bits_count = meta.state.load(std::memory_order_relaxed) == BlockState::kSealed;
+  const bool bits_count =
+      HF_MUTANT("K16", meta.state.load(std::memory_order_relaxed) == BlockState::kSealed, true);
   constexpr std::uint32_t kAhead = 12;  // Buckets on their way while one is worked on.
   std::uint64_t dead_bytes = 0, own_dead_bytes = run.footer().frame_bytes;
   std::uint64_t tombstones = 0;
@@ -372,8 +376,10 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
       continue;
     }
     const Found present = indexed(OffsetMap::Home::line(entry));
-    const bool newer = std::tuple(found.sequence, found.generation, found.offset) >
-                       std::tuple(present.sequence, present.generation, present.offset);
+    const auto rank = [](const Found& one) {
+      return std::tuple(one.sequence, HF_MUTANT("K18", one.generation, 0), one.offset);
+    };
+    const bool newer = rank(found) > rank(present);
     if (newer) home.replace(entry, line);
     // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
     // erase may lie on the medium still.
@@ -419,7 +425,9 @@ void Recovery::write_back_what_was_read() {
                        std::min(geometry.block_bytes, medium.size_bytes() - group));
   }
   for (const ScannedRun& scanned : scanned_)
-    persist.write_back(medium.at(table.run_at(scanned.head)), scanned.used_bytes);
+    persist.write_back(
+        medium.at(table.run_at(scanned.head)),
+        scanned.used_bytes - HF_MUTANT("K20", 0, std::min(scanned.used_bytes, kCacheLineBytes)));
   for (const std::uint64_t head : word_missing_)
     persist.write_back(medium.at(table.run_at(head)), table.run_bytes(head));
   // Dead bits: tombstones may be dropped because of them.
@@ -437,7 +445,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   BlockTable& table = rooms_.table;
   // The clean mark first: from here on the image on the medium may not be believed any more.
   if (mark_.checksum != 0) {
-    HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
+    HF_RETURN_IF_ERROR(HF_MUTANT("K11", medium.put_word(kCleanMarkAt, 0), ok_status()));
     HF_RETURN_IF_ERROR(medium.order());  // Before anything else is written.
   }
   if (!report_.clean) {
@@ -455,9 +463,10 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   for (const std::uint64_t head : word_missing_) {
     const BlockMeta& run = table.meta(head);
     const std::vector<std::byte> none(dead_bits_bytes(run.records));
+    const std::uint64_t end = table.run_at(head) + table.run_bytes(head);
     HF_RETURN_IF_ERROR(
-        medium.put(table.run_at(head) + table.run_bytes(head) - run_tail_bytes(run.records),
-                   none.data(), none.size()));
+        HF_MUTANT("K17", medium.put(end - run_tail_bytes(run.records), none.data(), none.size()),
+                  ok_status()));
   }
   for (const ScannedRun& scanned : scanned_) {
     if (scanned.entries.empty()) {
@@ -472,6 +481,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(
         medium.put(table.run_at(scanned.head) + table.run_bytes(scanned.head) - tail.size(),
                    tail.data(), tail.size()));
+    HF_RETURN_IF_ERROR(HF_MUTANT("K21", ok_status(), table.mark_sealed(scanned.head)));
     word_missing_.push_back(scanned.head);
   }
   if (!word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());

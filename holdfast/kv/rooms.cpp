@@ -27,6 +27,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       default_durability(default_durability_of(options, medium)),
       gate(medium.region().read_only(), kind_that_loses_power(medium)),
       table(medium, geometry_of(superblock), options.max_bytes),
+      pace(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
@@ -35,9 +36,9 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, group.get(), [this] {
-        const bool few = table.free_blocks() < table.geometry().blocks_per_segment();
-        if (few || index.map().wants_memory()) wake.ask();
+      appender(medium, table, records, sequences, gate, pace, group.get(), [this] {
+        const bool few = table.free_blocks() < pace.blocks_ahead();
+        if (few || pace.wants_reclaim() || index.map().wants_memory()) wake.ask();
       }) {}
 
 }  // namespace holdfast::kv

@@ -1,6 +1,7 @@
 // rooms.hpp: the parts that a store is built of, in the order in which they are built.
 //
 //   medium, table      where bytes go, and whose blocks they are
+//   pace               how fast writers may take them
 //   records, index     records where they lie; from a key to its record
 //   sequences          the order of all writes
 //   appender (group)   records get onto the medium; on page media all through one lane
@@ -22,6 +23,7 @@
 #include <holdfast/kv/key_index.hpp>
 #include <holdfast/kv/medium.hpp>
 #include <holdfast/kv/options.hpp>
+#include <holdfast/kv/pace.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sequences.hpp>
 #include <holdfast/kv/sessions.hpp>
@@ -49,6 +51,7 @@ struct Rooms {
   Wake wake;  // Asks for the store's own work.
   EpochDomain epochs;
   BlockTable table;
+  Pace pace;
   Records records;
   Sequences sequences;
   std::unique_ptr<GroupCommit> group;  // Page media only.

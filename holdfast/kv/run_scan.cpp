@@ -1,5 +1,6 @@
 #include <holdfast/kv/run_scan.hpp>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 namespace {
 
@@ -35,7 +36,8 @@ class Scan {
     const std::uint64_t room = run_bytes_ - tail;
     if (at + sizeof(RecordHeader) > room) return false;
     const RecordView record = view(at);
-    if (!record.fits(room - at) || record.header().ordinal != ordinal) return false;
+    if (!record.fits(room - at)) return false;
+    if (HF_MUTANT("K14", record.header().ordinal != ordinal, false)) return false;
     if (record.kind() == RecordKind::kBatch &&
         record.header().value_bytes() > room - at - record.padded_bytes())
       return false;
@@ -59,7 +61,7 @@ class Scan {
       if (part.kind() == RecordKind::kBatch || part.sequence() != frame.sequence()) return 0;
       member += part.padded_bytes();
     }
-    return member == end ? end : 0;
+    return HF_MUTANT("K15", member == end, true) ? member : 0;
   }
 
   void accept_in_order() {

@@ -1,5 +1,6 @@
 #include <holdfast/kv/sequences.hpp>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/format.hpp>
 
 namespace holdfast::kv {
@@ -8,7 +9,8 @@ bool Sequences::refill(SequenceChunk& chunk) {
   chunk.epoch = epoch_.load(std::memory_order_acquire);
   chunk.next = next_.fetch_add(kPerChunk, std::memory_order_acq_rel);
   chunk.end = chunk.next + kPerChunk;
-  if (chunk.end <= limit_.load(std::memory_order_acquire)) [[likely]]
+  if (chunk.end <= limit_.load(std::memory_order_acquire) + HF_MUTANT("K31", 0, 2 * kPerChunk))
+      [[likely]]
     return true;
   auto reserved = reserve(chunk.end);
   if (reserved) return true;
@@ -20,7 +22,7 @@ bool Sequences::refill(SequenceChunk& chunk) {
 }
 
 Status Sequences::reserve(std::uint64_t up_to) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (up_to <= limit_.load(std::memory_order_relaxed)) return {};
   const std::uint64_t raised = up_to + step_;
   HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, raised));

@@ -60,19 +60,23 @@ class Sequences {
     limit_.store(limit);
   }
   // How far the limit is raised at a time; the next chunk raises it.
-  void set_step(std::uint64_t step) { step_ = step, limit_.store(0); }
+  void set_step(std::uint64_t step) {
+    const Lock lock(mutex_);
+    step_ = step;
+    limit_.store(0);
+  }
 
  private:
   bool refill(SequenceChunk& chunk);
-  Status reserve(std::uint64_t up_to);
+  Status reserve(std::uint64_t up_to) HF_EXCLUDES(mutex_);
 
   Medium& medium_;
   WriteGate& gate_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> next_{1};
   std::atomic<std::uint64_t> limit_{0};
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
-  Mutex mutex_;
-  std::uint64_t step_ = 1'048'576;
+  Mutex mutex_;  // Of raising the limit.
+  std::uint64_t step_ HF_GUARDED_BY(mutex_) = 1'048'576;
 };
 
 }  // namespace holdfast::kv

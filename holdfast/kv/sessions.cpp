@@ -9,10 +9,10 @@ std::atomic<std::uint64_t> next_id{1};
 
 // Stores that are alive: a thread that ends after its store does not touch it.
 struct Living {
-  std::mutex mutex;
-  std::vector<std::uint64_t> ids;
+  KernelMutex mutex;
+  std::vector<std::uint64_t> ids HF_GUARDED_BY(mutex);
 
-  bool contain(std::uint64_t id) const {
+  bool contain(std::uint64_t id) const HF_REQUIRES(mutex) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   }
 };
@@ -38,7 +38,7 @@ struct Sessions::OfThread {
     given_back = true;
     last_used_ = {};
     Living& stores = living();
-    const std::lock_guard lock(stores.mutex);
+    const Lock lock(stores.mutex);
     for (const Entry& entry : entries) {
       if (stores.contain(entry.owner)) entry.session->taken.store(false, std::memory_order_release);
     }
@@ -50,13 +50,15 @@ thread_local Sessions::OfThread Sessions::of_thread_;
 
 Sessions::Sessions(EpochDomain& epochs, BlockTable& table)
     : epochs_(epochs), table_(table), id_(next_id.fetch_add(1)) {
-  const std::lock_guard lock(living().mutex);
-  living().ids.push_back(id_);
+  Living& stores = living();
+  const Lock lock(stores.mutex);
+  stores.ids.push_back(id_);
 }
 
 Sessions::~Sessions() {
-  const std::lock_guard lock(living().mutex);
-  std::erase(living().ids, id_);
+  Living& stores = living();
+  const Lock lock(stores.mutex);
+  std::erase(stores.ids, id_);
 }
 
 Session& Sessions::find() {
@@ -74,10 +76,11 @@ Session& Sessions::find() {
   Session* const taken = &take();
   {
     Living& stores = living();
-    const std::lock_guard lock(stores.mutex);
+    const Lock lock(stores.mutex);
     // Entries of stores that are gone make room.
-    std::erase_if(own.entries,
-                  [&](const OfThread::Entry& entry) { return !stores.contain(entry.owner); });
+    std::erase_if(own.entries, [&](const OfThread::Entry& entry) HF_REQUIRES(stores.mutex) {
+      return !stores.contain(entry.owner);
+    });
   }
   own.entries.push_back({id_, taken});
   last_used_ = {id_, taken};
@@ -85,7 +88,7 @@ Session& Sessions::find() {
 }
 
 Session& Sessions::take() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& session : sessions_) {
     bool free = false;
     // A session that a thread gave back comes with its lane, where that one left off.
@@ -104,7 +107,7 @@ std::unique_ptr<Session> Sessions::make_own() {
 }
 
 std::vector<Session*> Sessions::all() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<Session*> all;
   for (const auto& session : sessions_)
     all.push_back(session.get());

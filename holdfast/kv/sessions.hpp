@@ -6,10 +6,10 @@
 // Threads    of_this_thread(): any. A Session: its thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <holdfast/base/epoch.hpp>
@@ -17,10 +17,19 @@
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/dead_notes.hpp>
 #include <holdfast/kv/lane.hpp>
+#include <holdfast/kv/record.hpp>
 
 namespace holdfast::kv {
 
+// A record of put_many on its way: appended, not yet published.
+struct OnItsWay {
+  index::Place place;
+  NewRecord record;
+  Appended appended;
+};
+
 struct alignas(kCacheLineBytes) Session {
+  static constexpr std::size_t kGroup = 64;  // Records that put_many has on their way.
   EpochDomain::Participant participant;
   index::OffsetMap::Tally* tally = nullptr;        // What it inserts and removes.
   std::atomic<std::uint64_t> fences{0}, lines{0};  // Its thread's own, of the medium.
@@ -29,6 +38,7 @@ struct alignas(kCacheLineBytes) Session {
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
   bool undone = false;            // An operation failed after it had appended.
   index::OffsetMap::LatchedMany latches;     // Of atomic batches; keeps its memory.
+  std::array<OnItsWay, kGroup> group;        // Of put_many.
   std::uint64_t rest_head = 0, rest_at = 0;  // Where the lane was when reclamation last looked.
 
   void count(std::uint64_t more_fences, std::uint64_t more_lines) {
@@ -98,8 +108,8 @@ class Sessions {
   BlockTable& table_;
   index::OffsetMap* map_ = nullptr;
   const std::uint64_t id_;  // Of this object in this process: a later one may have its address.
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  KernelMutex mutex_;
+  std::vector<std::unique_ptr<Session>> sessions_ HF_GUARDED_BY(mutex_);
 };
 
 // A session's lane for one operation of its thread, inside a guard.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -141,6 +143,87 @@ Durability StoreBase::durability() const {
 
 // ---- The verbs on bytes ----
 
+namespace {
+
+Status check_put_counts(std::size_t keys, std::size_t values) {
+  if (keys == values) return {};
+  return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys) + " keys and " +
+                                         std::to_string(values) +
+                                         " values; equally many are allowed"};
+}
+Status check_get_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
+  if (keys == values && keys == outcomes) return {};
+  return Error{Errc::kInvalidOption,
+               "get_many: " + std::to_string(keys) + " keys, " + std::to_string(values) +
+                   " values, " + std::to_string(outcomes) + " outcomes; equally many are allowed"};
+}
+
+}  // namespace
+
+// The hot ones end in a jump to what was compiled for this CPU and this medium.
+Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
+                                        WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return refused<PutOutcome>();
+  if (options.durability != Durability::kDefault) [[unlikely]]
+    return put_with(key, value, options);
+  return core_->verbs.put(*core_, key, value);
+}
+Result<PutOutcome> StoreBase::put_with(std::string_view key, std::string_view value,
+                                       WriteOptions options) {
+  if (options.durability == durability()) return core_->verbs.put(*core_, key, value);
+  return core_->writes.put<AnyPath>(bytes_of(key), bytes_of(value), options);
+}
+Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return refused<bool>();
+  return core_->verbs.erase(*core_, key, options.durability);
+}
+Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
+                                                WordChange change, WriteOptions options) {
+  if (!core_) [[unlikely]]
+    return refused<std::uint64_t>();
+  return core_->verbs.update_word(*core_, key, offset_bytes, change, options.durability);
+}
+Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer) const {
+  if (!core_) [[unlikely]]
+    return refused<Version>();
+  return core_->verbs.get(*core_, key, buffer);
+}
+Result<std::uint64_t> StoreBase::get_length(std::string_view key,
+                                            std::span<std::byte> buffer) const {
+  if (!core_) [[unlikely]]
+    return refused<std::uint64_t>();
+  return core_->verbs.get_length(*core_, key, buffer);
+}
+
+Status StoreBase::put_texts(std::span<const std::string_view> keys,
+                            std::span<const std::string_view> values, WriteOptions options) {
+  if (!core_) return closed();
+  HF_RETURN_IF_ERROR(check_put_counts(keys.size(), values.size()));
+  return core_->verbs.put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
+}
+Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
+  if (!core_) return closed();
+  HF_RETURN_IF_ERROR(check_put_counts(keys.count, values.count));
+  return core_->verbs.put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
+                               ByteSpans(values.first, values.bytes, values.count), options);
+}
+Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
+                            std::span<Errc> outcomes) const {
+  if (!core_) return closed();
+  HF_RETURN_IF_ERROR(check_get_counts(keys.size(), values.size(), outcomes.size()));
+  return core_->verbs.get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
+}
+Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
+  if (!core_) return closed();
+  HF_RETURN_IF_ERROR(check_get_counts(keys.count, values.count, outcomes.size()));
+  // NOLINTNEXTLINE: the caller's values, which it may write.
+  auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
+  return core_->verbs.get_objects(*core_, ByteSpans(keys.first, keys.bytes, keys.count), to,
+                                  values.bytes, outcomes);
+}
+
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,
                                                WriteOptions options) {
   if (!core_) return closed();
@@ -156,7 +239,7 @@ Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version ex
 Result<Version> StoreBase::get_text(std::string_view key, std::string& value) const {
   if (!core_) [[unlikely]]
     return closed();
-  return core_->reads.get(bytes_of(key), value);
+  return core_->reads.get<AnyPath>(bytes_of(key), value);
 }
 Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
   if (!core_) return closed();

@@ -14,14 +14,14 @@
 //            update_word; none per get.
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first use of the store and released at its exit. close() and moving need the store to
-//            themselves. Verbs are linearizable: who learns through memory, a socket or a join that
-//            one has returned sees what it did. A clock tells nobody: a core may read its clock up
-//            to microseconds before others see its last store.
+//            themselves. Verbs are linearizable: a thread that learns through memory, a socket or a
+//            join that one has returned sees what it did. Two clock readings prove no order: a core
+//            may read its clock up to microseconds before others see its last store.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
 //            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
 //            kNotFound, without a detail; what get() was given to fill is then unchanged.
 // Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
-//            2021), sections 3 and 4; deviations: docs/kv.md.
+//            2021), sections 3 and 4; deviations: docs/kv_arguments.md.
 #pragma once
 
 #include <atomic>
@@ -223,6 +223,11 @@ class StoreBase {
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
   static Error closed();  // What a verb of a closed store returns.
+  // The same, apart from hot verbs: so these end in a jump.
+  template <class T>
+  [[gnu::noinline, gnu::cold]] static Result<T> refused() {
+    return closed();
+  }
 
   // The verbs on bytes, which those of all stores are made of.
   static std::string_view text_of(const void* object, std::size_t bytes) {
@@ -230,13 +235,15 @@ class StoreBase {
   }
   using WordChange = FunctionRef<std::uint64_t(std::uint64_t)>;
   Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options);
+  [[gnu::noinline]] Result<PutOutcome> put_with(std::string_view key, std::string_view value,
+                                                WriteOptions options);
   Result<Version> put_bytes_if_absent(std::string_view key, std::string_view value,
                                       WriteOptions options);
   Result<Version> put_bytes_if_version(std::string_view key, Version expected,
                                        std::string_view value, WriteOptions options);
-  // `value_bytes`: the whole length, of which as much as fits is copied.
-  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer,
-                            std::uint64_t& value_bytes) const;
+  // Both copy as much as fits; the second returns the length of the whole value.
+  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const;
+  Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const;
   Result<Version> get_text(std::string_view key, std::string& value) const;
   Result<Pinned> get_bytes_pinned(std::string_view key) const;
   Status get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
@@ -255,6 +262,19 @@ class StoreBase {
   Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
                                        WordChange change, WriteOptions options);
   Result<bool> erase_bytes(std::string_view key, WriteOptions options);
+  using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
+  using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
+  Status update_texts(std::span<const std::string_view> keys, ChangeOne change,
+                      std::span<Errc> outcomes, WriteOptions options);
+  Status update_objects(Objects keys, ChangeOne change, std::span<Errc> outcomes,
+                        WriteOptions options);
+  Status update_words_of(std::span<const std::string_view> keys, std::uint32_t offset_bytes,
+                         ChangeWordOne change, std::span<Errc> outcomes, WriteOptions options);
+  Status update_words_of(Objects keys, std::uint32_t offset_bytes, ChangeWordOne change,
+                         std::span<Errc> outcomes, WriteOptions options);
+  Status erase_texts(std::span<const std::string_view> keys, std::span<Errc> outcomes,
+                     WriteOptions options);
+  Status erase_objects(Objects keys, std::span<Errc> outcomes, WriteOptions options);
   Result<Version> write_batch(const WriteBatch& batch, WriteOptions options);
 
  private:
@@ -296,17 +316,12 @@ class Store<> : public StoreBase {
   }
   // Copies into `buffer` as much as fits; returns the value's full length, or kNotFound.
   Result<std::uint64_t> get(std::string_view key, std::span<std::byte> buffer) const {
-    std::uint64_t value_bytes = 0;
-    auto got = get_bytes(key, buffer, value_bytes);
-    if (got) [[likely]]
-      return value_bytes;
-    return std::move(got).error();
+    return get_length(key, buffer);
   }
   Result<Pinned> get_pinned(std::string_view key) const { return get_bytes_pinned(key); }
 
-  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. Interleaves the misses
-  // of the batch (Benson, Papke, Rabl: "PerMA-Bench" and the building blocks for persistent memory,
-  // section on interleaved access). Spans of equal length. Errors: kCorrupt.
+  // `outcomes[i]` is kOk or kNotFound, and values[i] is assigned where kOk. The cache misses of
+  // the batch overlap. Spans of equal length. Errors: kCorrupt.
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                   std::span<Errc> outcomes) const {
     return get_texts(keys, values, outcomes);
@@ -335,6 +350,23 @@ class Store<> : public StoreBase {
   // Tells whether there was one.
   Result<bool> erase(std::string_view key, WriteOptions options = {}) {
     return erase_bytes(key, options);
+  }
+
+  // The same of several keys, in order, in groups that share misses and fences; not atomic.
+  // `outcomes[i]` is kOk, kNotFound, or why that one failed; the others go on, and the first
+  // failure is returned. `change` gets the number of the key. Spans of equal length.
+  Status update_many(std::span<const std::string_view> keys, ChangeOne change,
+                     std::span<Errc> outcomes, WriteOptions options = {}) {
+    return update_texts(keys, change, outcomes, options);
+  }
+  Status update_word_many(std::span<const std::string_view> keys, std::uint32_t offset_bytes,
+                          ChangeWordOne change, std::span<Errc> outcomes,
+                          WriteOptions options = {}) {
+    return update_words_of(keys, offset_bytes, change, outcomes, options);
+  }
+  Status erase_many(std::span<const std::string_view> keys, std::span<Errc> outcomes,
+                    WriteOptions options = {}) {
+    return erase_texts(keys, outcomes, options);
   }
 
   Result<Version> write(const WriteBatch& batch, WriteOptions options = {}) {

@@ -71,6 +71,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     core->closed_ = true;  // Left as it is: no close, no clean mark.
     return std::move(recovered).error();
   }
+  core->rooms.table.count_anew();
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -83,9 +84,15 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
     : rooms(std::move(medium), options, superblock),
       maintenance(rooms),
       reads(rooms),
-      writes(rooms, maintenance) {}
+      writes(rooms, maintenance),
+      groups(rooms, reads, writes),
+      alive(std::make_shared<std::atomic<StoreCore*>>(this)),
+      verbs(verbs_for(rooms)) {}
 
-StoreCore::~StoreCore() { (void)close(); }
+StoreCore::~StoreCore() {
+  alive->store(nullptr, std::memory_order_release);
+  (void)close();
+}
 
 void StoreCoreDeleter::operator()(StoreCore* core) const {
   // It has threads to join and locks to take that are not in this process: it is left as it is.

@@ -2,10 +2,15 @@
 // life from open to close.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
+#include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/kv/verbs.hpp>
 #include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
@@ -40,6 +45,10 @@ class StoreCore {
   Maintenance maintenance;
   Reads reads;
   Writes writes;
+  GroupVerbs groups;
+  // Where pipelines find the store, and later that there is none any more: null.
+  const std::shared_ptr<std::atomic<StoreCore*>> alive;
+  Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
   void settle_displaced();

@@ -1,14 +1,14 @@
-// sync_group.hpp: group commit on page regions. Who needs its bytes to survive power loss waits for
-// a sync that began after they were written; of those who wait, one syncs for all.
+// sync_group.hpp: group commit on page regions. A thread whose bytes must survive power loss waits
+// for a sync that began after they were written. Of the threads that wait, one syncs for all.
 //
 // Threads    Any.   Latency   at most two syncs; no added delay when one waits alone.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
+#include <holdfast/base/condition.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/spin.hpp>
 
@@ -21,9 +21,9 @@ class SyncGroup {
 
   // Returns when a sync that began after this call has ended; its error if it failed.
   Status wait() {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t needed =
-        started_ + 1;  // The one under way, if any, may have begun too early.
+    UniqueLock lock(mutex_);
+    // The one under way, if any, may have begun too early.
+    const std::uint64_t needed = started_ + 1;
     [[maybe_unused]] SpinWait spin;
     while (finished_ < needed) {
       if (!failure_) return failure_;
@@ -45,23 +45,26 @@ class SyncGroup {
         spin();
         lock.lock();
 #else
-        done_.wait(lock);
+        done_.wait(mutex_);
 #endif
       }
     }
     return {};
   }
   std::uint64_t syncs() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return syncs_;
   }
 
  private:
   std::function<Status()> sync_;
-  mutable std::mutex mutex_;
-  std::condition_variable done_;
-  std::uint64_t started_ = 0, finished_ = 0, syncs_ = 0;
-  Status failure_;  // The first one, for ever: a failed sync is not tried again.
+  mutable KernelMutex mutex_;
+  Condition done_;
+  std::uint64_t started_ HF_GUARDED_BY(mutex_) = 0;
+  std::uint64_t finished_ HF_GUARDED_BY(mutex_) = 0;
+  std::uint64_t syncs_ HF_GUARDED_BY(mutex_) = 0;
+  // The first one stays: a failed sync is not tried again.
+  Status failure_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv

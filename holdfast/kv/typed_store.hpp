@@ -65,8 +65,7 @@ class Store : public StoreBase {
     return put_bytes_if_version(text(key), expected, text(value), options);
   }
   Result<Version> get(const Key& key, Value& value) const {
-    std::uint64_t value_bytes = 0;
-    return get_bytes(text(key), std::as_writable_bytes(std::span(&value, 1)), value_bytes);
+    return get_bytes(text(key), std::as_writable_bytes(std::span(&value, 1)));
   }
   // The view's bytes are a Value, aligned to 8.
   Result<Pinned> get_pinned(const Key& key) const { return get_bytes_pinned(text(key)); }
@@ -94,6 +93,26 @@ class Store : public StoreBase {
   }
   Result<bool> erase(const Key& key, WriteOptions options = {}) {
     return erase_bytes(text(key), options);
+  }
+
+  Status update_many(std::span<const Key> keys, FunctionRef<void(std::size_t i, Value&)> change,
+                     std::span<Errc> outcomes, WriteOptions options = {}) {
+    const auto on_bytes = [&](std::size_t i, std::string& bytes) {
+      Value value;
+      std::memcpy(&value, bytes.data(), sizeof value);
+      change(i, value);
+      std::memcpy(bytes.data(), &value, sizeof value);
+    };
+    return update_objects(objects(keys), on_bytes, outcomes, options);
+  }
+  Status update_word_many(std::span<const Key> keys, std::uint32_t offset_bytes,
+                          ChangeWordOne change, std::span<Errc> outcomes,
+                          WriteOptions options = {}) {
+    return update_words_of(objects(keys), offset_bytes, change, outcomes, options);
+  }
+  Status erase_many(std::span<const Key> keys, std::span<Errc> outcomes,
+                    WriteOptions options = {}) {
+    return erase_objects(objects(keys), outcomes, options);
   }
 
   class Batch {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
 Versions::~Versions() { delete versions_.load(std::memory_order_relaxed); }
@@ -18,7 +19,7 @@ void Versions::publish(Open open) {
 std::uint64_t Versions::open() {
   std::uint64_t version = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     held_.fetch_add(1, std::memory_order_seq_cst);
     open_.fetch_add(1, std::memory_order_seq_cst);
     // Sequences that lanes have in reserve lapse, so that none below ours is drawn from here on. A
@@ -46,21 +47,28 @@ bool Versions::is_visible(std::uint64_t sequence, std::uint64_t next) const {
 
 Line Versions::behind(Line line) const {
   Shard& own = shard(line);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   const auto found = own.older.find(line);
   return found == own.older.end() ? kNoLine : found->second;
 }
 
 void Versions::link(Line newer, Line older) {
   Shard& own = shard(newer);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   own.older[newer] = older;
 }
 
 void Versions::forget(Line line) {
   Shard& own = shard(line);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   own.older.erase(line);
+}
+
+Line Versions::detach(Line line) {
+  Shard& own = shard(line);
+  const Lock lock(own.mutex);
+  const auto node = own.older.extract(line);
+  return node ? node.mapped() : kNoLine;
 }
 
 Line Versions::retire(Line newer, Line older) {
@@ -72,7 +80,7 @@ Line Versions::retire(Line newer, Line older) {
   return older;
 }
 
-Line Versions::visible_at(Line line, std::uint64_t version) const {
+Line Versions::visible_at(Line line, std::uint64_t version, const EpochDomain::Guard&) const {
   while (line && records_.at(line).sequence() > version)
     line = behind(line);
   return line && records_.at(line).kind() == RecordKind::kPut ? line : kNoLine;
@@ -93,15 +101,15 @@ void Versions::move(Line current, Line from, Line to) {
 }
 
 void Versions::note_tombstone(std::uint64_t hash, std::uint64_t sequence) {
-  const std::lock_guard lock(tombstones_mutex_);
+  const Lock lock(tombstones_mutex_);
   tombstones_.push_back({hash, sequence});
 }
 
 void Versions::close(std::uint64_t version, Session& session, BlockTable& table) {
-  const std::lock_guard closing(closing_);
+  const Lock closing(closing_);
   bool last = false;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const Open* const present = versions_.load(std::memory_order_relaxed);
     Open open = *present;
     open.erase(std::find(open.begin(), open.end(), version));
@@ -112,7 +120,7 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   if (last) epochs_.synchronize();  // A writer that still notes versions is done.
   std::vector<Line> newer;
   for (const Shard& own : shards_) {
-    const std::lock_guard lock(own.mutex);
+    const Lock lock(own.mutex);
     for (const auto& [line, older] : own.older)
       newer.push_back(line);
   }
@@ -122,10 +130,10 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   if (held_.load(std::memory_order_acquire) == 1 && open_.load(std::memory_order_acquire) == 0) {
     // Readers that found an old line have gone on from it by now.
     epochs_.synchronize();
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (open_.load(std::memory_order_acquire) == 0) {
       for (Shard& own : shards_) {
-        const std::lock_guard shard_lock(own.mutex);
+        const Lock shard_lock(own.mutex);
         own.older.clear();
       }
     }
@@ -147,14 +155,17 @@ void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& t
   for (Line at = behind(kept); at;) {
     const Line next = behind(at);
     const RecordView record = records_.at(at);
-    if (is_visible(record.sequence(), records_.at(kept).sequence())) {
+    if (HF_MUTANT("K42", is_visible(record.sequence(), records_.at(kept).sequence()), false)) {
       kept = at;
     } else {
       if (next)
         link(kept, next);
       else
         forget(kept);
-      if (record.kind() == RecordKind::kPut) table.mark_dead(at.number, record.padded_bytes());
+      if (record.kind() == RecordKind::kPut) {
+        table.mark_dead(at.number, record.padded_bytes());
+        table.count_dead(record.padded_bytes());
+      }
     }
     at = next;
   }
@@ -164,7 +175,7 @@ void Versions::drop_tombstones(Session& session) {
   std::vector<Tombstone> ended;
   {
     const auto guard = epochs_.enter(session.participant);
-    const std::lock_guard lock(tombstones_mutex_);
+    const Lock lock(tombstones_mutex_);
     const Open* const open = versions_.load(std::memory_order_acquire);
     const std::uint64_t oldest = open == nullptr ? ~std::uint64_t{0} : open->front();
     std::erase_if(tombstones_, [&](const Tombstone& tombstone) {
@@ -190,7 +201,7 @@ void Versions::drop_tombstones(Session& session) {
 std::uint64_t Versions::dram_bytes() const {
   std::uint64_t entries = 0;
   for (const Shard& own : shards_) {
-    const std::lock_guard lock(own.mutex);
+    const Lock lock(own.mutex);
     entries += own.older.size();
   }
   return entries * 4 * sizeof(Line);

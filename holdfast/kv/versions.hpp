@@ -15,7 +15,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
@@ -43,12 +42,15 @@ class Versions {
   // Under the key's latch, before `newer` is published over `older`, while snapshots are open.
   // Returns the line that nobody can see any more: `older`, or none.
   Line retire(Line newer, Line older);
+  // Under the key's latch, while no snapshot is open but held(): takes what lies behind `line` out
+  // of its chain and returns it, or kNoLine.
+  Line detach(Line line);
   // An erased key's place in the index stays; it is taken out when no snapshot needs it.
   void note_tombstone(std::uint64_t hash, std::uint64_t sequence);
 
   // The newest record of the chain from `line` on that is not newer than `version`; kNoLine if
-  // there is none, or if it is a tombstone. Inside a guard.
-  Line visible_at(Line line, std::uint64_t version) const;
+  // there is none, or if it is a tombstone.
+  Line visible_at(Line line, std::uint64_t version, const EpochDomain::Guard&) const;
 
   // Reclamation, under the key's latch. Whether `line` is a version behind `current`.
   bool holds(Line current, Line line) const;
@@ -61,8 +63,8 @@ class Versions {
 
  private:
   struct Shard {
-    mutable std::mutex mutex;
-    LineMap older;  // Of a newer record: the one behind it.
+    mutable KernelMutex mutex;
+    LineMap older HF_GUARDED_BY(mutex);  // Of a newer record: the one behind it.
   };
   struct Tombstone {
     std::uint64_t hash, sequence;
@@ -73,10 +75,11 @@ class Versions {
   Line behind(Line line) const;
   void link(Line newer, Line older);
   // Whether a snapshot sees a record of this sequence that a record of sequence `next` superseded.
+  // Inside a guard, or with mutex_ held: the list of snapshots may be replaced.
   bool is_visible(std::uint64_t sequence, std::uint64_t next) const;
-  void publish(Open open);
-  void drop_invisible(Line any_of_chain, Session& session, BlockTable& table);
-  void drop_tombstones(Session& session);
+  void publish(Open open) HF_REQUIRES(mutex_);
+  void drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
+  void drop_tombstones(Session& session) HF_REQUIRES(closing_);
 
   const Records& records_;
   KeyIndex& index_;
@@ -86,11 +89,11 @@ class Versions {
   std::atomic<std::uint64_t> held_{0};
   std::atomic<std::uint64_t> opening_{0};       // Snapshots that are open and not in the list yet.
   std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
-  Mutex mutex_;                                 // Of opening and closing.
-  Mutex closing_;                               // One at a time; taken first.
+  Mutex closing_ HF_ACQUIRED_BEFORE(mutex_);    // One snapshot is closed at a time.
+  Mutex mutex_;                                 // Of opening and closing: of versions_.
   mutable std::array<Shard, 64> shards_;
-  std::mutex tombstones_mutex_;
-  std::vector<Tombstone> tombstones_;
+  KernelMutex tombstones_mutex_;
+  std::vector<Tombstone> tombstones_ HF_GUARDED_BY(tombstones_mutex_);
 };
 
 }  // namespace holdfast::kv

@@ -27,13 +27,13 @@ void WriteGate::fail(const Error& error) {
 }
 
 void WriteGate::fail_in_doubt(const Error& error) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!failure_) failure_ = error;
-  open_.store(false, std::memory_order_release);
+  close();
 }
 
 std::optional<Error> WriteGate::failure() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return failure_;
 }
 

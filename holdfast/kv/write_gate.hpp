@@ -21,9 +21,12 @@ class WriteGate {
       : read_only_(read_only),
         gives_power_(loses_power.empty()),
         loses_power_(std::move(loses_power)),
-        open_(!read_only) {}
+        open_(!read_only),
+        takes_all_(open() && gives_power_) {}
 
   bool open() const { return open_.load(std::memory_order_acquire); }
+  // Open, for writes of any durability.
+  bool takes_all() const { return takes_all_.load(std::memory_order_acquire); }
   bool read_only() const { return read_only_; }
   bool gives_power() const { return gives_power_; }
   bool left_to_parent() const { return left_to_parent_; }
@@ -46,17 +49,23 @@ class WriteGate {
 
   void leave_to_parent() {
     left_to_parent_ = true;
-    open_.store(false, std::memory_order_release);
+    close();
   }
 
  private:
+  void close() {
+    takes_all_.store(false, std::memory_order_release);
+    open_.store(false, std::memory_order_release);
+  }
+
   const bool read_only_;
   const bool gives_power_;
   const std::string loses_power_;
   bool left_to_parent_ = false;
   std::atomic<bool> open_;
+  std::atomic<bool> takes_all_;
   mutable Mutex mutex_;
-  std::optional<Error> failure_;
+  std::optional<Error> failure_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv

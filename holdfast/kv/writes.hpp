@@ -1,6 +1,6 @@
 // writes.hpp: the verbs that write.
 //
-// How a write becomes acknowledged and newest (docs/kv.md argues it in full):
+// How a write becomes acknowledged and newest (docs/kv_arguments.md argues it in full):
 //
 //   put        draw a sequence; append the record and fence; look the key up; then latch it and
 //              publish if the sequence is newer than what is published, else append again under the
@@ -36,9 +36,13 @@ class Writes {
   Writes(Rooms& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
   Writes(const Writes&) = delete;
 
+  template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
+  template <class Path>
   Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options);
+  template <class Path>
   Result<bool> erase(Bytes key, WriteOptions options);
+  template <class Path>
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
@@ -49,76 +53,119 @@ class Writes {
                          WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
 
+  // ---- For groups of operations (group_verbs.hpp): steps, and the verbs not inlined ----
+
+  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, WriteOptions options) const {
+    if ((key_bytes >> 16 | value_bytes >> 32) != 0) [[unlikely]]
+      HF_RETURN_IF_ERROR(check_sizes(key_bytes, value_bytes));
+    if (rooms_.gate.takes_all()) [[likely]]
+      return {};
+    return rooms_.gate.check(rooms_.effective(options) == Durability::kPower);
+  }
+  [[gnu::noinline, gnu::cold]] static Error no_word_at(std::uint32_t offset_bytes,
+                                                       std::uint64_t value_bytes);
+  static Error other_size(std::uint64_t value_bytes);  // Than a typed store's.
+  // Of a record that was appended and fenced under the guard that the caller is in. On an error the
+  // record is disowned. `unread`: on page media, what Displaced::to_displace() said before.
+  Result<PutOutcome> publish_grouped_put(Session& own, Place& place, const NewRecord& record,
+                                         const Appended& appended, const Seen& unread,
+                                         WriteOptions options);
+  // `appended` of offset 0: no tombstone was written yet, since the key was absent.
+  Result<bool> publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
+                                     const Appended& appended, WriteOptions options);
+  // Whether the key is neither in the index nor apart from it. A store on page media decides under
+  // the latch, and what stands apart from the index at this place is in it, or dead, behind that.
+  Result<bool> is_absent(Session& own, Place& place, Bytes key);
+  // Latches all homes into `own.latches`. Nothing stands apart from the index at any of them.
+  Status latch_all(Session& own, std::span<const std::uint64_t> hashes);
+  // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
+  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
+  // The operation fails although its record is durable: nothing that is older may be acknowledged
+  // from here on, since recovery would let the record win over it.
+  void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
+  // Pauses for runs that the session's lane has opened or is to open (pace.hpp). In no guard, but
+  // in that of an operation around this one: then nothing is waited for.
+  [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);
+  // What the caller's session disowned is marked dead on the medium. In no guard.
+  Status take_back();
+  Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
+  Result<bool> erase_alone(Bytes key, WriteOptions options);
+  Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
+                                          FunctionRef<std::uint64_t(std::uint64_t)> change,
+                                          WriteOptions options);
+
  private:
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
 
-  // What a verb returns whose first attempt came out as `outcome`: that, or where it found the
-  // medium full, what it comes out as when dead records have made room.
-  template <class Attempt>
-  auto settle(Attempt&& attempt) -> decltype(attempt()) {
-    auto outcome = attempt();
-    if (outcome.has_value()) [[likely]]
-      return outcome;
-    return settle_failed(std::move(outcome), attempt);
-  }
+  // Pauses, and then the run that was refused may be opened.
+  [[gnu::noinline, gnu::cold]] void pause_to_be_admitted(Session& own);
+  // Of a verb whose first attempt failed: where it found the medium full, `outcome` becomes what
+  // `again()` comes out as when dead records have made room.
   template <class Outcome, class Attempt>
-  [[gnu::noinline, gnu::cold]] Outcome settle_failed(Outcome outcome, Attempt& attempt);
+  [[gnu::noinline, gnu::cold]] void settle(Outcome& outcome, const Attempt& again);
 
-  Status check(std::uint64_t key_bytes, std::uint64_t value_bytes, Durability durability) const {
-    if (key_bytes > kMaxKeyBytes || value_bytes > kMaxValueBytes) [[unlikely]]
-      return too_large(key_bytes, value_bytes);
-    return rooms_.gate.check(durability == Durability::kPower);
-  }
-  static Error too_large(std::uint64_t key_bytes, std::uint64_t value_bytes);
+  // Of those that may be too large.
+  static_assert(kMaxKeyBytes >= 1 << 16 && kMaxValueBytes >= std::uint64_t{1} << 32);
+  [[gnu::noinline, gnu::cold]] static Status check_sizes(std::uint64_t key_bytes,
+                                                         std::uint64_t value_bytes);
 
   // paged_writes.cpp: on page media, where the old record need not be in memory.
   [[gnu::noinline]] Result<PutOutcome> try_put_on_pages(const NewRecord& record,
-                                                        Durability durability);
+                                                        WriteOptions options);
   [[gnu::noinline]] Status put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
-                                              Durability durability, std::size_t& done);
-  Result<PutOutcome> publish_on_pages(Session& own, Place& place, const NewRecord& record,
-                                      const Appended& appended, const Seen& unread,
-                                      Durability durability);
-  [[gnu::noinline]] Result<bool> try_erase_on_pages(const NewRecord& record, Durability durability);
+                                              WriteOptions options, std::size_t& done);
+  Result<PutOutcome> publish_put_on_pages(Session& own, Place& place, const NewRecord& record,
+                                          const Appended& appended, const Seen& unread,
+                                          WriteOptions options);
+  [[gnu::noinline]] Result<bool> try_erase_on_pages(const NewRecord& record, WriteOptions options);
+  Result<bool> publish_erase_on_pages(Session& own, Place& place, const NewRecord& record,
+                                      const Appended& appended, WriteOptions options);
   // Whether a record of this place stands apart from the index (page media). Exact under the latch.
   bool displaced(const Place& place) const {
     return rooms_.displaced != nullptr && rooms_.displaced->any(place);
   }
 
-  // Append and commit. Not on page media. Inside a guard.
-  Status write_on_lines(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
-                        Appended& appended);
-  // The same on any, and what `durability` asks for beyond.
+  // Append, commit, and what `options` ask for beyond. Inside a guard.
+  template <class Path = AnyPath>
   Status write_record(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
-                      Durability durability, Appended& appended);
-  Status commit_group(Session& own, Status written, Durability durability);
+                      WriteOptions options, Appended& appended);
 
-  Result<PutOutcome> try_put(Bytes key, Bytes value, Durability durability);
+  // The same while others may use the session's lane, too.
+  [[gnu::noinline, gnu::cold]] Result<Appended> write_latched(Session& own, NewRecord record,
+                                                              bool fresh, Purpose purpose);
+
+  template <class Path>
+  Result<PutOutcome> try_put(Bytes key, Bytes value, WriteOptions options);
+  template <class Path>
   Result<PutOutcome> publish_put(Session& own, Place& place, const NewRecord& record,
-                                 const Appended& appended, Durability durability);
+                                 const Appended& appended, WriteOptions options);
   [[gnu::noinline]] Result<PutOutcome> publish_put_slowly(Session& own, OffsetMap::Latched home,
-                                                          Place& place, const NewRecord& record,
-                                                          Appended appended, Durability durability);
-  Status try_put_many(const ByteSpans& keys, const ByteSpans& values, Durability durability,
+                                                          Place place, NewRecord record,
+                                                          Appended appended, WriteOptions options);
+  template <class Path>
+  Status try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                       std::size_t& done);
-  Result<bool> try_erase(Bytes key, Durability durability);
+  template <class Path>
+  Result<bool> try_erase(Bytes key, WriteOptions options);
+  template <class Path>
   Result<bool> publish_erase(Session& own, Place& place, const NewRecord& record,
-                             const Appended& appended, Durability durability);
+                             const Appended& appended, WriteOptions options);
   [[gnu::noinline]] Result<bool> publish_erase_slowly(Session& own, OffsetMap::Latched home,
-                                                      Place& place, const NewRecord& record,
-                                                      Appended appended, Durability durability);
+                                                      Place place, NewRecord record,
+                                                      Appended appended, WriteOptions options);
+  template <class Path>
   Result<std::uint64_t> try_update_word(Bytes key, std::uint32_t offset_bytes, Change change,
-                                        Durability durability);
+                                        WriteOptions options);
   [[gnu::noinline]] Result<std::uint64_t> update_word_by_copy(Session& own, OffsetMap::Latched home,
                                                               Entry entry, Bytes key,
                                                               std::uint64_t hash,
                                                               std::uint32_t offset_bytes,
-                                                              Change change, Durability durability);
+                                                              Change change, WriteOptions options);
   Result<Version> try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                             Durability durability);
+                             WriteOptions options);
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
-                             Durability durability);
-  Result<Version> try_write(const WriteBatch& batch, Durability durability);
+                             WriteOptions options);
+  Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);
 
@@ -129,33 +176,44 @@ class Writes {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
   }
-  // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
-  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
   void supersede(Session& own, Line line);
+  // Of a record that is superseded while no snapshot is open: the last one may be ending. Its close
+  // looks for what only it could see from the key's record on, which is another one now: so that is
+  // noted as dead here. Under the latch.
+  void drop_behind(Session& own, Line line);
   void abandon(Session& own, const Appended& record) {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }
-  // The operation fails although its record is durable: nothing that is older may be acknowledged
-  // from here on, since recovery would let the record win over it.
-  void disown(Session& own, std::uint64_t hash, const Appended& record, RecordKind kind);
 
   Rooms& rooms_;
   Maintenance& maintenance_;
 };
 
 template <class Outcome, class Attempt>
-Outcome Writes::settle_failed(Outcome outcome, Attempt& attempt) {
+void Writes::settle(Outcome& outcome, const Attempt& again) {
   for (;;) {
-    Session& own = rooms_.sessions.of_this_thread();
-    if (own.undone) {
-      own.undone = false;
-      // What it appended is marked dead on the medium, so that it does not appear after a crash.
-      if (auto marked = maintenance_.take_back(own); !marked) return std::move(marked).error();
+    // What it appended is marked dead on the medium, so that it does not appear after a crash.
+    if (auto marked = take_back(); !marked) {
+      outcome = std::move(marked).error();
+      return;
     }
-    if (outcome.has_value() || outcome.code() != Errc::kNoSpace) return outcome;
-    HF_ASSIGN_OR_RETURN(const bool room, maintenance_.make_room());
-    if (!room) return maintenance_.full(std::move(outcome).error());
-    outcome = attempt();
+    if (outcome.has_value()) return;
+    if (outcome.code() == Errc::kBusy) {
+      pause_to_be_admitted(rooms_.sessions.of_this_thread());
+      outcome = again();
+      continue;
+    }
+    if (outcome.code() != Errc::kNoSpace) return;
+    auto room = maintenance_.make_room();
+    if (!room) {
+      outcome = std::move(room).error();
+      return;
+    }
+    if (!*room) {
+      outcome = maintenance_.full(std::move(outcome).error());
+      return;
+    }
+    outcome = again();
   }
 }
 

@@ -8,8 +8,8 @@
 //            the same lock. In a directory the first segment is locked too, since hard links make
 //            another directory of the same files. The owner is read from /proc/locks.
 // Limits     A child forked while a region is open shares its lock until it ends or execs (what a
-//            store does about that: kv/store_core.hpp, leave_to_parent). On file
-//            systems that keep locks on each host (some network ones), only this host is excluded.
+//            store does about that: kv/store_core.hpp, leave_to_parent). On file systems that keep
+//            locks on each host (some network ones), only this host is excluded.
 #pragma once
 
 #include <string_view>

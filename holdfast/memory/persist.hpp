@@ -255,8 +255,27 @@ class Persist {
 #endif
   }
 
+  // The line of one aligned word.
+  void write_back_word(const std::uint64_t* word, HF_SITE) const {
+    if (instruction_ != WriteBackInstruction::kClwb) [[unlikely]]
+      return write_back(word, sizeof *word, site);
+#ifdef HF_TRACED
+    if (trace_sink().drops(TraceSink::kWriteBack, site)) return;
+#endif
+    const auto line = reinterpret_cast<std::uintptr_t>(word) & ~(kCacheLineBytes - 1);
+    ++persist_counts().lines_written_back;
+    clwb(line);
+#ifdef HF_TRACED
+    trace_sink().on_write_back(reinterpret_cast<const void*>(line),
+                               sizeof *word + reinterpret_cast<std::uintptr_t>(word) - line, site);
+#endif
+  }
+
   void fence(HF_SITE) const {
-    if (!fences_) return;
+    if (fences_) fence_lines(site);
+  }
+  // The same where lines are written back or streamed: there it is one in any case.
+  void fence_lines(HF_SITE) const {
 #ifdef HF_TRACED
     if (trace_sink().drops(TraceSink::kFence, site)) return;
 #endif

@@ -27,8 +27,8 @@
 // Sharing    Several objects may live in one region, each in an extent of its own. claim() notices
 //            two that overlap.
 // Reading    A file on a disk is mapped for random reads: a fault reads its page and nothing ahead.
-//            Whoever reads a range from end to end says so with advise(), or asks for it with
-//            read_ahead(); fetch() brings many ranges at once, and tells errors of the device.
+//            Call advise() before a range is read from end to end, or read_ahead() for it. fetch()
+//            brings many ranges at once, and tells errors of the device.
 // Threads    All of it from any thread, but grow() and shrink() from one at a time.
 // Errors     kBusy (locked; names the pid), kNotFound, kAlreadyExists, kCorrupt, kIo, kNoSpace,
 //            kUnsupported, kInvalidOption.

@@ -1,8 +1,8 @@
 // sealed_word.hpp: a value and its check in one aligned 8-byte word, which no crash can tear.
 //
-// The check binds the word to a context: its structure's id and its place. So a word shows itself
-// that is damaged, lies in another place or belongs to another structure. Three codes are on media,
-// all frozen. New formats use SealedWord.
+// The check binds the word to a context: its structure's id and its place. So a word is
+// refused that is damaged, lies in another place or belongs to another structure. Three codes are
+// on media, all frozen. New formats use SealedWord.
 //
 //   code             value      check              unnoticed flips    used by
 //   SealedWord       48, low    16, a product      none               key-value store

@@ -31,7 +31,7 @@ namespace holdfast {
 struct SuperblockHeader {        // On media, little-endian, one line.
   std::uint64_t magic;           // Stored last, by itself.
   std::uint64_t checksum;        // Over the rest of this line and the body, seeded with the magic.
-  std::uint32_t format_version;  // Of the build that wrote it, or rather of what it wrote.
+  std::uint32_t format_version;  // Of the structure behind it.
   std::uint32_t oldest_reader;   // Builds that know this version or a later one can read it.
   std::uint64_t id;              // Random, never 0. Seeds the structure's other checks.
   std::uint64_t compatible_features;

@@ -52,8 +52,8 @@ TEST(FieldHoles, Hole20TwoUpdatesOfOneFieldUnderOneFenceNeedTwoOldValues) {
   EXPECT_EQ(counts_of(run(fam_updates({.blocks = 4}, true), 1)), (Counts{25, 8}));
 }
 
-// What the interface does about hole 20: an update that leaves the fence to somebody else is not to
-// be had but through FieldGroup, which fences before it comes to a field again.
+// What the interface does about Hole20: an update that leaves the fence to another call exists in
+// FieldGroup only, which fences before it updates a field again.
 struct Value {
   std::uint64_t words[2];
 };

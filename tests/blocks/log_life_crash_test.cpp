@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(All, LogCrashLife, testing::ValuesIn(all_log_cases()),
                          [](const auto& one) { return one.param.name(); });
 
 // The first record of a segment's new lap over that of the lap before, which differs from it by the
-// order of its words: whatever is counted or summed over the two is the same (hole 2).
+// order of its words: whatever is counted or summed over the two is the same (Hole02).
 TEST_P(LogCrashLife, ARecordOfANewLapDoesNotMixWithTheOneThatLayThere) {
   const auto old = pattern(1, 48 + 4 * 64);
   auto fresh = old;

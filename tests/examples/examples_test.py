@@ -32,6 +32,12 @@ def store(path):
     expect('store_guide', ''.join(sorted(run('store_guide', path).splitlines(True)))[-13:], 'visits = 200\n')
 
 
+def pipeline(path):
+    for _ in range(2):
+        expect('pipeline_guide', run('pipeline_guide', path),
+               'sensor 7 read 997, sensor 3 was there: yes\n1000 readings are durable\n')
+
+
 def log(path):
     for _ in range(2):  # The second one finds a log whose records are truncated.
         expect('log_guide', run('log_guide', path), 'order\nweigh\npack\nship\n')
@@ -67,13 +73,13 @@ def crash_test(path):
 
 
 def main():
-    for test in store, log, pages, fields, interleaving, crash_test:
+    for test in store, pipeline, log, pages, fields, interleaving, crash_test:
         directory = tempfile.mkdtemp(prefix='holdfast-examples-')
         try:
             test(f'{directory}/x')
         finally:
             shutil.rmtree(directory)
-    print('6 programs')
+    print('7 programs')
 
 
 main()

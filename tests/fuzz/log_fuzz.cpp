@@ -80,6 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (repair) {
     SuperblockHeader header;
     std::memcpy(&header, place.data(), sizeof header);
+    if (header.id == 0) header.id = 1;  // 0 is nobody's, and cannot be sealed.
     header = sealed_header(header, log_detail::kLogSuperblock,
                            {place.data() + sizeof header, sizeof(log_detail::LogBody)});
     std::memcpy(place.data(), &header, sizeof header);

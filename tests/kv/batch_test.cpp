@@ -1,4 +1,7 @@
 // Atomic batches: all of it or nothing, the last operation on a key, more than a block.
+#include <thread>
+
+#include "for_tests.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
@@ -33,6 +36,25 @@ TEST_P(Batches, PutsAndErasesGoTogether) {
   batch.erase("new");
   ASSERT_TRUE(store_.write(batch));
   expect_contents(store_, {{"kept", "2"}});
+}
+
+// A session takes its sequences in chunks, so that its next one may be older than what a batch of
+// another session erased the key with. After a crash the newer of both would win.
+TEST_P(Batches, APutAfterABatchErasedItsKeyOutlivesTheProcess) {
+  ASSERT_TRUE(store_.put("mine", "takes a chunk of sequences"));
+  std::thread([&] {
+    ASSERT_TRUE(store_.put("k", "old"));
+    WriteBatch batch;
+    batch.erase("k");
+    batch.erase("never there");
+    ASSERT_TRUE(store_.write(batch));
+  }).join();
+  ASSERT_TRUE(store_.put("k", "new"));
+  ASSERT_TRUE(store_.put("never there", "there"));
+  ForTests::abandon(store_);
+  store_ = open(with_access(RegionAccess::kOpen));
+  expect_contents(store_,
+                  {{"mine", "takes a chunk of sequences"}, {"k", "new"}, {"never there", "there"}});
 }
 
 TEST_P(Batches, TheLastOperationOnAKeyWins) {

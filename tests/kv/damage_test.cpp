@@ -101,6 +101,37 @@ TEST_F(Damage, GoodStoresAreFoundGood) {
   }
 }
 
+// What was handed out before a clean close is not handed out again.
+TEST_F(Damage, TheCleanMarkLiesAboveAllThatWasHandedOut) {
+  const Image image = good(true);
+  const auto mark = image.read<CleanMark>(kCleanMarkAt);
+  std::uint64_t generation = 0, sequence = 0;
+  for (std::uint64_t block = 0; block < image.blocks(); ++block) {
+    if (!image.geometry().is_table_block(block))
+      generation = std::max(generation, image.word(block).generation);
+  }
+  for (const Image::Run& run : image.runs(BlockState::kSealed))
+    sequence = std::max(sequence, run.footer.max_sequence);
+  EXPECT_EQ(mark.next_generation, generation + 1);
+  EXPECT_GT(mark.next_sequence, sequence);
+  EXPECT_EQ(mark.records, expected_.size());
+}
+
+// A write that went astray: a record that is whole, and of this run, where another one lay.
+TEST_F(Damage, AWholeRecordInThePlaceOfAnotherIsFound) {
+  const std::string directory = scratch_.path("astray");
+  auto store = Store<>::open(directory, tiny()).value();
+  for (int i = 10; i < 30; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i),
+                          expected_["key" + std::to_string(i)] = text_of(i, 200)));
+  Image image = Image::of(directory);
+  ASSERT_EQ(image.runs(BlockState::kSealed).size(), 0u);
+  const auto record_at = [&](int i) { return image.bytes().find(text_of(i, 200)) - 40; };
+  ASSERT_EQ(record_at(15) - record_at(12), 3 * 256u);
+  image.bytes().replace(record_at(15), 256, image.bytes().substr(record_at(12), 256));
+  EXPECT_EQ(expect_found(image, "is not whole any more"), 1u);
+}
+
 // A block that was open when its process ended has no footer that vouches for it. Its records say
 // themselves whether what lies before them was durable: so a bit that the medium lost is no torn
 // end, and what lies behind it is found.

@@ -1,5 +1,6 @@
 // Verbs that fail half way: what they had appended when the medium was full does not appear after a
-// crash. A put or erase appends a second time where another key's erase came between (docs/kv.md).
+// crash. A put or erase appends a second time where another key's erase came between
+// (docs/kv_arguments.md).
 #include "kv_crash.hpp"
 
 namespace holdfast::kv {

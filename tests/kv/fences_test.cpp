@@ -79,6 +79,32 @@ TEST_P(KvFences, NonePerGetAndOnePerSealAndPutManyAndTwoPerRunOfItsOwn) {
     EXPECT_EQ(report.operation(Crash::kFirst + 4 + i).barriers(), 1u);
 }
 
+// Copies of a victim, however many, and at the end the words of all that is free. No run is sealed
+// here, and no tombstone asks for dead bits. The first victim is half empty.
+TEST_P(KvFences, OnePerVictimAndOneMoreForAPass) {
+  Counted counted;
+  counted.crash.options = patchable_options();
+  const Report report = counted.of(
+      [](Tested& store) {
+        for (const char* keys : {"ABCDEF", "GHIJKL"}) {
+          for (const char* key = keys; *key != 0; ++key)
+            store.put(std::string(1, *key), value_of(*key, 300));
+          store.seal();
+        }
+        for (const char* key : {"A", "C", "G", "H"})
+          store.put(key, value_of('n', 60));
+        store.other([&] {
+          EXPECT_EQ(ForTests::pass(store.store(), 0.2).value(), 3u);
+          EXPECT_GT(store.store().stats().relocated_bytes, 8 * 384u);
+        });
+      },
+      GetParam());
+  ASSERT_TRUE(holds(report));
+  EXPECT_EQ(report.operation(Crash::kFirst + 18).barriers(), 4u);
+  EXPECT_EQ(report.operation(Crash::kFirst + 18).redundant_fences, 0u);
+  EXPECT_EQ(report.operation(Crash::kFirst + 18).redundant_write_backs, 0u);
+}
+
 // With the default blocks, sealing, limits, growth and reclamation together cost next to nothing.
 TEST(KvFencesAmortised, AtMostFivePercentMoreThanOnePerOperation) {
   constexpr std::uint64_t kOperations = 20'000;

@@ -48,6 +48,10 @@ struct ForTests {
     const std::lock_guard lock(lane.latch);
     return rooms(store).appender.seal(lane);
   }
+  // No pass begins and nothing shrinks while the lock is held.
+  static std::unique_lock<Mutex> hold_off(StoreBase& store) {
+    return store.core()->maintenance.hold_off();
+  }
   static Result<std::uint64_t> pass(StoreBase& store, double least_gain = 0.05) {
     const auto lock = store.core()->maintenance.hold_off();
     return store.core()->maintenance.pass(16, least_gain, 0);
@@ -113,7 +117,8 @@ struct ForTests {
   static Line line_of(StoreBase& store, std::string_view key) {
     Rooms& own = rooms(store);
     const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
-    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    const Live live =
+        own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key), guard);
     HF_CHECK(live.line);
     return live.line;
   }
@@ -126,7 +131,8 @@ struct ForTests {
                   const std::function<void(std::string_view value)>& copy) {
     Rooms& own = rooms(store);
     const auto guard = own.epochs.enter(own.sessions.of_this_thread().participant);
-    const Live live = own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key));
+    const Live live =
+        own.index.find(own.index.place(own.index.hash(bytes(key))), bytes(key), guard);
     HF_CHECK(static_cast<bool>(live));
     copy(live.record.value());
   }
@@ -154,6 +160,29 @@ struct ForTests {
       own.index.end_batch();
     }
     session.latches.release();
+  }
+  // A put over a record whose thread is slow between publishing its own and noting the old as dead.
+  static void put_slowly(StoreBase& store, std::string_view key, std::string_view value,
+                         const std::function<void()>& meanwhile) {
+    Rooms& own = rooms(store);
+    const NewRecord record{RecordKind::kPut, own.index.hash(bytes(key)), bytes(key), bytes(value)};
+    Session& session = own.sessions.of_this_thread();
+    const auto guard = own.epochs.enter(session.participant);
+    Appended appended;
+    {
+      Lane& lane = own.lane_of(session);
+      const std::lock_guard lock(lane.latch);
+      own.appender.append(lane, record, true, BlockTable::Purpose::kPut, appended).value();
+      own.appender.commit(lane).value();
+    }
+    Place place = own.index.place(record.hash);
+    auto home = own.index.latch(place, session);
+    const auto entry = home.find(own.index.matches(bytes(key)));
+    const Line old = home.line(entry);
+    home.replace(entry, line_at(appended.offset));
+    home.release();
+    meanwhile();
+    session.notes.add(own.table, old, own.records.at(old).padded_bytes());
   }
   static BlockMeta& run_of(StoreBase& store, std::string_view key) {
     return rooms(store).table.run_of(offset_of(line_of(store, key)));

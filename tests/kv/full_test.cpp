@@ -1,5 +1,5 @@
-// A medium of fixed size under writers that outrun reclamation: whoever finds it full makes room
-// for himself. kNoSpace says that what lives does not fit.
+// A medium of fixed size under writers that outrun reclamation: a writer that finds it full makes
+// room itself. kNoSpace says that what lives does not fit.
 #include <atomic>
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,5 @@
-// golden_content.hpp: what the golden stores hold. Both the tool that made them and the test that
-// opens them for ever go by it. Never change what is here; add another store instead.
+// golden_content.hpp: what the golden stores hold. Both the tool that made them and the tests that
+// open them for ever go by it. Never change what is here; add another store instead.
 #pragma once
 
 #include <cstring>
@@ -19,12 +19,15 @@ inline StoreOptions golden_options() {
 struct Golden {
   const char* name;
   bool clean;  // Closed in order; else its files were copied while it was open.
+  int version;
+  const char* medium;  // The suffix of the spec under which it was made.
   StoreOptions options;
   // Writes into the store and says what it then holds.
   std::function<Contents(Store<>&)> fill;
 };
 
-inline std::vector<Golden> golden_stores() {
+// Those of one format version.
+inline std::vector<Golden> golden_stores(int version) {
   const auto add = [](Store<>& store, Contents& contents, const std::string& key,
                       const std::string& value) {
     store.put(key, value).value();
@@ -101,16 +104,42 @@ inline std::vector<Golden> golden_stores() {
   };
   StoreOptions with_patches = golden_options();
   with_patches.patchable_words = {0, 16};
-  return {{"simple_closed", true, golden_options(), simple},
-          {"simple_died", false, golden_options(), simple},
-          {"erased_closed", true, golden_options(), erased},
-          {"erased_died", false, golden_options(), erased},
-          {"batches_closed", true, golden_options(), batches},
-          {"batches_died", false, golden_options(), batches},
-          {"large_closed", true, golden_options(), large},
-          {"large_died", false, golden_options(), large},
-          {"words_closed", true, with_patches, words},
-          {"words_died", false, with_patches, words}};
+  struct State {
+    const char* name;
+    bool clean;
+    const char* medium_of_version2;  // Those of version 1 are all of a line medium.
+    StoreOptions options;
+    std::function<Contents(Store<>&)> fill;
+  };
+  constexpr const char *kNone = "", *kLine = "?granularity=line", *kByte = "?granularity=byte",
+                       *kPage = "?granularity=page";
+  const State states[] = {{"simple_closed", true, kLine, golden_options(), simple},
+                          {"simple_died", false, kPage, golden_options(), simple},
+                          {"erased_closed", true, kPage, golden_options(), erased},
+                          {"erased_died", false, kLine, golden_options(), erased},
+                          {"batches_closed", true, kByte, golden_options(), batches},
+                          {"batches_died", false, kLine, golden_options(), batches},
+                          {"large_closed", true, kNone, golden_options(), large},
+                          {"large_died", false, kPage, golden_options(), large},
+                          {"words_closed", true, kLine, with_patches, words},
+                          {"words_died", false, kByte, with_patches, words}};
+  std::vector<Golden> stores;
+  for (const State& state : states)
+    stores.push_back({state.name, state.clean, version,
+                      version == 1 ? kLine : state.medium_of_version2, state.options, state.fill});
+  return stores;
+}
+
+// In the directory of golden stores.
+inline std::string golden_name(const Golden& golden) {
+  return std::string(golden.name) + ".v" + std::to_string(golden.version) + ".hex";
+}
+
+// What the store holds, made anew.
+inline Contents golden_contents(const Golden& golden) {
+  const Scratch fresh = Scratch::tmpfs();
+  auto store = Store<>::open(fresh.path("store"), golden.options).value();
+  return golden.fill(store);
 }
 
 }  // namespace holdfast::kv

@@ -29,29 +29,36 @@ inline void write_golden(const Image& image, const std::string& path) {
   file << std::dec << "end " << image.size() << "\n";
 }
 
-// Makes the directory of segment files that `path` describes; false if it cannot be read.
-inline bool unpack_golden(const std::string& path, const std::string& directory) {
+// The bytes that `path` describes; none if it cannot be read.
+inline std::string read_golden(const std::string& path, std::uint64_t& segment_bytes) {
   std::ifstream file(path);
-  std::string word, hex;
-  std::uint64_t segment_bytes = 0, total = 0;
-  if (!(file >> word >> segment_bytes) || word != "segment_bytes") return false;
-  std::string bytes;
+  std::string word, hex, bytes;
+  std::uint64_t total = 0;
+  if (!(file >> word >> segment_bytes) || word != "segment_bytes") return {};
   while (file >> word) {
     if (word == "end") {
       file >> total;
       break;
     }
-    if (!(file >> hex)) return false;
+    if (!(file >> hex)) return {};
     const std::uint64_t at = std::stoull(word, nullptr, 16);
     if (bytes.size() < at + hex.size() / 2) bytes.resize(at + hex.size() / 2);
     for (std::size_t i = 0; i < hex.size(); i += 2) {
       bytes[at + i / 2] = static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
     }
   }
-  if (total == 0 || total % segment_bytes != 0) return false;
+  if (total == 0 || total % segment_bytes != 0) return {};
   bytes.resize(total);
+  return bytes;
+}
+
+// Makes the directory of segment files that `path` describes; false if it cannot be read.
+inline bool unpack_golden(const std::string& path, const std::string& directory) {
+  std::uint64_t segment_bytes = 0;
+  const std::string bytes = read_golden(path, segment_bytes);
+  if (bytes.empty()) return false;
   std::filesystem::create_directory(directory);
-  for (std::uint64_t i = 0; i * segment_bytes < total; ++i) {
+  for (std::uint64_t i = 0; i * segment_bytes < bytes.size(); ++i) {
     std::ofstream(Image::path(directory, i), std::ios::binary)
         .write(bytes.data() + i * segment_bytes, static_cast<std::streamsize>(segment_bytes));
   }

@@ -1,5 +1,5 @@
-// Stores written by format version 1 when it was released, checked in as text, open with the same
-// content.
+// Stores written by each format version when it was released, checked in as text, open with the
+// same content.
 #include "golden_content.hpp"
 #include "golden_file.hpp"
 
@@ -10,17 +10,25 @@ class GoldenStores : public testing::TestWithParam<Golden> {
  protected:
   void SetUp() override {
     ASSERT_TRUE(
-        unpack_golden(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/" + GetParam().name + ".v1.hex",
+        unpack_golden(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/" + golden_name(GetParam()),
                       scratch_.path("golden")));
-    const Scratch fresh = Scratch::tmpfs();
-    auto store = Store<>::open(fresh.path("store"), GetParam().options).value();
-    expected_ = GetParam().fill(store);
+    expected_ = golden_contents(GetParam());
+  }
+  std::uint32_t version() const {
+    return Image::of(scratch_.path("golden")).read<std::uint32_t>(kVersionWordAt);
   }
   Scratch scratch_ = Scratch::tmpfs();
   Contents expected_;
 };
-INSTANTIATE_TEST_SUITE_P(Version1, GoldenStores, testing::ValuesIn(golden_stores()),
-                         [](const auto& test) { return std::string(test.param.name); });
+std::string golden_test_name(const testing::TestParamInfo<Golden>& test) { return test.param.name; }
+INSTANTIATE_TEST_SUITE_P(Version1, GoldenStores, testing::ValuesIn(golden_stores(1)),
+                         golden_test_name);
+INSTANTIATE_TEST_SUITE_P(Version2, GoldenStores, testing::ValuesIn(golden_stores(2)),
+                         golden_test_name);
+
+TEST_P(GoldenStores, AreOfTheVersionThatTheirNameSays) {
+  EXPECT_EQ(version(), static_cast<std::uint32_t>(GetParam().version));
+}
 
 TEST_P(GoldenStores, OpenReadOnlyWithTheSameContent) {
   auto store =
@@ -43,19 +51,21 @@ TEST_P(GoldenStores, OpenAndGoOn) {
   }
 }
 
+class GoldenUpgrades : public GoldenStores {};
+INSTANTIATE_TEST_SUITE_P(Version1, GoldenUpgrades, testing::ValuesIn(golden_stores(1)),
+                         golden_test_name);
+
 // The first writing open of a store of version 1 makes it one of version 2 by one word, when the new
 // superblock is durable. Whatever a crash leaves of that superblock before, it is one of version 1.
-TEST_P(GoldenStores, AnUpgradeThatWasCutShortLeavesVersion1) {
+TEST_P(GoldenUpgrades, CutShortLeaveVersion1) {
   const Image old = Image::of(scratch_.path("golden"));
-  const auto version = [](const Image& image) { return image.read<std::uint32_t>(kVersionWordAt); };
-  ASSERT_EQ(version(old), 1u);
   {
     auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
     expect_contents(store, expected_);
     ASSERT_TRUE(store.close());
   }
   const Image upgraded = Image::of(scratch_.path("golden"));
-  ASSERT_EQ(version(upgraded), 2u);
+  ASSERT_EQ(version(), 2u);
   const auto superblock = upgraded.read<Superblock>(kSuperblockAt);
   EXPECT_EQ(superblock.incompatible_features, kRunsOfVersion1);
   EXPECT_EQ(superblock.hash_kind, HashKind::kXxh3) << "its summaries were hashed so";
@@ -83,6 +93,52 @@ TEST_P(GoldenStores, OpenedReadOnlyStayWhatTheyAre) {
     EXPECT_TRUE(store.verify().ok());
   }
   EXPECT_TRUE(Image::of(scratch_.path("golden")).bytes() == old.bytes());
+}
+
+// A later version may have put something into the store that this build would misread.
+class GoldenFeatures : public GoldenStores {
+ protected:
+  // The store with this change of its superblock, whose checksum holds.
+  Image with(const std::function<void(Superblock&)>& change) const {
+    Image image = Image::of(scratch_.path("golden"));
+    auto superblock = image.read<Superblock>(kSuperblockAt);
+    change(superblock);
+    constexpr std::size_t kSummed = offsetof(Superblock, format_version);
+    superblock.checksum = hash64(std::as_bytes(std::span(&superblock, 1)).subspan(kSummed));
+    image.write(kSuperblockAt, superblock);
+    image.write_to(scratch_.path("golden"));
+    return image;
+  }
+  void expect_refused(const Image& image, std::string_view what) const {
+    for (const RegionAccess access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly}) {
+      const auto refused = Store<>::open(scratch_.path("golden"), with_access(access));
+      ASSERT_EQ(refused.code(), Errc::kNewerFormat);
+      EXPECT_TRUE(mentions(refused.error(), what)) << refused.error().detail;
+      EXPECT_TRUE(Image::of(scratch_.path("golden")).bytes() == image.bytes());
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Version2, GoldenFeatures, testing::ValuesIn(golden_stores(2)),
+                         golden_test_name);
+
+TEST_P(GoldenFeatures, OneThatIsIncompatibleAndUnknownIsRefusedByItsNumber) {
+  for (const int feature : {1, 37, 63}) {
+    const Image image = with([&](Superblock& superblock) {
+      superblock.incompatible_features = kRunsOfVersion1 | std::uint64_t{1} << feature;
+    });
+    expect_refused(image, "feature " + std::to_string(feature) + ",");
+  }
+}
+
+TEST_P(GoldenFeatures, AStoreThatNeedsALaterReaderIsRefused) {
+  expect_refused(with([](Superblock& superblock) { superblock.oldest_reader = 3; }),
+                 "a reader of format version 3");
+}
+
+TEST_P(GoldenFeatures, OnesThatAreCompatibleAreIgnored) {
+  with([](Superblock& superblock) { superblock.compatible_features = ~std::uint64_t{0}; });
+  auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
+  expect_contents(store, expected_);
 }
 
 }  // namespace

@@ -244,6 +244,12 @@ Report Crash::run(const crash::Model& model) {
       ForTests::abandon(store);
     };
   }
+  if (!image.empty()) {
+    protocol.setup = [this](Region& region) {
+      region.write(0, std::as_bytes(std::span(image))).value();
+      region.sync().value();
+    };
+  }
   protocol.workload = [this](Region& region, crash::Workload& run) {
     if (instead) return instead(region, run, model_);
     const std::uint64_t known = 1;  // What was before counts as one operation, long acknowledged.
@@ -274,7 +280,8 @@ Report Crash::run(const crash::Model& model) {
     return state;
   };
   protocol.check = [this](const crash::Past<State>& past, const State& observed) {
-    return model_.check(past, observed);
+    std::string wrong = model_.check(past, observed);
+    return wrong.empty() && also ? also(past, observed) : wrong;
   };
   if (then) {
     protocol.then = [this](Region& region, crash::Workload& run, const State& found) {

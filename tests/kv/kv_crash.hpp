@@ -126,11 +126,14 @@ class Crash {
   // Page media: off, and no record is in memory when a put comes upon it (absent_region.hpp).
   bool in_memory = true;
   bool created = true;                  // Off: `before` and `during` see a region without a store.
+  std::string image;                    // Then: with these bytes.
   std::function<void(Tested&)> before;  // Not crashed.
   std::function<void(Tested&)> during;
   std::function<void(Region&, crash::Workload&, KeyValueModel&)>
       instead;       // Of both, where there is no store yet.
   bool then = true;  // A normal operation after each recovery, and crashes in it.
+  // What must hold beside the model: "" or what does not. Only without `then`.
+  std::function<std::string(const crash::Past<State>&, const State&)> also;
 
   Report run(const crash::Model& model);
   // The id of the first recorded operation.

@@ -13,15 +13,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: make_golden DIRECTORY\n");
     return 2;
   }
-  for (const Golden& golden : golden_stores()) {
-    const std::string path =
-        std::string(argv[1]) + "/" + golden.name + ".v" + std::to_string(kFormatVersion) + ".hex";
+  for (const Golden& golden : golden_stores(kFormatVersion)) {
+    const std::string path = std::string(argv[1]) + "/" + golden_name(golden);
     if (std::filesystem::exists(path)) {
       std::printf("%s is there already\n", path.c_str());
       continue;
     }
     const Scratch scratch = Scratch::tmpfs();
-    auto store = Store<>::open(scratch.path("store") + "?granularity=line", golden.options).value();
+    auto store = Store<>::open(scratch.path("store") + golden.medium, golden.options).value();
     golden.fill(store);
     if (golden.clean) store.close().value();
     write_golden(Image::of(scratch.path("store")), path);

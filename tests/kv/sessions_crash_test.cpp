@@ -1,7 +1,8 @@
 // Two sessions at once, in many orders, crashed in each of them.
 //
-// Both take their sequences in chunks, so that whoever starts later may have the lower one: the
-// arguments (a) to (e) of docs/kv.md about that are attacked here.
+// Both take their sequences in chunks, so that the one that starts later may have the lower one.
+// docs/kv_arguments.md ("A put, and why one fence is enough") argues why that does no harm; these
+// tests attack the argument.
 #include "kv_crash.hpp"
 
 #include <optional>
@@ -73,7 +74,7 @@ TEST_P(KvTwoSessions, EraseAndEraseThenPut) {
       [](Tested&, Actor& actor) { actor.erase("k"), actor.put("k", "second"); })));
 }
 
-// (a), (b): a tombstone that is durable, but comes too late to erase anything, and a put after it.
+// A tombstone that is durable, but comes too late to erase anything, and a put after it.
 TEST_P(KvTwoSessions, ATombstoneThatFindsTheKeyErasedDoesNotEraseALaterPut) {
   Crash crash;
   crash.before = one_record;
@@ -144,7 +145,7 @@ TEST_P(KvTwoSessions, UpdateWordAndReclaim) {
       })));
 }
 
-// (c), (e)
+// Reclamation frees the run of a tombstone and moves records beside a writer of the same keys.
 TEST_P(KvTwoSessions, PutAndReclaim) {
   Crash crash;
   crash.before = [](Tested& store) {

@@ -14,6 +14,10 @@ const char* name(Kind kind) {
     case Kind::kUpdateWord: return "update_word";
     case Kind::kErase: return "erase";
     case Kind::kBatch: return "batch";
+    case Kind::kPipelinedGet: return "pipelined_get";
+    case Kind::kPipelinedPut: return "pipelined_put";
+    case Kind::kPipelinedUpdateWord: return "pipelined_update_word";
+    case Kind::kPipelinedErase: return "pipelined_erase";
     case Kind::kCount: break;
   }
   return "none";

@@ -27,6 +27,11 @@ enum class Kind : std::uint32_t {
   kUpdateWord,     // Reads and replaces word 0 of the value.
   kErase,
   kBatch,  // Puts and erases several keys at one moment.
+  // By the client's pipeline: it goes on with other operations before they return.
+  kPipelinedGet,
+  kPipelinedPut,
+  kPipelinedUpdateWord,
+  kPipelinedErase,
   kCount,
 };
 const char* name(Kind kind);

@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <optional>
 #include <random>
@@ -32,6 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/kv/pipeline.hpp>
 #include <holdfast/kv/store.hpp>
 
 #include "../real/shared_log.hpp"
@@ -111,7 +113,11 @@ std::string value_of(std::uint64_t id) {
 class Client {
  public:
   Client(Shared& shared, kv::Store<>& store, std::uint64_t seed, const Broken& broken)
-      : shared_(shared), store_(store), broken_(broken), random_(seed) {}
+      : shared_(shared),
+        store_(store),
+        broken_(broken),
+        random_(seed),
+        pipeline_(kv::Pipeline<>::open(store, {.window = 3}).value()) {}
 
   void begin(std::uint64_t history) {
     history_ = history;
@@ -122,10 +128,12 @@ class Client {
   // `id`: unique in the round; + key names the single writes of a batch.
   void operate(Entry& entry, std::uint64_t id) {
     static constexpr Kind kKinds[] = {
-        Kind::kGet,    Kind::kGet,        Kind::kGetMany,      Kind::kSnapshot,
-        Kind::kPut,    Kind::kPut,        Kind::kPutIfAbsent,  Kind::kCompareAndPut,
-        Kind::kUpdate, Kind::kUpdateWord, Kind::kUpdateWord,   Kind::kErase,
-        Kind::kBatch,  Kind::kBatch,      Kind::kCompareAndPut};
+        Kind::kGet,           Kind::kGet,          Kind::kGetMany,       Kind::kSnapshot,
+        Kind::kPut,           Kind::kPut,          Kind::kPutIfAbsent,   Kind::kCompareAndPut,
+        Kind::kUpdate,        Kind::kUpdateWord,   Kind::kUpdateWord,    Kind::kErase,
+        Kind::kBatch,         Kind::kBatch,        Kind::kCompareAndPut, Kind::kPipelinedGet,
+        Kind::kPipelinedGet,  Kind::kPipelinedPut, Kind::kPipelinedPut,  Kind::kPipelinedUpdateWord,
+        Kind::kPipelinedErase};
     entry.kind = kKinds[draw(std::size(kKinds))];
     std::array<std::uint32_t, kKeys> keys{};
     for (std::uint32_t i = 0; i < kKeys; ++i)
@@ -139,9 +147,15 @@ class Client {
       entry.ids[i] = id + i;
     }
     entry.expected = entry.kind == Kind::kCompareAndPut ? last_seen_[keys[0]] : 0;
-    perform(entry);
+    if (entry.kind >= Kind::kPipelinedGet)
+      submit(entry);
+    else
+      perform(entry);
     if (draw(8) == 0) std::this_thread::yield();
   }
+
+  // What is in flight returns.
+  void finish() { require(pipeline_.flush(), Errc::kOk); }
 
   void read(Entry& entry, std::uint32_t number) {
     entry.kind = number < kKeys ? Kind::kGet : Kind::kSnapshot;
@@ -163,11 +177,59 @@ class Client {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     call(entry);
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    ended(entry);
+  }
+
+  void ended(Entry& entry) {
     entry.returned_ns.store(now_ns(), std::memory_order_release);
     for (std::uint32_t i = 0; i < entry.key_count; ++i) {
       if (entry.seen[i].version != 0) last_seen_[entry.keys[i]] = entry.seen[i].version;
     }
     if (entry.version != 0 && entry.kind != Kind::kBatch) last_seen_[entry.keys[0]] = entry.version;
+  }
+
+  // The same through the pipeline: the operation returns in its callback, perhaps much later.
+  void submit(Entry& entry) {
+    entry.called_ns.store(now_ns(), std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const std::string key = key_name(history_, entry.keys[0]);
+    const std::uint64_t id = entry.ids[0];
+    // `absent`: what is answered where there is no record.
+    const auto returns = [this, &entry](auto&& take, Errc absent) {
+      return [this, &entry, take, absent](auto result) {
+        require(result, absent);
+        entry.succeeded = result.has_value();
+        if (result) take(*result);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        ended(entry);
+      };
+    };
+    switch (entry.kind) {
+      case Kind::kPipelinedGet: {
+        auto value = std::make_shared<std::string>();
+        const auto take = [this, &entry, value](kv::Version version) {
+          see(entry.seen[0], *value, version);
+        };
+        return pipeline_.get(key, *value, returns(take, Errc::kNotFound));
+      }
+      case Kind::kPipelinedPut: {
+        const auto take = [&entry](kv::PutOutcome put) {
+          entry.overwrote = put == kv::PutOutcome::kOverwrote;
+        };
+        return pipeline_.put(key, value_of(id), returns(take, Errc::kOk));
+      }
+      case Kind::kPipelinedUpdateWord: {
+        const auto take = [&entry](std::uint64_t word) {
+          entry.seen[0] = {.present = 1, .word = word, .base = 0, .version = 0};
+        };
+        return pipeline_.update_word(
+            key, 0, [id](std::uint64_t) { return id; }, returns(take, Errc::kNotFound));
+      }
+      default: {
+        const auto take = [&entry](bool was_there) { entry.succeeded = was_there; };
+        return pipeline_.erase(key, returns(take, Errc::kOk));
+      }
+    }
   }
 
   void call(Entry& entry) {
@@ -215,7 +277,7 @@ class Client {
         return;
       }
       case Kind::kBatch: return batch(entry);
-      case Kind::kCount: break;
+      default: break;
     }
     die(shared_, "no such kind");
   }
@@ -329,6 +391,7 @@ class Client {
   std::array<std::uint64_t, kKeys>
       last_seen_{};  // Versions, for kCompareAndPut; 0: not seen, or absent.
   std::string value_;
+  kv::Pipeline<> pipeline_;
 };
 
 // A meeting point of `count` threads, before most operations: without it one core would do all of
@@ -422,6 +485,7 @@ class Round {
             const std::uint64_t slot = slots.first + c * slots.operations + o;
             client.operate(entry(history, slots, c, o), ((history + 1) * kSlots + slot) * kKeys);
           }
+          client.finish();
           write_others(store, c, history);
         }
       });

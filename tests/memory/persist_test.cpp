@@ -32,6 +32,20 @@ TEST(Persist, WritesBackEveryLineThatHoldsAByteOfTheRange) {
   EXPECT_EQ(counted(60, 200), 5u);
 }
 
+TEST(Persist, WritesBackTheOneLineOfAWordByEveryInstruction) {
+  alignas(64) static std::uint64_t words[16] = {};
+  for (const auto instruction : {cpu().write_back, WriteBackInstruction::kClflush}) {
+    const Persist persist(instruction, false);
+    for (std::uint64_t& word : words) {
+      const auto counts = during([&] { persist.write_back_word(&word); });
+      EXPECT_EQ(counts.lines_written_back, 1u);
+      EXPECT_EQ(counts.fences, 0u);
+    }
+    EXPECT_EQ(during([&] { persist.fence_lines(); }).fences, 1u);
+  }
+  EXPECT_EQ(during([] { Persist::none().write_back_word(words); }).lines_written_back, 0u);
+}
+
 TEST(Persist, EveryInstructionOfThisCpuRunsAndKeepsTheBytes) {
   alignas(64) static std::byte lines[256];
   std::memset(lines, 42, sizeof lines);

@@ -3,9 +3,9 @@
 //   kill_test [--rounds N] [--seed S] [--directory DIR]
 //
 // Per round a child process (this program anew) opens the store and writes with several threads
-// (put, put_many, overwrite, update_word, erase, atomic batches over private and shared keys,
-// reclamation running); SIGKILL hits it while it writes, or while it closes. In every third round
-// one or two more children are killed while they recover. Then the parent opens the store, every
+// (put, put_many, a Pipeline, overwrite, update_word, erase, atomic batches over private and shared
+// keys, reclamation running); SIGKILL hits it while it writes, or while it closes. In every third
+// round one or two more children are killed while they recover. Then the parent opens the store, every
 // second time read-only, and final_state.hpp decides whether what is there follows from what was
 // acknowledged; verify() must find nothing; count(), get() and a snapshot must agree. The next
 // round goes on from there.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/kv/pipeline.hpp>
 
 namespace holdfast::real {
 namespace {
@@ -165,6 +166,13 @@ Performed perform(kv::Store<>& store, const Operation& operation, std::uint32_t 
       for (std::size_t i = 0; i < operation.members.size(); ++i) {
         keys.push_back(key_name(operation.members[i].key));
         values.push_back(value_of(stamp(i)));
+      }
+      if (number % 2 == 1) {  // In flight at most eight at a time; all are acknowledged here.
+        auto pipeline = kv::Pipeline<>::open(store, {.window = 8}).value();
+        for (std::size_t i = 0; i < keys.size(); ++i)
+          pipeline.put(keys[i], values[i]);
+        const Status status = pipeline.flush();
+        return status ? Performed{} : Performed{status.code(), status.error().message()};
       }
       const std::vector<std::string_view> key_views(keys.begin(), keys.end());
       const std::vector<std::string_view> value_views(values.begin(), values.end());

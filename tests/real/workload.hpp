@@ -30,6 +30,7 @@ Stamp make_stamp(std::uint32_t round, unsigned thread, std::uint64_t number, std
 // "round 3, thread 1, operation 17, member 0".
 std::string describe(Stamp stamp);
 
+// kPutMany: by put_many(), or through a Pipeline; of both a kill leaves a prefix.
 enum class Kind : std::uint8_t { kPut, kPutMany, kUpdateWord, kErase, kBatch };
 
 struct Member {

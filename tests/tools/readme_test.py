@@ -1,7 +1,8 @@
 """The programs that README.md and docs/ show are those of examples/, which are built with everything else.
 
     readme_test.py            checks the checkout it lies in; also that local links lead somewhere, that no document cites
-                              what only the project has, and that prose is narrow enough to be read in an editor
+                              what only the project has, and that prose is narrow enough to be read in an editor and not
+                              broken in the middle of a paragraph
 
 A block of C++ that begins with "// NAME: …", where examples/NAME exists, must be that file, and each file of examples/
 is shown somewhere. The first program of README.md is examples/first_store.cpp, of 25 lines.
@@ -12,17 +13,31 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob('*.md')), *sorted((ROOT / 'docs').rglob('*.md'))]
+CITING = [*sorted((ROOT / 'workloads').rglob('*.yaml')), *sorted((ROOT / 'data').rglob('*.yaml'))]  # Cite papers, too.
 # What no reader outside of the project can look up.
-PRIVATE = re.compile(r'\bseed \d{3}\b|anchors/|\b[Hh]oles? \d')
+PRIVATE = re.compile(r'\b[Ss]eed \d{3}\b|anchors/|\b[Hh]oles? \d')
 WIDEST = 130  # Columns of prose; tables and programs may be wider.
-# Not rewritten yet.
-NOT_YET = {'docs/blocks_log.md', 'docs/blocks_field.md', 'docs/blocks_page.md', 'docs/memory_benchmark.md', 'docs/kv_arguments.md',
-           'docs/media_format.md', 'docs/report.md', 'docs/results.md', 'docs/benchmark.md'}
+NARROW = 85  # A line of prose is broken only where the next word would not have fit into so many.
 
 
 def programs(text):
     """The blocks of C++ of a document."""
     return re.findall(r'```cpp\n(.*?)```', text, flags=re.DOTALL)
+
+
+def is_ragged(line, following):
+    """Whether a line of prose ends although the next word of its paragraph would have fit."""
+    def prose(text):
+        return text.strip() and not text.startswith('    ') and not re.match(r'\s*(\||#|- |\* |\d+\. |<|\[)', text)
+    goes_on = prose(following) and prose(re.sub(r'^\s*(- |\* |\d+\. )', '', line))
+    # Code and links are not broken: all of one counts as a word.
+    word = re.match(r'\s*((?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+)', following)
+    return bool(goes_on) and len(line) + 1 + len(word[1]) <= NARROW
+
+
+def private_words(document, text):
+    return [f'{document}:{number}: "{private[0]}" means nothing to a reader: cite author, title and year'
+            for number, line in enumerate(text.split('\n'), 1) if (private := PRIVATE.search(line))]
 
 
 def faults(document, text, examples):
@@ -36,14 +51,13 @@ def faults(document, text, examples):
     for target in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', prose):
         if not ((ROOT / document).parent / target).exists():
             found.append(f'{document}: the link to {target} leads nowhere')
-    if str(document) not in NOT_YET:
-        for number, line in enumerate(text.split('\n'), 1):
-            if private := PRIVATE.search(line):
-                found.append(f'{document}:{number}: "{private[0]}" means nothing to a reader: cite author, title and year')
-        outside = re.sub(r'```.*?```', lambda block: '\n' * block[0].count('\n'), text, flags=re.DOTALL)
-        for number, line in enumerate(outside.split('\n'), 1):
-            if len(line) > WIDEST and not line.startswith(('|', '    ')):
-                found.append(f'{document}:{number}: {len(line)} columns of prose; break the line')
+    found += private_words(document, text)
+    outside = re.sub(r'```.*?```', lambda block: '\n' * block[0].count('\n'), text, flags=re.DOTALL).split('\n')
+    for number, (line, following) in enumerate(zip(outside, outside[1:] + ['']), 1):
+        if len(line) > WIDEST and not line.startswith(('|', '    ')):
+            found.append(f'{document}:{number}: {len(line)} columns of prose; break the line')
+        if is_ragged(line, following):
+            found.append(f'{document}:{number}: broken in the middle of a paragraph; reflow it')
     return found
 
 
@@ -55,7 +69,9 @@ def self_test():
     assert faults(document, shown.replace('{}', '{ }'), examples)
     assert faults(document, '[x](docs/no_such.md)', examples)
     assert not faults(document, '[x](docs/architecture.md#here)', examples)
+    assert private_words(document, 'Seed 003, section 2') and not private_words(document, 'seed=3')
     assert faults(document, 'as seed 003 has it', examples) and faults(document, 'closes hole 19', examples)
+    assert faults(document, 'broken in the\nmiddle', examples) and not faults(document, '# a\n| b |\n- c\n- d', examples)
     assert faults(document, 'word ' * 40, examples) and not faults(document, '|' + 'word ' * 40, examples)
 
 
@@ -70,6 +86,7 @@ def main():
         sys.exit(f'examples/first_store.cpp has {len(first.splitlines())} lines; README.md promises 25')
     texts = {path.relative_to(ROOT): path.read_text() for path in DOCUMENTS}
     found = [fault for document, text in texts.items() for fault in faults(document, text, examples)]
+    found += [fault for path in CITING for fault in private_words(path.relative_to(ROOT), path.read_text())]
     shown = {program for text in texts.values() for program in programs(text)}
     found += [f'examples/{name} is shown in no document' for name, text in examples.items() if text not in shown]
     print('\n'.join(found) if found else f'{len(texts)} documents, {len(examples)} programs')

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,37 @@ bool receive(int socket, void* to, std::size_t bytes) {
 bool send_all(int socket, const void* from, std::size_t bytes) {
   return ::send(socket, from, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
+
+// Whether a process has as good as stopped: hardly any CPU time for minutes.
+class Stuck {
+ public:
+  explicit Stuck(pid_t process) : process_(process) {}
+  bool now() {
+    const auto now = Clock::now();
+    if (now - since_ < kPatience) return false;
+    const auto used = cpu_time();
+    const bool stuck = used - used_ < kLeastWork;
+    since_ = now;
+    used_ = used;
+    return stuck;
+  }
+
+ private:
+  static constexpr auto kPatience = std::chrono::seconds(300);
+  static constexpr auto kLeastWork = std::chrono::milliseconds(300);
+
+  std::chrono::nanoseconds cpu_time() const {
+    clockid_t clock;
+    timespec time{};
+    if (::clock_getcpuclockid(process_, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+      return {};
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  }
+
+  pid_t process_;
+  Clock::time_point since_ = Clock::now();
+  std::chrono::nanoseconds used_{0};
+};
 
 }  // namespace
 
@@ -121,7 +153,8 @@ Result<pid_t> HelperProcess::begin(char kind, const std::string& subject) {
 
 bool HelperProcess::ended() const {
   char byte;
-  return ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  const auto got = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 bool HelperProcess::finish(bool& killed, bool& good) {
@@ -142,9 +175,11 @@ Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, st
                                                   double seconds) {
   HF_ASSIGN_OR_RETURN(const auto worker, begin('k', subject));
   const auto start = Clock::now();
+  Stuck stuck(worker);
   while (shared_->acknowledged.load(std::memory_order_acquire) < least && !ended()) {
     const auto passed = std::chrono::duration<double>(Clock::now() - start).count();
     if (interrupted() || (passed > seconds && shared_->acknowledged.load() > 0)) break;
+    if (stuck.now()) break;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   ::kill(worker, SIGKILL);
@@ -152,13 +187,16 @@ Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, st
   if (!finish(killed, good))
     return Error{Errc::kIo, "open_killed: lost the process that forks workers"};
   if (!killed) return failure("open_killed: the worker on " + subject + " ended by itself");
+  if (shared_->acknowledged.load() == 0 && !interrupted())
+    return failure("open_killed: the worker on " + subject + " did nothing for minutes");
   return shared_->acknowledged.load(std::memory_order_acquire);
 }
 
 Result<Growth> HelperProcess::grow(const std::string& subject) {
   HF_ASSIGN_OR_RETURN(const auto worker, begin('g', subject));
+  Stuck stuck(worker);
   while (!ended()) {
-    if (interrupted()) ::kill(worker, SIGKILL);
+    if (interrupted() || stuck.now()) ::kill(worker, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   bool killed = false, good = false;
@@ -166,8 +204,9 @@ Result<Growth> HelperProcess::grow(const std::string& subject) {
     return Error{Errc::kIo, "put_longest: lost the process that forks workers"};
   if (interrupted()) return Error{Errc::kClosed, "interrupted"};
   if (!good)
-    return failure("put_longest: the worker on " + subject +
-                   (killed ? " was killed (out of memory?)" : " failed"));
+    return failure(
+        "put_longest: the worker on " + subject +
+        (killed ? " was killed (out of memory, or no progress for minutes)" : " failed"));
   return shared_->growth;
 }
 

@@ -5,13 +5,13 @@
 // made before the first thread. It has one thread only and forks a worker per request:
 //
 //   kill_at_work  the worker opens the store that the parent has closed, overwrites records one
-//   after the
-//                 other, and counts each acknowledged one in shared memory; it is killed with
-//                 SIGKILL
+//                 after the other, and counts each acknowledged one in shared memory; it is killed
+//                 with SIGKILL
 //   grow          the worker fills a new store from nothing to all records, one put at a time with
-//   its
-//                 thread's CPU clock around it, and weighs the result; malloc starts out fresh in
-//                 it
+//                 its thread's CPU clock around it, and weighs the result; malloc starts out fresh
+//                 in it
+//
+// A worker that hangs (a store need not stand a fork) is killed after five minutes without work.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +28,8 @@ namespace holdfast::bench::kv {
 
 // What a store that grew from nothing cost.
 struct Growth {
-  std::uint64_t records_timed =
-      0;  // Puts under the clock; the rest, if any, was filled in batches.
+  // Puts under the clock; the rest, if any, was filled in batches.
+  std::uint64_t records_timed = 0;
   std::uint64_t longest_put_ns = 0;  // Of the thread's CPU time.
   std::uint64_t p50_ns = 0, p999_ns = 0;
   std::uint64_t dram_bytes = 0;  // Anonymous resident memory, difference to the process without it.
@@ -72,7 +72,7 @@ class HelperProcess {
       : socket_(socket), server_(server), shared_(shared) {}
   [[noreturn]] static void serve(int socket, HelperShared& shared, const Work& work);
   Result<pid_t> begin(char kind, const std::string& subject);
-  bool ended() const;
+  bool ended() const;  // The worker, or else the server.
   // Waits for the worker's end; false if the server is gone. `killed`: by SIGKILL; `good`: exit
   // code 0.
   bool finish(bool& killed, bool& good);

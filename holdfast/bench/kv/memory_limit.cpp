@@ -72,6 +72,9 @@ std::string set_up(const std::string& directory, bool version_2, std::uint64_t b
     if (::access(swap.c_str(), F_OK) == 0)
       why = written(swap, version_2 ? "0" : std::to_string(bytes));
   }
+  // Version 1 inherits from the parent that a process at the limit waits for ever instead of being
+  // killed. Where this may not be changed it is right already, or the caller's affair.
+  if (why.empty() && !version_2) (void)written(directory + "/memory.oom_control", "0");
   if (!why.empty()) ::rmdir(directory.c_str());
   return why;
 }

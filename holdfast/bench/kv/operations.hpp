@@ -100,13 +100,14 @@ inline constexpr unsigned kChunk = 64;
 
 // Operations 0, 1, 2, … in chunks of at most `chunk` (a multiple of `step`), until the phase ends:
 // for each chunk make(i, j) for all, then run(j) for every step-th, then check(j) for all, where i
-// is the number of the operation and j its place in the chunk. Returns how many were done. In a
+// is the number of the operation and j its place in the chunk; finish() stands between run and
+// check, for answers that come later. Returns how many were done. In a
 // latency pass, and with `stalls`, the time of each run(j) goes into the histogram, with one
 // reading of the clock.
-template <class Make, class Run, class Check>
+template <class Make, class Run, class Finish, class Check>
 std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
-                    bool look_at_clock_each_chunk, Make&& make, Run&& run, Check&& check,
-                    StallWatch* stalls = nullptr) {
+                    bool look_at_clock_each_chunk, Make&& make, Run&& run, Finish&& finish,
+                    Check&& check, StallWatch* stalls = nullptr) {
   const auto quota = std::max<std::uint64_t>(thread.quota() / step, 1) * step;
   const bool timed = thread.phase().latency || stalls != nullptr;
   const std::uint64_t round = look_at_clock_each_chunk ? chunk : std::max(1u, 256 / chunk) * chunk;
@@ -129,6 +130,7 @@ std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
         if (stalls != nullptr) stalls->operation(last, now);
         last = now;
       }
+      finish();
       for (unsigned j = 0; j < count; ++j)
         check(j);
       done += count;

@@ -47,6 +47,9 @@
 //     bool update8(const Key&, std::uint64_t stamp);
 //     // The key is there.
 //     bool erase(const Key&);
+//     // Optional, both: the answer comes with flush(), which ends a chunk of operations.
+//     void get_later(const Key&, std::byte* out, std::uint32_t& size);
+//     bool flush();
 //     // Of the call that returned false.
 //     std::string error() const;
 //   };

@@ -235,11 +235,18 @@ class StoreSubject final : public Subject {
 
   // `stalls`: time each operation, also where this is no latency pass.
   template <class Make, class Run, class Check>
-  Status loop(PhaseThread& thread, Buffers& buffers, unsigned step, Make&& make, Run&& run,
-              Check&& check, StallWatch* stalls = nullptr) {
+  Status loop(PhaseThread& thread, Session& session, Buffers& buffers, unsigned step, Make&& make,
+              Run&& run, Check&& check, StallWatch* stalls = nullptr) {
     std::uint64_t bytes = 0;
     const auto counted = [&](unsigned j) { bytes += check(j); };
-    const auto done = drive(thread, step, buffers.places(), waits(), make, run, counted, stalls);
+    const auto finish = [&] {
+      if constexpr (requires { session.flush(); }) {
+        if (!session.flush()) [[unlikely]]
+          thread.wrong("of a chunk: " + session.error());
+      }
+    };
+    const auto done =
+        drive(thread, step, buffers.places(), waits(), make, run, finish, counted, stalls);
     thread.bytes = bytes;
     done_[thread.index()] = done;
     return {};
@@ -268,9 +275,14 @@ class StoreSubject final : public Subject {
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false));
     return loop(
-        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        thread, session, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
         [&](unsigned j) {
-          buffers.values[j].size = session.get(buffers.keys[j], buffers.value(j));
+          const auto& key = buffers.keys[j];
+          if constexpr (requires(std::uint32_t& size) { session.get_later(key, nullptr, size); })
+            session.get_later(key, buffers.value(j), buffers.values[j].size);
+          else
+            buffers.values[j].size = session.get(key, buffers.value(j));
         },
         [&](unsigned j) {
           return right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
@@ -283,7 +295,7 @@ class StoreSubject final : public Subject {
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, places(batch, true));
     return loop(
-        thread, buffers, batch,
+        thread, session, buffers, batch,
         [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
         [&](unsigned j) {
           if (!session.get_many(&buffers.keys[j], batch, buffers.value(j), records_.value_stride(),
@@ -305,7 +317,7 @@ class StoreSubject final : public Subject {
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false));
     return loop(
-        thread, buffers, 1,
+        thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
         [&](unsigned j) {
           const auto& key = buffers.keys[j];
@@ -351,7 +363,7 @@ class StoreSubject final : public Subject {
     const auto batch = batch_of(thread.phase());
     Buffers buffers(records_, places(batch, false));
     return loop(
-        thread, buffers, batch,
+        thread, session, buffers, batch,
         [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
         [&](unsigned j) {
           if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
@@ -366,7 +378,8 @@ class StoreSubject final : public Subject {
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false));
     return loop(
-        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        thread, session, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
         [&](unsigned j) {
           if (!session.update8(buffers.keys[j], number)) [[unlikely]]
             failed(thread, "update8", buffers.keys[j], session);
@@ -380,7 +393,8 @@ class StoreSubject final : public Subject {
     HF_CHECK(thread.quota() <= count);
     Buffers buffers(records_, places(1, false));
     return loop(
-        thread, buffers, 1, [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
+        thread, session, buffers, 1,
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
         [&](unsigned j) {
           if (!session.erase(buffers.keys[j])) [[unlikely]]
             failed(thread, "erase", buffers.keys[j], session);
@@ -395,7 +409,7 @@ class StoreSubject final : public Subject {
     Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
     std::vector<std::uint8_t> is_write(buffers.places());
     return loop(
-        thread, buffers, 1,
+        thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
           is_write[j] = in_pattern(pattern, i);
           if (is_write[j]) written.make_record(j, choice(i), number);
@@ -427,7 +441,7 @@ class StoreSubject final : public Subject {
     std::vector<std::uint8_t> is_insert(buffers.places());
     std::uint64_t inserted = 0;
     auto status = loop(
-        thread, buffers, 1,
+        thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
           is_insert[j] = in_pattern(kOneOf20, i);
           if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);

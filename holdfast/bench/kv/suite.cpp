@@ -34,8 +34,9 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-const std::vector<std::string> kStoreNames = {"holdfast", "holdfast-typed", "floor", "rocksdb",
-                                              "lmdb",     "leveldb",        "tbb",   "map"};
+const std::vector<std::string> kStoreNames = {
+    "holdfast", "holdfast-typed", "holdfast-pipeline", "floor", "rocksdb", "lmdb", "leveldb", "tbb",
+    "map"};
 const std::vector<std::string> kDefaultOps = {"put",      "put_many", "overwrite", "get",
                                               "get_many", "update8",  "erase",     "ycsb-a",
                                               "ycsb-b",   "ycsb-c",   "ycsb-d",    "ycsb-f"};

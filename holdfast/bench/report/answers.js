@@ -89,7 +89,7 @@ function storeTiles() {
     const own = rows.filter((row) => row.result === label && row.tool === 'kv bench' && row.operation === operation);
     const row = bestOf(own.filter((one) => one.subject === 'holdfast'), operations);
     if (!row) return [];
-    const beside = own.filter((one) => one.threads === row.threads && !['holdfast', 'holdfast-typed'].includes(one.subject));
+    const beside = own.filter((one) => one.threads === row.threads && !['holdfast', 'holdfast-typed', 'holdfast-pipeline'].includes(one.subject));
     const floor = bestOf(beside.filter((one) => one.subject === 'floor'), operations);
     // A store that keeps less is no peer.
     const peer = bestOf(beside.filter((one) => one.subject !== 'floor' && one.durability !== 'none'), operations);

@@ -39,7 +39,7 @@ class NodeLatch {
   std::atomic<std::uint32_t> state_{0};
 };
 
-// Latches for any number of nodes; two nodes may share one. That costs a wait, never an answer.
+// Latches for any number of nodes. Two nodes may share one: then an operation waits without need.
 class NodeLatches {
  public:
   // 64 KiB. With 64 operations in flight one in 256 waits for a node that it does not share.

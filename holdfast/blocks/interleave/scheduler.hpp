@@ -19,8 +19,9 @@
 //            before the other begins.
 // Threads    Any number of calls at a time over the same nodes; each keeps to its own thread.
 // Cost       A visit to each member per wait; cheaper for state machines than for coroutines.
-// Implements "Building blocks for persistent memory", section 3.5, with what it leaves open: two
-// members may meet on one node, and acknowledgement waits for the group's fence.
+// Implements van Renen et al., "Building Blocks for Persistent Memory" (VLDB Journal 2020), section
+//            3.5, with what it leaves open: two members may meet on one node, and acknowledgement
+//            waits for the group's fence.
 #pragma once
 
 #include <algorithm>
@@ -142,8 +143,8 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
     std::optional<Machine> machine;
     std::size_t operation = 0;
   };
-  // As many again as operate: who has written and is done keeps its place until the fence, while
-  // another place takes the next operation, whose first line is on its way during that fence.
+  // Twice as many as operate. An operation that has written and is done keeps its place until the
+  // fence. Meanwhile another place takes the next operation, whose first line is on its way.
   std::array<Place, 2 * kMaxGroup> places;
   struct Numbers {  // Of places.
     std::array<std::uint8_t, 2 * kMaxGroup> list;
@@ -183,7 +184,7 @@ void interleave(const Persist& persist, const Interleaving& how, std::size_t cou
     }
     unfenced.count = 0;
   };
-  // Runs an operation until it waits. Whoever is done makes room for the next one, which asks for
+  // Runs an operation until it waits. One that is done makes room for the next one, which asks for
   // its first line at once: the lines of a group are asked for spread over a round, not in one
   // burst.
   const auto run = [&](std::uint8_t number) {

@@ -129,7 +129,7 @@ class Log {
   static Result<Log> replace(Region& region, const Extent& where, const LogOptions& options = {});
   // Recovers: finds the tails, makes what was found durable and raises the limit of LSNs. A
   // read-only region is left as it is, and read only; damage in a last segment does not stop that:
-  // readers come to it. Costs one pass over all frames. Errors:
+  // readers come to it. Costs one pass over the last segment of each lane. Errors:
   // kNotHoldfast, kNewerFormat, kUnsupported (a format of frames that is not registered), kCorrupt
   // (names what and where), kBusy, kInvalidOption, kIo.
   static Result<Log> open(Region& region, const Extent& where);

@@ -1,15 +1,16 @@
 // lsn_clock.hpp: LSNs for several lanes, without a word that all of them write. Internal to
 // blocks/log.
 //
-// A logical clock in the manner of Lamport: each lane publishes the tick of its last LSN on a line
+// A logical clock (Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System",
+// 1978): each lane publishes the tick of its last LSN on a line
 // of its own, and draws a tick above all that it reads there. Two lanes may draw the same tick at a
 // time; the lane makes the LSN unique: LSN = tick * lanes + lane.
 //
 // Guarantee  If one append returned before another began, its LSN is the smaller one. stable() is
 //            never taken back: nothing at or below it is drawn later.
-// Why so     A counter that all lanes write passes from core to core with every append, and whoever
-//            draws waits for it. A line that another lane has written
-//            is fetched while this one waits for its own fence.
+// Why so     A counter that all lanes write passes from core to core with every append, and each
+//            draw waits for it. A line that another lane has written is fetched while this lane
+//            waits for its own fence.
 // Threads    draw(), publish(), end(): of one lane, one thread at a time. The others: any.
 // Cost       draw(): a load per lane up to the last one that was ever in use. stable() of several
 //            lanes: some microseconds (AsymmetricFence::heavy).
@@ -65,8 +66,9 @@ class LsnClock {
     own.in_flight.store(first, std::memory_order_release);
     return first;
   }
-  // Other lanes draw greater ones from now on. Before the append returns; best between its last
-  // write-back and its fence: the line comes back from whoever read it while the fence waits.
+  // Other lanes draw greater ones from now on. Call it before the append returns, best between its
+  // last write-back and its fence: the line comes back from the core that read it while the fence
+  // waits.
   void publish(std::uint32_t lane) {
     slots_[lane].published.store(slots_[lane].tick, std::memory_order_release);
   }

@@ -109,7 +109,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
       else
         frame.latch.lock_shared();
       if (!frame.failed) return FixedPage(*this, number, access);
-      unfix(number, access);  // Whoever brought it in failed; perhaps we do better.
+      unfix(number, access);  // The thread that read it failed; try again.
       continue;
     }
     HF_ASSIGN_OR_RETURN(number, take_frame(table));  // Pinned. May have let go of the table.

@@ -1,5 +1,5 @@
-// buffer_manager.hpp: pages of a page store in DRAM: fix one, change it, unfix it; it finds its way
-// back.
+// buffer_manager.hpp: pages of a page store in DRAM. Fix one, change it, unfix it; the buffer
+// manager writes it back.
 // Public header.
 //
 //   auto page = buffers.fix(PageId{7}, Access::kWrite);      // Result<FixedPage>
@@ -9,16 +9,15 @@
 //
 // Guarantee  A page that was changed reaches the store whole or not at all (page_store.hpp), at
 //            any time after its unfix, at the latest in flush() or flush_all(). A crash loses the
-//            changes since a page's last flush: whoever must not lose them writes a log first, and
-//            `before_flush` is where the log is made durable up to what the pages hold.
+//            changes since a page's last flush. A program that must not lose them writes a log
+//            first, and makes it durable up to what the pages hold in `before_flush`.
 // Eviction   Clock: a fixed page gets a second chance, a page in use none of it. A background
 //            thread flushes dirty pages ahead of the hand, in groups that share fences, so that an
 //            eviction rarely waits.
-// Latches    A fixed page is latched: any number of readers or one writer. Whoever fixes several
-//            at a time must do so in one order (say, ascending), or two threads may wait for each
-//            other for ever. Nobody waits for a frame while holding one that is wanted by others:
-//            with all frames fixed, fix() fails.
-//            flush(), flush_all() and free() wait for latches, too: not while having a page fixed.
+// Latches    A fixed page is latched: any number of readers or one writer. Threads that fix
+//            several at a time must do so in one order (say, ascending), or they wait for each
+//            other without end. With all frames fixed, fix() fails; it does not wait for one.
+//            flush(), flush_all() and free() wait for latches: do not call them with a page fixed.
 // Threads    Any. A FixedPage stays on the thread that got it.
 // Small on purpose: one table, one mutex around it, one latch per frame.
 #pragma once
@@ -52,8 +51,9 @@ struct BufferOptions {
 
 enum class Access : std::uint8_t { kRead, kWrite };
 
-// Readers together or one writer; who waits sleeps. Frames change their pages, so latches are taken
-// in no order of their own: that callers go by pages keeps them from waiting in a circle.
+// Readers together or one writer; threads that wait sleep. A frame holds now one page, now another,
+// so latches have no order of their own. Callers fix pages in one order, so they do not wait in a
+// circle.
 class PageLatch {
  public:
   bool try_lock() {
@@ -129,13 +129,13 @@ class BufferManager {
   // Errors: kNotFound (a reader's page does not exist), kInvalidOption (page number), kNoSpace (all
   // frames are fixed), what the store's flush or before_flush says (evicting a dirty page).
   Result<FixedPage> fix(PageId page, Access access);
-  // Durable when it returns; nothing to do for a page that is clean or not here. Waits for whoever
-  // has it fixed. Errors: the store's, before_flush's.
+  // Durable when it returns; nothing to do for a page that is clean or not here. Waits until
+  // nobody has it fixed. Errors: the store's, before_flush's.
   Status flush(PageId page);
   // All that were unfixed before the call. Goes on after an error and returns the first one.
   Status flush_all();
-  // The page ends, here and in the store. Waits for whoever has it fixed. Errors: kNotFound, the
-  // store's.
+  // The page ends, here and in the store. Waits until nobody has it fixed. Errors: kNotFound,
+  // the store's.
   Status free(PageId page);
 
   struct Counts {
@@ -160,7 +160,7 @@ class BufferManager {
     PageLatch latch;
     LineSet lines;
     std::atomic<bool> dirty{false};
-    bool failed = false;  // Could not be read: whoever waited for it must try again.
+    bool failed = false;  // Could not be read: threads that waited for it try again.
   };
 
   BufferManager(PageStore& store, BufferOptions options);

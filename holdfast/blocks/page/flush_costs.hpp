@@ -3,8 +3,8 @@
 // The model: a flush by copy-on-write writes the whole page, one by micro log each dirty line
 // twice; both take two fences. Where the two meet depends on the machine, on how many threads share
 // its bandwidth and on whether the clean lines must be loaded from the medium first, so it is
-// measured at start-up, with the code that flushes. Implements the hybrid proposed in "Building
-// blocks for persistent memory", section 3.2.4.
+// measured at start-up, with the code that flushes. Implements the hybrid proposed by van
+// Renen et al., "Building Blocks for Persistent Memory" (VLDB Journal 2020), section 3.2.4.
 #pragma once
 
 #include <array>

@@ -17,12 +17,13 @@
 //            log per flush that was in flight. What it found is durable before it returns, also
 //            after a process that was killed without a power loss.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
-// Sharing    One object per extent at a time: a second one is kBusy. (Read-only regions: any
-// number.) Implements "Building blocks for persistent memory" (VLDB Journal 2020), section 3.2.
-// Deviations, argued in docs/blocks_page.md: versions are unique in the store, so no two slots ever
-// tie; page and version are one line but each a checked word; freed pages leave a durable word; the
-// micro log is checked by a checksum (2 fences instead of 4), knows the version it makes, and is
-// never replayed over a newer one.
+// Sharing    One object per extent at a time: a second one is kBusy. In a read-only region any
+//            number may read.
+// Implements van Renen et al., "Building Blocks for Persistent Memory" (VLDB Journal 2020), section
+//            3.2. Deviations, argued in docs/blocks_page.md: versions are unique in the store, so
+//            no two slots ever tie; page and version are one line but each a checked word; freed
+//            pages leave a durable word; the micro log is checked by a checksum (2 fences instead
+//            of 4), knows the version it makes, and is never replayed over a newer one.
 #pragma once
 
 #include <atomic>

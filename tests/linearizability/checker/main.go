@@ -52,7 +52,7 @@ func readHistories(path string) (map[uint64][]operation, error) {
 		if len(op.Members) == 0 {
 			return nil, fmt.Errorf("%s: line %d: an operation without members", path, number)
 		}
-		histories[op.History] = append(histories[op.History], op)
+		histories[op.History] = append(histories[op.History], op.inPlain())
 	}
 	return histories, lines.Err()
 }

@@ -65,6 +65,13 @@ func (r record) put(id, version uint64) (next record, ok bool) {
 	return record{present: true, word: id, base: id, version: version, known: true}, version > r.version
 }
 
+// inPlain returns op as the verb that it is: one through a pipeline promises what the single verb does,
+// between its submission and its callback.
+func (op operation) inPlain() operation {
+	op.Kind = strings.TrimPrefix(op.Kind, "pipelined_")
+	return op
+}
+
 func (r record) erased() record {
 	return record{version: r.version}
 }

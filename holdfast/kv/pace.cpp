@@ -1,0 +1,113 @@
+#include <holdfast/kv/pace.hpp>
+
+#include <algorithm>
+#include <thread>
+
+namespace holdfast::kv {
+namespace {
+
+constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
+constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
+constexpr double kSlowest = 4;           // Times what reclamation needs.
+constexpr std::uint64_t kMaxPauseNs = 8'000'000;
+constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
+constexpr std::uint64_t kLongestStepNs = 1'000'000;
+constexpr std::uint64_t kShortestSleepNs = 20'000;  // The kernel's timer is not finer.
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+}  // namespace
+
+Pace::Pace(const BlockTable& table, const StoreOptions& options)
+    : table_(table),
+      goal_(options.reclaim.space_amplification),
+      on_(options.background && options.reclaim.background) {}
+
+Pace::Levels Pace::levels() const {
+  const auto block = static_cast<double>(table_.geometry().block_bytes);
+  const auto live = static_cast<double>(table_.live_bytes());
+  const std::uint64_t free = table_.free_blocks() + held_.load(std::memory_order_relaxed);
+  const std::uint64_t blocks = table_.blocks();
+  const double used = static_cast<double>(blocks - std::min(free, blocks)) * block;
+  const double limit =
+      goal_ * live + static_cast<double>(kSlackBlocks + table_.open_runs()) * block;
+  const double zone = kZoneBlocks * block + (goal_ - 1) * live * kZoneShare;
+  return {used, limit - zone, limit};
+}
+
+double Pace::position() const {
+  const Levels at = levels();
+  return (at.used - at.start) / (at.limit - at.start);
+}
+
+std::uint64_t Pace::runs_per_pass() const {
+  const Levels at = levels();
+  const double zone = (at.limit - at.start) / static_cast<double>(table_.geometry().block_bytes);
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(zone / 2), 4, 64);
+}
+
+std::uint64_t Pace::blocks_ahead() const {
+  const Geometry& geometry = table_.geometry();
+  const std::uint64_t live = table_.live_bytes() / geometry.block_bytes;
+  return std::min(geometry.blocks_per_segment(),
+                  std::max(kSlackBlocks + table_.open_runs(), live / 2));
+}
+
+// A pass that takes longer than the last ones counts as it stands.
+std::uint64_t Pace::ns_per_block(std::uint64_t now) const {
+  const std::uint64_t lately = ns_per_block_.load(std::memory_order_relaxed);
+  const std::uint64_t began = began_ns_.load(std::memory_order_relaxed);
+  if (began == 0 || now <= began) return lately;
+  return std::max(lately, (now - began) / runs_per_pass());
+}
+
+bool Pace::wants_pause() const {
+  return on_ && ns_per_block_.load(std::memory_order_relaxed) != 0 && position() > 0;
+}
+
+void Pace::pause(std::uint64_t blocks) {
+  const double p = position();
+  if (!wants_pause() || p <= 0) return;
+  const std::uint64_t now = now_ns();
+  const double slower = p < 1 ? std::min(p / (1 - p), kSlowest) : kSlowest;
+  const double per_block = slower * static_cast<double>(ns_per_block(now));
+  const auto interval = static_cast<std::uint64_t>(
+      std::min(per_block * static_cast<double>(blocks), static_cast<double>(kMaxPauseNs)));
+  std::uint64_t next = next_ns_.load(std::memory_order_relaxed), at = 0;
+  do {
+    at = std::clamp(next, now, now + kMaxPauseNs);
+  } while (!next_ns_.compare_exchange_weak(next, at + interval, std::memory_order_relaxed));
+  if (at - now >= kShortestSleepNs) std::this_thread::sleep_for(std::chrono::nanoseconds(at - now));
+  wait_for_a_pass(now + kMaxWaitNs);
+}
+
+void Pace::wait_for_a_pass(std::uint64_t until_ns) const {
+  const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
+  for (std::uint64_t step = kShortestSleepNs;
+       position() >= 1 && passes_.load(std::memory_order_relaxed) == passes && now_ns() < until_ns;
+       step = std::min(2 * step, kLongestStepNs)) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(step));
+  }
+}
+
+void Pace::begin_pass() { began_ns_.store(now_ns(), std::memory_order_relaxed); }
+
+void Pace::rested(std::chrono::nanoseconds time) {
+  began_ns_.fetch_add(static_cast<std::uint64_t>(time.count()), std::memory_order_relaxed);
+}
+
+void Pace::end_pass(double blocks) {
+  const std::uint64_t took = now_ns() - began_ns_.exchange(0, std::memory_order_relaxed);
+  passes_.fetch_add(1, std::memory_order_relaxed);
+  if (blocks <= 0) return ns_per_block_.store(0, std::memory_order_relaxed);
+  const double now = static_cast<double>(took) / blocks;
+  const auto before = static_cast<double>(ns_per_block_.load(std::memory_order_relaxed));
+  const double mean = before == 0 ? now : before + (now - before) / 4;
+  ns_per_block_.store(static_cast<std::uint64_t>(std::max(mean, 1.0)), std::memory_order_relaxed);
+}
+
+}  // namespace holdfast::kv

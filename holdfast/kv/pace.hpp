@@ -1,0 +1,73 @@
+// pace.hpp: how fast writers may open runs, so that the medium in use keeps to its goal.
+//
+//   limit = goal * live + 10 blocks + the open runs       what is promised of used_bytes
+//   zone  = 8 blocks + (goal - 1) * live / 32             below the limit; begins at `start`
+//   p     = (used - start) / zone                         where the store stands
+//
+// From p = 0 on the store reclaims. With t, the time that reclamation took of late to gain a block,
+// writers together may open a run every t * p / (1 - p), at most every 4 * t. So in the middle of
+// the zone they take blocks as fast as they come back, and near its end more slowly: used_bytes
+// falls again. Who comes too early sleeps until it is his turn. At p >= 1 (the reclaiming thread
+// got no CPU) he sleeps on until a pass has ended since he came.
+//
+// Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100. Nobody
+//            pauses inside a guard or with a latch, so that no pass waits for who pauses. Where the
+//            last pass gained nothing there is no pause: it would help nobody.
+// Threads    Any; begin_pass() and end_pass() by who reclaims.
+// Limits     No pauses without reclamation in the background.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/options.hpp>
+
+namespace holdfast::kv {
+
+class Pace {
+ public:
+  Pace(const BlockTable& table, const StoreOptions& options);
+
+  // p: 0 or less below the zone, 1 at the limit. O(1).
+  double position() const;
+  bool wants_reclaim() const { return position() > 0; }
+  // Runs that a pass may empty before it frees them: their copies take half of the zone.
+  std::uint64_t runs_per_pass() const;
+  // Free blocks to have ahead of the writers: all that they may take before they are slowed, more
+  // while the store fills; a segment at most.
+  std::uint64_t blocks_ahead() const;
+
+  // Whether who is about to open a run has to come again after a pause().
+  bool wants_pause() const;
+  void pause(std::uint64_t blocks);  // For a run of so many; in no guard, and nothing is held.
+
+  void begin_pass();
+  // Part of the pass went by for the sake of a rate limit.
+  void rested(std::chrono::nanoseconds time);
+  // `blocks`: what it freed less what its copies took.
+  void end_pass(double blocks);
+  // Blocks in use that reclamation has emptied and cannot free: pinned.
+  void set_held(std::uint64_t blocks) { held_.store(blocks, std::memory_order_relaxed); }
+
+ private:
+  struct Levels {
+    double used, start, limit;  // Bytes.
+  };
+  Levels levels() const;
+  std::uint64_t ns_per_block(std::uint64_t now_ns) const;
+  void wait_for_a_pass(std::uint64_t until_ns) const;
+
+  const BlockTable& table_;
+  const double goal_;
+  const bool on_;
+  // 0: the last pass gained nothing. Before the first one: a guess.
+  std::atomic<std::uint64_t> ns_per_block_{100'000};
+  std::atomic<std::uint64_t> began_ns_{0};  // The pass under way; 0: none is.
+  std::atomic<std::uint64_t> passes_{0};    // That have ended.
+  std::atomic<std::uint64_t> next_ns_{0};   // When the next run may be opened.
+  std::atomic<std::uint64_t> held_{0};
+};
+
+}  // namespace holdfast::kv

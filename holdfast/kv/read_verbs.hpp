@@ -1,0 +1,130 @@
+// read_verbs.hpp: the verbs that read and are hot, as templates over what they are compiled for.
+// Included where verbs are instantiated, and nowhere else.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <holdfast/base/prefetch.hpp>
+#include <holdfast/kv/hot_path.hpp>
+#include <holdfast/kv/reads.hpp>
+
+namespace holdfast::kv {
+
+// Of a put.
+template <class Path>
+void copy_text(const RecordView& record, std::string& to) {
+  const std::uint64_t bytes = record.header().value_bytes();
+  if (to.size() != bytes) to.resize(bytes);
+  Path::read(to.data(), record.value_data(), bytes);
+}
+// As much as fits; returns the whole length.
+template <class Path>
+std::uint64_t copy_bytes(const RecordView& record, std::span<std::byte> to) {
+  const std::uint64_t bytes = record.header().value_bytes();
+  if (!to.empty())  // An empty span may have no address.
+    Path::read(to.data(), record.value_data(), std::min<std::uint64_t>(bytes, to.size()));
+  return bytes;
+}
+
+template <class Path, class Copy>
+Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
+  Rooms& rooms = rooms_;
+  Session& own = rooms.sessions.of_this_thread();
+  const auto guard = rooms.epochs.enter(own.participant);
+  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
+  const Line line = rooms.index.line_of<Path>(place, key);
+  const RecordView record = rooms.records.at(line);
+  if (!rooms.index.is_live(record, line)) [[unlikely]] {
+    if constexpr (!Path::kFixed) {
+      const Live live = find_elsewhere(place, key, line, guard);
+      if (live) return copy(live.record);
+      return rooms.index.error(live);
+    }
+    return rooms.index.why_not(line);
+  }
+  const std::uint64_t answer = copy(record);
+  make_durable(place, record);
+  return answer;
+}
+
+template <class Path>
+Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer) const {
+  return read<Path>(key, [&](const RecordView& record) {
+    const Version version = record.sequence();
+    copy_bytes<Path>(record, buffer);
+    return version;
+  });
+}
+
+template <class Path>
+Result<std::uint64_t> Reads::get_length(Bytes key, std::span<std::byte> buffer) const {
+  return read<Path>(key,
+                    [&](const RecordView& record) { return copy_bytes<Path>(record, buffer); });
+}
+
+template <class Path>
+Result<Version> Reads::get(Bytes key, std::string& value) const {
+  return read<Path>(key, [&](const RecordView& record) {
+    const Version version = record.sequence();
+    copy_text<Path>(record, value);
+    return version;
+  });
+}
+
+template <class Path, class Copy>
+Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
+  // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
+  // each kind are about what a core can have outstanding.
+  constexpr std::size_t kGroup = 16;
+  Rooms& rooms = rooms_;
+  Session& own = rooms.sessions.of_this_thread();
+  const auto guard = rooms.epochs.enter(own.participant);
+  std::array<Place, kGroup> places;
+  std::array<Line, kGroup> candidates;
+  for (std::size_t first = 0; first < keys.size(); first += kGroup) {
+    const std::size_t size = std::min(kGroup, keys.size() - first);
+    if constexpr (!Path::kFixed) {
+      if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      places[i] = rooms.index.place(rooms.index.hash<Path>(keys[first + i]));
+      prefetch_for_read(places[i].home);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      // The first candidate is nearly always the one.
+      const Line candidate =
+          rooms.index.map().template candidate<typename Path::Probing>(places[i]);
+      candidates[i] = candidate;
+      if (candidate == kNoLine) continue;
+      const std::byte* const at = rooms.medium.at(offset_of(candidate));
+      for (std::size_t line = 0; line < 4; ++line)
+        prefetch_for_read(at + line * kCacheLineBytes);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      const Line line = rooms.index.line_of<Path>(places[i], keys[first + i], candidates[i]);
+      RecordView record = rooms.records.at(line);
+      bool live = rooms.index.is_live(record, line);
+      if constexpr (!Path::kFixed) {
+        if (!live && !line && rooms.displaced) [[unlikely]] {
+          const Live apart = find_elsewhere(places[i], keys[first + i], line, guard);
+          if (apart.outcome == Errc::kCorrupt) return rooms.index.error(apart);
+          live = static_cast<bool>(apart);
+          record = apart.record;
+        }
+      }
+      if (!live) [[unlikely]] {
+        outcomes[first + i] = Errc::kNotFound;
+        if (auto why = rooms.index.why_not(line); why.code != Errc::kNotFound) return why;
+        continue;
+      }
+      outcomes[first + i] = Errc::kOk;
+      copy(first + i, record);
+      make_durable(places[i], record);
+    }
+  }
+  return {};
+}
+
+}  // namespace holdfast::kv

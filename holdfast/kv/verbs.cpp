@@ -1,0 +1,21 @@
+#define HF_VERB [[gnu::flatten]]
+#include <holdfast/kv/verbs_of_path.inc>
+
+namespace holdfast::kv {
+
+Verbs verbs_of_any() { return verbs_of<WritesOn<AnyPath>, ReadsOn<AnyPath>>(); }
+
+Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
+  const Patchable patchable = patchable_of(rooms.records.patchable());
+  if (rooms.paged() || !rooms.index.hashes_by_instruction() || patchable == Patchable::kSome)
+    return verbs_of_any();
+  const LineWay way = rooms.medium.persist().line_way();
+  switch (std::min(at_most, record_isa())) {
+    case RecordIsa::kAvx512: return verbs_avx512(way, patchable);
+    case RecordIsa::kAvx2: return verbs_avx2(way, patchable);
+    case RecordIsa::kPortable: break;
+  }
+  return verbs_of_any();
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,12 @@
+#include <holdfast/kv/record_lines.hpp>
+
+#define HF_VERB [[gnu::flatten, gnu::target(HF_TARGET_AVX2)]]
+#include <holdfast/kv/verbs_of_path.inc>
+
+namespace holdfast::kv {
+
+Verbs verbs_avx2(LineWay way, Patchable patchable) {
+  return verbs_of_lines<Avx2Lines>(way, patchable);
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,299 @@
+// write_verbs.hpp: the verbs that write and are hot, as templates over what they are compiled for.
+// Included where something is written, and nowhere else. What is rare is behind calls, in
+// writes.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/base/prefetch.hpp>
+#include <holdfast/kv/hot_path.hpp>
+#include <holdfast/kv/writes.hpp>
+
+namespace holdfast::kv {
+
+template <class Path>
+inline Status Writes::write_record(Session& own, const NewRecord& record, bool fresh,
+                                   Purpose purpose, WriteOptions options, Appended& appended) {
+  if (!Path::kFixed && rooms_.paged()) [[unlikely]] {
+    Lane& lane = rooms_.group->lane();
+    {
+      const std::lock_guard lock(lane.latch);
+      HF_RETURN_IF_ERROR(rooms_.appender.append(lane, record, fresh, purpose, appended));
+      HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
+    }
+    return rooms_.effective(options) == Durability::kPower ? rooms_.group->wait() : ok_status();
+  }
+  if (own.lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    HF_ASSIGN_OR_RETURN(appended, write_latched(own, record, fresh, purpose));
+    return {};
+  }
+  Appender& appender = rooms_.appender;
+  HF_RETURN_IF_ERROR(appender.append<Path>(own.lane, record, fresh, purpose, appended));
+  own.count(1, appended.padded_bytes / kCacheLineBytes);
+  return appender.commit<Path>(own.lane);
+}
+
+// ---- put ----
+
+template <class Path>
+Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions options) {
+  auto outcome = try_put<Path>(key, value, options);
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, options); });
+  return outcome;
+}
+
+template <class Path>
+Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, WriteOptions options) {
+  Rooms& rooms = rooms_;
+  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
+  const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
+  if constexpr (!Path::kFixed) {
+    if (rooms.paged()) return try_put_on_pages(record, options);
+  }
+  Session& own = rooms.sessions.of_this_thread();
+  const auto guard = rooms.epochs.enter(own.participant);
+  Place place = rooms.index.place(record.hash);
+  prefetch_for_write(place.home);
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kPut, options, appended));
+  return publish_put<Path>(own, place, record, appended, options);
+}
+
+template <class Path>
+Result<PutOutcome> Writes::publish_put(Session& own, Place& place, const NewRecord& record,
+                                       const Appended& appended, WriteOptions options) {
+  Rooms& rooms = rooms_;
+  KeyIndex& index = rooms.index;
+  const Line line = line_at(appended.offset);
+  // All that may miss comes before the latch. Behind it are comparisons and a store: what follows
+  // the locked instruction holds up the next operation's write-backs.
+  const Seen old = index.look<Path>(place, record.key);
+  if (old) {
+    const RecordView superseded = rooms.records.at(old.line());
+    const std::uint64_t padded = superseded.padded_bytes();
+    const bool plain = superseded.kind() == RecordKind::kPut &&
+                       superseded.sequence() < appended.sequence && !rooms.versions.held();
+    auto home = index.latch(place, own);
+    if (plain && !index.behind_horizon(place, appended.sequence) &&
+        home.replace_unchanged(old, line)) [[likely]] {
+      home.release();
+      own.notes.add(rooms.table, old.line(), padded);
+      return PutOutcome::kOverwrote;
+    }
+    return publish_put_slowly(own, std::move(home), place, record, appended, options);
+  }
+  auto home = index.latch(place, own);
+  if (rooms.versions.snapshots_open() == 0 && !index.behind_horizon(place, appended.sequence) &&
+      !home.template find<typename Path::Probing>(index.matches(record.key))) [[likely]] {
+    if (const Entry claimed = home.claim()) [[likely]] {
+      home.replace(claimed, line);
+      home.release();
+      index.map().grow_in_turn();
+      return PutOutcome::kInserted;
+    }
+  }
+  return publish_put_slowly(own, std::move(home), place, record, appended, options);
+}
+
+// ---- put_many ----
+
+template <class Path>
+Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options) {
+  std::size_t done = 0;
+  auto outcome = try_put_many<Path>(keys, values, options, done);
+  if (!outcome) [[unlikely]]
+    settle(outcome, [&] { return try_put_many<AnyPath>(keys, values, options, done); });
+  return outcome;
+}
+
+// From the first that is not `done` on; counts as far as it gets.
+template <class Path>
+Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
+                            std::size_t& done) {
+  if (done == keys.size()) return {};
+  Rooms& rooms = rooms_;
+  HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
+  if constexpr (!Path::kFixed) {
+    while (rooms.paged() && done < keys.size())
+      HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
+  }
+  Session& own = rooms.sessions.of_this_thread();
+  while (done < keys.size()) {
+    const auto guard = rooms.epochs.enter(own.participant);
+    const std::size_t size = std::min(Session::kGroup, keys.size() - done);
+    std::size_t written = 0;
+    Status failed;
+    const auto append_group = [&]() -> Status {
+      const OwnLane hold(own.lane);
+      Lane& lane = own.lane;
+      // Newer than all that was acknowledged before: a record that finds a newer one of its key is
+      // written once more, and would be missing from the prefix that a crash leaves.
+      bool fresh = !rooms.sequences.is_newest(lane.chunk);
+      for (; written < size; ++written) {
+        OnItsWay& one = own.group[written];
+        const Bytes key = keys[done + written];
+        one.record = {RecordKind::kPut, rooms.index.hash<Path>(key), key, values[done + written]};
+        // One index line per record, not all at once: more misses than a core can have outstanding
+        // would hold up what follows.
+        one.place = rooms.index.place(one.record.hash);
+        prefetch_for_write(one.place.home);
+        failed = rooms.appender.append<Path>(lane, one.record, fresh, Purpose::kPut, one.appended);
+        if (!failed) break;
+        fresh = false;
+      }
+      return rooms.appender.commit<Path>(lane);
+    };
+    HF_RETURN_IF_ERROR(append_group());
+    std::uint64_t lines = 0;
+    for (const OnItsWay& one : std::span(own.group).first(written)) {
+      lines += one.appended.padded_bytes / kCacheLineBytes;
+      rooms.index.prefetch_record<Path>(one.place);
+    }
+    own.count(1, lines);
+    for (std::size_t i = 0; i < written; ++i) {
+      OnItsWay& one = own.group[i];
+      auto published = publish_put<Path>(own, one.place, one.record, one.appended, options);
+      if (!published) [[unlikely]] {
+        for (OnItsWay& rest : std::span(own.group).first(written).subspan(i + 1)) {
+          const auto home = rooms.index.latch(rest.place, own);
+          disown(own, rest.place.hash, rest.appended, RecordKind::kPut);
+        }
+        return std::move(published).error();
+      }
+      ++done;
+    }
+    HF_RETURN_IF_ERROR(std::move(failed));
+  }
+  return {};
+}
+
+// ---- erase ----
+
+template <class Path>
+Result<bool> Writes::erase(Bytes key, WriteOptions options) {
+  auto outcome = try_erase<Path>(key, options);
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_erase<AnyPath>(key, options); });
+  return outcome;
+}
+
+template <class Path>
+Result<bool> Writes::try_erase(Bytes key, WriteOptions options) {
+  Rooms& rooms = rooms_;
+  HF_RETURN_IF_ERROR(check(0, 0, options));
+  // A key this long cannot exist. A tag may match by accident: then a tombstone would be written
+  // with a length that no reader of the medium believes, and would hide what follows it in its run.
+  if (key.size() > kMaxKeyBytes) [[unlikely]]
+    return false;
+  const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
+  if constexpr (!Path::kFixed) {
+    if (rooms.paged()) return try_erase_on_pages(record, options);
+  }
+  Session& own = rooms.sessions.of_this_thread();
+  const auto guard = rooms.epochs.enter(own.participant);
+  Place place = rooms.index.place(record.hash);
+  prefetch_for_write(place.home);
+  // An absent key leaves no trace on the medium, except about one in 10^4, whose tag another key
+  // has. Reading the record as well would put its miss before the fence instead of beside it.
+  if (!rooms.index.map().template look<typename Path::Probing>(place, [](Line) { return true; }))
+    return false;
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kErase, options, appended));
+  return publish_erase<Path>(own, place, record, appended, options);
+}
+
+template <class Path>
+Result<bool> Writes::publish_erase(Session& own, Place& place, const NewRecord& record,
+                                   const Appended& appended, WriteOptions options) {
+  Rooms& rooms = rooms_;
+  KeyIndex& index = rooms.index;
+  const Seen old = index.look<Path>(place, record.key);
+  const RecordView superseded = rooms.records.at(old.line());
+  const std::uint64_t padded = superseded.padded_bytes();
+  const bool plain = old && superseded.kind() == RecordKind::kPut &&
+                     superseded.sequence() < appended.sequence && !rooms.versions.held();
+  auto home = index.latch(place, own);
+  if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
+    HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
+    home.remove(old.entry);
+    home.release();
+    own.notes.add(rooms.table, old.line(), padded);
+    return true;
+  }
+  return publish_erase_slowly(own, std::move(home), place, record, appended, options);
+}
+
+// ---- update_word ----
+
+template <class Path>
+Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes, Change change,
+                                          WriteOptions options) {
+  auto outcome = try_update_word<Path>(key, offset_bytes, change, options);
+  if (!outcome) [[unlikely]]
+    settle(outcome,
+           [=, this] { return try_update_word<AnyPath>(key, offset_bytes, change, options); });
+  return outcome;
+}
+
+template <class Path>
+Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_bytes, Change change,
+                                              WriteOptions options) {
+  Rooms& rooms = rooms_;
+  HF_RETURN_IF_ERROR(check(key.size(), 0, options));
+  Session& own = rooms.sessions.of_this_thread();
+  auto guard = rooms.epochs.enter(own.participant);
+  Place place = rooms.index.place(rooms.index.hash<Path>(key));
+  for (;;) {
+    // The misses before the latch, which as a locked instruction waits for the fence of the
+    // caller's last write.
+    const Seen seen = rooms.index.look<Path>(place, key);
+    const RecordView record = rooms.records.at(seen.line());
+    if (!rooms.index.is_live(record, seen.line())) [[unlikely]] {
+      if constexpr (!Path::kFixed) {
+        if (!seen.line() && rooms.displaced) {
+          HF_ASSIGN_OR_RETURN(const bool absent, is_absent(own, place, key));
+          if (!absent) continue;
+        }
+      }
+      return rooms.index.why_not(seen.line());
+    }
+    const std::uint64_t value_bytes = record.header().value_bytes();
+    if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > value_bytes) [[unlikely]]
+      return no_word_at(offset_bytes, value_bytes);
+    auto* const word = reinterpret_cast<std::uint64_t*>(record.value_data() + offset_bytes);
+    const BlockMeta& run = rooms.table.run_of(offset_of(seen.line()));
+    const bool in_place = (Path::kFixed || !rooms.paged()) &&
+                          Path::is_patchable(rooms.records.patchable(), offset_bytes);
+    auto home = rooms.index.latch(place, own);
+    if (!home.unchanged(seen)) [[unlikely]]
+      continue;
+    // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
+    // begins later sees the latch or the mark.
+    if (in_place && run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
+        !run.relocating.load(std::memory_order_acquire) && rooms.versions.snapshots_open() == 0 &&
+        run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
+      const Persist& persist = rooms.medium.persist();
+      const std::uint64_t before = Persist::load(word);
+      const std::uint64_t after = change(before);
+      home.set_patching(true);  // Readers of this bucket from now on persist what they read.
+      persist.store(word, after);
+      persist.write_back_word(word);
+      Path::fence(persist);
+      home.set_patching(false);
+      home.release();
+      own.count(1, 1);
+      return before;
+    }
+    auto before = update_word_by_copy(own, std::move(home), seen.entry, key, place.hash,
+                                      offset_bytes, change, options);
+    guard.end();
+    pay_pause(own);
+    return before;
+  }
+}
+
+}  // namespace holdfast::kv
