@@ -179,8 +179,8 @@ void GroupVerbs::prefetch(std::span<Operation> operations) const {
   }
 }
 
-// Page media: what they need of the device is read at the same time. Gets and updates of a group for
-// which it fails learn it from here; the rest find it out for themselves.
+// Page media: what they need of the device is read at the same time. Where it fails, gets and
+// updates learn it from here.
 void GroupVerbs::fetch(std::span<Operation> operations) const {
   std::array<Line, Reads::kFetched> lines;
   std::size_t count = 0;
