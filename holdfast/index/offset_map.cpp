@@ -453,6 +453,7 @@ Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint
     }
   }
   const std::lock_guard lock(headers_[partition].rebuilding);
+  if (entries.empty() && count_entries(table(partition)) == 0) return {};  // As it is.
   auto built =
       build(partition, geometry_for(entries.size(), partition), entries.size(),
             {kReachLimitOfLoad, Errc::kCorrupt}, TableArena::Stream::kInTurn, [&](auto&& visit) {

@@ -13,12 +13,17 @@ BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t m
           std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
       block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
       lines_per_block_(geometry.block_bytes / kCacheLineBytes),
-      max_chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1),
-      chunks_(std::make_unique<std::unique_ptr<BlockMeta[]>[]>(max_chunks_)) {}
+      chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1) {}
+
+BlockTable::~BlockTable() {
+  // They are made front to back.
+  for (std::uint64_t chunk = 0; chunk < chunks_.size() && chunks_[chunk] != nullptr; ++chunk)
+    delete[] chunks_[chunk];
+}
 
 void BlockTable::add_entries(std::uint64_t up_to) {
   for (std::uint64_t chunk = 0; chunk * kChunk < up_to; ++chunk) {
-    if (!chunks_[chunk]) chunks_[chunk] = std::make_unique<BlockMeta[]>(kChunk);
+    if (chunks_[chunk] == nullptr) chunks_[chunk] = new BlockMeta[kChunk];
   }
   free_.resize(up_to, false);
 }
@@ -49,7 +54,7 @@ Status BlockTable::format_segments_locked(std::uint64_t first, std::uint64_t cou
 }
 
 Status BlockTable::adopt(std::uint64_t blocks) {
-  if (blocks > max_chunks_ * kChunk) {
+  if (blocks > chunks_.size() * kChunk) {
     return Error{Errc::kInvalidOption, "max_bytes=" + std::to_string(max_bytes_) +
                                            " is below the store's present size of " +
                                            std::to_string(blocks * geometry_.block_bytes) +

@@ -13,6 +13,7 @@
 // Threads    Any. Allocation, growth and freeing take a mutex (once per run, not per record).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/base/sparse_array.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/medium.hpp>
 
@@ -66,6 +68,7 @@ class BlockTable {
 
   BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes);
   BlockTable(const BlockTable&) = delete;
+  ~BlockTable();
 
   const Geometry& geometry() const { return geometry_; }
   std::uint64_t blocks() const { return blocks_.load(std::memory_order_acquire); }
@@ -186,7 +189,7 @@ class BlockTable {
   }
 
  private:
-  static constexpr std::uint64_t kChunk = 1024;
+  static constexpr std::uint64_t kChunk = 128;
 
   BlockMeta& set_dead_line(std::uint64_t line) {  // Returns the run.
     const std::uint64_t block = block_of(line * kCacheLineBytes);
@@ -213,8 +216,7 @@ class BlockTable {
   std::uint64_t max_bytes_;
   unsigned block_shift_;
   std::uint64_t lines_per_block_;
-  std::uint64_t max_chunks_;
-  std::unique_ptr<std::unique_ptr<BlockMeta[]>[]> chunks_;
+  SparseArray<BlockMeta*> chunks_;  // A place for each that there may ever be.
   std::atomic<std::uint64_t> blocks_{0};
 
   // One change of the region's size at a time.

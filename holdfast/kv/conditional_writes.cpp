@@ -24,7 +24,7 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
   for (;;) {
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));
-    if (!entry && displaced(place)) {
+    if (!entry && HF_MUTANT("K68", displaced(place), false)) {
       home.release();
       HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, record.hash));
       continue;
@@ -86,7 +86,7 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   Place place = index.place(index.hash(key));
   auto home = index.latch(place, own);
   Entry entry = home.find(index.matches(key));
-  while (!entry && displaced(place)) {
+  while (!entry && HF_MUTANT("K69", displaced(place), false)) {
     home.release();
     HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
     home = index.latch(place, own);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 namespace {
@@ -33,8 +35,12 @@ Seen Displaced::to_displace(const Place& place) const {
 
 bool Displaced::still_alone(const OffsetMap::Home& home, const Seen& seen) const {
   return home.unchanged(seen) &&
-         lone_line([&](auto&& count) { (void)home.find(count); }) == seen.line() &&
-         !table_.run_of(offset_of(seen.line())).relocating.load(std::memory_order_seq_cst);
+         HF_MUTANT("K76", lone_line([&](auto&& count) { (void)home.find(count); }) == seen.line(),
+                   true) &&
+         HF_MUTANT(
+             "K72",
+             !table_.run_of(offset_of(seen.line())).relocating.load(std::memory_order_seq_cst),
+             true);
 }
 
 void Displaced::add(const Place& place, Line line) {
@@ -86,7 +92,7 @@ std::vector<Line> Displaced::lines_at(const Place& place) const {
 }
 
 std::vector<Line> Displaced::newest_first(std::vector<Line> lines) const {
-  if (lines.size() > 1) {
+  if (HF_MUTANT("K73", lines.size() > 1, false)) {
     std::sort(lines.begin(), lines.end(), [&](Line a, Line b) {
       return records_.at(a).sequence() > records_.at(b).sequence();
     });
@@ -119,7 +125,7 @@ Status Displaced::settle_fetched(Session& own, std::uint64_t hash) {
       for (const Line line : newest_first(lines_at(place))) {
         const RecordView record = records_.at(line);
         const bool whole = records_.fits(record, line);
-        if (whole && home.find(index_.matches(record.key_bytes()))) {
+        if (whole && HF_MUTANT("K74", home.find(index_.matches(record.key_bytes())), true)) {
           own.notes.add(table_, line, record.padded_bytes());
         } else if (!home.insert(line)) {
           full = true;
@@ -146,7 +152,8 @@ Live Displaced::find(std::uint64_t hash, Bytes key, const EpochDomain::Guard& gu
     for (const Line line : newest_first(lines_at(place))) {
       if (records_.has_key(line, key)) return index_.judge(line);
     }
-    if (own.settled.load(std::memory_order_acquire) == settled) return index_.judge(kNoLine);
+    if (HF_MUTANT("K75", own.settled.load(std::memory_order_acquire) == settled, true))
+      return index_.judge(kNoLine);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <holdfast/kv/index_image.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -104,7 +105,11 @@ std::unique_ptr<OffsetMap> read_index_image(Rooms& rooms, const CleanMark& mark,
   }
   std::atomic<bool> good{true};
   std::atomic<std::uint32_t> next{0};
-  side_by_side(worker_count(rooms.options.recovery_threads), [&] {
+  // A thread is not worth its start for fewer entries.
+  constexpr std::uint64_t kEntriesPerThread = 1 << 16;
+  const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      words.size() / kEntriesPerThread, 1, worker_count(rooms.options.recovery_threads)));
+  side_by_side(threads, [&] {
     for (std::uint32_t partition = next.fetch_add(1); partition < partitions && good.load();
          partition = next.fetch_add(1)) {
       const std::uint64_t begin = begins[partition];

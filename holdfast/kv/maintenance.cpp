@@ -11,7 +11,8 @@ namespace holdfast::kv {
 namespace {
 
 constexpr auto kIdleInterval = std::chrono::milliseconds(50);
-constexpr std::size_t kVictimsPerPass = 16;  // Of passes in callers.
+constexpr std::size_t kVictimsPerPass = 16;             // Of passes in callers.
+constexpr int kSegmentsPerTurn = Pace::kSegmentsAhead;  // By which the medium grows between passes.
 // What trim() leaves free for the next writes.
 constexpr std::uint64_t kKeepFreeBlocks = 4;
 
@@ -21,67 +22,68 @@ double least_gain(double space_amplification) { return (1 - 1 / space_amplificat
 
 }  // namespace
 
-// ---- The thread ----
+// ---- In the background ----
 
-void Maintenance::start() {
+Status Maintenance::start() {
   relocator_ = rooms_.sessions.make_own();
-  if (rooms_.options.background) thread_ = std::thread([this] { loop(); });
+  const StoreOptions& options = rooms_.options;
+  if (!options.background) return {};
+  pool_ = options.background_pool ? options.background_pool : BackgroundPool::of_process();
+  HF_ASSIGN_OR_RETURN(upkeep_, pool_->upkeep().add(kIdleInterval, [this] { maintain(); }));
+  rooms_.wake.lead_to(&pool_->upkeep(), upkeep_);
+  if (!rooms_.paged() || options.sync_interval_ms == 0) return {};
+  const std::chrono::milliseconds interval(options.sync_interval_ms);
+  HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
+    // A failure closes the write gate.
+    if (rooms_.gate.open() && rooms_.group->unsynced()) (void)rooms_.group->wait();
+  }));
+  return {};
 }
 
 void Maintenance::stop() {
   hurry();  // For good: what it has begun ends soon.
   rooms_.wake.stop();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Maintenance::loop() {
-  const std::chrono::milliseconds sync_interval(rooms_.options.sync_interval_ms);
-  const bool syncs = rooms_.paged() && sync_interval.count() != 0;
-  const auto interval = syncs ? std::min(kIdleInterval, sync_interval) : kIdleInterval;
-  auto last_sync = std::chrono::steady_clock::now();
-  while (rooms_.wake.wait(interval)) {
-    maintain();
-    const auto now = std::chrono::steady_clock::now();
-    if (syncs && now - last_sync >= sync_interval) {
-      last_sync = now;
-      // A failure has closed the write gate.
-      if (rooms_.group->unsynced()) (void)rooms_.group->wait();
-    }
-  }
+  if (upkeep_ != nullptr) pool_->upkeep().remove(std::exchange(upkeep_, nullptr));
+  if (syncs_ != nullptr) pool_->syncs().remove(std::exchange(syncs_, nullptr));
+  rooms_.wake.lead_to(nullptr, nullptr);  // No round is left that asks.
+  pool_.reset();
 }
 
 void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
   rooms_.index.map().take_memory();
-  if (rooms_.displaced) settle_in_background();
+  const bool unsettled = rooms_.displaced && settle_in_background();
   const bool unfinished = rooms_.options.reclaim.background && reclaim_in_background();
   grow_ahead();
   shrink();
-  if (unfinished) rooms_.wake.ask();
+  if (unsettled || unfinished) rooms_.wake.ask();
 }
 
 // What was superseded unread: as many as are not likely to be read soon are left to lie, since many
 // that lie side by side are read at once; all of them when nobody writes. One that cannot be read
-// stays where it is, and readers find it.
-void Maintenance::settle_in_background() {
-  constexpr std::size_t kAtOnce = 4096;
+// stays where it is, and readers find it. Some at a time: other stores wait for this thread.
+bool Maintenance::settle_in_background() {
+  constexpr std::size_t kAtOnce = 1024;
   Displaced& displaced = *rooms_.displaced;
-  // Not the relocator's session: a caller may be reclaiming with that.
-  Session& own = rooms_.sessions.of_this_thread();
   const std::uint64_t newest = rooms_.sequences.next();
   const bool at_rest = std::exchange(last_sequence_, newest) == newest;
-  while (displaced.count() != 0 && (at_rest || displaced.half_full()) && !rooms_.wake.stopped()) {
-    if (!displaced.settle_some(own, kAtOnce)) return;
-    if (at_rest && rooms_.sequences.next() != last_sequence_) return;
-  }
+  const auto wanted = [&] {
+    return displaced.count() != 0 && (at_rest || displaced.half_full()) && !rooms_.wake.stopped();
+  };
+  if (!wanted()) return false;
+  // Not the relocator's session: a caller may be reclaiming with that.
+  return displaced.settle_some(rooms_.sessions.of_this_thread(), kAtOnce) && wanted();
 }
 
 // So that no writer waits for the file system.
 void Maintenance::grow_ahead() {
   BlockTable& table = rooms_.table;
-  if (table.free_blocks() >= rooms_.pace.blocks_ahead()) return;
-  if (auto grown = table.grow_by_segment(table.blocks()); !grown && grown.code() == Errc::kIo)
-    rooms_.gate.fail(grown.error());
+  for (int turn = 0; turn < kSegmentsPerTurn; ++turn) {
+    if (table.free_blocks() >= rooms_.pace.blocks_ahead() || rooms_.wake.stopped()) return;
+    auto grown = table.grow_by_segment(table.blocks());
+    if (!grown && grown.code() == Errc::kIo) rooms_.gate.fail(grown.error());
+    if (!grown) return;
+  }
 }
 
 bool Maintenance::reclaim_in_background() {
@@ -106,7 +108,7 @@ bool Maintenance::reclaim_in_background() {
     if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before)
       return false;
     if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return false;
-    // Growth takes a turn of this thread between two passes, and never more than one.
+    // Growth takes a turn of this thread between two passes, and a bounded one.
     if (table.free_blocks() < pace.blocks_ahead() / 2) return true;
   }
 }
@@ -115,10 +117,11 @@ bool Maintenance::reclaim_in_background() {
 void Maintenance::shrink() {
   BlockTable& table = rooms_.table;
   const Geometry& geometry = table.geometry();
-  const std::uint64_t ahead = geometry.blocks_per_segment();
+  const std::uint64_t per_segment = geometry.blocks_per_segment();
+  const std::uint64_t ahead = std::max(rooms_.pace.blocks_ahead(), per_segment);
   const std::uint64_t keep = std::max<std::uint64_t>(
       (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
-  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * ahead) return;
+  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return;
   // verify() reads words of blocks that must stay while it does.
   const std::lock_guard lock(mutex_);
   if (auto trimmed = table.trim(2 * ahead, keep); !trimmed)
@@ -224,7 +227,7 @@ Status Maintenance::take_back(Session& session) {
 }
 
 Status Maintenance::settle_for_close() {
-  if (rooms_.displaced)
+  if (HF_MUTANT("K77", rooms_.displaced != nullptr, false))
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(rooms_.sessions.of_this_thread()));
   Status closed;
   rooms_.sessions.for_each([&](Session& session) {

@@ -7,10 +7,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/background_pool.hpp>
+#include <holdfast/kv/crew.hpp>
 #include <holdfast/kv/rooms.hpp>
 
 namespace holdfast::kv {
@@ -25,7 +26,8 @@ class Maintenance {
   ~Maintenance() { stop(); }
   Maintenance(const Maintenance&) = delete;
 
-  void start();
+  // Errors: kNoSpace (no thread), kInvalidOption (a pool of another process).
+  Status start();
   void stop();
   // One round of the background's work.
   void maintain();
@@ -53,11 +55,11 @@ class Maintenance {
   void hurry() { waiters_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  void loop();
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
-  void settle_in_background();
+  // True: there is more to settle.
+  bool settle_in_background();
   void grow_ahead();
   void shrink();
 
@@ -68,7 +70,9 @@ class Maintenance {
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
   ReclaimCounts counts_;
   std::uint64_t last_sequence_ = 0;  // Of the background's last round.
-  std::thread thread_;
+  std::shared_ptr<BackgroundPool> pool_;
+  Crew::Job* upkeep_ = nullptr;  // maintain(), by the pool.
+  Crew::Job* syncs_ = nullptr;   // Bounds the age of data on page media.
 };
 
 }  // namespace holdfast::kv

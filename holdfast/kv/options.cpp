@@ -32,6 +32,8 @@ Status StoreOptions::validate() const {
     return bad("segment_bytes", std::to_string(segment_bytes),
                "a multiple of block_bytes, of 8 blocks or more and at most 1 TiB, is allowed");
   }
+  if (file_bytes > 1 * TiB)
+    return bad("file_bytes", std::to_string(file_bytes), "at most 1 TiB is allowed");
   if (initial_bytes > max_bytes)
     return bad("initial_bytes", std::to_string(initial_bytes), "at most max_bytes is allowed");
   if (max_bytes < segment_bytes)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::kv {
+
+class BackgroundPool;  // background_pool.hpp
 
 // What an acknowledged operation survives. docs/durability.md says what each medium can give.
 enum class Durability : std::uint8_t {
@@ -35,8 +38,10 @@ struct StoreOptions {
   // Used when the store is created; later opens read them from the store.
   // Power of two, 8 KiB to 16 MiB: what a session writes into at a time.
   std::uint32_t block_bytes = 256 * KiB;
-  std::uint64_t segment_bytes = 32 * MiB;  // Multiple of block_bytes: growth and file size.
-  std::uint64_t initial_bytes = 32 * MiB;  // Rounded up to segments; kept also when less is used.
+  std::uint64_t segment_bytes = 4 * MiB;  // Multiple of block_bytes: the step of growth.
+  std::uint64_t initial_bytes = 4 * MiB;  // Rounded up to segments; kept also when less is used.
+  // A directory's file size, rounded up to segments; the last file is as long as it needs to be.
+  std::uint64_t file_bytes = 32 * MiB;
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
   // Multiples of 8, ascending, at most 64 of them. Costs 8 bytes per record when not empty.
   std::vector<std::uint32_t> patchable_words;
@@ -52,7 +57,9 @@ struct StoreOptions {
   unsigned recovery_threads = 0;  // 0: one per CPU.
   // Page regions: bound on the age of data that is not synced; 0: only sync() syncs.
   std::uint32_t sync_interval_ms = 100;
-  bool background = true;  // Off: no thread of the store's own (growth happens in the caller).
+  bool background = true;  // Off: no background work (growth happens in the caller).
+  // Whose threads do the background work; null: those that all stores of the process share.
+  std::shared_ptr<BackgroundPool> background_pool;
   // Opens a store of whatever types, as bytes: for tools. Writes do not check the sizes then, so a
   // program that uses it opens read-only.
   bool any_shape = false;

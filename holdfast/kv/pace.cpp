@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
-constexpr double kSlowest = 4;           // Times what reclamation needs.
+constexpr std::uint64_t kMostBytesAhead = 32 * MiB;
+constexpr double kSlowest = 4;  // Times what reclamation needs.
 constexpr std::uint64_t kMaxPauseNs = 8'000'000;
 constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
 constexpr std::uint64_t kLongestStepNs = 1'000'000;
@@ -52,9 +53,11 @@ std::uint64_t Pace::runs_per_pass() const {
 
 std::uint64_t Pace::blocks_ahead() const {
   const Geometry& geometry = table_.geometry();
+  const std::uint64_t segment = geometry.blocks_per_segment();
+  const std::uint64_t most =
+      std::clamp(kMostBytesAhead / geometry.block_bytes, segment, kSegmentsAhead * segment);
   const std::uint64_t live = table_.live_bytes() / geometry.block_bytes;
-  return std::min(geometry.blocks_per_segment(),
-                  std::max(kSlackBlocks + table_.open_runs(), live / 2));
+  return std::max(std::min(kSlackBlocks + table_.open_runs(), segment), std::min(live / 2, most));
 }
 
 // A pass that takes longer than the last ones counts as it stands.

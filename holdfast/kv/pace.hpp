@@ -28,6 +28,8 @@ namespace holdfast::kv {
 
 class Pace {
  public:
+  static constexpr int kSegmentsAhead = 4;  // At most.
+
   Pace(const BlockTable& table, const StoreOptions& options);
 
   // p: 0 or less below the zone, 1 at the limit. O(1).
@@ -35,8 +37,8 @@ class Pace {
   bool wants_reclaim() const { return position() > 0; }
   // Runs that a pass may empty before it frees them: their copies take half of the zone.
   std::uint64_t runs_per_pass() const;
-  // Free blocks to have ahead of the writers: all that they may take before they are slowed, more
-  // while the store fills; a segment at most.
+  // Free blocks to have ahead of the writers: all that they may take before they are slowed, but
+  // no more than a segment; while the store fills up to 4 of them, or what 32 MiB hold of those.
   std::uint64_t blocks_ahead() const;
 
   // Whether who is about to open a run has to come again after a pause().

@@ -11,6 +11,8 @@
 #include <array>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 namespace {
@@ -29,9 +31,10 @@ Result<PutOutcome> Writes::publish_put_on_pages(Session& own, Place& place, cons
   // What the latch is not to be held for: the old record's page.
   if (!unread) (void)index.look(place, record.key);
   auto home = index.latch(place, own);
-  if (unread && rooms_.displaced->still_alone(home, unread) && !rooms_.versions.held() &&
-      !index.behind_horizon(place, appended.sequence)) {
-    rooms_.displaced->add(place, unread.line());
+  if (unread && HF_MUTANT("K60", rooms_.displaced->still_alone(home, unread), true) &&
+      HF_MUTANT("K61", !rooms_.versions.held(), true) &&
+      HF_MUTANT("K62", !index.behind_horizon(place, appended.sequence), true)) {
+    HF_MUTANT("K63", rooms_.displaced->add(place, unread.line()), void());
     home.replace(unread.entry, line_at(appended.offset));
     return PutOutcome::kWritten;
   }
@@ -106,9 +109,9 @@ Result<bool> Writes::try_erase_on_pages(const NewRecord& record, WriteOptions op
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   KeyIndex& index = rooms_.index;
-  HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, record.hash));
   Place place = index.place(record.hash);
-  // As on other media: a tag that matches is enough for a tombstone.
+  // As on other media: a tag that matches is enough for a tombstone. Where something stands apart, the
+  // tag is that of the record that displaced it.
   const Seen any = index.map().look(place, [](Line) { return true; });
   if (!any) return false;
   const Extent old{offset_of(any.line()), kCacheLineBytes};
@@ -124,7 +127,7 @@ Result<bool> Writes::publish_erase_on_pages(Session& own, Place& place, const Ne
   for (;;) {
     (void)rooms_.index.look(place, record.key);  // What the latch is not to be held for.
     auto home = rooms_.index.latch(place, own);
-    if (!displaced(place))
+    if (HF_MUTANT("K64", !displaced(place), true))
       return publish_erase_slowly(own, std::move(home), place, record, appended, options);
     home.release();
     if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
@@ -142,7 +145,7 @@ Result<bool> Writes::is_absent(Session& own, Place& place, Bytes key) {
     {
       const auto home = rooms_.index.latch(place, own);
       if (home.find(rooms_.index.matches(key))) return false;
-      if (!displaced(place)) return true;
+      if (HF_MUTANT("K65", !displaced(place), true)) return true;
     }
     HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
   }
@@ -154,7 +157,7 @@ Status Writes::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
     own.latches.acquire(rooms_.index.map(), hashes);
     if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
     const auto apart = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
-      return displaced(rooms_.index.place(hash));
+      return HF_MUTANT("K66", displaced(rooms_.index.place(hash)), false);
     });
     if (apart == hashes.end()) return {};
     own.latches.release();

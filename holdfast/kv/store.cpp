@@ -23,6 +23,9 @@ RegionOptions region_options(const StoreOptions& options) {
   const std::uint64_t segments = std::min((region.size_bytes - 1) / options.segment_bytes + 1,
                                           options.max_bytes / options.segment_bytes);
   region.size_bytes = segments * options.segment_bytes;
+  region.file_bytes =
+      (std::max(options.file_bytes, options.segment_bytes) + options.segment_bytes - 1) /
+      options.segment_bytes * options.segment_bytes;
   region.reserve_bytes = options.max_bytes / kPageBytes * kPageBytes;
   region.prefault = options.prefault;
   region.tolerate_damage = options.access == RegionAccess::kOpenReadOnly;

@@ -76,7 +76,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   enroll(core.get());
-  if (!core->rooms.gate.read_only()) core->maintenance.start();
+  if (!core->rooms.gate.read_only()) HF_RETURN_IF_ERROR(core->maintenance.start());
   return core;
 }
 

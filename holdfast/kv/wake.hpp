@@ -1,47 +1,29 @@
 // wake.hpp: how writers ask for the store's own work: room ahead of them, space back.
 //
-// Threads    ask(): any. wait(), stop(): the store's.
+// Threads    ask(), stopped(): any. The rest: the store's, before there are callers or after them.
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+
+#include <holdfast/kv/crew.hpp>
 
 namespace holdfast::kv {
 
 class Wake {
  public:
-  // Not under the mutex: one that comes too early is heard at the next interval.
+  // From now on ask() asks for rounds of this job; null: of none.
+  void lead_to(Crew* crew, Crew::Job* job) { crew_ = crew, job_ = job; }
   void ask() {
-    asked_.store(true, std::memory_order_relaxed);
-    wake_.notify_one();
+    if (job_ != nullptr) crew_->ask(*job_);
   }
-  // Until it is asked or stopped, or the interval is over. False: stopped.
-  bool wait(std::chrono::milliseconds interval) {
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, interval,
-                   [&] { return stopped_ || asked_.load(std::memory_order_relaxed); });
-    asked_.store(false, std::memory_order_relaxed);
-    return !stopped_;
-  }
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    wake_.notify_all();
-  }
-  bool stopped() {
-    const std::lock_guard lock(mutex_);
-    return stopped_;
-  }
+  // The work under way is to end soon, and none is to begin.
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopped_ = false;
-  std::atomic<bool> asked_{false};
+  Crew* crew_ = nullptr;
+  Crew::Job* job_ = nullptr;
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace holdfast::kv

@@ -112,7 +112,7 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
   KeyIndex& index = rooms_.index;
   for (;; home = index.latch(place, own)) {
     const Entry entry = home.find(index.matches(record.key));
-    if (!entry && displaced(place)) {
+    if (!entry && HF_MUTANT("K67", displaced(place), false)) {
       home.release();
       if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
         disown(own, record.hash, appended, record.kind);

@@ -45,6 +45,7 @@ class AnonymousBacking final : public MappedBacking {
   }
 
   Status grow(std::uint64_t new_size_bytes) override {
+    HF_RETURN_IF_ERROR(reserve_up_to(new_size_bytes));
     const auto offset = size_bytes();
     auto status = map(offset, new_size_bytes - offset);
     if (!status) {

@@ -35,7 +35,7 @@ class MappedBacking : public Backing {
   std::uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   std::uint64_t unit_bytes() const override { return unit_bytes_; }
   std::uint64_t max_size_bytes() const override {
-    return addresses_.bytes() / unit_bytes_ * unit_bytes_;
+    return addresses_.most() / unit_bytes_ * unit_bytes_;
   }
   Granularity granularity() const override { return medium_.granularity; }
   Persist persist() const override { return persist_for(medium_.granularity, spec_); }
@@ -60,6 +60,8 @@ class MappedBacking : public Backing {
   }
   // Errors: kNoSpace.
   Status reserve(std::uint64_t least_bytes);
+  // Before anything is mapped there. Errors: kNoSpace.
+  Status reserve_up_to(std::uint64_t bytes) { return addresses_.extend(bytes); }
   std::byte* at(std::uint64_t offset) const { return addresses_.data() + offset; }
 
   RegionSpec spec_;

@@ -1,12 +1,14 @@
-// A region in a directory of equal files: segment-000000, segment-000001, …
+// A region in a directory of equal files: segment-000000, segment-000001, …; where the owner says
+// so (RegionOptions.file_bytes) the last one may be shorter.
 //
 // Growing    A segment is made as segment-000007.tmp, given its memory, synced, mapped, renamed,
 //            and the directory synced, one after another: after a crash there is a prefix of them,
-//            each whole.
+//            each whole. A last file that is short gets longer in one step (ftruncate).
 // Shrinking  Removes from the end, syncing the directory after each, so that no gap can come to be.
-// Opening    The unit is the size of the largest segment. A gap in the numbers or a shorter segment
-//            is kCorrupt. Whether trailing segments are missing only the owner of the contents can
-//            tell. A writing open removes the temporary files of an interrupted growth.
+// Opening    A file has the size of the largest. A gap in the numbers is kCorrupt, and a shorter
+//            file, unless it is the last and may be short. Whether something is missing at the end
+//            only the owner of the contents can tell: it knows how long the region was. A writing
+//            open removes the temporary files of an interrupted growth.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -100,9 +102,13 @@ class DirectoryBacking final : public FilesBacking {
   }
 
   Status grow(std::uint64_t new_size_bytes) override {
+    HF_RETURN_IF_ERROR(reserve_up_to(new_size_bytes));
     const auto old_size_bytes = size_bytes();
     while (size_bytes() < new_size_bytes) {
-      auto status = add_segment(size_bytes() / unit_bytes_);
+      const auto index = size_bytes() / bytes_per_file_;
+      const auto end = std::min(new_size_bytes, (index + 1) * bytes_per_file_);
+      auto status = size_bytes() % bytes_per_file_ == 0 ? add_segment(index, end - size_bytes())
+                                                        : extend_last(index, end);
       if (!status) {
         if (size_bytes() > old_size_bytes) static_cast<void>(shrink(old_size_bytes));
         return status;
@@ -113,15 +119,18 @@ class DirectoryBacking final : public FilesBacking {
 
   Status shrink(std::uint64_t new_size_bytes) override {
     while (size_bytes() > new_size_bytes) {
-      HF_RETURN_IF_ERROR(drop_segment(size_bytes() / unit_bytes_ - 1));
+      const auto index = (size_bytes() - 1) / bytes_per_file_;
+      HF_RETURN_IF_ERROR(index * bytes_per_file_ >= new_size_bytes
+                             ? drop_segment(index)
+                             : shorten_last(index, new_size_bytes));
     }
     return {};
   }
 
  private:
   std::string no_huge_reason() const override {
-    if (unit_bytes_ % kHugePageBytes == 0) return {};
-    return "segments of " + std::to_string(unit_bytes_) + " bytes are no multiple of 2 MiB";
+    if (bytes_per_file_ % kHugePageBytes == 0) return {};
+    return "segments of " + std::to_string(bytes_per_file_) + " bytes are no multiple of 2 MiB";
   }
 
   std::string path_of(const std::string& name) const { return spec_.path + "/" + name; }
@@ -149,7 +158,7 @@ class DirectoryBacking final : public FilesBacking {
 
   Status create() {
     unit_bytes_ = options_.unit_bytes;
-    bytes_per_file_ = unit_bytes_;
+    bytes_per_file_ = options_.file_bytes != 0 ? options_.file_bytes : unit_bytes_;
     {
       const auto name = "segment-probe" + std::string(kTemporary);
       const FileDescriptor probe(
@@ -166,7 +175,7 @@ class DirectoryBacking final : public FilesBacking {
     return status;
   }
 
-  Status add_segment(std::uint64_t index) {
+  Status add_segment(std::uint64_t index, std::uint64_t bytes) {
     const auto name = segment_name(index);
     const auto temporary = name + std::string(kTemporary);
     auto file = std::make_shared<OpenFile>();
@@ -178,26 +187,26 @@ class DirectoryBacking final : public FilesBacking {
       if (errno == ENOENT) error.detail.append("; was the directory removed while in use?");
       return error;
     }
-    const auto offset = index * unit_bytes_;
+    const auto offset = index * bytes_per_file_;
     Status status;
-    if (::ftruncate(file->fd.get(), static_cast<off_t>(unit_bytes_)) != 0) {
+    if (::ftruncate(file->fd.get(), static_cast<off_t>(bytes)) != 0) {
       status = system_error("ftruncate of", file->path, errno);
     }
-    if (status) status = add_memory(*file, 0, offset, unit_bytes_);
+    if (status) status = add_memory(*file, 0, offset, bytes);
     if (status) {
       status = rename_at(directory_.get(), temporary, name, spec_.path);
       if (status) {
         status = sync_directory(directory_.get(), spec_.path);
         if (!status) ::unlinkat(directory_.get(), name.c_str(), 0);
       }
-      if (!status) static_cast<void>(addresses_.release(offset, unit_bytes_));
+      if (!status) static_cast<void>(addresses_.release(offset, bytes));
     }
     if (!status) {
       ::unlinkat(directory_.get(), temporary.c_str(), 0);
       return status;
     }
     keep(index, std::move(file));
-    size_bytes_.store(offset + unit_bytes_, std::memory_order_release);
+    size_bytes_.store(offset + bytes, std::memory_order_release);
     return {};
   }
 
@@ -207,9 +216,52 @@ class DirectoryBacking final : public FilesBacking {
     set_last_file(index, needed ? std::move(file) : nullptr);
   }
 
+  // The last file, open for writing: page tiers have it, the others only map it.
+  Result<std::shared_ptr<OpenFile>> last_file(std::uint64_t index) {
+    if (auto open = file(index)) return open;
+    auto again = std::make_shared<OpenFile>();
+    again->path = path_of(segment_name(index));
+    again->fd =
+        FileDescriptor(::openat(directory_.get(), segment_name(index).c_str(), O_RDWR | O_CLOEXEC));
+    // A file that is gone was part of an open region: not kNotFound.
+    if (!again->fd) return Error{Errc::kIo, system_error("open of", again->path, errno).detail};
+    return again;
+  }
+
+  Status extend_last(std::uint64_t index, std::uint64_t end) {
+    HF_ASSIGN_OR_RETURN(const auto last, last_file(index));
+    const auto size = size_bytes();
+    const auto begin = index * bytes_per_file_;
+    // The length changes in one step, so that a crash leaves the old one or the new one.
+    Status status;
+    if (::ftruncate(last->fd.get(), static_cast<off_t>(end - begin)) != 0) {
+      status = system_error("ftruncate of", last->path, errno);
+    } else {
+      status = add_memory(*last, size - begin, size, end - size);
+    }
+    if (!status) {
+      static_cast<void>(::ftruncate(last->fd.get(), static_cast<off_t>(size - begin)));
+      return status;
+    }
+    size_bytes_.store(end, std::memory_order_release);
+    return {};
+  }
+
+  Status shorten_last(std::uint64_t index, std::uint64_t end) {
+    HF_ASSIGN_OR_RETURN(const auto last, last_file(index));
+    const auto length = static_cast<off_t>(end - index * bytes_per_file_);
+    HF_RETURN_IF_ERROR(addresses_.release(end, size_bytes() - end));
+    size_bytes_.store(end, std::memory_order_release);
+    if (::ftruncate(last->fd.get(), length) != 0)
+      return system_error("ftruncate of", last->path, errno);
+    if (::fsync(last->fd.get()) != 0) return system_error("fsync of", last->path, errno);
+    return {};
+  }
+
   Status drop_segment(std::uint64_t index) {
     const auto path = path_of(segment_name(index));
-    const auto offset = index * unit_bytes_;
+    const auto offset = index * bytes_per_file_;
+    const auto bytes = size_bytes() - offset;
     const auto dropped = file(index);
     if (dropped) dropped->given_up.store(true);
     if (::unlinkat(directory_.get(), segment_name(index).c_str(), 0) != 0) {
@@ -218,7 +270,7 @@ class DirectoryBacking final : public FilesBacking {
     }
     size_bytes_.store(offset, std::memory_order_release);
     forget_files(index);
-    HF_RETURN_IF_ERROR(addresses_.release(offset, unit_bytes_));
+    HF_RETURN_IF_ERROR(addresses_.release(offset, bytes));
     return sync_directory(directory_.get(), spec_.path);
   }
 
@@ -265,46 +317,57 @@ class DirectoryBacking final : public FilesBacking {
       sizes[index] = static_cast<std::uint64_t>(bytes);
       largest = std::max(largest, sizes[index]);
     }
-    unit_bytes_ = round_up(largest, kPageBytes);
-    bytes_per_file_ = unit_bytes_;
-    if (unit_bytes_ == 0) {
+    bytes_per_file_ = round_up(largest, kPageBytes);
+    if (bytes_per_file_ == 0) {
       return Error{Errc::kCorrupt,
                    spec_.path + ": no segment file that could be read holds a byte"};
     }
-    const auto count = segments.rbegin()->first + 1;
-    if (count > ~std::uint64_t{0} / 2 / unit_bytes_) {
+    const auto last = segments.rbegin()->first;
+    if (last >= ~std::uint64_t{0} / 2 / bytes_per_file_) {
       return Error{Errc::kCorrupt, spec_.path + ": " + segments.rbegin()->second +
                                        " is numbered beyond any address"};
     }
-    HF_RETURN_IF_ERROR(reserve(count * unit_bytes_));
-    for (std::uint64_t index = 0; index < count; ++index) {
-      HF_RETURN_IF_ERROR(open_one(index, sizes));
+    unit_bytes_ = bytes_per_file_;
+    auto last_bytes = bytes_per_file_;
+    if (options_.file_bytes != 0) {
+      unit_bytes_ = kPageBytes;
+      const auto found = sizes.find(last);
+      if (found != sizes.end() && found->second != 0 && found->second % kPageBytes == 0)
+        last_bytes = found->second;
+      // The only file does not tell how long it may get.
+      if (last == 0) bytes_per_file_ = std::max(bytes_per_file_, options_.file_bytes);
     }
-    size_bytes_.store(count * unit_bytes_, std::memory_order_release);
+    const auto whole_bytes = last * bytes_per_file_ + last_bytes;
+    HF_RETURN_IF_ERROR(reserve(whole_bytes));
+    for (std::uint64_t index = 0; index <= last; ++index) {
+      HF_RETURN_IF_ERROR(open_one(index, sizes, index == last ? last_bytes : bytes_per_file_));
+    }
+    size_bytes_.store(whole_bytes, std::memory_order_release);
     return options_.prefault ? prefault(0, size_bytes()) : ok_status();
   }
 
-  Status open_one(std::uint64_t index, const std::map<std::uint64_t, std::uint64_t>& sizes) {
+  Status open_one(std::uint64_t index, const std::map<std::uint64_t, std::uint64_t>& sizes,
+                  std::uint64_t expected_bytes) {
     const auto name = segment_name(index);
-    const auto offset = index * unit_bytes_;
+    const auto offset = index * bytes_per_file_;
     const auto size = sizes.find(index);
     if (size == sizes.end()) {
       HF_RETURN_IF_ERROR(damaged(path_of(name) + " is missing; expected " +
-                                 std::to_string(unit_bytes_) + " bytes"));
-      return map_zeros(offset, unit_bytes_);
+                                 std::to_string(expected_bytes) + " bytes"));
+      return map_zeros(offset, expected_bytes);
     }
-    if (size->second != unit_bytes_) {
+    if (size->second != expected_bytes) {
       HF_RETURN_IF_ERROR(damaged(path_of(name) + " holds " + std::to_string(size->second) +
-                                 " bytes; expected " + std::to_string(unit_bytes_)));
+                                 " bytes; expected " + std::to_string(expected_bytes)));
     }
     auto file = std::make_shared<OpenFile>();
     HF_ASSIGN_OR_RETURN(const auto bytes, open_segment(name, *file));
-    if (bytes < 0) return map_zeros(offset, unit_bytes_);
+    if (bytes < 0) return map_zeros(offset, expected_bytes);
     if (!read_only()) HF_RETURN_IF_ERROR(fill_holes(*file));
     const auto there =
-        std::min(round_up(static_cast<std::uint64_t>(bytes), kPageBytes), unit_bytes_);
+        std::min(round_up(static_cast<std::uint64_t>(bytes), kPageBytes), expected_bytes);
     HF_RETURN_IF_ERROR(map(*file, 0, offset, there));
-    HF_RETURN_IF_ERROR(map_zeros(offset + there, unit_bytes_ - there));
+    HF_RETURN_IF_ERROR(map_zeros(offset + there, expected_bytes - there));
     keep(index, std::move(file));
     return {};
   }

@@ -39,6 +39,7 @@ class FileBacking final : public FilesBacking {
   }
 
   Status grow(std::uint64_t new_size_bytes) override {
+    HF_RETURN_IF_ERROR(reserve_up_to(new_size_bytes));
     const auto size = size_bytes();
     auto& file = *file_;
     // The length changes in one step, so that a crash leaves the old one or the new one.

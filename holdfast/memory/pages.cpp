@@ -17,6 +17,9 @@
 #include <holdfast/memory/system.hpp>
 
 // Of newer kernels than Debian 12's headers or of the kernel's own ones.
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -35,6 +38,8 @@ constexpr std::uint64_t kReserveMax = 64 * GiB;
 #else
 constexpr std::uint64_t kReserveMax = ~std::uint64_t{0};
 #endif
+// Set aside from the start: so much, or twice the present size.
+constexpr std::uint64_t kFirstReserve = 64 * GiB;
 
 void* reserve_addresses(void* at, std::uint64_t bytes, int flags) {
   return ::mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -58,6 +63,7 @@ void touch(std::byte* begin, std::uint64_t bytes, bool writable) {
 AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(most_, other.most_);
   return *this;
 }
 
@@ -65,29 +71,50 @@ AddressRange::~AddressRange() {
   if (data_) ::munmap(data_, bytes_);
 }
 
-Result<AddressRange> AddressRange::reserve(std::uint64_t wanted, std::uint64_t least,
+Result<AddressRange> AddressRange::reserve(std::uint64_t most, std::uint64_t least,
                                            std::uint64_t alignment) {
-  wanted = std::max(std::min(wanted, kReserveMax), least);
-  for (auto bytes = wanted;; bytes = std::max(bytes / 2, least)) {
-    bytes = round_up(bytes, alignment);
-    void* base = reserve_addresses(nullptr, bytes + alignment, 0);
+  most = round_up(std::max(std::min(most, kReserveMax), least), alignment);
+  least = round_up(least, alignment);
+  for (auto gap = most;; gap = std::max(round_up(gap / 2, alignment), least)) {
+    void* base = reserve_addresses(nullptr, gap + alignment, 0);
     if (base != MAP_FAILED) {
-      // Trim to the alignment.
       const auto start = reinterpret_cast<std::uintptr_t>(base);
       const auto aligned = round_up(start, alignment);
       if (aligned > start) ::munmap(base, aligned - start);
-      const auto tail = start + alignment - aligned;
-      if (tail > 0) ::munmap(reinterpret_cast<void*>(aligned + bytes), tail);
+      // What follows stays free for extend().
+      const auto kept = std::min(gap, std::max(kFirstReserve, round_up(2 * least, alignment)));
+      const auto end = start + gap + alignment;
+      ::munmap(reinterpret_cast<void*>(aligned + kept), end - (aligned + kept));
       AddressRange range;
       range.data_ = reinterpret_cast<std::byte*>(aligned);
-      range.bytes_ = bytes;
+      range.bytes_ = kept;
+      range.most_ = most;
       return range;
     }
-    if (bytes <= round_up(least, alignment)) {
-      auto error = system_error("mmap of address space", std::to_string(bytes) + " bytes", errno);
+    if (gap <= least) {
+      auto error = system_error("mmap of address space", std::to_string(gap) + " bytes", errno);
       error.code = Errc::kNoSpace;
       error.detail.append("; is the process's address space limited (ulimit -v)?");
       return error;
+    }
+  }
+}
+
+Status AddressRange::extend(std::uint64_t bytes) {
+  if (bytes <= bytes_) return {};
+  for (auto wanted = std::min(most_, std::max(bytes, 2 * bytes_));; wanted = bytes) {
+    std::byte* const end = data_ + bytes_;
+    void* const got = reserve_addresses(end, wanted - bytes_, MAP_FIXED_NOREPLACE);
+    if (got == end) {
+      bytes_ = wanted;
+      return {};
+    }
+    if (got != MAP_FAILED) ::munmap(got, wanted - bytes_);  // Kernels before 4.17 only try.
+    if (wanted == bytes) {
+      return Error{Errc::kNoSpace,
+                   "the addresses behind the region's " + std::to_string(bytes_) +
+                       " bytes are taken by other mappings of this process, or its address space "
+                       "is limited (ulimit -v); close the region and open it again"};
     }
   }
 }

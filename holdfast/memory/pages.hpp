@@ -25,13 +25,19 @@ class AddressRange {
   AddressRange& operator=(AddressRange&& other) noexcept;
   ~AddressRange();  // Unmaps whatever was mapped into it.
 
-  // Starts with `wanted` bytes and halves until the system agrees, but not below `least`.
+  // Sets `least` bytes aside, and some more, where up to `most` can follow: it looks for a gap of
+  // `most` bytes, halves that until the system has one, and keeps its front. So ranges lie far
+  // apart as long as there is room, and each of hundreds could grow to a terabyte.
   // `alignment` is a power of two. Errors: kNoSpace.
-  static Result<AddressRange> reserve(std::uint64_t wanted, std::uint64_t least,
+  static Result<AddressRange> reserve(std::uint64_t most, std::uint64_t least,
                                       std::uint64_t alignment);
+  // Sets addresses behind the range aside, so that it has `bytes` or more. Some system calls at
+  // each doubling. Errors: kNoSpace: something else lies there; nothing changed.
+  Status extend(std::uint64_t bytes);
 
   std::byte* data() const { return data_; }
-  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t bytes() const { return bytes_; }  // Set aside.
+  std::uint64_t most() const { return most_; }    // What extend() may be asked for.
 
   // Takes memory out of [offset, offset + bytes) again; the addresses stay set aside.
   Status release(std::uint64_t offset, std::uint64_t bytes) const;
@@ -39,6 +45,7 @@ class AddressRange {
  private:
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
+  std::uint64_t most_ = 0;
 };
 
 // Maps [offset, offset + bytes) of an open file to `address`, which is inside an AddressRange.

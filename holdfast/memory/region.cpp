@@ -48,6 +48,10 @@ Status RegionOptions::validate() const {
     return invalid("RegionOptions.size_bytes=" + number(size_bytes) +
                    " must be a multiple of unit_bytes=" + number(unit_bytes));
   }
+  if (file_bytes % unit_bytes != 0) {
+    return invalid("RegionOptions.file_bytes=" + number(file_bytes) +
+                   " must be 0 or a multiple of unit_bytes=" + number(unit_bytes));
+  }
   if (tolerate_damage && access != RegionAccess::kOpenReadOnly) {
     return invalid(
         "RegionOptions.tolerate_damage=true needs access=kOpenReadOnly: what is missing "

@@ -4,7 +4,8 @@
 //   dram                      anonymous memory, any node
 //   node:N                    anonymous memory on NUMA node N
 //   /path/to/file             one file: fsdax, plain, or tmpfs
-//   /path/to/directory        a directory of equal files segment-000000, segment-000001, …
+//   /path/to/directory        a directory of equal files segment-000000, segment-000001, …; with
+//                             RegionOptions.file_bytes the last one may be shorter
 //   /dev/daxX.Y               a devdax
 //   …?huge=2M|1G|off          huge pages for the mapping, where the tier allows them; without it,
 //                             2 MiB pages where the kernel gives them without a pool
@@ -71,7 +72,12 @@ struct RegionOptions {
   // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing
   // directory keeps its own.
   std::uint64_t unit_bytes = 64 * MiB;
-  // Addresses to grow into; halved until the system agrees.
+  // Not 0: a directory's files have this size, a multiple of unit_bytes, and the last one is as
+  // long as the region needs it, so that a small region is small. An existing directory keeps its
+  // own, and takes any multiple of 4096 then.
+  std::uint64_t file_bytes = 0;
+  // How far it may grow. Few addresses are set aside for it at first and more when they are needed;
+  // where other mappings lie in the way by then, grow() is kNoSpace.
   std::uint64_t reserve_bytes = 16 * TiB;
   // Touch every page at open and grow, so that none is touched first in use.
   bool prefault = false;
@@ -121,7 +127,7 @@ class Region {
   std::byte* data() const { return data_; }
   std::uint64_t size_bytes() const;
   std::uint64_t unit_bytes() const;
-  std::uint64_t max_size_bytes() const;  // How far grow() can go: the reservation, or the device.
+  std::uint64_t max_size_bytes() const;  // How far grow() may go: reserve_bytes, or the device.
   Granularity granularity() const { return granularity_; }
   bool read_only() const;
   const Persist& persist() const { return persist_; }

@@ -2,6 +2,7 @@
 // much larger than memory looks like to a store.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,7 +14,9 @@ namespace holdfast::kv {
 
 class AbsentBacking final : public memory_detail::Backing {
  public:
-  explicit AbsentBacking(Region region) : region_(std::move(region)) {}
+  // `in_memory`: when set, all of it is.
+  AbsentBacking(Region region, const std::atomic<bool>* in_memory)
+      : region_(std::move(region)), in_memory_(in_memory) {}
 
   std::byte* data() const override { return region_.data(); }
   std::uint64_t size_bytes() const override { return region_.size_bytes(); }
@@ -35,15 +38,16 @@ class AbsentBacking final : public memory_detail::Backing {
   Status prefault(std::uint64_t offset, std::uint64_t bytes) override {
     return region_.prefault(offset, bytes);
   }
-  bool resident(const Extent&) const override { return false; }
+  bool resident(const Extent&) const override { return in_memory_ != nullptr && *in_memory_; }
   RegionReport report() const override { return region_.report(); }
 
  private:
   Region region_;
+  const std::atomic<bool>* in_memory_;
 };
 
-inline Region absent(Region region) {
-  return Region(std::make_unique<AbsentBacking>(std::move(region)));
+inline Region absent(Region region, const std::atomic<bool>* in_memory = nullptr) {
+  return Region(std::make_unique<AbsentBacking>(std::move(region), in_memory));
 }
 
 }  // namespace holdfast::kv

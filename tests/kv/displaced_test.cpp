@@ -1,66 +1,11 @@
 // Puts that supersede a record without having read it: keys that the index cannot tell apart never
 // lose each other, whatever happens between the put and the comparison of keys.
-#include <algorithm>
-#include <atomic>
-#include <thread>
-#include <unordered_map>
-
 #include <holdfast/base/random.hpp>
 
-#include "absent_region.hpp"
-#include "for_tests.hpp"
-#include "support.hpp"
+#include "displacing.hpp"
 
 namespace holdfast::kv {
 namespace {
-
-class Displacing : public testing::Test {
- protected:
-  void open(const StoreOptions& options = tiny()) {
-    RegionOptions region;
-    region.unit_bytes = region.size_bytes = options.segment_bytes;
-    region.reserve_bytes = options.max_bytes;
-    region.access = RegionAccess::kOpenOrCreate;
-    store_.emplace(Store<>::open(absent(Region::open(path_, region).value()), options).value());
-  }
-  void close_and_open() {
-    ASSERT_TRUE(store_->close());
-    store_.reset();
-    open();
-  }
-  void die_and_open() {
-    ForTests::abandon(*store_);
-    store_.reset();
-    open();
-  }
-  Displaced& displaced() { return *ForTests::rooms(*store_).displaced; }
-  std::uint64_t waiting() { return store_->stats().displaced_records; }
-  std::string value(std::string_view key) { return get(*store_, key); }
-  void put(std::string_view key, std::string_view value, PutOutcome expected) {
-    EXPECT_EQ(store_->put(key, value).value(), expected) << key;
-  }
-
-  // Keys that agree in all that the index knows of a hash, several sets of two. Of this store only:
-  // its hash is its own.
-  std::vector<std::vector<std::string>> twins(std::size_t sets) {
-    Rooms& rooms = ForTests::rooms(*store_);
-    std::unordered_map<std::uint64_t, std::string> seen;
-    std::vector<std::vector<std::string>> found;
-    for (std::uint64_t i = 0; found.size() < sets; ++i) {
-      std::string key = "key" + std::to_string(i);
-      const Place place = rooms.index.place(rooms.index.hash(ForTests::bytes(key)));
-      const std::uint64_t known =
-          std::uint64_t{rooms.index.map().partition(place.hash)} << 25 | place.tag;
-      const auto [at, fresh] = seen.emplace(known, key);
-      if (!fresh) found.push_back({at->second, std::move(key)});
-    }
-    return found;
-  }
-
-  Scratch scratch_ = Scratch::tmpfs();
-  std::string path_ = scratch_.path("store") + "?granularity=page";
-  std::optional<Store<>> store_;
-};
 
 TEST_F(Displacing, APutSaysThatItDoesNotKnowAndCountsLater) {
   open();
@@ -158,6 +103,29 @@ TEST_F(Displacing, EveryVerbFindsTheKeyThatStandsApart) {
     EXPECT_EQ(contents_of(snapshot), (Contents{{one, "12345678"}, {other, "2"}}));
   }
   clear();
+}
+
+TEST_F(Displacing, APutOfAKeyThatStandsApartKnowsThatItWasThere) {
+  open();
+  const auto keys = twins(1).front();
+  put(keys[0], "0", PutOutcome::kInserted);
+  put(keys[1], "1", PutOutcome::kWritten);
+  bring_into_memory();
+  put(keys[0], "2", PutOutcome::kOverwrote);
+  EXPECT_EQ(waiting(), 0u);
+  EXPECT_EQ(contents_of(*store_), (Contents{{keys[0], "2"}, {keys[1], "1"}}));
+}
+
+TEST_F(Displacing, WhatIsBeingMovedIsRead) {
+  open();
+  put("a", "1", PutOutcome::kInserted);
+  Rooms& rooms = ForTests::rooms(*store_);
+  const Place place = rooms.index.place(rooms.index.hash(ForTests::bytes("a")));
+  BlockMeta& run = rooms.table.run_of(offset_of(rooms.index.map().candidate(place)));
+  run.relocating = true;
+  put("a", "2", PutOutcome::kOverwrote);
+  run.relocating = false;
+  put("a", "3", PutOutcome::kWritten);
 }
 
 TEST_F(Displacing, ReclamationComparesKeysBeforeItMovesOrDrops) {
@@ -293,45 +261,6 @@ TEST_F(Displacing, ARandomHistoryIsThatOfAMap) {
   }
   EXPECT_GT(displaced_ever, 1000u);
   EXPECT_EQ(contents_of(store_->snapshot()), model);
-}
-
-// Each thread has a key of its own, and knows what it holds; the index cannot tell some of them
-// apart. Another thread settles and reclaims.
-TEST_F(Displacing, ThreadsDoNotLoseWhatIsTheirs) {
-  open();
-  displaced().set_limit(16);
-  const auto pairs = twins(2);
-  std::atomic<bool> ended{false};
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 4; ++i) {
-    threads.emplace_back([&, key = pairs[i / 2][i % 2], random = Random(i)]() mutable {
-      std::optional<std::string> mine;
-      for (int step = 0; step < 20'000; ++step) {
-        const auto choice = random.below(10);
-        if (choice < 5) {
-          mine = std::to_string(step);
-          ASSERT_TRUE(store_->put(key, *mine));
-        } else if (choice < 7) {
-          ASSERT_EQ(store_->erase(key).value(), mine.has_value());
-          mine.reset();
-        } else {
-          ASSERT_EQ(value(key), mine.value_or("<kNotFound>"));
-        }
-      }
-    });
-  }
-  std::thread other([&] {
-    while (!ended) {
-      ASSERT_TRUE(displaced().settle_some(ForTests::rooms(*store_).sessions.of_this_thread(), 2));
-      ASSERT_TRUE(store_->sync());
-      ForTests::pass(*store_, 0.05).value();
-    }
-  });
-  for (auto& thread : threads)
-    thread.join();
-  ended = true;
-  other.join();
-  EXPECT_TRUE(store_->verify().ok());
 }
 
 }  // namespace

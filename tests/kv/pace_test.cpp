@@ -106,7 +106,7 @@ TEST_F(PaceOfWriters, TheyKeepToItBesideSnapshots) {
 }
 
 // 224 MiB of medium were in use for one record of 1 KB.
-TEST_F(PaceOfWriters, OneHotRecordNeedsFourMiBAndOneSegment) {
+TEST_F(PaceOfWriters, OneHotRecordNeedsFourMiBAndTwoSegments) {
   for (const unsigned writers : {1u, 2u}) {
     std::filesystem::remove_all(scratch_.path("store"));
     auto store = open();
@@ -121,7 +121,7 @@ TEST_F(PaceOfWriters, OneHotRecordNeedsFourMiBAndOneSegment) {
         });
     EXPECT_EQ(refused, 0);
     EXPECT_LE(used, 4 * MiB + 2 * 1'088) << writers << " writers";
-    EXPECT_EQ(medium, StoreOptions().segment_bytes) << writers << " writers";
+    EXPECT_LE(medium, 2 * StoreOptions().segment_bytes) << writers << " writers";
   }
 }
 

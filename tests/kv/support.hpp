@@ -24,6 +24,7 @@ inline StoreOptions tiny() {
   options.block_bytes = 8 * KiB;
   options.segment_bytes = 64 * KiB;
   options.initial_bytes = 64 * KiB;
+  options.file_bytes = 64 * KiB;
   options.max_bytes = 256 * MiB;
   options.background = false;
   options.recovery_threads = 2;

@@ -3,14 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include <holdfast/base/sanitizer.hpp>
+#include <holdfast/memory/pages.hpp>
 
 #include "region_support.hpp"
 #include "scratch.hpp"
@@ -23,13 +29,19 @@ struct Place {
   bool on_disk;  // In the working directory; else on tmpfs.
   RegionLayout layout;
   std::string options;
+  std::uint64_t file_bytes = 0;
 };
+
+RegionOptions with_files_of(std::uint64_t file_bytes, RegionOptions options) {
+  options.file_bytes = file_bytes;
+  return options;
+}
 
 class RegionOn : public testing::TestWithParam<Place> {
  protected:
   Scratch scratch{GetParam().on_disk ? Scratch::disk() : Scratch::tmpfs()};
   std::string spec = scratch.path("region") + GetParam().options;
-  RegionOptions options = small(GetParam().layout);
+  RegionOptions options = with_files_of(GetParam().file_bytes, small(GetParam().layout));
 };
 
 TEST_P(RegionOn, KeepsWhatWasWrittenAfterReopening) {
@@ -134,17 +146,130 @@ TEST_P(RegionOn, RefusesRangesAndSizesThatDoNotFit) {
 
 INSTANTIATE_TEST_SUITE_P(
     Places, RegionOn,
-    testing::Values(Place{"TmpfsDirectory", false, RegionLayout::kDirectory, ""},
-                    Place{"TmpfsFile", false, RegionLayout::kFile, ""},
-                    Place{"TmpfsLine", false, RegionLayout::kDirectory, "?granularity=line"},
-                    Place{"TmpfsLineFileSmallPages", false, RegionLayout::kFile,
-                          "?granularity=line&huge=off"},
-                    Place{"TmpfsByte", false, RegionLayout::kDirectory, "?granularity=byte"},
-                    Place{"TmpfsPage", false, RegionLayout::kDirectory, "?granularity=page"},
-                    Place{"DiskDirectory", true, RegionLayout::kDirectory, ""},
-                    Place{"DiskFile", true, RegionLayout::kFile, ""},
-                    Place{"DiskLine", true, RegionLayout::kFile, "?granularity=line"}),
+    testing::Values(
+        Place{"TmpfsDirectory", false, RegionLayout::kDirectory, ""},
+        Place{"TmpfsFile", false, RegionLayout::kFile, ""},
+        Place{"TmpfsLine", false, RegionLayout::kDirectory, "?granularity=line"},
+        Place{"TmpfsLineFileSmallPages", false, RegionLayout::kFile, "?granularity=line&huge=off"},
+        Place{"TmpfsByte", false, RegionLayout::kDirectory, "?granularity=byte"},
+        Place{"TmpfsPage", false, RegionLayout::kDirectory, "?granularity=page"},
+        Place{"TmpfsLongFiles", false, RegionLayout::kDirectory, "", 6 * MiB},
+        Place{"TmpfsLongFilesPage", false, RegionLayout::kDirectory, "?granularity=page", 6 * MiB},
+        Place{"DiskLongFiles", true, RegionLayout::kDirectory, "", 6 * MiB},
+        Place{"DiskDirectory", true, RegionLayout::kDirectory, ""},
+        Place{"DiskFile", true, RegionLayout::kFile, ""},
+        Place{"DiskLine", true, RegionLayout::kFile, "?granularity=line"}),
     [](const auto& test) { return test.param.name; });
+
+// ---- A last file that is as long as the region needs it ----
+
+class LongFiles : public testing::Test {
+ protected:
+  std::uint64_t length(int number) const {
+    return std::filesystem::file_size(path + "/segment-00000" + std::to_string(number));
+  }
+  Region open(RegionAccess access = RegionAccess::kOpenOrCreate) {
+    return Region::open(path, with(access, options)).value();
+  }
+
+  Scratch scratch = Scratch::tmpfs();
+  std::string path = scratch.path("region");
+  RegionOptions options = with_files_of(8 * MiB, small());
+};
+
+TEST_F(LongFiles, GetLongerUpToTheirSizeAndShorterAgain) {
+  {
+    Region region = open();
+    EXPECT_EQ(length(0), 4 * MiB);
+    ASSERT_TRUE(region.write(4 * MiB - 4, bytes("kept")));
+    ASSERT_TRUE(region.grow(12 * MiB));
+    EXPECT_EQ(length(0), 8 * MiB);
+    EXPECT_EQ(length(1), 4 * MiB);
+    ASSERT_TRUE(region.shrink(10 * MiB));
+    EXPECT_EQ(length(1), 2 * MiB);
+  }
+  Region region = open(RegionAccess::kOpen);
+  EXPECT_EQ(region.size_bytes(), 10 * MiB);
+  ASSERT_TRUE(region.shrink(6 * MiB));
+  EXPECT_EQ(length(0), 6 * MiB);
+  EXPECT_FALSE(std::filesystem::exists(path + "/segment-000001"));
+  EXPECT_EQ(text_at(region, 4 * MiB - 4, 4), "kept");
+}
+
+TEST_F(LongFiles, KeepTheSizeThatTheFirstOfSeveralHas) {
+  ASSERT_TRUE(open().grow(10 * MiB));
+  options.file_bytes = 32 * MiB;
+  Region region = open(RegionAccess::kOpen);
+  EXPECT_EQ(region.size_bytes(), 10 * MiB);
+  ASSERT_TRUE(region.grow(18 * MiB));
+  EXPECT_EQ(length(1), 8 * MiB);
+  EXPECT_EQ(length(2), 2 * MiB);
+}
+
+TEST_F(LongFiles, GrowInSmallerStepsThanTheyWereMadeWith) {
+  open();
+  Region region = open(RegionAccess::kOpen);
+  ASSERT_TRUE(region.grow(4 * MiB + 64 * KiB));
+  EXPECT_EQ(length(0), 4 * MiB + 64 * KiB);
+}
+
+TEST_F(LongFiles, OnlyTheLastMayBeShortAndOnlyByPages) {
+  ASSERT_TRUE(open().grow(18 * MiB));
+  const auto refused = [&](int number, std::uint64_t bytes) {
+    const auto file = path + "/segment-00000" + std::to_string(number);
+    const auto before = length(number);
+    std::filesystem::resize_file(file, bytes);
+    const auto region = Region::open(path, with(RegionAccess::kOpen, options));
+    std::filesystem::resize_file(file, before);
+    return region.code() == Errc::kCorrupt;
+  };
+  EXPECT_TRUE(refused(0, 4 * MiB));
+  EXPECT_TRUE(refused(1, 4 * MiB));
+  EXPECT_TRUE(refused(2, 0));
+  EXPECT_TRUE(refused(2, 1 * MiB + 5));
+  EXPECT_FALSE(refused(2, 1 * MiB));  // Whether it was longer the owner of the contents can tell.
+  options.file_bytes = 0;             // Who does not expect one that is short is not given one.
+  EXPECT_TRUE(refused(2, 2 * MiB));
+}
+
+// ---- Addresses ----
+
+TEST(Regions, OfAProcessMayBeManyAndEachGrow) {
+  std::vector<Region> regions;
+  for (int i = 0; i < 300; ++i) {
+    auto region = Region::open("dram", small());
+    ASSERT_TRUE(region) << i << ": " << region.error().message();
+    regions.push_back(std::move(*region));
+  }
+  for (Region& region : regions) {
+    const auto* const data = region.data();
+    ASSERT_TRUE(region.grow(64 * MiB));
+    EXPECT_EQ(region.data(), data);
+  }
+}
+
+TEST(Addresses, AreSetAsideAsTheyAreNeeded) {
+#ifdef HF_TSAN
+  GTEST_SKIP() << "a range never has more than 64 GiB here";
+#endif
+  auto range = memory_detail::AddressRange::reserve(1 * TiB, 4 * MiB, 2 * MiB).value();
+  const auto* const data = range.data();
+  const auto first = range.bytes();
+  EXPECT_LT(first, 1 * TiB);
+  EXPECT_EQ(range.most(), 1 * TiB);
+  ASSERT_TRUE(range.extend(first + 1));
+  EXPECT_GE(range.bytes(), first + 1);
+  EXPECT_EQ(range.data(), data);
+  // Something is in the way: what is there stays, and what fits before it is given.
+  void* const other = ::mmap(range.data() + range.bytes() + 4 * MiB, 4096, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_NE(other, MAP_FAILED);
+  const auto before = range.bytes();
+  EXPECT_EQ(range.extend(before + 8 * MiB).code(), Errc::kNoSpace);
+  EXPECT_EQ(range.bytes(), before);
+  EXPECT_TRUE(range.extend(before + 2 * MiB));
+  ::munmap(other, 4096);
+}
 
 // A sync that asked for the times of its file (by fstat, for the number of its links) makes Linux
 // from 6.13 on give the file finer ones with its next write in the same tick of the clock, so that

@@ -83,6 +83,7 @@ TEST(RegionOptions, EachRuleIsChecked) {
       {[](RegionOptions& o) { o.size_bytes = 65 * MiB; }, "multiple of unit_bytes=67108864"},
       {[](RegionOptions& o) { o.unit_bytes = 0; }, "unit_bytes=0"},
       {[](RegionOptions& o) { o.unit_bytes = 4095; }, "unit_bytes=4095"},
+      {[](RegionOptions& o) { o.file_bytes = 96 * MiB; }, "file_bytes=100663296"},
       {[](RegionOptions& o) { o.reserve_bytes = 1; }, "reserve_bytes=1"},
       {[](RegionOptions& o) { o.tolerate_damage = true; }, "tolerate_damage=true needs"},
   };

@@ -1,0 +1,208 @@
+// Many small stores in one process: what an empty one takes, and that they share their background
+// work. Times are printed and not judged: a busy machine has others.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+
+#include <holdfast/base/sanitizer.hpp>
+#include <holdfast/kv/background_pool.hpp>
+
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+constexpr int kStores = 200;
+constexpr std::uint64_t kMostBytesEach = 10'000'000;
+
+// A field of /proc/self/status, in its own unit (kB, or a count).
+std::uint64_t status(const std::string& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(field + ":")) return std::stoull(line.substr(field.size() + 1));
+  }
+  ADD_FAILURE() << field << " is not in /proc/self/status";
+  return 0;
+}
+// Mapped pages of stores on tmpfs included: those count twice, as memory and as medium.
+std::uint64_t resident_bytes() { return status("VmRSS") * 1024; }
+
+std::uint64_t bytes_of_files(const std::string& directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+class ManyStores : public testing::TestWithParam<Where> {
+ protected:
+  ManyStores() : scratch_(on_disk() ? Scratch::disk() : Scratch::tmpfs()) {}
+  static bool on_disk() { return GetParam().name == std::string_view("Disk"); }
+
+  // Opens them all, with default options. Prints the median time.
+  void open_all(const char* what, int count = kStores) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      auto store = Store<>::open(scratch_.path(std::to_string(i)) + GetParam().suffix);
+      times.push_back(milliseconds_since(start));
+      ASSERT_TRUE(store) << i << ": " << store.error().message();
+      stores_.push_back(std::move(*store));
+    }
+    std::sort(times.begin(), times.end());
+    std::cout << what << ": median " << times[times.size() / 2] << " ms, greatest " << times.back()
+              << " ms\n";
+  }
+  // What they take, with all rounds of background work that may follow.
+  void expect_small(std::uint64_t resident_before) {
+    ::usleep(300'000);
+    const std::uint64_t resident = resident_bytes() - resident_before;
+    const std::uint64_t medium = bytes_of_files(scratch_.directory());
+    std::cout << "each: " << resident / kStores << " bytes resident, " << medium / kStores
+              << " of medium\n";
+    EXPECT_LT((resident + medium) / kStores, kMostBytesEach);
+  }
+
+  Scratch scratch_;
+  std::vector<Store<>> stores_;
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, ManyStores,
+                         testing::Values(kNonePlace, kLinePlace, Where{"Disk", ""}), place_name);
+
+TEST_P(ManyStores, EachIsSmallAndWorksAndThreadsStayFew) {
+  {
+    auto warm = Store<>::open(scratch_.path("warm")).value();
+  }  // Libraries, the heap.
+  std::filesystem::remove_all(scratch_.path("warm"));
+  const std::uint64_t resident_before = resident_bytes();
+  const std::uint64_t threads_before = status("Threads");
+  const auto most_threads =
+      threads_before + std::max(1u, std::thread::hardware_concurrency()) + (on_disk() ? 4 : 0);
+  open_all("created");
+  expect_small(resident_before);
+  EXPECT_LE(status("Threads"), most_threads);
+
+  for (int i = 0; i < kStores; ++i)
+    ASSERT_TRUE(stores_[i].put("key", "of " + std::to_string(i)));
+  EXPECT_LE(status("Threads"), most_threads);
+  for (int i = 0; i < kStores; ++i) {
+    EXPECT_EQ(get(stores_[i], "key"), "of " + std::to_string(i));
+    ASSERT_TRUE(stores_[i].erase("key"));
+    ASSERT_TRUE(stores_[i].close());
+  }
+  stores_.clear();
+  EXPECT_EQ(status("Threads"), threads_before) << "The pool outlived its last store.";
+
+  open_all("opened");
+  expect_small(resident_before);
+  for (Store<>& store : stores_)
+    EXPECT_TRUE(store.recovery().clean && store.count() == 0);
+}
+
+TEST_P(ManyStores, OneOfThemGrowsBesideTheOthers) {
+  open_all("created", 10);
+  const std::string value(1 * MiB, 'v');
+  Store<>& one = stores_[5];
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(one.put(std::to_string(i), value)) << i;
+  EXPECT_GT(one.stats().medium_bytes, 100 * MiB);
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(one.erase(std::to_string(i)));
+  // The pool gives the space back, as a thread of its own would.
+  for (int waited_ms = 0; one.stats().medium_bytes > 100 * MiB && waited_ms < 20'000;
+       waited_ms += 20)
+    ::usleep(20'000);
+  EXPECT_LT(one.stats().medium_bytes, 100 * MiB);
+}
+
+// ---- The pool ----
+
+TEST(BackgroundPool, IsSharedByStoresAndEndsWithTheLast) {
+  const Scratch scratch = Scratch::tmpfs();
+  std::weak_ptr<BackgroundPool> pool;
+  {
+    auto one = Store<>::open(scratch.path("one")).value();
+    pool = BackgroundPool::of_process();
+    EXPECT_EQ(pool.lock()->threads(), 1u);
+    auto two = Store<>::open(scratch.path("two")).value();
+    EXPECT_EQ(BackgroundPool::of_process(), pool.lock());
+    ASSERT_TRUE(one.close());
+    EXPECT_FALSE(pool.expired());
+  }
+  EXPECT_TRUE(pool.expired());
+}
+
+TEST(BackgroundPool, OfTheCallerIsUsedInstead) {
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions options;
+  options.background_pool = std::make_shared<BackgroundPool>(2);
+  EXPECT_EQ(options.background_pool->threads(), 0u);
+  {
+    std::vector<Store<>> stores;
+    for (int i = 0; i < 5; ++i) {
+      const std::string page = i == 4 ? "?granularity=page" : "";
+      stores.push_back(Store<>::open(scratch.path(std::to_string(i)) + page, options).value());
+    }
+    EXPECT_EQ(options.background_pool->threads(), 3u);          // And one for syncs.
+    EXPECT_EQ(options.background_pool.use_count(), 1 + 2 * 5);  // A store holds its options, too.
+  }
+  EXPECT_EQ(options.background_pool.use_count(), 1);
+}
+
+TEST(BackgroundPool, SyncsWhileAllOtherThreadsAreBusy) {
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions options;
+  options.background_pool = std::make_shared<BackgroundPool>(1);
+  options.block_bytes = 8 * KiB;
+  options.segment_bytes = options.initial_bytes = 64 * KiB;
+  options.reclaim.bytes_per_second = 1'000;  // A block every eight seconds.
+  auto slow = Store<>::open(scratch.path("slow"), options).value();
+  auto paged = Store<>::open(scratch.path("paged?granularity=page"), options).value();
+  for (int i = 0; i < 2'000; ++i)
+    ASSERT_TRUE(slow.put(std::to_string(i % 100), text_of(i, 200)));
+  ::usleep(200'000);  // The only thread moves records now.
+  const Version version = [&] {
+    EXPECT_TRUE(paged.put("key", "value"));
+    std::string value;
+    return paged.get("key", value).value();
+  }();
+  for (int waited_ms = 0; paged.durable_up_to() < version && waited_ms < 5'000; waited_ms += 10)
+    ::usleep(10'000);
+  EXPECT_GE(paged.durable_up_to(), version);
+}
+
+TEST(BackgroundPool, AForkedChildGetsOneOfItsOwn) {
+#ifdef HF_TSAN
+  GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+#endif
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions given;
+  given.background_pool = std::make_shared<BackgroundPool>(1);
+  const auto parents = Store<>::open(scratch.path("parents")).value();
+  const auto parents_too = Store<>::open(scratch.path("parents-too"), given).value();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    auto store = Store<>::open(scratch.path("child"));
+    bool right = store && BackgroundPool::of_process()->threads() == 1 && store->put("key", "1") &&
+                 store->close();
+    const auto refused = Store<>::open(scratch.path("refused"), given);
+    right = right && refused.code() == Errc::kInvalidOption && mentions(refused.error(), "fork()");
+    ::_exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(BackgroundPool::of_process()->threads(), 1u);
+}
+
+}  // namespace
+}  // namespace holdfast::kv
