@@ -124,8 +124,9 @@ Status Displaced::settle_fetched(Session& own, std::uint64_t hash) {
       bool full = false;
       for (const Line line : newest_first(lines_at(place))) {
         const RecordView record = records_.at(line);
-        const bool whole = records_.fits(record, line);
-        if (whole && HF_MUTANT("K74", home.find(index_.matches(record.key_bytes())), true)) {
+        const bool known = records_.fits(record, line) &&
+                           static_cast<bool>(home.find(index_.matches(record.key_bytes())));
+        if (HF_MUTANT("K74", known, true)) {
           own.notes.add(table_, line, record.padded_bytes());
         } else if (!home.insert(line)) {
           full = true;

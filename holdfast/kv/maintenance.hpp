@@ -60,6 +60,7 @@ class Maintenance {
   bool reclaim_in_background();
   // True: there is more to settle.
   bool settle_in_background();
+  Status settle_all_displaced();
   void grow_ahead();
   void shrink();
 

@@ -110,8 +110,8 @@ Result<bool> Writes::try_erase_on_pages(const NewRecord& record, WriteOptions op
   const auto guard = rooms_.epochs.enter(own.participant);
   KeyIndex& index = rooms_.index;
   Place place = index.place(record.hash);
-  // As on other media: a tag that matches is enough for a tombstone. Where something stands apart, the
-  // tag is that of the record that displaced it.
+  // As on other media: a tag that matches is enough for a tombstone. Where something stands apart,
+  // that is the tag of the record that displaced it.
   const Seen any = index.map().look(place, [](Line) { return true; });
   if (!any) return false;
   const Extent old{offset_of(any.line()), kCacheLineBytes};

@@ -192,6 +192,23 @@ TEST_F(Displacing, AFullTableIsSettledByThosePutsThatFindItSo) {
   EXPECT_EQ(value("k77"), "4");
 }
 
+// As many keys as fill half of the medium, and no end of puts over them.
+TEST_F(Displacing, AMediumFullOfWhatNobodyReadHasRoom) {
+  StoreOptions options = tiny();
+  options.max_bytes = 2 * options.segment_bytes;
+  open(options);
+  const std::string value(1000, 'v');
+  const std::uint64_t keys = options.max_bytes / 2 / 1100;
+  std::uint64_t displaced_ever = 0;
+  for (std::uint64_t i = 0; i < 10 * keys; ++i) {
+    const auto put = store_->put("key" + std::to_string(i % keys), value);
+    ASSERT_TRUE(put) << i << ": " << put.error().message();
+    displaced_ever += *put == PutOutcome::kWritten;
+  }
+  EXPECT_GT(displaced_ever, 3 * keys);
+  EXPECT_EQ(store_->count(), keys);
+}
+
 TEST_F(Displacing, ARandomHistoryIsThatOfAMap) {
   open();
   displaced().set_limit(6);
