@@ -92,9 +92,10 @@ std::vector<Line> Displaced::lines_at(const Place& place) const {
 }
 
 std::vector<Line> Displaced::newest_first(std::vector<Line> lines) const {
-  if (HF_MUTANT("K73", lines.size() > 1, false)) {
+  if (lines.size() > 1) {
     std::sort(lines.begin(), lines.end(), [&](Line a, Line b) {
-      return records_.at(a).sequence() > records_.at(b).sequence();
+      const bool newer = records_.at(a).sequence() > records_.at(b).sequence();
+      return HF_MUTANT("K73", newer, !newer && a != b);
     });
   }
   return lines;
@@ -153,8 +154,7 @@ Live Displaced::find(std::uint64_t hash, Bytes key, const EpochDomain::Guard& gu
     for (const Line line : newest_first(lines_at(place))) {
       if (records_.has_key(line, key)) return index_.judge(line);
     }
-    if (HF_MUTANT("K75", own.settled.load(std::memory_order_acquire) == settled, true))
-      return index_.judge(kNoLine);
+    if (own.settled.load(std::memory_order_acquire) == settled) return index_.judge(kNoLine);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,11 +13,15 @@
 
 namespace holdfast::kv {
 
+// What tests change of it while it is in use.
+struct Absence {
+  std::atomic<bool> ended{false};       // All is in memory.
+  std::function<void()> at_next_fetch;  // Called once.
+};
+
 class AbsentBacking final : public memory_detail::Backing {
  public:
-  // `in_memory`: when set, all of it is.
-  AbsentBacking(Region region, const std::atomic<bool>* in_memory)
-      : region_(std::move(region)), in_memory_(in_memory) {}
+  AbsentBacking(Region region, Absence* absence) : region_(std::move(region)), absence_(absence) {}
 
   std::byte* data() const override { return region_.data(); }
   std::uint64_t size_bytes() const override { return region_.size_bytes(); }
@@ -38,16 +43,21 @@ class AbsentBacking final : public memory_detail::Backing {
   Status prefault(std::uint64_t offset, std::uint64_t bytes) override {
     return region_.prefault(offset, bytes);
   }
-  bool resident(const Extent&) const override { return in_memory_ != nullptr && *in_memory_; }
+  bool resident(const Extent&) const override { return absence_ != nullptr && absence_->ended; }
+  Status fetch(std::span<const Extent>) override {
+    if (absence_ != nullptr && absence_->at_next_fetch)
+      std::exchange(absence_->at_next_fetch, nullptr)();
+    return {};
+  }
   RegionReport report() const override { return region_.report(); }
 
  private:
   Region region_;
-  const std::atomic<bool>* in_memory_;
+  Absence* absence_;
 };
 
-inline Region absent(Region region, const std::atomic<bool>* in_memory = nullptr) {
-  return Region(std::make_unique<AbsentBacking>(std::move(region), in_memory));
+inline Region absent(Region region, Absence* absence = nullptr) {
+  return Region(std::make_unique<AbsentBacking>(std::move(region), absence));
 }
 
 }  // namespace holdfast::kv

@@ -134,6 +134,26 @@ TEST_F(DisplacingGroups, ASnapshotThatBeganMeanwhileSeesWhatWasThere) {
   EXPECT_EQ(contents_of(snapshot), (Contents{{"between", ""}, {one_, "0"}}));
 }
 
+// What is displaced while reclamation settles its victims must not lie in one of them.
+TEST_F(DisplacingGroups, APutBesideReclamationThatSettlesLosesNothing) {
+  const auto second = twins(2).back();
+  put(one_, "1", PutOutcome::kInserted);
+  put(second[0], "2", PutOutcome::kInserted);
+  ForTests::seal(*store_).value();
+  ASSERT_TRUE(ForTests::rooms(*store_).group->finish_sealing());
+  put(other_, "3", PutOutcome::kWritten);
+  absence_.at_next_fetch = [&] {
+    std::thread([&] { store_->put(second[1], "4").value(); }).join();
+  };
+  ForTests::pass(*store_, 0).value();
+  EXPECT_FALSE(absence_.at_next_fetch);
+  for (int i = 0; i < 100; ++i)  // What was freed is written again.
+    put("filling" + std::to_string(i), std::string(300, 'f'), PutOutcome::kInserted);
+  EXPECT_EQ(value(second[0]), "2");
+  EXPECT_EQ(value(second[1]), "4");
+  EXPECT_EQ(store_->count(), 104u);
+}
+
 // What was submitted is in the model; callbacks compare.
 TEST_F(DisplacingGroups, ARandomHistoryIsThatOfAMap) {
   displaced().set_limit(6);

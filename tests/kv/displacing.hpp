@@ -1,7 +1,6 @@
 // displacing.hpp: a store of which nothing is in memory, and keys that its index cannot tell apart.
 #pragma once
 
-#include <atomic>
 #include <unordered_map>
 
 #include "absent_region.hpp"
@@ -18,7 +17,7 @@ class Displacing : public testing::Test {
     region.reserve_bytes = options.max_bytes;
     region.access = RegionAccess::kOpenOrCreate;
     store_.emplace(
-        Store<>::open(absent(Region::open(path_, region).value(), &in_memory_), options).value());
+        Store<>::open(absent(Region::open(path_, region).value(), &absence_), options).value());
   }
   void close_and_open() {
     ASSERT_TRUE(store_->close());
@@ -33,7 +32,7 @@ class Displacing : public testing::Test {
   Displaced& displaced() { return *ForTests::rooms(*store_).displaced; }
   std::uint64_t waiting() { return store_->stats().displaced_records; }
   // From here on all is in memory, as far as the store can tell.
-  void bring_into_memory() { in_memory_ = true; }
+  void bring_into_memory() { absence_.ended = true; }
   std::string value(std::string_view key) { return get(*store_, key); }
   void put(std::string_view key, std::string_view value, PutOutcome expected) {
     EXPECT_EQ(store_->put(key, value).value(), expected) << key;
@@ -58,7 +57,7 @@ class Displacing : public testing::Test {
 
   Scratch scratch_ = Scratch::tmpfs();
   std::string path_ = scratch_.path("store") + "?granularity=page";
-  std::atomic<bool> in_memory_{false};
+  Absence absence_;
   std::optional<Store<>> store_;
 };
 
