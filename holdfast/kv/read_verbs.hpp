@@ -36,8 +36,14 @@ Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
   const Place place = rooms.index.place(rooms.index.hash<Path>(key));
   const Line line = rooms.index.line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
-  if (!rooms.index.is_live(record, line)) [[unlikely]]
+  if (!rooms.index.is_live(record, line)) [[unlikely]] {
+    if constexpr (!Path::kFixed) {
+      const Live live = find_elsewhere(place, key, line, guard);
+      if (live) return copy(live.record);
+      return rooms.index.error(live);
+    }
     return rooms.index.why_not(line);
+  }
   const std::uint64_t answer = copy(record);
   make_durable(place, record);
   return answer;
@@ -79,6 +85,9 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
   std::array<Line, kGroup> candidates;
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
+    if constexpr (!Path::kFixed) {
+      if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
+    }
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.hash<Path>(keys[first + i]));
       prefetch_for_read(places[i].home);
@@ -95,8 +104,17 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
     }
     for (std::size_t i = 0; i < size; ++i) {
       const Line line = rooms.index.line_of<Path>(places[i], keys[first + i], candidates[i]);
-      const RecordView record = rooms.records.at(line);
-      if (!rooms.index.is_live(record, line)) [[unlikely]] {
+      RecordView record = rooms.records.at(line);
+      bool live = rooms.index.is_live(record, line);
+      if constexpr (!Path::kFixed) {
+        if (!live && !line && rooms.displaced) [[unlikely]] {
+          const Live apart = find_elsewhere(places[i], keys[first + i], line, guard);
+          if (apart.outcome == Errc::kCorrupt) return rooms.index.error(apart);
+          live = static_cast<bool>(apart);
+          record = apart.record;
+        }
+      }
+      if (!live) [[unlikely]] {
         outcomes[first + i] = Errc::kNotFound;
         if (auto why = rooms.index.why_not(line); why.code != Errc::kNotFound) return why;
         continue;

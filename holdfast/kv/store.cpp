@@ -99,7 +99,7 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
 Error StoreBase::closed() {
   return {Errc::kClosed, "the store was closed, or moved from; open it again"};
 }
-std::uint64_t StoreBase::count() const { return core_ ? core_->rooms.index.count() : 0; }
+std::uint64_t StoreBase::count() const { return core_ ? core_->count() : 0; }
 Status StoreBase::sync() {
   if (!core_) return closed();
   return core_->sync();

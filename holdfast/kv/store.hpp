@@ -47,10 +47,13 @@ using Version = std::uint64_t;
 inline constexpr std::uint64_t kMaxKeyBytes = 64 * KiB;  // Keys of length 0 are allowed.
 inline constexpr std::uint64_t kMaxValueBytes = 4 * GiB;
 
-enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2 };
+// kWritten: whether the key was there before is not known, since that would have meant to wait for
+// a device. Only on a plain file, and only where the old record is not in memory; put_if_absent(),
+// compare_and_put() and erase() always know.
+enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2, kWritten = 3 };
 
 struct StoreStats {
-  std::uint64_t records = 0;       // Live keys.
+  std::uint64_t records = 0;       // Live keys; where displaced_records is not 0, about.
   std::uint64_t live_bytes = 0;    // Of their records on the medium, with headers and padding.
   std::uint64_t medium_bytes = 0;  // Size of the region: what the store takes from the system.
   std::uint64_t used_bytes = 0;    // Blocks that are not free.
@@ -64,6 +67,9 @@ struct StoreStats {
   std::uint64_t fences = 0, lines_written_back = 0, syncs = 0;
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
   std::uint64_t index_rehashes = 0;
+  // On a plain file: superseded without having been read (PutOutcome::kWritten), and not yet
+  // counted as dead.
+  std::uint64_t displaced_records = 0;
   Version newest_version = 0;
 };
 

@@ -28,6 +28,7 @@ class StoreCore {
   // parent's go, and its close would put the clean mark on a store that goes on.
   void leave_to_parent() { rooms.gate.leave_to_parent(); }
 
+  std::uint64_t count();
   Snapshot snapshot();
   void release_snapshot(Version version);
   Status sync();
@@ -50,6 +51,8 @@ class StoreCore {
   Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
+  void settle_displaced();
+
   RecoveryReport recovery_;
   bool closed_ = false;
 };

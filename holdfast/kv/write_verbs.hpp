@@ -51,6 +51,9 @@ Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, WriteOptions options)
   Rooms& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
+  if constexpr (!Path::kFixed) {
+    if (rooms.paged()) return try_put_on_pages(record, options);
+  }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
@@ -114,13 +117,19 @@ Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, Writ
   if (done == keys.size()) return {};
   Rooms& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
+  if constexpr (!Path::kFixed) {
+    while (rooms.paged() && done < keys.size())
+      HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
+  }
   Session& own = rooms.sessions.of_this_thread();
   while (done < keys.size()) {
     const auto guard = rooms.epochs.enter(own.participant);
     const std::size_t size = std::min(Session::kGroup, keys.size() - done);
     std::size_t written = 0;
     Status failed;
-    const auto append_group = [&](Lane& lane) -> Status {
+    const auto append_group = [&]() -> Status {
+      const OwnLane hold(own.lane);
+      Lane& lane = own.lane;
       // Newer than all that was acknowledged before: a record that finds a newer one of its key is
       // written once more, and would be missing from the prefix that a crash leaves.
       bool fresh = !rooms.sequences.is_newest(lane.chunk);
@@ -138,23 +147,13 @@ Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, Writ
       }
       return rooms.appender.commit<Path>(lane);
     };
-    if (!Path::kFixed && rooms.paged()) {
-      Lane& lane = rooms.group->lane();
-      {
-        const std::lock_guard lock(lane.latch);
-        HF_RETURN_IF_ERROR(append_group(lane));
-      }
-      if (rooms.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms.group->wait());
-    } else {
-      const OwnLane hold(own.lane);
-      HF_RETURN_IF_ERROR(append_group(own.lane));
-    }
+    HF_RETURN_IF_ERROR(append_group());
     std::uint64_t lines = 0;
     for (const OnItsWay& one : std::span(own.group).first(written)) {
       lines += one.appended.padded_bytes / kCacheLineBytes;
       rooms.index.prefetch_record<Path>(one.place);
     }
-    own.count(!Path::kFixed && rooms.paged() ? 0 : 1, lines);
+    own.count(1, lines);
     for (std::size_t i = 0; i < written; ++i) {
       OnItsWay& one = own.group[i];
       auto published = publish_put<Path>(own, one.place, one.record, one.appended, options);
@@ -191,6 +190,9 @@ Result<bool> Writes::try_erase(Bytes key, WriteOptions options) {
   if (key.size() > kMaxKeyBytes) [[unlikely]]
     return false;
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
+  if constexpr (!Path::kFixed) {
+    if (rooms.paged()) return try_erase_on_pages(record, options);
+  }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
@@ -250,8 +252,15 @@ Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_by
     // caller's last write.
     const Seen seen = rooms.index.look<Path>(place, key);
     const RecordView record = rooms.records.at(seen.line());
-    if (!rooms.index.is_live(record, seen.line())) [[unlikely]]
+    if (!rooms.index.is_live(record, seen.line())) [[unlikely]] {
+      if constexpr (!Path::kFixed) {
+        if (!seen.line() && rooms.displaced) {
+          HF_ASSIGN_OR_RETURN(const bool absent, is_absent(own, place, key));
+          if (!absent) continue;
+        }
+      }
       return rooms.index.why_not(seen.line());
+    }
     const std::uint64_t value_bytes = record.header().value_bytes();
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > value_bytes) [[unlikely]]
       return no_word_at(offset_bytes, value_bytes);

@@ -112,6 +112,14 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
   KeyIndex& index = rooms_.index;
   for (;; home = index.latch(place, own)) {
     const Entry entry = home.find(index.matches(record.key));
+    if (!entry && HF_MUTANT("K67", displaced(place), false)) {
+      home.release();
+      if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
+        disown(own, record.hash, appended, record.kind);
+        return std::move(settled).error();
+      }
+      continue;
+    }
     if (!is_newest(place, entry, appended.sequence)) {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       Appended again;
@@ -203,12 +211,15 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
 // ---- For groups of operations, which do not inline them ----
 
 Result<PutOutcome> Writes::publish_grouped_put(Session& own, Place& place, const NewRecord& record,
-                                               const Appended& appended, WriteOptions options) {
+                                               const Appended& appended, const Seen& unread,
+                                               WriteOptions options) {
+  if (rooms_.paged()) return publish_put_on_pages(own, place, record, appended, unread, options);
   return publish_put<AnyPath>(own, place, record, appended, options);
 }
 
 Result<bool> Writes::publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
                                            const Appended& appended, WriteOptions options) {
+  if (rooms_.paged()) return publish_erase_on_pages(own, place, record, appended, options);
   return publish_erase<AnyPath>(own, place, record, appended, options);
 }
 
