@@ -21,6 +21,13 @@ namespace holdfast::kv {
   return found;
 }
 
+HotVerbs::Word Reads::tell_durable(Rooms& rooms, std::uint64_t hash, Bytes value,
+                                   std::uint64_t answer) {
+  const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+  if (rooms.index.map().patching(hash)) rooms.medium.persist().persist(value.data(), value.size());
+  return {0, answer};
+}
+
 Result<Pinned> Reads::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
