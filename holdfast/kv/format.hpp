@@ -162,6 +162,9 @@ struct RecordHeader {
   std::uint64_t value_bytes() const { return size_word & kValueBytesMask; }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }
   RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24 & 0x7f); }
+  bool is_put_of(std::uint32_t bytes_of_key) const {
+    return (key_bytes_and_kind & 0x7fffffff) == (bytes_of_key | 1u << 24);
+  }
 };
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, ordinal) == 28);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);

@@ -21,11 +21,9 @@ void copy_text(const RecordView& record, std::string& to) {
 }
 // As much as fits; returns the whole length.
 template <class Path>
-std::uint64_t copy_bytes(const RecordView& record, std::span<std::byte> to) {
-  const std::uint64_t bytes = record.header().value_bytes();
-  if (!to.empty())  // An empty span may have no address.
-    Path::read(to.data(), record.value_data(), std::min<std::uint64_t>(bytes, to.size()));
-  return bytes;
+std::uint64_t copy_bytes(Bytes value, std::span<std::byte> to) {
+  Path::read(to.data(), value.data(), std::min(value.size(), to.size()));
+  return value.size();
 }
 
 template <class Path, class Copy>
@@ -39,34 +37,51 @@ Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
   if (!rooms.index.is_live(record, line)) [[unlikely]] {
     if constexpr (!Path::kFixed) {
       const Live live = find_elsewhere(place, key, line, guard);
-      if (live) return copy(live.record);
+      if (live) return copy(live.record, live.record.value_span());
       return rooms.index.error(live);
     }
     return rooms.index.why_not(line);
   }
-  const std::uint64_t answer = copy(record);
+  const std::uint64_t answer =
+      copy(record, Bytes(record.value_data(), record.header().value_bytes()));
   make_durable(place, record);
   return answer;
 }
 
-template <class Path>
-Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer) const {
-  return read<Path>(key, [&](const RecordView& record) {
-    const Version version = record.sequence();
-    copy_bytes<Path>(record, buffer);
-    return version;
-  });
-}
-
-template <class Path>
-Result<std::uint64_t> Reads::get_length(Bytes key, std::span<std::byte> buffer) const {
-  return read<Path>(key,
-                    [&](const RecordView& record) { return copy_bytes<Path>(record, buffer); });
+template <class Path, class Copy>
+Reads::AtOnce Reads::read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
+  AtOnce found;
+  Session* const own = rooms.sessions.used_last();
+  if (!is_of_two_words(key.size()) || own == nullptr || !own->participant.outside()) [[unlikely]]
+    return found;
+  const auto guard = rooms.epochs.enter_briefly(own->participant);
+  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
+  Seen seen;
+  const bool sure = rooms.index.map().template glance<typename Path::Probing>(
+      place, [&](Line line) { return rooms.records.is_put_of(line, key, Path::kHeaderBytes); },
+      seen);
+  if (sure && seen) [[likely]] {
+    const RecordView record = rooms.records.at(seen.line(), Path::kHeaderBytes);
+    const std::uint64_t value_at = round_up(Path::kHeaderBytes + key.size(), 8);
+    const Bytes value = {record.bytes() + value_at, record.header().value_bytes()};
+    found.hash = place.hash;
+    found.line = seen.line();
+    if (rooms.index.is_settled() &&
+        rooms.records.value_fits_block(seen.line(), value_at, value.size())) [[likely]] {
+      found.answer = copy(record, value);
+      found.rest = Path::kHasWords && rooms.index.map().may_be_patching(place) ? Rest::kMakeDurable
+                                                                               : Rest::kNothing;
+    }
+  } else if (sure) {
+    found.rest = Rest::kNothing;
+    found.absent = true;
+  }
+  return found;
 }
 
 template <class Path>
 Result<Version> Reads::get(Bytes key, std::string& value) const {
-  return read<Path>(key, [&](const RecordView& record) {
+  return read<Path>(key, [&](const RecordView& record, Bytes) {
     const Version version = record.sequence();
     copy_text<Path>(record, value);
     return version;

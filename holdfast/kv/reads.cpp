@@ -34,6 +34,18 @@ Live Reads::find(const Place& place, Bytes key, const EpochDomain::Guard& guard)
   return found;
 }
 
+HotVerbs::Word Reads::tell_durable(Rooms& rooms, std::uint64_t hash, Line line,
+                                   std::uint64_t answer) {
+  const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+  const Place place = rooms.index.place(hash);
+  if (rooms.index.map().patching(place) &&
+      rooms.index.map().look(place, [line](Line other) { return other == line; })) {
+    const RecordView record = rooms.records.at(line);
+    rooms.medium.persist().persist(record.bytes(), record.record_bytes());
+  }
+  return {0, answer};
+}
+
 Result<Pinned> Reads::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);

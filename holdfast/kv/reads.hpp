@@ -20,11 +20,6 @@ class Reads {
 
   explicit Reads(Rooms& rooms) : rooms_(rooms) {}
 
-  // Both copy as much as fits; the second returns the length of the whole value.
-  template <class Path>
-  Result<Version> get(Bytes key, std::span<std::byte> buffer) const;
-  template <class Path>
-  Result<std::uint64_t> get_length(Bytes key, std::span<std::byte> buffer) const;
   template <class Path>
   Result<Version> get(Bytes key, std::string& value) const;
   // Calls copy(i, record) for those that are there.
@@ -50,8 +45,27 @@ class Reads {
   Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Version snapshot, Visit visit) const;
 
- private:
-  // Returns copy(record), called while the record cannot go away.
+  // What nearly every read is: of a key of 8 to 16 bytes, by a thread that is in no guard, of a put
+  // that its bucket leads to at once, or of none. It calls nothing, so that a verb which is made of
+  // it needs no frame and ends in a jump to what is left to do.
+  enum class Rest : std::uint8_t {
+    kAll,          // Something was unusual; nothing has happened.
+    kNothing,      // The answer is right.
+    kMakeDurable,  // A word of the value may be being updated: tell_durable().
+  };
+  struct AtOnce {
+    Rest rest = Rest::kAll;
+    bool absent = false;
+    std::uint64_t answer = 0, hash = 0;
+    Line line;
+  };
+  template <class Path, class Copy>
+  static AtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy);
+  // In a guard of its own. If the key leads to that record no more, it was moved or superseded since.
+  // Both wait for the end of an update of it, so the word is durable.
+  [[gnu::noinline, gnu::cold]] static HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash,
+                                                                  Line line, std::uint64_t answer);
+  // Returns copy(record, value), called while the record cannot go away.
   template <class Path, class Copy>
   Result<std::uint64_t> read(Bytes key, Copy&& copy) const;
   // What the index leads to by `line`, and where it does not have the key, what stands apart from
@@ -60,6 +74,8 @@ class Reads {
                                                    const EpochDomain::Guard& guard) const;
   // As KeyIndex::find(), also of what stands apart.
   Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
+
+ private:
   // What was read of this key is durable when it returns.
   void make_durable(const Place& place, const RecordView& record) const {
     if (!rooms_.records.patchable().empty() && rooms_.index.map().patching(place)) [[unlikely]]

@@ -31,11 +31,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/options.hpp>
+#include <holdfast/kv/verb_table.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::kv {
@@ -186,8 +188,13 @@ struct RecordShape {
 // durable_up_to() and stats() are zero, verify() has one defect that says so.
 class StoreBase {
  public:
-  StoreBase(StoreBase&&) noexcept = default;
-  StoreBase& operator=(StoreBase&&) noexcept = default;
+  StoreBase(StoreBase&& other) noexcept
+      : core_(std::move(other.core_)), verbs_(std::exchange(other.verbs_, &closed_verbs)) {}
+  StoreBase& operator=(StoreBase&& other) noexcept {
+    core_ = std::move(other.core_);
+    verbs_ = std::exchange(other.verbs_, &closed_verbs);
+    return *this;
+  }
 
   std::uint64_t count() const;
   // Everything acknowledged before is durable against power loss when it returns.
@@ -223,27 +230,28 @@ class StoreBase {
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
   static Error closed();  // What a verb of a closed store returns.
-  // The same, apart from hot verbs: so these end in a jump.
-  template <class T>
-  [[gnu::noinline, gnu::cold]] static Result<T> refused() {
-    return closed();
-  }
 
   // The verbs on bytes, which those of all stores are made of.
   static std::string_view text_of(const void* object, std::size_t bytes) {
     return {static_cast<const char*>(object), bytes};
   }
   using WordChange = FunctionRef<std::uint64_t(std::uint64_t)>;
-  Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options);
-  [[gnu::noinline]] Result<PutOutcome> put_with(std::string_view key, std::string_view value,
-                                                WriteOptions options);
+  Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return put_with(key, value, options);
+    return Result<PutOutcome>::of(verbs_->put(*verbs_, key, value));
+  }
   Result<Version> put_bytes_if_absent(std::string_view key, std::string_view value,
                                       WriteOptions options);
   Result<Version> put_bytes_if_version(std::string_view key, Version expected,
                                        std::string_view value, WriteOptions options);
-  // Both copy as much as fits; the second returns the length of the whole value.
-  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const;
-  Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const;
+  // Of both: verb_table.hpp.
+  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const {
+    return Result<Version>::of(verbs_->get(*verbs_, key, buffer));
+  }
+  Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const {
+    return Result<std::uint64_t>::of(verbs_->get_length(*verbs_, key, buffer));
+  }
   Result<Version> get_text(std::string_view key, std::string& value) const;
   Result<Pinned> get_bytes_pinned(std::string_view key) const;
   Status get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
@@ -260,8 +268,16 @@ class StoreBase {
   Result<Version> update_bytes(std::string_view key, FunctionRef<void(std::string&)> change,
                                bool fixed_size, WriteOptions options);
   Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
-                                       WordChange change, WriteOptions options);
-  Result<bool> erase_bytes(std::string_view key, WriteOptions options);
+                                       WordChange change, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return update_word_with(key, offset_bytes, change, options);
+    return Result<std::uint64_t>::of(verbs_->update_word(*verbs_, key, offset_bytes, change));
+  }
+  Result<bool> erase_bytes(std::string_view key, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return erase_with(key, options);
+    return Result<bool>::of(verbs_->erase(*verbs_, key));
+  }
   using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
   using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
   Status update_texts(std::span<const std::string_view> keys, ChangeOne change,
@@ -278,7 +294,16 @@ class StoreBase {
   Result<Version> write_batch(const WriteBatch& batch, WriteOptions options);
 
  private:
+  static bool is_default(WriteOptions options) {
+    return options.durability == Durability::kDefault;
+  }
+  Result<PutOutcome> put_with(std::string_view key, std::string_view value, WriteOptions options);
+  Result<bool> erase_with(std::string_view key, WriteOptions options);
+  Result<std::uint64_t> update_word_with(std::string_view key, std::uint32_t offset_bytes,
+                                         WordChange change, WriteOptions options);
+
   StoreCorePointer core_;
+  HotVerbs* verbs_ = &closed_verbs;  // Part of the core.
 };
 
 struct AnyBytes;

@@ -86,8 +86,9 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       reads(rooms),
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
-      alive(std::make_shared<std::atomic<StoreCore*>>(this)),
-      verbs(verbs_for(rooms)) {}
+      alive(std::make_shared<std::atomic<StoreCore*>>(this)) {
+  take(verbs_for(rooms));
+}
 
 StoreCore::~StoreCore() {
   alive->store(nullptr, std::memory_order_release);

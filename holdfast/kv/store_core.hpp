@@ -15,7 +15,7 @@
 
 namespace holdfast::kv {
 
-class StoreCore {
+class StoreCore : public Verbs {
  public:
   static Result<StoreCorePointer> open(Region region, const StoreOptions& options,
                                        RecordShape shape);
@@ -40,6 +40,8 @@ class StoreCore {
   Status close();
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
+  // Other instances of the same verbs. Nobody uses the store.
+  void take(const Verbs& verbs) { static_cast<Verbs&>(*this) = verbs; }
 
   Rooms rooms;
   Maintenance maintenance;
@@ -48,7 +50,6 @@ class StoreCore {
   GroupVerbs groups;
   // Where pipelines find the store, and later that there is none any more: null.
   const std::shared_ptr<std::atomic<StoreCore*>> alive;
-  Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
   void settle_displaced();

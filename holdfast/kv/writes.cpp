@@ -150,7 +150,38 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
   }
 }
 
+Result<PutOutcome> Writes::finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                      std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_put<AnyPath>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
+  return outcome;
+}
+
 // ---- erase ----
+
+Result<bool> Writes::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_erase<AnyPath>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
+  return outcome;
+}
 
 Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home, Place place,
                                           NewRecord record, Appended appended,

@@ -46,6 +46,32 @@ class Writes {
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
+  // What nearly every put, erase and update_word is: by a thread that is in no guard, with room in
+  // its run, of a home that nobody holds, while there is no snapshot. Calls nothing (reads.hpp says
+  // why). kAll: nothing has happened. kPublish: the record is durable, and finish_*() publishes it.
+  enum class Rest : std::uint8_t { kAll, kNothing, kPublish };
+  template <class Path>
+  static Rest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
+                          Appended& appended);
+  template <class Path>
+  static Rest erase_at_once(Rooms& rooms, Bytes key, Appended& appended);
+  // They continue the guard. `sequence`, `offset`: of the record.
+  Result<PutOutcome> finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                std::uint64_t sequence);
+  Result<bool> finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence);
+  // Latches the home of a word that may change in place, and continues in change_word(). False:
+  // nothing has happened.
+  struct Latched {
+    Session* own = nullptr;
+    index::Bucket* home = nullptr;
+    std::uint64_t* word = nullptr;
+  };
+  template <class Path>
+  static bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes,
+                                 Latched& latched);
+  template <class Path>
+  static std::uint64_t change_word(Rooms& rooms, const Latched& latched,
+                                   FunctionRef<std::uint64_t(std::uint64_t)> change);
   Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected,
                          WriteOptions options);
   // `fixed_bytes`: the value keeps its size.
