@@ -61,8 +61,8 @@ class Reads {
   };
   template <class Path, class Copy>
   static AtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy);
-  // In a guard of its own. If the key leads to that record no more, it was moved or superseded since.
-  // Both wait for the end of an update of it, so the word is durable.
+  // In a guard of its own. If the key leads to that record no more, it was moved or superseded
+  // since. Both wait for the end of an update of it, so the word is durable.
   [[gnu::noinline, gnu::cold]] static HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash,
                                                                   Line line, std::uint64_t answer);
   // Returns copy(record, value), called while the record cannot go away.
