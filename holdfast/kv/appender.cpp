@@ -14,7 +14,7 @@ constexpr std::uint32_t kFirstEntries = 1024;
 }  // namespace
 
 Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-                   WriteGate& gate, const Pace& pace, GroupCommit* group,
+                   WriteGate& gate, Pace& pace, GroupCommit* group,
                    std::function<void()> run_opened)
     : medium_(medium),
       table_(table),
@@ -79,6 +79,10 @@ Result<bool> Appender::append_copy(Lane& lane, const RecordView& record, std::ui
 Status Appender::admit(Lane& lane, std::uint64_t blocks, Purpose purpose) {
   if (purpose == Purpose::kReclaim || std::exchange(lane.admitted, false)) return {};
   if (!pace_.wants_pause()) return {};
+  if (purpose == Purpose::kErase) {
+    pace_.go_on(blocks);
+    return {};
+  }
   lane.unpaid_blocks += blocks;
   return purpose == Purpose::kAgain ? ok_status() : Status(Error{Errc::kBusy, {}});
 }

@@ -40,7 +40,7 @@ class Appender {
 
   // `group`: of page media, else null. `run_opened`: called after a lane took a block.
   Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-           WriteGate& gate, const Pace& pace, GroupCommit* group, std::function<void()> run_opened);
+           WriteGate& gate, Pace& pace, GroupCommit* group, std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
@@ -147,7 +147,7 @@ class Appender {
   const Geometry& geometry_;
   Sequences& sequences_;
   WriteGate& gate_;
-  const Pace& pace_;
+  Pace& pace_;
   GroupCommit* const group_;
   const std::function<void()> run_opened_;
   const RecordWriter writer_;

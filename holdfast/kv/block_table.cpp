@@ -140,6 +140,11 @@ Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
   return Error{Errc::kNoSpace, ""};
 }
 
+// A region that the caller opened may have larger units than segments.
+std::uint64_t BlockTable::whole_units(std::uint64_t bytes) const {
+  return round_up(bytes, medium_.region().unit_bytes());
+}
+
 // The file system takes its time to find and zero memory, so nobody who wants a run that is there
 // waits for it: mutex_ is held only while the new blocks are entered.
 Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
@@ -152,7 +157,7 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
                                      " are in use; erase records, reclaim, or raise max_bytes"};
   }
   if (medium_.size_bytes() < new_size) {
-    auto grown = medium_.region().grow(new_size);
+    auto grown = medium_.region().grow(whole_units(new_size));
     // For a put, kNotFound would mean something else than a directory that is gone.
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
@@ -311,7 +316,9 @@ Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
     --segments;
   }
   if (segments == before) return 0;
-  const auto shrink = [&] { return medium_.region().shrink(segments * geometry_.segment_bytes); };
+  const auto shrink = [&] {
+    return medium_.region().shrink(whole_units(segments * geometry_.segment_bytes));
+  };
   // First the store stops counting on them, then they go.
   HF_RETURN_IF_ERROR(HF_MUTANT("K29", ok_status(), shrink()));
   HF_RETURN_IF_ERROR(medium_.put_word(kSegmentsWordAt, segments));

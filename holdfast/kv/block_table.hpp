@@ -191,6 +191,7 @@ class BlockTable {
  private:
   static constexpr std::uint64_t kChunk = 128;
 
+  std::uint64_t whole_units(std::uint64_t bytes) const;
   BlockMeta& set_dead_line(std::uint64_t line) {  // Returns the run.
     const std::uint64_t block = block_of(line * kCacheLineBytes);
     BlockMeta& own = meta(block);

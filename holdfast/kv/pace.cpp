@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
 constexpr std::uint64_t kMostBytesAhead = 32 * MiB;
+constexpr double kAboveLeast = 0.25;  // Of the zone.
 constexpr double kSlowest = 4;  // Times what reclamation needs.
 constexpr std::uint64_t kMaxPauseNs = 8'000'000;
 constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
@@ -40,9 +41,15 @@ Pace::Levels Pace::levels() const {
   return {used, limit - zone, limit};
 }
 
+bool Pace::wants_reclaim() const { return position_at(levels()) > 0; }
+
 double Pace::position() const {
-  const Levels at = levels();
-  return (at.used - at.start) / (at.limit - at.start);
+  Levels at = levels();
+  const double zone = at.limit - at.start;
+  const auto least = static_cast<double>(least_.load(std::memory_order_relaxed));
+  at.limit = std::max(at.limit, least + zone * kAboveLeast);
+  at.start = at.limit - zone;
+  return position_at(at);
 }
 
 std::uint64_t Pace::runs_per_pass() const {
@@ -97,7 +104,23 @@ void Pace::wait_for_a_pass(std::uint64_t until_ns) const {
   }
 }
 
-void Pace::begin_pass() { began_ns_.store(now_ns(), std::memory_order_relaxed); }
+void Pace::go_on(std::uint64_t blocks) {
+  if (least_.load(std::memory_order_relaxed) != 0)
+    least_.fetch_add(blocks * table_.geometry().block_bytes, std::memory_order_relaxed);
+}
+
+void Pace::begin_pass() {
+  began_ns_.store(now_ns(), std::memory_order_relaxed);
+  const Levels at = levels();
+  const auto used = static_cast<std::uint64_t>(at.used);
+  const std::uint64_t least = least_.load(std::memory_order_relaxed);
+  // A run that go_on() counts meanwhile may be forgotten: the next pass begins soon.
+  if (at.used <= at.limit) {
+    if (least != 0) least_.store(0, std::memory_order_relaxed);
+  } else if (least == 0 || used < least) {
+    least_.store(used, std::memory_order_relaxed);
+  }
+}
 
 void Pace::rested(std::chrono::nanoseconds time) {
   began_ns_.fetch_add(static_cast<std::uint64_t>(time.count()), std::memory_order_relaxed);

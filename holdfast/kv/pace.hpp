@@ -10,6 +10,13 @@
 // falls again. Who comes too early sleeps until it is his turn. At p >= 1 (the reclaiming thread
 // got no CPU) he sleeps on until a pass has ended since he came.
 //
+// What lives may be less at once: many records were erased, or a snapshot was closed. Then `used`
+// lies far above the limit without anybody having taken more. Writers are not stopped for it: until
+// reclamation has brought `used` below the limit, theirs lies a quarter of a zone above the least
+// that was in use since (p = 0.75 there), so that they go on and `used` falls all the time.
+//
+// Erases do not pause. The run of tombstones that they open raises the writers' limit with it.
+//
 // Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100. Nobody
 //            pauses inside a guard or with a latch, so that no pass waits for who pauses. Where the
 //            last pass gained nothing there is no pause: it would help nobody.
@@ -32,9 +39,10 @@ class Pace {
 
   Pace(const BlockTable& table, const StoreOptions& options);
 
-  // p: 0 or less below the zone, 1 at the limit. O(1).
+  // p, by the writers' limit: 0 or less below the zone, 1 at it. O(1).
   double position() const;
-  bool wants_reclaim() const { return position() > 0; }
+  // By the goal alone.
+  bool wants_reclaim() const;
   // Runs that a pass may empty before it frees them: their copies take half of the zone.
   std::uint64_t runs_per_pass() const;
   // Free blocks to have ahead of the writers: all that they may take before they are slowed, but
@@ -44,6 +52,8 @@ class Pace {
   // Whether who is about to open a run has to come again after a pause().
   bool wants_pause() const;
   void pause(std::uint64_t blocks);  // For a run of so many; in no guard, and nothing is held.
+  // A run of so many blocks is opened for tombstones.
+  void go_on(std::uint64_t blocks);
 
   void begin_pass();
   // Part of the pass went by for the sake of a rate limit.
@@ -57,7 +67,8 @@ class Pace {
   struct Levels {
     double used, start, limit;  // Bytes.
   };
-  Levels levels() const;
+  Levels levels() const;  // By the goal.
+  double position_at(const Levels& at) const { return (at.used - at.start) / (at.limit - at.start); }
   std::uint64_t ns_per_block(std::uint64_t now_ns) const;
   void wait_for_a_pass(std::uint64_t until_ns) const;
 
@@ -70,6 +81,8 @@ class Pace {
   std::atomic<std::uint64_t> passes_{0};    // That have ended.
   std::atomic<std::uint64_t> next_ns_{0};   // When the next run may be opened.
   std::atomic<std::uint64_t> held_{0};
+  // The least bytes in use since they exceeded the limit, as passes began; 0: they do not.
+  std::atomic<std::uint64_t> least_{0};
 };
 
 }  // namespace holdfast::kv

@@ -4,9 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/background_pool.hpp>
+#include <holdfast/kv/crew.hpp>
 
 #include "for_tests.hpp"
 #include "space.hpp"
@@ -159,6 +162,31 @@ TEST_F(PaceOfWriters, EveryVerbIsSlowed) {
   EXPECT_EQ(refused, 0);
   EXPECT_EQ(calls, updates);
   EXPECT_LE(used, 4 * MiB + 4 * 1'088);
+}
+
+// Nobody reclaims, so each pause lasts 100 ms; the erases open some 400 runs.
+TEST_F(PaceOfWriters, ErasesAreNotSlowed) {
+  std::promise<void> ended;
+  const auto pool = std::make_shared<BackgroundPool>(1);
+  Crew::Job* const busy =
+      pool->upkeep().add(std::chrono::hours(1), [&] { ended.get_future().wait(); }).value();
+  {
+    StoreOptions options = tiny();
+    options.background = true;
+    options.background_pool = pool;
+    auto store = open(options);
+    constexpr std::uint64_t kKeys = 50'000;
+    const std::string value(200, 'v');
+    for (std::uint64_t i = 0; i < kKeys; ++i)
+      ASSERT_TRUE(store.put(key_of('k', i), value));
+    const auto start = Clock::now();
+    for (std::uint64_t i = 0; i < kKeys; ++i)
+      ASSERT_TRUE(store.erase(key_of('k', i)).value());
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+    EXPECT_TRUE(ForTests::rooms(store).pace.wants_pause()) << "a put would have been slowed";
+    ended.set_value();
+  }
+  pool->upkeep().remove(busy);
 }
 
 // What a block is worth is known at a glance: live_bytes() and open_runs() follow every step, over

@@ -315,5 +315,41 @@ TEST_P(Reopening, AnEraseOfAKeyThatIsTooLongHidesNothingAfterADeath) {
   expect_contents(died, {{"before", "v"}, {"after", "v"}});
 }
 
+// A store in a region that its caller had opened, with the defaults, could not grow: segments are
+// of 4 MiB, the region's units of 64.
+TEST(RegionsOfTheCaller, MayHaveLargerUnitsThanSegments) {
+  const Scratch scratch = Scratch::tmpfs();
+  RegionOptions region;
+  region.size_bytes = region.unit_bytes = 256 * KiB;
+  Contents expected;
+  const auto key = [](int i) { return "key" + std::to_string(i); };
+  const auto opened = [&] {
+    return Store<>::open(
+               Region::open(scratch.path("store") + "?granularity=line", region).value(), tiny())
+        .value();
+  };
+  {
+    auto store = opened();
+    for (int i = 0; i < 8'000; ++i)
+      ASSERT_TRUE(store.put(key(i), text_of(i, 200))) << i;
+    for (int i = 0; i < 7'000; ++i)
+      ASSERT_TRUE(store.erase(key(i)).value());
+    for (int i = 7'000; i < 8'000; ++i)
+      expected[key(i)] = text_of(i, 200);
+    const std::uint64_t full = store.stats().medium_bytes;
+    ASSERT_TRUE(store.reclaim());
+    ASSERT_TRUE(ForTests::trim(store, 8));
+    EXPECT_LT(store.stats().medium_bytes, full);
+    EXPECT_EQ(store.stats().medium_bytes % region.unit_bytes, 0u);
+    for (int i = 0; i < 3'000; ++i)
+      ASSERT_TRUE(store.put(key(10'000 + i), expected[key(10'000 + i)] = text_of(i, 200))) << i;
+    expect_contents(store, expected);
+  }
+  region.access = RegionAccess::kOpen;
+  auto store = opened();
+  expect_contents(store, expected);
+  EXPECT_TRUE(store.verify().ok());
+}
+
 }  // namespace
 }  // namespace holdfast::kv
