@@ -10,7 +10,7 @@ constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
 constexpr std::uint64_t kMostBytesAhead = 32 * MiB;
 constexpr double kAboveLeast = 0.25;  // Of the zone.
-constexpr double kSlowest = 4;  // Times what reclamation needs.
+constexpr double kSlowest = 4;        // Times what reclamation needs.
 constexpr std::uint64_t kMaxPauseNs = 8'000'000;
 constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
 constexpr std::uint64_t kLongestStepNs = 1'000'000;

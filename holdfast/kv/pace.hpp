@@ -68,7 +68,9 @@ class Pace {
     double used, start, limit;  // Bytes.
   };
   Levels levels() const;  // By the goal.
-  double position_at(const Levels& at) const { return (at.used - at.start) / (at.limit - at.start); }
+  double position_at(const Levels& at) const {
+    return (at.used - at.start) / (at.limit - at.start);
+  }
   std::uint64_t ns_per_block(std::uint64_t now_ns) const;
   void wait_for_a_pass(std::uint64_t until_ns) const;
 

@@ -324,8 +324,8 @@ TEST(RegionsOfTheCaller, MayHaveLargerUnitsThanSegments) {
   Contents expected;
   const auto key = [](int i) { return "key" + std::to_string(i); };
   const auto opened = [&] {
-    return Store<>::open(
-               Region::open(scratch.path("store") + "?granularity=line", region).value(), tiny())
+    return Store<>::open(Region::open(scratch.path("store") + "?granularity=line", region).value(),
+                         tiny())
         .value();
   };
   {
