@@ -31,7 +31,8 @@ WriteBatch::View WriteBatch::operator[](std::size_t i) const {
           text.substr(operation.value_at, operation.value_bytes), operation.erase};
 }
 
-Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions options) {
   const auto attempt = [&] { return try_write(batch, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
@@ -62,7 +63,8 @@ std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& ind
 
 }  // namespace
 
-Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions options) {
   HF_RETURN_IF_ERROR(check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
     HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
@@ -127,8 +129,10 @@ Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options)
   }
 }
 
-void Writes::publish_batch(Session& own, std::span<BatchMember> members,
-                           std::span<const Entry> entries, const std::vector<bool>& claimed) {
+template <class R>
+void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
+                                   std::span<const Entry> entries,
+                                   const std::vector<bool>& claimed) {
   const bool snapshots = rooms_.versions.snapshots_open() != 0;
   auto previous = std::make_unique<LineMap>();
   std::vector<Line> old(members.size(), kNoLine), dead(members.size(), kNoLine);
@@ -165,5 +169,7 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     if (dead[i] && !was_tombstone) supersede(own, dead[i]);
   }
 }
+
+template Result<Version> BasicWrites<Rooms>::write(const WriteBatch&, WriteOptions);
 
 }  // namespace holdfast::kv

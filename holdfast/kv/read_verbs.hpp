@@ -28,13 +28,14 @@ std::uint64_t copy_bytes(const RecordView& record, std::span<std::byte> to) {
   return bytes;
 }
 
+template <class R>
 template <class Path, class Copy>
-Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
-  Rooms& rooms = rooms_;
+Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
+  R& rooms = rooms_;
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
-  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
-  const Line line = rooms.index.line_of<Path>(place, key);
+  const Place place = rooms.index.place(rooms.index.template hash<Path>(key));
+  const Line line = rooms.index.template line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
   if (!rooms.index.is_live(record, line)) [[unlikely]]
     return rooms.index.why_not(line);
@@ -43,8 +44,9 @@ Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
   return answer;
 }
 
+template <class R>
 template <class Path>
-Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer) const {
+Result<Version> BasicReads<R>::get(Bytes key, std::span<std::byte> buffer) const {
   return read<Path>(key, [&](const RecordView& record) {
     const Version version = record.sequence();
     copy_bytes<Path>(record, buffer);
@@ -52,14 +54,16 @@ Result<Version> Reads::get(Bytes key, std::span<std::byte> buffer) const {
   });
 }
 
+template <class R>
 template <class Path>
-Result<std::uint64_t> Reads::get_length(Bytes key, std::span<std::byte> buffer) const {
+Result<std::uint64_t> BasicReads<R>::get_length(Bytes key, std::span<std::byte> buffer) const {
   return read<Path>(key,
                     [&](const RecordView& record) { return copy_bytes<Path>(record, buffer); });
 }
 
+template <class R>
 template <class Path>
-Result<Version> Reads::get(Bytes key, std::string& value) const {
+Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
   return read<Path>(key, [&](const RecordView& record) {
     const Version version = record.sequence();
     copy_text<Path>(record, value);
@@ -67,12 +71,13 @@ Result<Version> Reads::get(Bytes key, std::string& value) const {
   });
 }
 
+template <class R>
 template <class Path, class Copy>
-Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
+Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
   // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
   // each kind are about what a core can have outstanding.
   constexpr std::size_t kGroup = 16;
-  Rooms& rooms = rooms_;
+  R& rooms = rooms_;
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   std::array<Place, kGroup> places;
@@ -80,7 +85,7 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
     for (std::size_t i = 0; i < size; ++i) {
-      places[i] = rooms.index.place(rooms.index.hash<Path>(keys[first + i]));
+      places[i] = rooms.index.place(rooms.index.template hash<Path>(keys[first + i]));
       prefetch_for_read(places[i].home);
     }
     for (std::size_t i = 0; i < size; ++i) {
@@ -94,7 +99,8 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
         prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const Line line = rooms.index.line_of<Path>(places[i], keys[first + i], candidates[i]);
+      const Line line =
+          rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
       const RecordView record = rooms.records.at(line);
       if (!rooms.index.is_live(record, line)) [[unlikely]] {
         outcomes[first + i] = Errc::kNotFound;

@@ -1,14 +1,15 @@
 #include <holdfast/kv/read_verbs.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 #include <vector>
 
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-[[gnu::flatten]] Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key,
-                                                         std::string* text,
-                                                         std::span<std::byte> buffer,
-                                                         const EpochDomain::Guard& guard) const {
+template <class R>
+[[gnu::flatten]] Result<typename BasicReads<R>::Found> BasicReads<R>::get_grouped(
+    const Place& place, Bytes key, std::string* text, std::span<std::byte> buffer,
+    const EpochDomain::Guard& guard) const {
   const Live live = rooms_.index.find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};
@@ -21,7 +22,8 @@ namespace holdfast::kv {
   return found;
 }
 
-Result<Pinned> Reads::get_pinned(Bytes key) const {
+template <class R>
+Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
@@ -44,7 +46,8 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
 
 // ---- Snapshots ----
 
-Result<Version> Reads::get_at(Version snapshot, Bytes key, std::string& value) const {
+template <class R>
+Result<Version> BasicReads<R>::get_at(Version snapshot, Bytes key, std::string& value) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
@@ -75,7 +78,8 @@ struct PinnedLines {
 
 }  // namespace
 
-Status Reads::for_each_at(Version snapshot, Visit visit) const {
+template <class R>
+Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
   for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
@@ -98,5 +102,8 @@ Status Reads::for_each_at(Version snapshot, Visit visit) const {
   }
   return {};
 }
+
+template class BasicReads<Rooms>;
+template class BasicReads<SpaceRooms>;
 
 }  // namespace holdfast::kv

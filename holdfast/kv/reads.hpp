@@ -14,11 +14,13 @@
 
 namespace holdfast::kv {
 
-class Reads {
+// `R`: of the store's own keys, or of a space's (space_rooms.hpp).
+template <class R>
+class BasicReads {
  public:
   using Visit = FunctionRef<bool(std::string_view key, std::string_view value, Version)>;
 
-  explicit Reads(Rooms& rooms) : rooms_(rooms) {}
+  explicit BasicReads(R& rooms) : rooms_(rooms) {}
 
   // Both copy as much as fits; the second returns the length of the whole value.
   template <class Path>
@@ -54,7 +56,8 @@ class Reads {
       rooms_.medium.persist().persist(record.bytes(), record.record_bytes());
   }
 
-  Rooms& rooms_;
+  R& rooms_;
 };
+using Reads = BasicReads<Rooms>;
 
 }  // namespace holdfast::kv

@@ -20,11 +20,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/format_v1.hpp>
 #include <holdfast/kv/index_image.hpp>
+#include <holdfast/kv/space_names.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
@@ -54,7 +57,10 @@ Status Recovery::run() {
   if (!report_.clean) HF_RETURN_IF_ERROR(make_index());
   rooms_.sessions.count_in(rooms_.index.map());
   HF_RETURN_IF_ERROR(read_runs());
-  if (!report_.clean) drop_tombstones();
+  HF_RETURN_IF_ERROR(std::move(failure_));
+  drop_tombstones();
+  settle_spaces();
+  HF_RETURN_IF_ERROR(std::move(failure_));
   if (rooms_.options.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
       !rooms_.gate.read_only()) {
     return Error{
@@ -189,16 +195,16 @@ Status Recovery::read_runs() {
   std::atomic<std::size_t> next{0};
   side_by_side(threads, [&] {
     auto participant = rooms_.epochs.join();
-    OffsetMap::Tally& tally = rooms_.index.map().new_tally();
+    Tallies tallies{&rooms_.index.map().new_tally(), {}};
     for (std::size_t i = next.fetch_add(1); i < runs_.size(); i = next.fetch_add(1)) {
       const auto guard = rooms_.epochs.enter(participant);
-      read_run(runs_[i], tally);
+      read_run(runs_[i], tallies);
     }
   });
   return std::move(failure_);
 }
 
-void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
+void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   const BlockState state = meta.state.load(std::memory_order_relaxed);
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
@@ -209,13 +215,14 @@ void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
   }
   if (!run) {
     return index_scanned(scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head),
-                         tally);
+                         tallies);
   }
   meta.records = run->records();
   meta.tombstones = run->footer().tombstones;
+  meta.space.store(run->footer().space, std::memory_order_relaxed);
   meta.used_bytes.store(run->footer().used_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(run->footer().base_sequence, std::memory_order_relaxed);
-  index_sealed(head, *run, tally);
+  index_sealed(head, *run, tallies);
   const std::lock_guard lock(mutex_);
   if (state == BlockState::kOpen) word_missing_.push_back(head);
   ++report_.blocks_sealed_before;
@@ -229,7 +236,7 @@ std::uint64_t Recovery::extent(const Found& found) const {
   return record.fits(found.room) ? record.padded_bytes() : found.room;
 }
 
-void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap::Tally& tally) {
+void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   raise(max_sequence_, run.footer().max_sequence);
   // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
@@ -248,13 +255,10 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
                                   std::to_string(i) + " is out of order");
       break;
     }
-    const Found found{run.hash(i),
-                      run.sequence(i),
-                      run.offset() + at,
-                      meta.generation,
-                      run.kind(i),
-                      end - at,
-                      run.footer().frame_bytes != 0};
+    const Found found{run.hash(i),       run.sequence(i),
+                      run.offset() + at, meta.generation,
+                      run.kind(i),       rooms_.space_at(meta, line_at(run.offset() + at)),
+                      end - at,          run.footer().frame_bytes != 0};
     const bool erase = found.kind == RecordKind::kErase;
     const bool dead = bits_count && run.dead_on_medium(i);
     if (dead) rooms_.table.mark_dead_as_found(line_at(found.offset).number);
@@ -263,7 +267,8 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
     else if (dead)
       dead_bytes += extent(found);
     tombstones += erase;
-    if (!dead && !report_.clean) admit(found, tally);
+    // A clean close wrote the index of the store's own keys only.
+    if (!dead && (!report_.clean || found.space != kDefaultSpace)) admit(found, tallies);
   }
   meta.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
@@ -271,7 +276,7 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
   report_.tombstones += tombstones;
 }
 
-void Recovery::index_scanned(ScannedRun scanned, OffsetMap::Tally& tally) {
+void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(scanned.head);
   const std::uint64_t base = rooms_.table.run_at(scanned.head);
   for (const std::uint64_t at : scanned.damaged_at) {
@@ -286,13 +291,19 @@ void Recovery::index_scanned(ScannedRun scanned, OffsetMap::Tally& tally) {
     lowest = std::min(lowest, entry.sequence);
     raise(max_sequence_, entry.sequence);
     const std::uint64_t offset = base + entry.offset();
-    const std::uint64_t padded = rooms_.records.at(line_at(offset)).padded_bytes();
+    const RecordView record = rooms_.records.at(line_at(offset));
+    const std::uint64_t padded = record.padded_bytes();
+    const std::uint16_t space = record.header().space();
+    if (&entry == scanned.entries.data())
+      meta.space.store(space, std::memory_order_relaxed);
+    else if (space != meta.space.load(std::memory_order_relaxed))
+      meta.space.store(kMixedSpaces, std::memory_order_relaxed);
     if (entry.kind() == RecordKind::kErase) {
       ++meta.tombstones;
       own_dead_bytes += padded;
     }
-    admit({entry.hash, entry.sequence, offset, meta.generation, entry.kind(), padded, false},
-          tally);
+    admit({entry.hash, entry.sequence, offset, meta.generation, entry.kind(), space, padded, false},
+          tallies);
   }
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(lowest, std::memory_order_relaxed);
@@ -313,6 +324,7 @@ Recovery::Found Recovery::indexed(Line line) const {
               offset_of(line),
               meta.generation,
               record.kind(),
+              record.header().space(),
               record.padded_bytes(),
               false};
   if (meta.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
@@ -328,7 +340,28 @@ Recovery::Found Recovery::indexed(Line line) const {
 // The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
 // its original) the higher generation; a copy that was abandoned and made again may lie in the same
 // run as the one before. A tombstone holds its key's place until all runs were read.
-void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
+OffsetMap* Recovery::map_of(std::uint16_t space, Tallies& tallies, OffsetMap::Tally*& tally) {
+  if (space == kDefaultSpace) {
+    tally = tallies.own;
+    return &rooms_.index.map();
+  }
+  auto made = rooms_.spaces.make(space);
+  if (!made) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::move(made).error();
+    return nullptr;
+  }
+  OffsetMap& map = (*made)->index.map();
+  OffsetMap::Tally*& own = tallies.of_spaces[space];
+  if (own == nullptr) own = &map.new_tally();
+  tally = own;
+  return &map;
+}
+
+void Recovery::admit(const Found& found, Tallies& tallies) {
+  OffsetMap::Tally* tally = nullptr;
+  OffsetMap* const into = map_of(found.space, tallies, tally);
+  if (into == nullptr) return;
   const Line line = line_at(found.offset);
   const RecordView record = rooms_.records.at(line);
   // Use only the keys from the record headers. Records of sealed runs are unchecked here, so their
@@ -344,10 +377,10 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
     return key_fits(record, found.offset) && key_fits(present, offset_of(other)) &&
            present.key() == record.key();
   };
-  OffsetMap& map = rooms_.index.map();
+  OffsetMap& map = *into;
   Place place = map.place(found.hash);
   for (;;) {
-    auto home = map.latch(place, tally);
+    auto home = map.latch(place, *tally);
     const Entry entry = home.find(same_key);
     if (!entry && home.insert(line)) break;
     if (!entry) {
@@ -376,22 +409,92 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
   }
   if (found.kind == RecordKind::kErase) {
     const std::lock_guard lock(mutex_);
-    tombstones_.push_back({found.hash, line});
+    tombstones_.push_back({found.hash, line, found.space});
   }
 }
 
 void Recovery::drop_tombstones() {
   auto participant = rooms_.epochs.join();
-  OffsetMap& map = rooms_.index.map();
-  OffsetMap::Tally& tally = map.new_tally();
+  Tallies tallies{&rooms_.index.map().new_tally(), {}};
   const auto guard = rooms_.epochs.enter(participant);
   for (const Tombstone& tombstone : tombstones_) {
+    OffsetMap::Tally* tally = nullptr;
+    OffsetMap& map = *map_of(tombstone.space, tallies, tally);  // It is there: it has an entry.
     Place place = map.place(tombstone.hash);
-    auto home = map.latch(place, tally);
+    auto home = map.latch(place, *tally);
     if (const auto entry = home.find([&](Line line) { return line == tombstone.line; }))
       home.remove(entry);
   }
   tombstones_ = {};
+}
+
+// ---- Keyspaces ----
+
+namespace {
+
+template <class Visit>
+void for_each_line(const OffsetMap& map, Visit&& visit) {
+  for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
+    map.for_each(partition, [&](Line line) {
+      visit(line);
+      return true;
+    });
+  }
+}
+
+}  // namespace
+
+// What the names say decides which records there are: those of a space that was dropped are none,
+// those of a space that has no name are damage, since its name was durable before its first record.
+void Recovery::settle_spaces() {
+  std::map<std::uint16_t, SpaceName> names;
+  if (const SpaceRooms* const system = rooms_.spaces.find(kSystemSpace)) {
+    auto participant = rooms_.epochs.join();
+    const auto guard = rooms_.epochs.enter(participant);
+    for_each_line(system->index.map(), [&](Line line) {
+      const Live live = system->index.judge(line);
+      std::uint16_t id = 0;
+      SpaceName name;
+      if (live && decode_space_name(live.record.key(), live.record.value(), id, name))
+        names[id] = std::move(name);
+      else
+        note(offset_of(line), "the name of a keyspace is not valid");
+    });
+  }
+  std::vector<std::uint16_t> dropped;
+  rooms_.spaces.for_each([&](const SpaceRooms& space) {
+    if (space.id == kSystemSpace) return;
+    const auto found = names.find(space.id);
+    if (found == names.end())
+      note(0, "records of keyspace " + std::to_string(space.id) + ", which has no name");
+    else if (!found->second.live)
+      dropped.push_back(space.id);
+  });
+  for (const std::uint16_t space : dropped)
+    forget_space(space);
+  for (const auto& [id, name] : names) {
+    if (!name.live) continue;
+    if (auto made = rooms_.spaces.make(id); !made) failure_ = std::move(made).error();
+  }
+}
+
+void Recovery::forget_space(std::uint16_t id) {
+  const BlockTable& table = rooms_.table;
+  const auto is_of_it = [&](std::uint64_t head) {
+    return table.meta(head).space.load(std::memory_order_relaxed) == id;
+  };
+  std::copy_if(runs_.begin(), runs_.end(), std::back_inserter(runs_of_dropped_), is_of_it);
+  std::erase_if(word_missing_, is_of_it);
+  std::erase_if(scanned_, [&](const ScannedRun& run) { return is_of_it(run.head); });
+  {
+    auto participant = rooms_.epochs.join();
+    const auto guard = rooms_.epochs.enter(participant);
+    for_each_line(rooms_.spaces.find(id)->index.map(), [&](Line line) {
+      const std::uint64_t bytes = rooms_.records.at(line).padded_bytes();
+      if (!is_of_it(table.run_of(offset_of(line)).head)) rooms_.table.mark_dead(line.number, bytes);
+    });
+  }
+  rooms_.spaces.retire(id);
 }
 
 // ---- What a writing open leaves behind ----
@@ -436,6 +539,10 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     if (!rooms_.paged()) write_back_what_was_read();
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
+  const Superblock& superblock = rooms_.superblock;
+  if ((superblock.incompatible_features & kHasSpaces) != 0 &&
+      std::memcmp(medium.at(kSuperblockAt), &superblock, sizeof superblock) != 0)
+    HF_RETURN_IF_ERROR(mend_superblock(medium, superblock));
   // Before a run of version 2 is opened, and before one of version 1 is sealed.
   if (rooms_.superblock.format_version == v1::kFormatVersion) {
     HF_RETURN_IF_ERROR(upgrade(medium, rooms_.superblock, next_generation));
@@ -459,9 +566,9 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     }
     const BlockMeta& run = table.meta(scanned.head);
     const auto tail = compose_run_tail(
-        scanned.entries,
-        {run.generation, run.run_blocks, scanned.used_bytes, scanned.frame_bytes,
-         table.geometry().seed(run.generation), table.geometry().is_version1(run.generation)});
+        scanned.entries, {run.generation, run.run_blocks, scanned.used_bytes, scanned.frame_bytes,
+                          table.geometry().seed(run.generation),
+                          table.geometry().is_version1(run.generation), run.space.load()});
     HF_RETURN_IF_ERROR(
         medium.put(table.run_at(scanned.head) + table.run_bytes(scanned.head) - tail.size(),
                    tail.data(), tail.size()));
@@ -472,6 +579,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : word_missing_)
     HF_RETURN_IF_ERROR(table.mark_sealed(head));
+  to_free.insert(to_free.end(), runs_of_dropped_.begin(), runs_of_dropped_.end());
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
   return table.free_runs(to_free);

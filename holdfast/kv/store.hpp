@@ -138,6 +138,7 @@ class Pinned {
 };
 
 class StoreCore;
+class Space;  // space.hpp
 
 // Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
 // the versions that it can see. It goes before its store does: close() waits for no snapshot, it
@@ -288,6 +289,16 @@ class Store<> : public StoreBase {
   // directory of segments.
   static Result<Store> open(std::string_view spec, const StoreOptions& options = {});
   static Result<Store> open(Region region, const StoreOptions& options = {});
+
+  // ---- Keyspaces: sets of keys of their own (space.hpp) ----
+  // Durable and atomic. Errors: kAlreadyExists, kInvalidOption (a name of 1 to 255 bytes is
+  // allowed), kNoSpace, those of put.
+  Result<Space> create_space(std::string_view name);
+  Result<Space> space(std::string_view name) const;  // Errors: kNotFound.
+  // Its records are gone, durably, when it returns, and its medium is free, without a look at any of
+  // them. Errors: kNotFound, kBusy, those of put.
+  Status drop_space(std::string_view name);
+  std::vector<std::string> spaces() const;  // Their names, in order.
 
   Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {}) {
     return put_bytes(key, value, options);

@@ -72,6 +72,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     return std::move(recovered).error();
   }
   core->rooms.table.count_anew();
+  if (auto adopted = core->keyspaces.adopt(); !adopted) {
+    core->closed_ = true;
+    return std::move(adopted).error();
+  }
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -87,6 +91,7 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
+      keyspaces(rooms, maintenance),
       verbs(verbs_for(rooms)) {}
 
 StoreCore::~StoreCore() {
@@ -109,6 +114,7 @@ void StoreCore::abandon() {
 Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;
+  keyspaces.close();
   if (rooms.gate.left_to_parent())
     return rooms.gate.read_only() ? ok_status() : Status(rooms.gate.refusal());
   maintenance.stop();
@@ -156,7 +162,7 @@ VerifyReport StoreCore::verify() {
 
 StoreStats StoreCore::stats() {
   StoreStats stats;
-  rooms.sessions.drain_notes();
+  rooms.drain_notes();
   const BlockTable::Totals totals = rooms.table.totals();
   stats.records = rooms.index.count();
   stats.live_bytes = totals.live_bytes;

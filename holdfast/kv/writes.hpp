@@ -28,13 +28,15 @@
 
 namespace holdfast::kv {
 
-class Writes {
+// `R`: of the store's own keys, or of a space's (space_rooms.hpp).
+template <class R>
+class BasicWrites {
  public:
   using Purpose = BlockTable::Purpose;
   enum class Condition { kAbsent, kVersion };
 
-  Writes(Rooms& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
-  Writes(const Writes&) = delete;
+  BasicWrites(R& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
+  BasicWrites(const BasicWrites&) = delete;
 
   template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
@@ -163,12 +165,14 @@ class Writes {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }
 
-  Rooms& rooms_;
+  R& rooms_;
   Maintenance& maintenance_;
 };
+using Writes = BasicWrites<Rooms>;
 
+template <class R>
 template <class Outcome, class Attempt>
-void Writes::settle(Outcome& outcome, const Attempt& again) {
+void BasicWrites<R>::settle(Outcome& outcome, const Attempt& again) {
   for (;;) {
     // What it appended is marked dead on the medium, so that it does not appear after a crash.
     if (auto marked = take_back(); !marked) {
