@@ -146,6 +146,24 @@ std::vector<std::string> Keyspaces::names() const {
   return names;
 }
 
+Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) {
+  std::vector<SpaceRooms*> spaces;
+  std::vector<EpochDomain::Guard> guards;
+  for (const Link& link : batch.spaces()) {
+    SpaceCore* const core = link == nullptr ? nullptr : link->load(std::memory_order_acquire);
+    if (core != nullptr && &core->rooms.store != &rooms_) {
+      return Error{Errc::kInvalidOption,
+                   "keyspace " + quoted(core->name) + " of the batch is of another store"};
+    }
+    if (core != nullptr)
+      guards.push_back(rooms_.spaces.users().enter(core->rooms.sessions.of_this_thread().user));
+    if (core == nullptr || !core->open.load(std::memory_order_acquire))
+      return Error{Errc::kClosed, "a keyspace of the batch was dropped, or its store is closed"};
+    spaces.push_back(&core->rooms);
+  }
+  return writes_.write_across(batch, spaces, options);
+}
+
 void Keyspaces::close() {
   const Lock lock(mutex_);
   for (auto& [name, named] : named_)

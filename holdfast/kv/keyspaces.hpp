@@ -46,7 +46,8 @@ struct SpaceCore {
 
 class Keyspaces {
  public:
-  Keyspaces(Rooms& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
+  Keyspaces(Rooms& rooms, Maintenance& maintenance, Writes& writes)
+      : rooms_(rooms), maintenance_(maintenance), writes_(writes) {}
   ~Keyspaces() { close(); }
   Keyspaces(const Keyspaces&) = delete;
 
@@ -59,6 +60,9 @@ class Keyspaces {
   // put.
   Status drop(std::string_view name);
   std::vector<std::string> names() const;  // In their order.
+  // An atomic batch with operations in spaces. Errors: kClosed (a space is), kInvalidOption (one is
+  // of another store), those of a batch.
+  Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // Handles lead nowhere from here on.
   void close();
 
@@ -75,6 +79,7 @@ class Keyspaces {
 
   Rooms& rooms_;
   Maintenance& maintenance_;
+  Writes& writes_;  // The store's.
   mutable Mutex mutex_;
   std::map<std::string, Named, std::less<>> named_ HF_GUARDED_BY(mutex_);
   std::vector<Named> dropped_ HF_GUARDED_BY(mutex_);  // Handles may know them.

@@ -236,6 +236,15 @@ std::uint64_t Recovery::extent(const Found& found) const {
   return record.fits(found.room) ? record.padded_bytes() : found.room;
 }
 
+// The space of such a record stands in the record alone, so its sum is asked.
+bool Recovery::is_sound_member(const Found& found) {
+  const Line line = line_at(found.offset);
+  const RecordView record = rooms_.records.at(line);
+  if (record.fits(found.room) && rooms_.records.is_sound(record, line)) return true;
+  note(found.offset, "record in a block of several keyspaces: its checksum does not hold");
+  return false;
+}
+
 void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   raise(max_sequence_, run.footer().max_sequence);
@@ -259,6 +268,7 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& t
                       run.offset() + at, meta.generation,
                       run.kind(i),       rooms_.space_at(meta, line_at(run.offset() + at)),
                       end - at,          run.footer().frame_bytes != 0};
+    if (run.footer().space == kMixedSpaces && !is_sound_member(found)) continue;
     const bool erase = found.kind == RecordKind::kErase;
     const bool dead = bits_count && run.dead_on_medium(i);
     if (dead) rooms_.table.mark_dead_as_found(line_at(found.offset).number);

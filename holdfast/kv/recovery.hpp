@@ -49,6 +49,7 @@ class Recovery {
   Status read_runs();
   void read_run(std::uint64_t head, Tallies& tallies);
   void index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies);
+  bool is_sound_member(const Found& found);
   void index_scanned(ScannedRun scanned, Tallies& tallies);
   void admit(const Found& found, Tallies& tallies);
   // The index that a record of this keyspace belongs to, and this thread's books of it; null: no

@@ -1,5 +1,6 @@
 #include <holdfast/kv/space.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/kv/byte_spans.hpp>
@@ -120,6 +121,25 @@ VerifyReport Space::verify() const {
   nothing_read.defects = {{0, report.error().message()}};
   nothing_read.defects_total = 1;
   return nothing_read;
+}
+
+// ---- Batches ----
+
+std::uint32_t WriteBatch::number_of(const Space& space) {
+  const auto found = std::find(spaces_.begin(), spaces_.end(), space.link());
+  if (found != spaces_.end()) return static_cast<std::uint32_t>(found - spaces_.begin()) + 1;
+  spaces_.push_back(space.link());
+  return static_cast<std::uint32_t>(spaces_.size());
+}
+void WriteBatch::put(const Space& space, std::string_view key, std::string_view value) {
+  const std::uint32_t number = number_of(space);
+  put(key, value);
+  operations_.back().space = number;
+}
+void WriteBatch::erase(const Space& space, std::string_view key) {
+  const std::uint32_t number = number_of(space);
+  erase(key);
+  operations_.back().space = number;
 }
 
 // ---- Of the store ----

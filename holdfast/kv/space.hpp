@@ -58,6 +58,7 @@ class Space {
   // As StoreBase::verify(), of this space's records.
   VerifyReport verify() const;
 
+  const auto& link() const { return link_; }  // For the library.
   using Link = std::shared_ptr<std::atomic<SpaceCore*>>;
   explicit Space(Link link) : link_(std::move(link)) {}  // For the store.
 

@@ -90,28 +90,41 @@ struct VerifyReport {
   bool ok() const { return defects_total == 0; }
 };
 
+struct SpaceCore;
+class Space;  // space.hpp
+
 // An atomic group of puts and erases: all of it becomes visible and durable at once, or none. The
 // last operation on a key wins. Reusable after clear().
 class WriteBatch {
  public:
   void put(std::string_view key, std::string_view value);
   void erase(std::string_view key);
-  void clear() { operations_.clear(), bytes_.clear(); }
+  // Of a keyspace of the store that the batch is written to.
+  void put(const Space& space, std::string_view key, std::string_view value);
+  void erase(const Space& space, std::string_view key);
+  void clear() { operations_.clear(), bytes_.clear(), spaces_.clear(); }
   std::size_t size() const { return operations_.size(); }
 
   struct View {
     std::string_view key, value;
+    std::uint32_t space;  // 0: the store's own keys; else of spaces(), counted from 1.
     bool erase;
   };
   View operator[](std::size_t i) const;  // In the order in which they were added.
+  using Spaces = std::vector<std::shared_ptr<std::atomic<SpaceCore*>>>;
+  const Spaces& spaces() const { return spaces_; }
 
  private:
   struct Operation {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
+    std::uint32_t space;
     bool erase;
   };
+  std::uint32_t number_of(const Space& space);
+
   std::vector<Operation> operations_;
   std::string bytes_;
+  Spaces spaces_;
 };
 
 // A value read in place. While it lives its bytes stay as they were; it holds back reclamation and
@@ -138,7 +151,6 @@ class Pinned {
 };
 
 class StoreCore;
-class Space;  // space.hpp
 
 // Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
 // the versions that it can see. It goes before its store does: close() waits for no snapshot, it

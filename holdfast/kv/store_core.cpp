@@ -91,7 +91,7 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
-      keyspaces(rooms, maintenance),
+      keyspaces(rooms, maintenance, writes),
       verbs(verbs_for(rooms)) {}
 
 StoreCore::~StoreCore() {

@@ -54,6 +54,10 @@ class BasicWrites {
   Result<Version> update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                          WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
+  // The same of one with operations in `spaces`, as the batch counts them, which do not go away
+  // meanwhile. Of the store's own writes.
+  Result<Version> write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
+                               WriteOptions options);
 
   // ---- For groups of operations (group_verbs.hpp): steps, and the verbs not inlined ----
 
@@ -146,6 +150,9 @@ class BasicWrites {
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                              WriteOptions options);
   Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
+  Result<Version> try_write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
+                                   WriteOptions options);
+  Result<Version> append_batch(Session& own, std::span<BatchMember> members, WriteOptions options);
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);
 

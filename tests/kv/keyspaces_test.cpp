@@ -239,5 +239,99 @@ TEST_P(InKeyspaces, AVerbThatIsUnderWayIsNotDroppedUnderIt) {
   EXPECT_TRUE(store.verify().ok());
 }
 
+TEST_P(InKeyspaces, ABatchSpansThem) {
+  auto store = open();
+  auto one = store.create_space("one").value(), two = store.create_space("two").value();
+  ASSERT_TRUE(one.put("erased", "1"));
+  ASSERT_TRUE(two.put("key", "old"));
+  WriteBatch batch;
+  batch.put("key", "the store's");
+  batch.put(one, "key", "first");
+  batch.put(one, "key", "of one");
+  batch.erase(one, "erased");
+  batch.put(two, "key", "of two");
+  batch.erase(two, "absent");
+  for (int i = 0; i < 100; ++i)
+    batch.put(two, std::to_string(i), text_of(i, 30));
+  ASSERT_TRUE(store.write(batch));
+  EXPECT_EQ(get(store, "key"), "the store's");
+  EXPECT_EQ(content(one), (Content{{"key", "of one"}}));
+  EXPECT_EQ(value_in(two, "key"), "of two");
+  EXPECT_EQ(two.count(), 101u);
+  EXPECT_TRUE(store.verify().ok());
+  // As a death and a close leave it, with the run of the batch open and sealed.
+  for (const bool clean : {false, true}) {
+    if (clean)
+      ASSERT_TRUE(store.close());
+    else
+      die(std::move(store));
+    store = open();
+    one = store.space("one").value(), two = store.space("two").value();
+    EXPECT_EQ(content(one), (Content{{"key", "of one"}}));
+    EXPECT_EQ(two.count(), 101u);
+    EXPECT_EQ(store.count(), 1u);
+    EXPECT_TRUE(store.verify().ok());
+  }
+  // Records of a space that was dropped, in a run of several, are gone, too.
+  ASSERT_TRUE(store.drop_space("two"));
+  EXPECT_TRUE(store.verify().ok());
+  die(std::move(store));
+  store = open();
+  EXPECT_EQ(store.spaces(), std::vector<std::string>{"one"});
+  ASSERT_TRUE(store.create_space("two"));
+  EXPECT_EQ(store.space("two").value().count(), 0u);
+  ASSERT_TRUE(store.reclaim());
+  EXPECT_EQ(content(store.space("one").value()), (Content{{"key", "of one"}}));
+  EXPECT_EQ(get(store, "key"), "the store's");
+  EXPECT_TRUE(store.verify().ok());
+}
+
+TEST_P(InKeyspaces, ABatchSaysWhatIsWrong) {
+  auto store = open(), other = open(tiny(), "other");
+  auto here = store.create_space("here").value(), there = other.create_space("there").value();
+  WriteBatch batch;
+  batch.put("key", "value");
+  batch.put(there, "key", "value");
+  EXPECT_EQ(store.write(batch).code(), Errc::kInvalidOption);
+  batch.clear();
+  batch.put("key", "value");
+  batch.put(here, "key", "value");
+  ASSERT_TRUE(store.drop_space("here"));
+  EXPECT_EQ(store.write(batch).code(), Errc::kClosed);
+  batch.clear();
+  batch.put(Space(), "key", "value");
+  EXPECT_EQ(store.write(batch).code(), Errc::kClosed);
+  EXPECT_EQ(store.count(), 0u);
+}
+
+// Readers of two spaces see a batch in both or in none.
+TEST_P(InKeyspaces, ABatchBecomesVisibleInAllAtOnce) {
+  auto store = open();
+  auto one = store.create_space("one").value(), two = store.create_space("two").value();
+  const auto both = [&](int i) {
+    WriteBatch batch;
+    batch.put(one, "key", std::to_string(i));
+    batch.put(two, "key", std::to_string(i));
+    return store.write(batch);
+  };
+  ASSERT_TRUE(both(0));
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    while (!done) {
+      // What is read later is not older.
+      const int first = std::stoi(value_in(one, "key"));
+      const int second = std::stoi(value_in(two, "key"));
+      const int third = std::stoi(value_in(one, "key"));
+      EXPECT_LE(first, second);
+      EXPECT_LE(second, third);
+    }
+  });
+  const int batches = GetParam().name == std::string_view("Page") ? 200 : 5'000;
+  for (int i = 1; i <= batches; ++i)
+    ASSERT_TRUE(both(i));
+  done = true;
+  reader.join();
+}
+
 }  // namespace
 }  // namespace holdfast::kv

@@ -125,11 +125,11 @@ TEST_F(KeyIndexes, WhileABatchIsPublishedReadersSeeWhatWasBeforeIt) {
   const Line old = put("old", "1");
   publish("old", old);
   const Line newer = put("old", "2"), fresh = put("new", "3");
-  auto previous = std::make_unique<LineMap>();
-  previous->emplace(newer, old);
-  previous->emplace(fresh, kNoLine);
+  BatchUnderWay batch;
+  batch.previous.emplace(newer, old);
+  batch.previous.emplace(fresh, kNoLine);
   {
-    const auto publishing = index_.begin_batch(std::move(previous));
+    const auto publishing = index_.begin_batch(batch);
     publish("old", newer);
     publish("new", fresh);
     EXPECT_EQ(find("old").line, old);
