@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_map>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
@@ -178,7 +179,8 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
     publishing.push_back(part.index.begin_batch(*under_way));
   for (auto& [id, part] : parts)
     part.replace(members);
-  under_way->over.store(true, std::memory_order_seq_cst);  // Here it becomes visible.
+  // Here it becomes visible.
+  HF_MUTANT("K55", under_way->over.store(true, std::memory_order_seq_cst), void());
   for (auto& [id, part] : parts)
     part.index.end_batch();
   publishing.clear();

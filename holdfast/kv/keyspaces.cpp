@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/verify.hpp>
 #include <holdfast/kv/write_verbs.hpp>
@@ -120,13 +121,14 @@ Status Keyspaces::drop(std::string_view name) {
   SpaceCore& core = *named->core;
   // From here on verbs are refused, and those under way end.
   core.open.store(false, std::memory_order_seq_cst);
-  rooms_.spaces.users().synchronize();
+  HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
   const auto end = [&]() -> Status {
     if (core.rooms.versions.held()) {
       return Error{Errc::kBusy,
                    "snapshots of keyspace " + quoted(name) + " are open; let them go first"};
     }
-    return put_name(core.rooms.id, {core.name, false});  // Here the space ends.
+    return HF_MUTANT("K51", put_name(core.rooms.id, {core.name, false}),
+                     ok_status());  // Here the space ends.
   };
   if (auto ended = end(); !ended) {
     core.open.store(true, std::memory_order_seq_cst);

@@ -219,7 +219,23 @@ Status Maintenance::free_space(SpaceRooms& space) {
   space.sessions.for_each(close);
   close(*space.relocator);
   HF_RETURN_IF_ERROR(std::move(sealed));
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+  // Its records in runs of several spaces: these are looked through when they are sealed.
+  const auto seal_if_shared = [&](Lane& lane) -> Status {
+    const std::lock_guard latch(lane.latch);
+    const OpenRun& run = lane.run;
+    const bool shared = run.open() && (run.space == kMixedSpaces || run.space == space.id);
+    return shared ? rooms_.appender.seal(lane) : ok_status();
+  };
+  {
+    const Sessions::Revoked revoked(rooms_.sessions);
+    for (Session* session : revoked.sessions())
+      HF_RETURN_IF_ERROR(seal_if_shared(session->lane));
+  }
+  HF_RETURN_IF_ERROR(seal_if_shared(relocator_->lane));
+  if (rooms_.paged()) {
+    HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group->lane()));
+    HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+  }
   space.sessions.drain_notes();
   rooms_.spaces.retire(space.id);
   return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id);

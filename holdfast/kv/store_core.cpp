@@ -184,6 +184,13 @@ StoreStats StoreCore::stats() {
     count(session);
   });
   if (!rooms.gate.read_only()) count(maintenance.own_session());
+  rooms.spaces.for_each([&](SpaceRooms& space) {
+    stats.dram_index_bytes += space.index.map().dram_bytes();
+    stats.dram_other_bytes += space.versions.dram_bytes();
+    stats.snapshots_open += space.versions.snapshots_open();
+    space.sessions.for_each(count);
+    count(*space.relocator);
+  });
   if (rooms.paged()) {
     stats.dram_other_bytes += rooms.table.geometry().block_bytes;
     stats.syncs = rooms.group->syncs();
@@ -192,7 +199,7 @@ StoreStats StoreCore::stats() {
   if (!rooms.medium.persist().fences()) stats.fences = 0;
   if (rooms.medium.persist().instruction() == WriteBackInstruction::kNone)
     stats.lines_written_back = 0;
-  stats.snapshots_open = rooms.versions.snapshots_open();
+  stats.snapshots_open += rooms.versions.snapshots_open();
   const ReclaimCounts& counts = maintenance.counts();
   stats.reclaimed_blocks = counts.blocks.load(std::memory_order_relaxed);
   stats.relocated_bytes = counts.relocated_bytes.load(std::memory_order_relaxed);

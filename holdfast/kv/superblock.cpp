@@ -7,6 +7,7 @@
 #include <string>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/format_v1.hpp>
 
@@ -134,11 +135,13 @@ Status raise_spaces_flag(Medium& medium, Superblock& superblock) {
   Superblock flagged = superblock;
   flagged.incompatible_features |= kHasSpaces;
   flagged.checksum = checksum_of(flagged);
-  HF_RETURN_IF_ERROR(medium.put(kSuperblockCopyAt, &flagged, sizeof flagged));
+  HF_RETURN_IF_ERROR(
+      HF_MUTANT("K50", medium.put(kSuperblockCopyAt, &flagged, sizeof flagged), ok_status()));
   HF_RETURN_IF_ERROR(medium.order());  // Before the one that it stands in for is touched.
   HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &flagged, sizeof flagged));
   HF_RETURN_IF_ERROR(medium.order());  // Before a record of a space is written.
-  superblock = flagged;
+  superblock.incompatible_features = flagged.incompatible_features;
+  superblock.checksum = flagged.checksum;
   return {};
 }
 
