@@ -1,4 +1,4 @@
-// Atomic batches whose operations lie in several keyspaces: as batch_writes.cpp, in several indexes.
+// Atomic batches with operations in several keyspaces: as batch_writes.cpp, in several indexes.
 //
 // The frame and its members lie in one run, which is then one of several spaces. The homes are
 // latched space by space, by ascending ids, and within a space in the order of its index, so that
@@ -18,6 +18,9 @@ namespace {
 
 // What a batch does in one keyspace.
 struct Part {
+  Part(KeyIndex& of_index, Versions& of_versions, Session& of_thread)
+      : index(of_index), versions(of_versions), session(of_thread) {}
+
   KeyIndex& index;
   Versions& versions;
   Session& session;
@@ -134,11 +137,10 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
       members[found->second] = member;
       continue;
     }
-    Part& part =
-        parts
-            .try_emplace(id, Part{index, space == nullptr ? rooms_.versions : space->versions,
-                                  space == nullptr ? own : space->sessions.of_this_thread()})
-            .first->second;
+    Part& part = parts
+                     .try_emplace(id, index, space == nullptr ? rooms_.versions : space->versions,
+                                  space == nullptr ? own : space->sessions.of_this_thread())
+                     .first->second;
     part.members.push_back(members.size());
     part.hashes.push_back(member.record.hash);
     members.push_back(member);

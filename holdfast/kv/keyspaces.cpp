@@ -1,5 +1,7 @@
 #include <holdfast/kv/keyspaces.hpp>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -27,17 +29,20 @@ Status Keyspaces::adopt() {
   SpaceRooms* const system = rooms_.spaces.find(kSystemSpace);
   if (system == nullptr) return {};
   system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
-  Status outcome;
+  std::map<std::uint16_t, SpaceName> names;
   const auto read = system_->reads.for_each_at(
-      ~Version{0}, [&](std::string_view key, std::string_view value, Version) HF_REQUIRES(mutex_) {
+      ~Version{0}, [&](std::string_view key, std::string_view value, Version) {
         std::uint16_t id = 0;
         SpaceName name;
-        if (!decode_space_name(key, value, id, name)) return true;  // Recovery has noted it.
-        next_id_ = std::max<std::uint32_t>(next_id_, id + 1u);
-        SpaceRooms* const found = rooms_.spaces.find(id);
-        if (name.live && found != nullptr) enter(std::move(name.text), *found);
+        // Recovery has noted what is none.
+        if (decode_space_name(key, value, id, name)) names[id] = std::move(name);
         return true;
       });
+  for (auto& [id, name] : names) {
+    next_id_ = std::max<std::uint32_t>(next_id_, id + 1u);
+    SpaceRooms* const found = rooms_.spaces.find(id);
+    if (name.live && found != nullptr) enter(std::move(name.text), *found);
+  }
   return rooms_.gate.read_only() ? ok_status() : read;
 }
 
@@ -84,7 +89,7 @@ Result<Space> Keyspaces::create(std::string_view name) {
   const auto id = static_cast<std::uint16_t>(next_id_);
   // All that can fail in DRAM comes before what is durable.
   HF_ASSIGN_OR_RETURN(SpaceRooms* const made, rooms_.spaces.make(id));
-  const auto begin = [&]() -> Status {
+  const auto begin = [&]() HF_REQUIRES(mutex_) -> Status {
     if (auto raised = raise_spaces_flag(rooms_.medium, rooms_.superblock); !raised) {
       rooms_.gate.fail_in_doubt(raised.error());
       return raised;
@@ -122,7 +127,7 @@ Status Keyspaces::drop(std::string_view name) {
   // From here on verbs are refused, and those under way end.
   core.open.store(false, std::memory_order_seq_cst);
   HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
-  const auto end = [&]() -> Status {
+  const auto end = [&]() HF_REQUIRES(mutex_) -> Status {
     if (core.rooms.versions.held()) {
       return Error{Errc::kBusy,
                    "snapshots of keyspace " + quoted(name) + " are open; let them go first"};

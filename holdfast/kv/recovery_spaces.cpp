@@ -3,9 +3,9 @@
 //
 //  its name says   its records                          what is done
 //  live            any, or none                         it is there, with an index of its own
-//  dropped         some                                 a crash came before its runs were free: they
-//                                                       are freed; in runs of several spaces its
-//                                                       records are dead
+//  dropped         some                                 a crash came before its runs were free:
+//                                                       they are freed; in runs of several spaces
+//                                                       its records are dead
 //  dropped         none                                 nothing
 //  (no name)       some                                 the medium lied: kCorrupt (read-only:
 //                                                       reported, not reachable)

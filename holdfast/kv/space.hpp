@@ -9,8 +9,8 @@
 // the store's medium, its syncs, its background work and the order of its versions.
 //
 // Guarantee  Verbs: as those of Store<> (store.hpp), with the same fences.
-// Threads    Any. A handle may be copied; all copies lead to one space. One that outlives its store,
-//            or its space, is kClosed.
+// Threads    Any. A handle may be copied; all copies lead to one space. One that outlives its
+//            store, or its space, is kClosed.
 #pragma once
 
 #include <atomic>

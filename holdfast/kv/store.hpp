@@ -307,8 +307,8 @@ class Store<> : public StoreBase {
   // allowed), kNoSpace, those of put.
   Result<Space> create_space(std::string_view name);
   Result<Space> space(std::string_view name) const;  // Errors: kNotFound.
-  // Its records are gone, durably, when it returns, and its medium is free, without a look at any of
-  // them. Errors: kNotFound, kBusy, those of put.
+  // Its records are gone, durably, when it returns, and its medium is free, without a look at any
+  // of them. Errors: kNotFound, kBusy, those of put.
   Status drop_space(std::string_view name);
   std::vector<std::string> spaces() const;  // Their names, in order.
 
