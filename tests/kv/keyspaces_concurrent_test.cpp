@@ -44,6 +44,26 @@ TEST_P(KeyspacesConcurrent, WritersBesideADrop) {
   EXPECT_TRUE(store.spaces().empty());
 }
 
+// What a verb is walking through stays until it has ended.
+TEST_P(KeyspacesConcurrent, ADropWaitsForAWalk) {
+  auto store = open();
+  auto space = store.create_space("walked").value();
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(space.put(std::to_string(i), text_of(i, 100)));
+  std::atomic<int> seen{0};
+  std::thread walker([&] {
+    EXPECT_TRUE(space.for_each([&](std::string_view, std::string_view, Version) {
+      if (++seen == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return true;
+    }));
+  });
+  while (seen == 0)
+    std::this_thread::yield();
+  EXPECT_TRUE(store.drop_space("walked"));
+  EXPECT_EQ(seen, 100);
+  walker.join();
+}
+
 // Readers of two spaces see a batch in both or in none.
 TEST_P(KeyspacesConcurrent, ABatchBecomesVisibleInAllAtOnce) {
   auto store = open();
