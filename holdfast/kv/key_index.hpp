@@ -65,8 +65,8 @@ struct Live {
 
 class KeyIndex {
  public:
-  KeyIndex(const Records& records, EpochDomain& epochs, KeyHash hash, bool verify_reads)
-      : records_(records), epochs_(epochs), hash_(hash), verify_reads_(verify_reads) {}
+  KeyIndex(const Records& records, KeyHash hash, bool verify_reads)
+      : records_(records), hash_(hash), verify_reads_(verify_reads) {}
   KeyIndex(const KeyIndex&) = delete;
 
   OffsetMap& map() { return *map_; }
@@ -176,7 +176,6 @@ class KeyIndex {
 
  private:
   const Records& records_;
-  EpochDomain& epochs_;
   const KeyHash hash_;
   const bool verify_reads_;
   std::unique_ptr<OffsetMap> map_;

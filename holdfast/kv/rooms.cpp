@@ -34,7 +34,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
       sessions(epochs, table),
-      index(records, epochs, key_hash_of(superblock), options.verify_reads),
+      index(records, key_hash_of(superblock), options.verify_reads),
       versions(records, index, sequences, epochs),
       appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
                [this] { ask_if_short(index); }),
