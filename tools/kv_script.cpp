@@ -167,7 +167,9 @@ Status Script::put(std::span<const std::string> words) {
   const auto put = with_room(*store_, [&] { return store_->put(words[0], words[1]); });
   if (!put) return put.error();
   ++written_;
-  outcome(*put == kv::PutOutcome::kOverwrote ? "overwrote" : "inserted");
+  outcome(*put == kv::PutOutcome::kOverwrote  ? "overwrote"
+          : *put == kv::PutOutcome::kInserted ? "inserted"
+                                              : "written");
   return {};
 }
 

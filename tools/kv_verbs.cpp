@@ -89,6 +89,7 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
     const auto put = with_room(*store, [&] { return keys->put(*key, *value); });
     if (!put) return report_error(target, put.error());
     if (*put == kv::PutOutcome::kOverwrote) outcome = "overwrote";
+    if (*put == kv::PutOutcome::kWritten) outcome = "written";
   }
   const auto survival = settle(*store);
   if (!survival) return report_error(target, survival.error());

@@ -34,6 +34,7 @@ class EpochDomain {
  public:
   class Participant;
   class Guard;
+  class Brief;
 
   explicit EpochDomain(AsymmetricFence::Kind fence = AsymmetricFence::Kind::kAuto)
       : fence_(fence) {}
@@ -48,6 +49,11 @@ class EpochDomain {
   // Until the guard ends, nothing retired from now on is freed. Guards of one participant nest; an
   // inner one costs an increment. Keep guards short: they hold back all freeing.
   Guard enter(Participant& participant);
+  // The same without the count, for a participant that is outside(): two stores in all. Nothing
+  // else is entered by it meanwhile.
+  Brief enter_briefly(Participant& participant);
+  // The guard of a Brief that was left open.
+  Guard continues(Participant& participant);
 
   // Frees `object` by deleter(object) when no guard can see it any more, in this or a later call of
   // retire() or collect(), on the thread that calls it. The deleter may not retire. `object` was
@@ -111,6 +117,7 @@ class EpochDomain::Participant {
 
   explicit operator bool() const { return slot_ != nullptr; }
   bool inside() const { return slot_ != nullptr && slot_->depth != 0; }
+  bool outside() const { return slot_->depth == 0; }  // Of one that joined.
   // Gives the place back. No guard of it may live.
   void release() {
     if (slot_ == nullptr) return;
@@ -145,6 +152,33 @@ class [[nodiscard]] EpochDomain::Guard {
   explicit Guard(Slot* slot) : slot_(slot) {}
   Slot* slot_;
 };
+
+class [[nodiscard]] EpochDomain::Brief {
+ public:
+  Brief(const Brief&) = delete;
+  ~Brief() {
+    if (slot_ != nullptr) slot_->epoch.store(kIdle, std::memory_order_release);
+  }
+  // It goes on: another function continues() it.
+  void leave_open() { slot_ = nullptr; }
+
+ private:
+  friend class EpochDomain;
+  explicit Brief(Slot& slot) : slot_(&slot) {}
+  Slot* slot_;
+};
+
+inline EpochDomain::Guard EpochDomain::continues(Participant& participant) {
+  ++participant.slot_->depth;
+  return Guard(participant.slot_);
+}
+
+inline EpochDomain::Brief EpochDomain::enter_briefly(Participant& participant) {
+  Slot& slot = *participant.slot_;
+  HF_DCHECK(slot.domain == this && slot.depth == 0);
+  announce(slot);
+  return Brief(slot);
+}
 
 inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
   Slot& slot = *participant.slot_;

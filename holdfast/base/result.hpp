@@ -87,13 +87,23 @@ class ErrorWord {
       delete owned();
   }
 
+  // Over a call that returns in registers: RawResult.
+  static ErrorWord adopt(std::uintptr_t word) {
+    ErrorWord error;
+    error.word_ = word;
+    return error;
+  }
+  std::uintptr_t release() { return std::exchange(word_, 0); }
+  static constexpr std::uintptr_t bare(Errc code) {
+    return static_cast<std::uintptr_t>(code) << 1 | 1;
+  }
+
   bool ok() const { return word_ == 0; }
   Errc code() const { return owns() ? owned()->code : static_cast<Errc>(word_ >> 1); }
   const Error& get() const { return owns() ? *owned() : without_detail(code()); }
   Error take() { return owns() ? Error{code(), std::move(owned()->detail)} : Error{code(), {}}; }
 
  private:
-  static std::uintptr_t bare(Errc code) { return static_cast<std::uintptr_t>(code) << 1 | 1; }
   bool owns() const { return word_ != 0 && (word_ & 1) == 0; }
   Error* owned() const { return reinterpret_cast<Error*>(word_); }
   static const Error& without_detail(Errc code);
@@ -203,6 +213,19 @@ class ResultBase {
 
 }  // namespace detail
 
+// A Result of a small value as two registers hold it: what a function behind a pointer returns on
+// a hot path, so that it can end in a jump to another one. Exactly one Result is made of it, which
+// then owns the error.
+template <class T>
+struct RawResult {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uintptr_t));
+  using value_type = T;
+  std::uintptr_t error = 0;
+  T value{};
+
+  static RawResult without_detail(Errc code) { return {detail::ErrorWord::bare(code), {}}; }
+};
+
 template <class T>
 class [[nodiscard]] Result : public detail::ResultBase<Result<T>> {
   using Base = detail::ResultBase<Result<T>>;
@@ -213,6 +236,15 @@ class [[nodiscard]] Result : public detail::ResultBase<Result<T>> {
   Result(T value) { new (&value_) T(std::move(value)); }              // NOLINT: implicit.
   Result(Error error) : Base(detail::ErrorWord(std::move(error))) {}  // NOLINT: implicit.
   Result(detail::ErrorWord error) : Base(std::move(error)) {}         // NOLINT: implicit.
+  static Result of(RawResult<T> raw) {
+    Result result(detail::ErrorWord::adopt(raw.error));
+    new (&result.value_) T(raw.value);  // Trivial, and nobody looks at it beside an error.
+    return result;
+  }
+  RawResult<T> raw() && {
+    const T value = this->has_value() ? value_ : T{};
+    return {this->error_.release(), value};
+  }
   Result(const Result& other) : Base(other) {
     if (other.has_value()) new (&value_) T(other.value_);
   }

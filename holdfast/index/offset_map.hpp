@@ -88,6 +88,7 @@ class OffsetMap {
   class Home;
   class Latched;
   class LatchedMany;
+  class PatchedHome;
 
   // Counts the entries that one thread at a time inserts and removes, without a locked instruction.
   // A session keeps one; the map adds them up.
@@ -132,10 +133,15 @@ class OffsetMap {
   template <class Probing = AnyProbing, class Match>
   Seen look(const Place& place, Match&& matches) const;
 
+  // look() without what is rare. False: it cannot say, and look() can.
+  template <class Probing, class Match>
+  bool glance(const Place& place, Match&& matches, Seen& seen) const;
+
   // Where this hash belongs now. Inside a guard: one made before it may be of a table that is gone.
   Place place(std::uint64_t hash) const {
-    const std::uint64_t word = table_word(hash);
-    const std::uint64_t bits = tag(hash);
+    const unsigned shift = partition_shift_;  // Once: behind the load it would be loaded again.
+    const std::uint64_t word = tables_[hash >> shift].load(std::memory_order_acquire);
+    const std::uint64_t bits = tag(hash, shift);
     return {hash, word, first_bucket(word) + Table::home(bits, bucket_count(word)), bits};
   }
 
@@ -146,6 +152,15 @@ class OffsetMap {
     if (table_word(at.hash) != at.table) [[unlikely]]
       return patching(place(at.hash));
     return (at.home->words[kPatchEntry].load(std::memory_order_acquire) & kControl) != 0;
+  }
+
+  // patching() without a look at the current table. True also where the home is latched, which
+  // those of a table that was replaced are for ever.
+  bool may_be_patching(const Place& at) const {
+    std::atomic_signal_fence(std::memory_order_acquire);  // Behind what was read.
+    return ((at.home->words[kPatchEntry].load(std::memory_order_acquire) |
+             at.home->words[kLatchEntry].load(std::memory_order_acquire)) &
+            kControl) != 0;
   }
 
   // True also while anybody holds the latch of this hash's home. A writer latches and then looks at
@@ -178,15 +193,31 @@ class OffsetMap {
   // the latch has ended.
   Latched latch(Place& place, Tally& tally);
 
+  // What nearly every writer does, without a call and with the latch held for a few instructions:
+  // where the home is free, `seen` is as it was and `allowed()`, asked behind the latch, the entry
+  // is pointed to `line`, or removed. False: nothing was done; latch() can say more.
+  template <class Allowed>
+  bool replace_at_once(const Place& at, const Seen& seen, Line line, Allowed&& allowed);
+  template <class Allowed>
+  bool remove_at_once(const Place& at, const Seen& seen, Tally& tally, Allowed&& allowed);
+  // The same of a key that glance() has not found, and does not find now. grow_in_turn() then.
+  template <class Probing, class Match, class Allowed>
+  bool insert_at_once(const Place& at, Match&& matches, Line line, Tally& tally, Allowed&& allowed);
+  // Of a home that stays latched, for a word of the record; PatchedHome ends it.
+  bool latch_at_once(const Place& at, const Seen& seen) const;
+
   // A counter for one thread at a time; the map keeps it to its end.
   Tally& new_tally();
 
   // Lets one partition or two grow, if it is their turn. The caller holds no latch.
   void grow_in_turn() {
-    if (reported_entries_.load(std::memory_order_relaxed) >=
-        next_turn_at_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (wants_growth()) [[unlikely]]
       take_turns();
-    }
+  }
+  // Whether grow_in_turn() has something to do.
+  bool wants_growth() const {
+    return reported_entries_.load(std::memory_order_relaxed) >=
+           next_turn_at_.load(std::memory_order_relaxed);
   }
 
   // Makes room at the home of `hash`, where claim() found none: rebuilds its partition's table.
@@ -271,8 +302,9 @@ class OffsetMap {
   }
 
   // Never 0, so that a free entry matches no tag.
-  std::uint64_t tag(std::uint64_t hash) const {
-    const std::uint64_t bits = (hash >> (partition_shift_ - kTagBits)) & kTagMask;
+  std::uint64_t tag(std::uint64_t hash) const { return tag(hash, partition_shift_); }
+  static std::uint64_t tag(std::uint64_t hash, unsigned partition_shift) {
+    const std::uint64_t bits = (hash >> (partition_shift - kTagBits)) & kTagMask;
     return bits + (bits == 0);
   }
   std::uint64_t table_word(std::uint64_t hash) const {
@@ -285,6 +317,23 @@ class OffsetMap {
 
   // latch() without growth: also while other latches are held. No tally: counted for all threads.
   Latched latch_now(Place& place, Tally* tally);
+
+  static bool try_latch(Bucket& home) {
+    auto& latch = home.words[kLatchEntry];
+    std::uint64_t seen = latch.load(std::memory_order_relaxed);
+    return (seen & kControl) == 0 &&
+           latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
+                                         std::memory_order_relaxed);
+  }
+  static void set_patching(Bucket& home, bool patching) {
+    auto& word = home.words[kPatchEntry];
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
+  }
+  static void unlatch(Bucket& home) {
+    auto& word = home.words[kLatchEntry];
+    word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
+  }
 
   // look() where the first candidate is not the one: apart, so that the usual case is a few
   // instructions and a core has the misses of several calls under way.
@@ -390,20 +439,13 @@ class OffsetMap::Home {
 
   // Set before the first store of a patch, cleared after its fence. No locked instruction: who
   // reads the patched word first sees the mark, since stores become visible in order.
-  void set_patching(bool patching) {
-    auto& word = bucket_->words[kPatchEntry];
-    const std::uint64_t seen = word.load(std::memory_order_relaxed);
-    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
-  }
+  void set_patching(bool patching) { OffsetMap::set_patching(*bucket_, patching); }
 
  private:
   friend class OffsetMap;
   Home(OffsetMap* map, Tally* tally, const Place& place)
       : map_(map), tally_(tally), word_(place.table), bucket_(place.home), tag_(place.tag) {}
-  void unlatch() {
-    auto& word = bucket_->words[kLatchEntry];
-    word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
-  }
+  void unlatch() { OffsetMap::unlatch(*bucket_); }
   std::uint32_t number() const { return static_cast<std::uint32_t>(bucket_ - first_bucket(word_)); }
   const Table& table() const { return *Table::of(first_bucket(word_)); }
   template <class Match>
@@ -416,6 +458,18 @@ class OffsetMap::Home {
   std::uint64_t word_ = 0;  // The table; it cannot be replaced while the latch is held.
   Bucket* bucket_ = nullptr;
   std::uint64_t tag_ = 0;
+};
+
+// A home that latch_at_once() latched, perhaps in another function: until its end.
+class OffsetMap::PatchedHome {
+ public:
+  explicit PatchedHome(Bucket& home) : home_(home) {}
+  PatchedHome(const PatchedHome&) = delete;
+  ~PatchedHome() { unlatch(home_); }
+  void set_patching(bool patching) const { OffsetMap::set_patching(home_, patching); }
+
+ private:
+  Bucket& home_;
 };
 
 class [[nodiscard]] OffsetMap::Latched : public Home {
@@ -501,6 +555,82 @@ inline Seen OffsetMap::look(const Place& at, Match&& matches) const {
     return {{}, 0, at.table};
   }
   return look_further(at, matches);
+}
+
+template <class Probing, class Match>
+inline bool OffsetMap::glance(const Place& at, Match&& matches, Seen& seen) const {
+  const Probe here = Probing::look(*at.home, at.tag);
+  if (here.candidates == 0) return here.controls >> kFirstDistanceEntry == 0;
+  auto& word = at.home->words[static_cast<unsigned>(std::countr_zero(here.candidates))];
+  seen = {{&word, 0}, payload_of(word.load(std::memory_order_acquire)), at.table};
+  return line_of(seen.payload) != 0 && matches(seen.line());
+}
+
+// A table that was replaced stays latched for ever: so a latch that is obtained is one of the table
+// that `seen` is of, and the entries are at home.
+template <class Allowed>
+inline bool OffsetMap::replace_at_once(const Place& at, const Seen& seen, Line line,
+                                       Allowed&& allowed) {
+  if (!try_latch(*at.home)) [[unlikely]]
+    return false;
+  auto& word = *seen.entry.word;
+  const std::uint64_t now = word.load(std::memory_order_relaxed);
+  const bool done = payload_of(now) == seen.payload && allowed();
+  if (done) [[likely]]
+    word.store(now ^ seen.line().number ^ line.number, std::memory_order_release);
+  unlatch(*at.home);
+  return done;
+}
+
+template <class Allowed>
+inline bool OffsetMap::remove_at_once(const Place& at, const Seen& seen, Tally& tally,
+                                      Allowed&& allowed) {
+  if (!try_latch(*at.home)) [[unlikely]]
+    return false;
+  auto& word = *seen.entry.word;
+  const std::uint64_t now = word.load(std::memory_order_relaxed);
+  const bool done = payload_of(now) == seen.payload && allowed();
+  if (done) [[likely]] {
+    word.store(now & kControl, std::memory_order_release);
+    count(&tally, false);
+  }
+  unlatch(*at.home);
+  return done;
+}
+
+template <class Probing, class Match, class Allowed>
+inline bool OffsetMap::insert_at_once(const Place& at, Match&& matches, Line line, Tally& tally,
+                                      Allowed&& allowed) {
+  if (!try_latch(*at.home)) [[unlikely]]
+    return false;
+  Seen seen;
+  bool done = glance<Probing>(at, matches, seen) && !seen && allowed();
+  if (done) [[likely]] {
+    const std::uint64_t fresh = payload(at.tag, line.number);
+    done = false;
+    for (unsigned i = 0; i < kEntriesPerBucket && !done; ++i) {
+      auto& word = at.home->words[i];
+      std::uint64_t free = word.load(std::memory_order_relaxed);
+      if (payload_of(free) != 0) continue;
+      // Guests compete for the others.
+      done = i < kFirstDistanceEntry
+                 ? (word.store(free | fresh, std::memory_order_release), true)
+                 : word.compare_exchange_strong(free, free | fresh, std::memory_order_release,
+                                                std::memory_order_relaxed);
+    }
+    if (done) count(&tally, true);
+  }
+  unlatch(*at.home);
+  return done;
+}
+
+inline bool OffsetMap::latch_at_once(const Place& at, const Seen& seen) const {
+  if (!try_latch(*at.home)) [[unlikely]]
+    return false;
+  if (payload_of(seen.entry.word->load(std::memory_order_relaxed)) == seen.payload) [[likely]]
+    return true;
+  unlatch(*at.home);
+  return false;
 }
 
 template <class Match>

@@ -1,6 +1,7 @@
 #include <holdfast/kv/appender.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -129,10 +130,17 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
   return {};
 }
 
+// A page that is written for the first time is written whole, with zeros behind the last record: of
+// one that is written in part the kernel first reads the rest from the device, and waits for it.
 Status Appender::hand_over(Lane& lane) {
   OpenRun& run = lane.run;
+  std::uint64_t end = run.at;
+  if (end > round_up(run.committed, kPageBytes)) {
+    end = round_up(end, kPageBytes);
+    std::memset(run.base + run.at, 0, end - run.at);
+  }
   HF_RETURN_IF_ERROR(
-      put_or_fail(run.offset + run.committed, run.base + run.committed, run.at - run.committed));
+      put_or_fail(run.offset + run.committed, run.base + run.committed, end - run.committed));
   run.committed = run.at;
   group_->note_unsynced();
   return {};

@@ -50,21 +50,30 @@ class Appender {
   template <class Path = AnyPath>
   Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,
                 Appended& appended) {
-    const std::uint64_t padded = Geometry::padded(record.bytes(Path::header_bytes(geometry_)));
-    const std::uint64_t sequence = sequences_.draw(lane.chunk, fresh);
-    OpenRun& run = lane.run;
-    if (sequence == 0 || !run.fits(padded, 1) || run.records == run.entries_end ||
-        sequence - run.min_sequence > kMaxSequenceSpan) [[unlikely]] {
-      HF_ASSIGN_OR_RETURN(appended, append_slowly(lane, record, sequence, purpose));
+    if (!fresh && append_at_once<Path>(lane, record, appended)) [[likely]]
       return {};
+    const std::uint64_t sequence = sequences_.draw(lane.chunk, fresh);
+    HF_ASSIGN_OR_RETURN(appended, append_slowly(lane, record, sequence, purpose));
+    return {};
+  }
+  // The same where the open run has room and the lane a sequence. False: nothing was done.
+  template <class Path>
+  bool append_at_once(Lane& lane, const NewRecord& record, Appended& appended) {
+    const std::uint64_t padded = Geometry::padded(record.bytes(Path::header_bytes(geometry_)));
+    OpenRun& run = lane.run;
+    const std::uint64_t sequence = lane.chunk.next;
+    if (!sequences_.lasts(lane.chunk) || !run.fits(padded, 1) || run.records == run.entries_end ||
+        sequence - run.min_sequence > kMaxSequenceSpan) [[unlikely]] {
+      return false;
     }
+    lane.chunk.next = sequence + 1;
     appended = {run.offset + run.at, padded, sequence};
     // What is compiled for one path is of the store's own keys.
     if constexpr (Path::kFixed)
       put_record<Path>(run, record, sequence, padded, kDefaultSpace);
     else
       put_record<Path>(run, record, sequence, padded, space_);
-    return {};
+    return true;
   }
   // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; nobody
   // changes it meanwhile. False: its sum does not hold, and nothing was appended.
@@ -83,6 +92,13 @@ class Appender {
     Path::fence(medium_.persist());
     run.committed = run.durable = run.at;
     return {};
+  }
+
+  // Of what append_at_once() appended, on a medium without pages.
+  template <class Path>
+  void commit_at_once(Lane& lane) {
+    Path::fence(medium_.persist());
+    lane.run.committed = lane.run.durable = lane.run.at;
   }
 
   // Ends the lane's run, if one is open: commits, and seals it.

@@ -32,9 +32,8 @@ struct Part {
   bool snapshots = false;
 
   OffsetMap::LatchedMany& latches() { return session.latches; }
-  // Places for new keys before anything is appended. False: the index is full.
+  // Places for new keys before anything is appended, under all latches. False: the index is full.
   bool claim(std::span<const BatchMember> all) {
-    latches().acquire(index.map(), hashes);
     entries.assign(members.size(), Entry());
     claimed.assign(members.size(), false);
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -160,6 +159,12 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
   for (;;) {
     Part* full = nullptr;
     for (auto& [id, part] : parts) {
+      // The store's own part comes first, so what stands apart from its index is settled while no
+      // other latch is held.
+      if (id == kDefaultSpace)
+        HF_RETURN_IF_ERROR(latch_all(own, part.hashes));
+      else
+        part.latches().acquire(part.index.map(), part.hashes);
       if (part.claim(members)) continue;
       full = &part;
       break;

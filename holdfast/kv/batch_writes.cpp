@@ -80,7 +80,7 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
     if (member.record.kind == RecordKind::kPut) puts.push_back(member.record.hash);
   }
   for (;;) {
-    own.latches.acquire(index.map(), hashes);
+    HF_RETURN_IF_ERROR(latch_all(own, hashes));
     std::vector<Entry> entries(members.size());
     std::vector<bool> claimed(members.size(), false);
     // Places for new keys before anything is appended, so that nothing can fail half way.

@@ -27,6 +27,11 @@ Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition con
   for (;;) {
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));
+    if (!entry && HF_MUTANT("K68", displaced(place), false)) {
+      home.release();
+      HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, record.hash));
+      continue;
+    }
     const Line line = entry ? OffsetMap::Home::line(entry) : kNoLine;
     const bool exists = entry && rooms_.records.at(line).kind() == RecordKind::kPut;
     if (condition == Condition::kAbsent && exists) return Error{Errc::kAlreadyExists, {}};
@@ -86,7 +91,13 @@ Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::stri
   const auto guard = rooms_.epochs.enter(own.participant);
   Place place = index.place(index.hash(key));
   auto home = index.latch(place, own);
-  const Entry entry = home.find(index.matches(key));
+  Entry entry = home.find(index.matches(key));
+  while (!entry && HF_MUTANT("K69", displaced(place), false)) {
+    home.release();
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
+    home = index.latch(place, own);
+    entry = home.find(index.matches(key));
+  }
   const Live live = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
   if (!live) return index.error(live);
   std::string value(live.record.value());

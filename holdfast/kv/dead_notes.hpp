@@ -22,10 +22,18 @@ namespace holdfast::kv {
 class DeadNotes {
  public:
   void add(BlockTable& table, Line line, std::uint64_t padded_bytes) {
-    const std::uint64_t added = added_.load(std::memory_order_relaxed);
-    // Where the ring begins anew, all that it holds is applied.
-    if (added % kNotes == 0 && added != drained_.load(std::memory_order_acquire)) [[unlikely]]
+    if (!has_room()) [[unlikely]]
       drain(table);
+    add(line, padded_bytes);
+  }
+  // Whether add() need not drain(). Where the ring begins anew, all that it holds is applied.
+  bool has_room() const {
+    const std::uint64_t added = added_.load(std::memory_order_relaxed);
+    return added % kNotes != 0 || added == drained_.load(std::memory_order_acquire);
+  }
+  // After has_room().
+  void add(Line line, std::uint64_t padded_bytes) {
+    const std::uint64_t added = added_.load(std::memory_order_relaxed);
     notes_[added % kNotes] = {line.number, padded_bytes};
     added_.store(added + 1, std::memory_order_release);
   }

@@ -9,6 +9,7 @@
 namespace holdfast::kv {
 
 Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t floor) {
+  HF_RETURN_IF_ERROR(rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head)));
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
   if (!run) {
     return rooms_.records.damaged(

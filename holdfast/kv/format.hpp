@@ -172,6 +172,9 @@ struct RecordHeader {
   std::uint16_t space() const { return static_cast<std::uint16_t>(size_word >> kSpaceShift); }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }
   RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24 & 0x7f); }
+  bool is_put_of(std::uint32_t bytes_of_key) const {
+    return (key_bytes_and_kind & 0x7fffffff) == (bytes_of_key | 1u << 24);
+  }
 };
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, ordinal) == 28);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);

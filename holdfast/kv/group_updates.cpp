@@ -31,7 +31,9 @@ std::size_t hashes_of(std::span<Operation> operations, std::span<std::uint64_t> 
   for (; count < std::min(operations.size(), hashes.size()); ++count) {
     const Operation& operation = operations[count];
     const auto end = hashes.begin() + static_cast<std::ptrdiff_t>(count);
-    if (!operation.updates() || std::find(hashes.begin(), end, operation.hash) != end) break;
+    if (!operation.updates() || operation.done ||
+        std::find(hashes.begin(), end, operation.hash) != end)
+      break;
     hashes[count] = operation.hash;
   }
   return count;
@@ -55,7 +57,11 @@ std::size_t GroupVerbs::update(Session& own, std::span<Operation> operations,
   std::array<std::uint64_t, kTogether> hashes;
   std::size_t count = hashes_of(operations, hashes);
   std::array<Change, kTogether> changes;
-  own.latches.acquire(rooms_.index.map(), std::span(hashes).first(count));
+  if (auto latched = writes_.latch_all(own, std::span(hashes).first(count)); !latched) {
+    for (Operation& operation : operations.first(count))
+      operation.end(latched.error());
+    return count;
+  }
   const ReleaseAtEnd release{own.latches};
   bool copies = false;
   for (std::size_t i = 0; i < count; ++i) {

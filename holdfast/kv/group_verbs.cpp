@@ -1,12 +1,15 @@
 #include <holdfast/kv/group_verbs.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::kv {
 namespace {
+
+constexpr std::size_t kSettledAtOnce = 1024;
 
 template <class T>
 Result<std::uint64_t> number(Result<T> result) {
@@ -18,6 +21,10 @@ Result<std::uint64_t> number(Result<T> result) {
 
 void GroupVerbs::run(std::span<Operation> operations, Durability durability) {
   while (!operations.empty()) {
+    if (rooms_.displaced && rooms_.displaced->full()) {
+      // Where the device fails, those that need what stands there say so.
+      (void)rooms_.displaced->settle_some(rooms_.sessions.of_this_thread(), kSettledAtOnce);
+    }
     const std::size_t executed = run_together(operations, durability);
     operations = operations.subspan(executed);
     writes_.pay_pause(rooms_.sessions.of_this_thread());
@@ -55,11 +62,11 @@ std::size_t GroupVerbs::run_together(std::span<Operation> operations, Durability
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const std::size_t end = append(own, operations, durability);
-  prefetch(operations.first(end));
+  rooms_.paged() ? fetch(operations.first(end)) : prefetch(operations.first(end));
   for (std::size_t i = 0; i < end;) {
     Operation& operation = operations[i];
     std::size_t executed = 1;
-    if (operation.updates())
+    if (operation.updates() && !operation.done)
       executed = update(own, operations.subspan(i, end - i), durability);
     else if (!operation.done)
       executed = publish(own, operation, durability, guard) ? 1 : 0;
@@ -124,6 +131,8 @@ std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation
       continue;
     }
     if (erase && !leaves_tombstone(operations.first(i), operation)) continue;
+    if (!erase && rooms_.displaced)
+      operation.unread = rooms_.displaced->to_displace(operation.place);
     const auto purpose = erase ? Writes::Purpose::kErase : Writes::Purpose::kPut;
     auto appended = rooms_.appender.append(lane, operation.record(), std::exchange(fresh, false),
                                            purpose, operation.appended);
@@ -170,6 +179,41 @@ void GroupVerbs::prefetch(std::span<Operation> operations) const {
   }
 }
 
+// Page media: what they need of the device is read at the same time. Where it fails, gets and
+// updates learn it from here.
+void GroupVerbs::fetch(std::span<Operation> operations) const {
+  std::array<Line, Reads::kFetched> lines;
+  std::size_t count = 0;
+  const auto fetch_all = [&](std::span<Operation> of) {
+    auto fetched = reads_.fetch_records(std::span(lines).first(std::exchange(count, 0)));
+    if (fetched) return;
+    for (Operation& operation : of) {
+      if (!operation.is_of_records()) operation.end(fetched.error());
+    }
+  };
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].unread) continue;
+    const Line candidate = rooms_.index.map().candidate(operations[i].place);
+    if (candidate != kNoLine) lines[count++] = candidate;
+    if (count < lines.size()) continue;
+    fetch_all(operations.subspan(first, i + 1 - first));
+    first = i + 1;
+  }
+  fetch_all(operations.subspan(first));
+}
+
+// One that left no tombstone looks again: the key may have come from elsewhere.
+Result<std::uint64_t> GroupVerbs::publish_erase(Session& own, Operation& operation,
+                                                Durability durability) {
+  if (!operation.appended_record) {
+    HF_ASSIGN_OR_RETURN(const bool absent, writes_.is_absent(own, operation.place, operation.key));
+    if (absent) return std::uint64_t{false};
+  }
+  return number(writes_.publish_grouped_erase(own, operation.place, operation.record(),
+                                              operation.appended, {durability}));
+}
+
 // False: the medium is full, and the operation is to be executed alone.
 bool GroupVerbs::publish(Session& own, Operation& operation, Durability durability,
                          const EpochDomain::Guard& guard) {
@@ -178,16 +222,12 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
   if (!operation.appended_record) operation.place = rooms_.index.place(operation.hash);
   switch (operation.verb) {
     case Operation::Verb::kPut:
-      operation.outcome = number(writes_.publish_grouped_put(
-          own, operation.place, operation.record(), operation.appended, {durability}));
+      operation.outcome =
+          number(writes_.publish_grouped_put(own, operation.place, operation.record(),
+                                             operation.appended, operation.unread, {durability}));
       break;
     case Operation::Verb::kErase:
-      if (!operation.appended_record && !rooms_.index.look(operation.place, operation.key)) {
-        operation.outcome = std::uint64_t{false};
-        break;
-      }
-      operation.outcome = number(writes_.publish_grouped_erase(
-          own, operation.place, operation.record(), operation.appended, {durability}));
+      operation.outcome = publish_erase(own, operation, durability);
       break;
     default: {
       auto found = reads_.get_grouped(operation.place, operation.key, operation.text,

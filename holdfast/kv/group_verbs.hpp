@@ -47,7 +47,8 @@ struct Operation {
   Result<std::uint64_t> outcome = std::uint64_t{0};
   Place place;
   Appended appended;
-  std::function<void(std::string&)> change;                 // kUpdate.
+  Seen unread;                               // kPut on page media: what it may displace.
+  std::function<void(std::string&)> change;  // kUpdate.
   std::function<std::uint64_t(std::uint64_t)> change_word;  // kUpdateWord.
 
   bool updates() const { return verb == Verb::kUpdate || verb == Verb::kUpdateWord; }
@@ -60,6 +61,7 @@ struct Operation {
     text = nullptr;
     outcome = std::uint64_t{0};
     appended = {};
+    unread = {};
   }
   bool reads() const { return verb == Verb::kGet || verb == Verb::kGetBuffer; }
   bool is_of_records() const { return verb == Verb::kPut || verb == Verb::kErase; }
@@ -100,6 +102,8 @@ class GroupVerbs {
                          Durability durability);
   bool leaves_tombstone(std::span<Operation> before, const Operation& erase) const;
   void prefetch(std::span<Operation> operations) const;
+  void fetch(std::span<Operation> operations) const;
+  Result<std::uint64_t> publish_erase(Session& own, Operation& operation, Durability durability);
   bool publish(Session& own, Operation& operation, Durability durability,
                const EpochDomain::Guard& guard);
   void disown(Session& own, std::span<Operation> operations);

@@ -35,18 +35,19 @@ struct AnyPath {
   }
   // Beside writers of words; `from` is 8-byte aligned.
   static void read(void* to, const std::byte* from, std::size_t bytes) {
-    read_words(to, from, bytes);
+    if (bytes != 0) read_words(to, from, bytes);  // Else there may be no address.
   }
 };
 
 template <class Lines, LineWay kWay, Patchable kPatch>
 struct HotPath {
   static constexpr bool kFixed = true;
+  static constexpr bool kHasWords = kPatch != Patchable::kNone;
   using Probing = typename Lines::Probing;
 
-  static constexpr std::uint32_t header_bytes(const Geometry&) {
-    return sizeof(RecordHeader) + (kPatch == Patchable::kNone ? 0 : 8);
-  }
+  static constexpr std::uint32_t kHeaderBytes = sizeof(RecordHeader) + (kHasWords ? 8 : 0);
+
+  static constexpr std::uint32_t header_bytes(const Geometry&) { return kHeaderBytes; }
   static std::uint64_t hash(const KeyHash& hash, Bytes key) { return hash.by_instruction(key); }
   // False, and nothing done, of records of unusual shape: they take the way behind a call, which
   // keeps verbs small.
@@ -61,6 +62,10 @@ struct HotPath {
     compose_bare_record<Lines, kWay, kPatch>(persist, to, parts, seed, words, site);
     return true;
   }
+  // Whether compose() takes a record with this key and value in its usual shape.
+  static bool is_usual(std::size_t key_bytes, std::size_t value_bytes) {
+    return key_bytes == 16 && value_bytes - 16 < (std::uint64_t{1} << 32) - 16;
+  }
   static void fence(const Persist& persist, HF_SITE) {
     if constexpr (kWay == LineWay::kStore)
       persist.fence(site);
@@ -72,7 +77,8 @@ struct HotPath {
   }
   static void read(void* to, const std::byte* from, std::size_t bytes) {
 #ifdef HF_TSAN
-    read_words(to, from, bytes);  // It takes a vector that is loaded beside writers for a race.
+    if (bytes != 0)
+      read_words(to, from, bytes);  // It takes a vector that is loaded beside writers for a race.
 #else
     Lines::read(static_cast<std::byte*>(to), from, bytes);
 #endif

@@ -137,6 +137,8 @@ class KeyIndex {
     const auto found = batch->previous.find(line);
     return found == batch->previous.end() ? line : found->second;
   }
+  // Whether settled() has anything to say.
+  bool is_settled() const { return batch_.load(std::memory_order_acquire) == nullptr; }
   // Asks for what publishing over the key's record will touch: its first line, the one `word_at`
   // bytes behind it, and what is known of its run. Waits for the index, for nothing else.
   template <class Path = AnyPath>

@@ -54,10 +54,31 @@ void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
   rooms_.index.map().take_memory();
   rooms_.spaces.for_each([](SpaceRooms& space) { space.index.map().take_memory(); });
+  const bool unsettled = rooms_.displaced && settle_in_background();
   const bool unfinished = rooms_.options.reclaim.background && reclaim_in_background();
   grow_ahead();
   shrink();
-  if (unfinished) rooms_.wake.ask();
+  if (unsettled || unfinished) rooms_.wake.ask();
+}
+
+// What was superseded unread is left to lie for a while, since many that lie side by side are read
+// at once: half a table full, or a 16th of the keys, since the books take it for live. All of it
+// when nobody writes. What cannot be read stays where it is, and readers find it. Some at a time:
+// other stores wait for this thread.
+bool Maintenance::settle_in_background() {
+  constexpr std::size_t kAtOnce = 1024;
+  constexpr std::uint64_t kKeysForEach = 16;
+  Displaced& displaced = *rooms_.displaced;
+  const std::uint64_t newest = rooms_.sequences.next();
+  const bool at_rest = std::exchange(last_sequence_, newest) == newest;
+  const auto wanted = [&] {
+    const std::uint64_t count = displaced.count();
+    return count != 0 && !rooms_.wake.stopped() &&
+           (at_rest || displaced.half_full() || count > rooms_.index.count() / kKeysForEach);
+  };
+  if (!wanted()) return false;
+  // Not the relocator's session: a caller may be reclaiming with that.
+  return displaced.settle_some(rooms_.sessions.of_this_thread(), kAtOnce) && wanted();
 }
 
 // So that no writer waits for the file system.
@@ -124,6 +145,12 @@ void Maintenance::shrink() {
 
 // ---- For callers ----
 
+// So that the books say what is dead.
+Status Maintenance::settle_all_displaced() {
+  if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
+  return rooms_.displaced->settle_all(rooms_.sessions.of_this_thread());
+}
+
 std::unique_lock<Mutex> Maintenance::hold_off() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock lock(mutex_);
@@ -139,6 +166,7 @@ Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
 
 Status Maintenance::reclaim() {
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  HF_RETURN_IF_ERROR(settle_all_displaced());
   const auto lock = hold_off();
   BlockTable& table = rooms_.table;
   constexpr double kLeastGain = 0.05;
@@ -170,6 +198,7 @@ Result<bool> Maintenance::make_room() {
   // Called from what update() was given: passes wait for guards, and so for ourselves.
   if (rooms_.inside()) return false;
   constexpr double kLeastGain = 0.02;
+  HF_RETURN_IF_ERROR(HF_MUTANT("K78", settle_all_displaced(), ok_status()));
   const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
   const auto lock = hold_off();
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
@@ -236,12 +265,13 @@ Status Maintenance::free_space(SpaceRooms& space) {
     HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group->lane()));
     HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
   }
-  space.sessions.drain_notes();
+  rooms_.drain_notes();  // All: a batch notes what it superseded with the store's own sessions.
   rooms_.spaces.retire(space.id);
   return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id);
 }
 
 Status Maintenance::settle_for_close() {
+  HF_RETURN_IF_ERROR(HF_MUTANT("K77", settle_all_displaced(), ok_status()));
   Status closed;
   const auto close = [&](Session& session) {
     if (closed) closed = rooms_.appender.close(session.lane);

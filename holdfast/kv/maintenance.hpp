@@ -61,6 +61,9 @@ class Maintenance {
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
+  // True: there is more to settle.
+  bool settle_in_background();
+  Status settle_all_displaced();
   void grow_ahead();
   void shrink();
 
@@ -70,6 +73,7 @@ class Maintenance {
   std::atomic<std::uint32_t> waiters_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
   ReclaimCounts counts_;
+  std::uint64_t last_sequence_ = 0;  // Of the background's last round.
   std::shared_ptr<BackgroundPool> pool_;
   Crew::Job* upkeep_ = nullptr;  // maintain(), by the pool.
   Crew::Job* syncs_ = nullptr;   // Bounds the age of data on page media.

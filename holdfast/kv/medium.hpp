@@ -45,6 +45,13 @@ class Medium {
   std::uint64_t word(std::uint64_t offset) const {
     return Persist::load(reinterpret_cast<const std::uint64_t*>(at(offset)));
   }
+  // Page media: all of the range is in memory when this returns, by one read of a device. Where the
+  // device fails the caller learns it here. Errors: kIo.
+  Status fetch(std::uint64_t offset, std::uint64_t bytes) {
+    if (!paged_) return {};
+    const Extent range{offset, bytes};
+    return region_.fetch({&range, 1});
+  }
   // Everything put before is durable before anything put after it.
   Status order(HF_SITE) {
     if (paged_) return region_.sync(site);

@@ -21,11 +21,9 @@ void copy_text(const RecordView& record, std::string& to) {
 }
 // As much as fits; returns the whole length.
 template <class Path>
-std::uint64_t copy_bytes(const RecordView& record, std::span<std::byte> to) {
-  const std::uint64_t bytes = record.header().value_bytes();
-  if (!to.empty())  // An empty span may have no address.
-    Path::read(to.data(), record.value_data(), std::min<std::uint64_t>(bytes, to.size()));
-  return bytes;
+std::uint64_t copy_bytes(Bytes value, std::span<std::byte> to) {
+  Path::read(to.data(), value.data(), std::min(value.size(), to.size()));
+  return value.size();
 }
 
 template <class R>
@@ -37,34 +35,24 @@ Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
   const Place place = rooms.index.place(rooms.index.template hash<Path>(key));
   const Line line = rooms.index.template line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
-  if (!rooms.index.is_live(record, line)) [[unlikely]]
+  if (!rooms.index.is_live(record, line)) [[unlikely]] {
+    if constexpr (!Path::kFixed) {
+      const Live live = find_elsewhere(place, key, line, guard);
+      if (live) return copy(live.record, live.record.value_span());
+      return rooms.index.error(live);
+    }
     return rooms.index.why_not(line);
-  const std::uint64_t answer = copy(record);
+  }
+  const std::uint64_t answer =
+      copy(record, Bytes(record.value_data(), record.header().value_bytes()));
   make_durable(place, record);
   return answer;
 }
 
 template <class R>
 template <class Path>
-Result<Version> BasicReads<R>::get(Bytes key, std::span<std::byte> buffer) const {
-  return read<Path>(key, [&](const RecordView& record) {
-    const Version version = record.sequence();
-    copy_bytes<Path>(record, buffer);
-    return version;
-  });
-}
-
-template <class R>
-template <class Path>
-Result<std::uint64_t> BasicReads<R>::get_length(Bytes key, std::span<std::byte> buffer) const {
-  return read<Path>(key,
-                    [&](const RecordView& record) { return copy_bytes<Path>(record, buffer); });
-}
-
-template <class R>
-template <class Path>
 Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
-  return read<Path>(key, [&](const RecordView& record) {
+  return read<Path>(key, [&](const RecordView& record, Bytes) {
     const Version version = record.sequence();
     copy_text<Path>(record, value);
     return version;
@@ -84,6 +72,9 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
   std::array<Line, kGroup> candidates;
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
+    if constexpr (!Path::kFixed) {
+      if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
+    }
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.template hash<Path>(keys[first + i]));
       prefetch_for_read(places[i].home);
@@ -101,8 +92,17 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
     for (std::size_t i = 0; i < size; ++i) {
       const Line line =
           rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
-      const RecordView record = rooms.records.at(line);
-      if (!rooms.index.is_live(record, line)) [[unlikely]] {
+      RecordView record = rooms.records.at(line);
+      bool live = rooms.index.is_live(record, line);
+      if constexpr (!Path::kFixed) {
+        if (!live && !line && rooms.displaced) [[unlikely]] {
+          const Live apart = find_elsewhere(places[i], keys[first + i], line, guard);
+          if (apart.outcome == Errc::kCorrupt) return rooms.index.error(apart);
+          live = static_cast<bool>(apart);
+          record = apart.record;
+        }
+      }
+      if (!live) [[unlikely]] {
         outcomes[first + i] = Errc::kNotFound;
         if (auto why = rooms.index.why_not(line); why.code != Errc::kNotFound) return why;
         continue;

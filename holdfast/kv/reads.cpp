@@ -1,4 +1,5 @@
 #include <holdfast/kv/read_verbs.hpp>
+#include <holdfast/kv/reads_at_once.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 
 #include <vector>
@@ -7,10 +8,25 @@
 namespace holdfast::kv {
 
 template <class R>
+Live BasicReads<R>::find_elsewhere(const Place& place, Bytes key, Line line,
+                                   const EpochDomain::Guard& guard) const {
+  return line || !rooms_.displaced ? rooms_.index.judge(line)
+                                   : rooms_.displaced->find(place.hash, key, guard);
+}
+
+template <class R>
+Live BasicReads<R>::find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const {
+  const Live live = rooms_.index.find(place, key, guard);
+  if (live || live.line) [[likely]]
+    return live;
+  return find_elsewhere(place, key, live.line, guard);
+}
+
+template <class R>
 [[gnu::flatten]] Result<typename BasicReads<R>::Found> BasicReads<R>::get_grouped(
     const Place& place, Bytes key, std::string* text, std::span<std::byte> buffer,
     const EpochDomain::Guard& guard) const {
-  const Live live = rooms_.index.find(place, key, guard);
+  const Live live = find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};
   if (text != nullptr)
@@ -22,12 +38,23 @@ template <class R>
   return found;
 }
 
+HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash, Line line, std::uint64_t answer) {
+  const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+  const Place place = rooms.index.place(hash);
+  if (rooms.index.map().patching(place) &&
+      rooms.index.map().look(place, [line](Line other) { return other == line; })) {
+    const RecordView record = rooms.records.at(line);
+    rooms.medium.persist().persist(record.bytes(), record.record_bytes());
+  }
+  return {0, answer};
+}
+
 template <class R>
 Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
-  const Live live = rooms_.index.find(place, key, guard);
+  const Live live = find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
@@ -53,6 +80,7 @@ Result<Version> BasicReads<R>::get_at(Version snapshot, Bytes key, std::string& 
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   Line line = rooms_.index.map().find(place, rooms_.index.matches(key));
   if (line) line = rooms_.index.settled(line);
+  if (!line && rooms_.displaced) line = rooms_.displaced->find(place.hash, key, guard).line;
   const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot, guard));
   if (!live) return rooms_.index.error(live);
   value.assign(live.record.value());
@@ -82,6 +110,7 @@ template <class R>
 Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
+  if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
   for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
     PinnedLines pinned{rooms_.table, {}};
     {
@@ -94,7 +123,10 @@ Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
       });
     }
     // Outside the guard: what the visitor does may take long.
-    for (const Line line : pinned.lines) {
+    for (std::size_t i = 0; i < pinned.lines.size(); ++i) {
+      if (rooms_.paged() && i % kFetched == 0)
+        HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
+      const Line line = pinned.lines[i];
       const Live live = rooms_.index.judge(line);
       if (!live) return rooms_.index.error(live);
       if (!visit(live.record.key(), live.record.value(), live.record.sequence())) return {};

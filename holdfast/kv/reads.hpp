@@ -22,11 +22,6 @@ class BasicReads {
 
   explicit BasicReads(R& rooms) : rooms_(rooms) {}
 
-  // Both copy as much as fits; the second returns the length of the whole value.
-  template <class Path>
-  Result<Version> get(Bytes key, std::span<std::byte> buffer) const;
-  template <class Path>
-  Result<std::uint64_t> get_length(Bytes key, std::span<std::byte> buffer) const;
   template <class Path>
   Result<Version> get(Bytes key, std::string& value) const;
   // Calls copy(i, record) for those that are there.
@@ -43,13 +38,26 @@ class BasicReads {
   Result<Found> get_grouped(const Place& place, Bytes key, std::string* text,
                             std::span<std::byte> buffer, const EpochDomain::Guard& guard) const;
 
+  // Page media: brings records into memory, so many of them at once: of the keys from `first` on,
+  // or the first ones of `lines`. Errors: kIo.
+  static constexpr std::size_t kFetched = 64;
+  Status fetch_records(const ByteSpans& keys, std::size_t first) const;
+  Status fetch_records(std::span<const Line> lines) const;
+
   Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Version snapshot, Visit visit) const;
 
- private:
-  // Returns copy(record), called while the record cannot go away.
+  // Returns copy(record, value), called while the record cannot go away.
   template <class Path, class Copy>
   Result<std::uint64_t> read(Bytes key, Copy&& copy) const;
+  // What the index leads to by `line`, and where it does not have the key, what stands apart from
+  // it on page media.
+  [[gnu::noinline, gnu::cold]] Live find_elsewhere(const Place& place, Bytes key, Line line,
+                                                   const EpochDomain::Guard& guard) const;
+  // As KeyIndex::find(), also of what stands apart.
+  Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
+
+ private:
   // What was read of this key is durable when it returns.
   void make_durable(const Place& place, const RecordView& record) const {
     if (!rooms_.records.patchable().empty() && rooms_.index.map().patching(place)) [[unlikely]]

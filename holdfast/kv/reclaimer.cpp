@@ -88,9 +88,13 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
                                               std::uint64_t bytes_per_second) {
   if (victims.empty()) return 0;
   BlockTable& table = rooms_.table;
+  const auto settle = [&] { return rooms_.displaced ? settle_displaced(victims) : ok_status(); };
+  HF_RETURN_IF_ERROR(HF_MUTANT("K71", ok_status(), settle()));
   for (const std::uint64_t head : victims)
     table.meta(head).relocating.store(true, std::memory_order_seq_cst);
   HF_MUTANT("K08", rooms_.epochs.synchronize(), void());
+  // Between that wait and the notes: each of the victims' records is in the index then, or dead.
+  HF_RETURN_IF_ERROR(HF_MUTANT("K70", HF_MUTANT("K71", settle(), ok_status()), ok_status()));
   rooms_.drain_notes();
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
   std::uint64_t floor = 0;
@@ -130,6 +134,13 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     }
   }
   return free_evacuated();
+}
+
+Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
+  auto settled = rooms_.displaced->settle_runs(own_, victims);
+  for (std::size_t i = 0; i < victims.size() && !settled; ++i)
+    rooms_.table.meta(victims[i]).relocating.store(false, std::memory_order_seq_cst);
+  return settled;
 }
 
 // The limit on bytes moved is for quiet times: a thread that waits for this pass to end ends the

@@ -75,6 +75,7 @@ class Reclaimer {
   std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second);
+  Status settle_displaced(std::span<const std::uint64_t> victims);
   Status seal_resting_lanes();
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.
   Result<std::uint64_t> tombstone_floor();

@@ -29,6 +29,17 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
   return differences == 0;
 }
 
+// Of 8 to 16 bytes: most keys are. Two words that overlap.
+inline bool is_of_two_words(std::size_t count) { return count - 8 <= 8; }
+inline bool equal_two_words(const std::byte* a, const std::byte* b, std::size_t count) {
+  const auto word = [](const std::byte* at) {
+    std::uint64_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    return bits;
+  };
+  return ((word(a) ^ word(b)) | (word(a + count - 8) ^ word(b + count - 8))) == 0;
+}
+
 // How the records of one run are summed.
 struct SumRule {
   std::uint64_t seed;  // Geometry::seed of the run's generation.

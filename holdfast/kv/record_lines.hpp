@@ -370,10 +370,11 @@ class Avx512Lines : public AesWords {
   }
 
   HF_AVX512 static void read(std::byte* to, const std::byte* from, std::size_t count) {
-    for (; count >= 64; to += 64, from += 64, count -= 64)
-      _mm512_storeu_si512(to, _mm512_loadu_si512(from));
-    const __mmask64 rest = _bzhi_u64(~0ull, static_cast<unsigned>(count));
-    _mm512_mask_storeu_epi8(to, rest, _mm512_maskz_loadu_epi8(rest, from));
+    const std::size_t whole = count & ~std::size_t{63};
+    for (std::size_t at = 0; at != whole; at += 64)
+      _mm512_storeu_si512(to + at, _mm512_loadu_si512(from + at));
+    const __mmask64 rest = _bzhi_u64(~0ull, static_cast<unsigned>(count % 64));
+    _mm512_mask_storeu_epi8(to + whole, rest, _mm512_maskz_loadu_epi8(rest, from + whole));
   }
 
   HF_AVX512 static void begin(State& state, const Line& line) {

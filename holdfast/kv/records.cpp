@@ -10,6 +10,7 @@ Records::Records(const Medium& medium, const BlockTable& table, const Superblock
       geometry_(table.geometry()),
       base_(medium.at(0)),
       header_bytes_(geometry_.record_header_bytes),
+      block_bytes_(geometry_.block_bytes),
       key_bytes_(superblock.key_bytes),
       value_bytes_(superblock.value_bytes),
       patchable_(std::span(superblock.patchable_words).first(superblock.patchable_count)) {}

@@ -27,7 +27,10 @@ class Records {
   const Medium& medium() const { return medium_; }
   const PatchableWords& patchable() const { return patchable_; }
 
-  RecordView at(Line line) const { return {base_ + offset_of(line), header_bytes_}; }
+  RecordView at(Line line) const { return at(line, header_bytes_); }
+  RecordView at(Line line, std::uint32_t header_bytes) const {
+    return {base_ + offset_of(line), header_bytes};
+  }
 
   // Whether the record on this line has this key. Of any line, and whatever lies there.
   bool has_key(Line line, Bytes key) const {
@@ -43,6 +46,21 @@ class Records {
       return false;
     }
     return equal_bytes(at + header_bytes_, key.data(), key.size());
+  }
+
+  // Whether a put of this key, which is_of_two_words(), lies there. `header_bytes`: the geometry's.
+  bool is_put_of(Line line, Bytes key, std::uint32_t header_bytes) const {
+    const std::byte* const at = base_ + offset_of(line);
+    return reinterpret_cast<const RecordHeader*>(at)->is_put_of(
+               static_cast<std::uint32_t>(key.size())) &&
+           equal_two_words(at + header_bytes, key.data(), key.size());
+  }
+  // Whether a value that begins `value_at` bytes behind the line stays within its block, as nearly
+  // all do, and has the size of a typed store's. The key was asked for, so its size is right.
+  bool value_fits_block(Line line, std::uint64_t value_at, std::uint64_t value_bytes) const {
+    const std::uint64_t in_block = offset_of(line) & (block_bytes_ - 1);
+    return (value_bytes_ == 0 || value_bytes == value_bytes_) &&
+           in_block + value_at + value_bytes <= block_bytes_;
   }
 
   // Whether the record stays within its run, and has the sizes of a typed store's.
@@ -85,6 +103,7 @@ class Records {
   const Geometry& geometry_;
   const std::byte* const base_;                  // Of the medium, which stays where it is.
   const std::uint32_t header_bytes_;             // Of the geometry.
+  const std::uint64_t block_bytes_;              // Of the geometry.
   const std::uint64_t key_bytes_, value_bytes_;  // Of a typed store; 0 otherwise.
   const PatchableWords patchable_;
 };

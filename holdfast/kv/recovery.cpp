@@ -161,11 +161,27 @@ std::uint64_t Recovery::read_run_words(std::uint64_t block, std::uint64_t blocks
   return end;
 }
 
+// Page media: the ends of the next runs, where their summaries lie, are read all at once: as much
+// of each as the summary of a block of records of 256 bytes takes. What is longer is read as it
+// comes.
+Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
+  std::vector<Extent> ranges;
+  for (const std::uint64_t head : heads.first(std::min(kFetched, heads.size()))) {
+    const std::uint64_t bytes = rooms_.table.run_bytes(head);
+    const std::uint64_t fetched = std::min(bytes, kFetchedOfEachRun);
+    ranges.push_back({rooms_.table.run_at(head) + bytes - fetched, fetched});
+  }
+  return rooms_.medium.region().fetch(ranges);
+}
+
 // With room for what will come: an index that grows while it is filled copies everything once more.
 // Nothing is trusted yet; a wrong footer makes the index larger or smaller, not wrong.
 Status Recovery::make_index() {
   std::uint64_t expected = 0;
-  for (const std::uint64_t head : runs_) {
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (rooms_.paged() && i % kFetched == 0)
+      HF_RETURN_IF_ERROR(fetch_ends(std::span(runs_).subspan(i)));
+    const std::uint64_t head = runs_[i];
     const std::uint64_t run_bytes = rooms_.table.run_bytes(head);
     RunFooter footer;
     std::memcpy(&footer, rooms_.medium.at(rooms_.table.run_at(head) + run_bytes - sizeof footer),

@@ -45,6 +45,7 @@ class Recovery {
   std::uint64_t limit_word(std::uint64_t at, std::uint64_t greatest, const char* name);
   Status read_table();
   std::uint64_t read_run_words(std::uint64_t block, std::uint64_t blocks);
+  Status fetch_ends(std::span<const std::uint64_t> heads);
   Status make_index();
   Status read_runs();
   void read_run(std::uint64_t head, Tallies& tallies);
@@ -67,6 +68,9 @@ class Recovery {
     for (std::uint64_t seen = value.load(); seen < to && !value.compare_exchange_weak(seen, to);) {
     }
   }
+
+  static constexpr std::size_t kFetched = 64;
+  static constexpr std::uint64_t kFetchedOfEachRun = 20 * KiB;
 
   Rooms& rooms_;
   RecoveryReport& report_;

@@ -35,6 +35,8 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
       sessions(epochs, table),
       index(records, key_hash_of(superblock), options.verify_reads),
+      displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
+                               : nullptr),
       versions(records, index, sequences, epochs),
       appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
                [this] { ask_if_short(index); }),

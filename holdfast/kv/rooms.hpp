@@ -6,6 +6,7 @@
 //   sequences          the order of all writes
 //   appender (group)   records get onto the medium; on page media all through one lane
 //   sessions           a thread's lane and books
+//   displaced          on page media: what left the index unread
 //   versions           what snapshots see
 //   spaces             the keyspaces: sessions, index and versions of each (space_rooms.hpp)
 //
@@ -18,6 +19,7 @@
 #include <holdfast/base/epoch.hpp>
 #include <holdfast/kv/appender.hpp>
 #include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/displaced.hpp>
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/key_index.hpp>
 #include <holdfast/kv/medium.hpp>
@@ -73,6 +75,7 @@ struct Rooms {
   std::unique_ptr<GroupCommit> group;  // Page media only.
   Sessions sessions;
   KeyIndex index;
+  std::unique_ptr<Displaced> displaced;  // Page media only.
   Versions versions;
   Appender appender;
   SpaceTable spaces;

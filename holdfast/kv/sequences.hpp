@@ -40,6 +40,10 @@ class Sequences {
     }
     return chunk.next++;
   }
+  // Whether the chunk has a next one, as nearly always: draw() takes it then.
+  bool lasts(const SequenceChunk& chunk) const {
+    return chunk.next != chunk.end && chunk.epoch == epoch_.load(std::memory_order_acquire);
+  }
   // Whether something was handed out after this chunk.
   bool is_newest(const SequenceChunk& chunk) const {
     return chunk.end == next_.load(std::memory_order_acquire);

@@ -66,6 +66,11 @@ class Sessions {
   }
   // The same, or null if it has none yet.
   Session* present() const;
+  // Null unless this thread used this store last. Makes none.
+  Session* used_last() {
+    Session* const session = last_used_.session;
+    return last_used_.owner == id_ ? session : nullptr;
+  }
   // One that no thread has: for the store's own work.
   std::unique_ptr<Session> make_own();
 
@@ -100,7 +105,8 @@ class Sessions {
     Session* session = nullptr;
   };
   struct OfThread;
-  static constinit thread_local LastUsed last_used_;
+  // A look at it is a load, not a call, also in code that may become part of a shared library.
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local LastUsed last_used_;
   static thread_local OfThread of_thread_;
 
   Session& find();

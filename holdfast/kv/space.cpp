@@ -60,7 +60,11 @@ Result<Version> Space::get(std::string_view key, std::string& value) const {
 }
 
 Result<std::uint64_t> Space::get(std::string_view key, std::span<std::byte> buffer) const {
-  return in([&](SpaceCore& core) { return core.reads.get_length<AnyPath>(bytes_of(key), buffer); });
+  return in([&](SpaceCore& core) {
+    return core.reads.read<AnyPath>(bytes_of(key), [&](const RecordView&, Bytes value) {
+      return copy_bytes<AnyPath>(value, buffer);
+    });
+  });
 }
 
 Result<Pinned> Space::get_pinned(std::string_view key) const {

@@ -30,6 +30,8 @@ struct SpaceRooms {
   Records& records;
   Sequences& sequences;
   GroupCommit* const group;  // Page media only.
+  // None: what a put of a space supersedes it has read, on page media too.
+  Displaced* const displaced = nullptr;
   Sessions sessions;
   KeyIndex index;
   Versions versions;

@@ -34,6 +34,21 @@ RegionOptions region_options(const StoreOptions& options) {
 
 }  // namespace
 
+// ---- A closed store ----
+
+namespace {
+
+Error is_closed() { return {Errc::kClosed, "the store was closed, or moved from; open it again"}; }
+
+template <class T, class... Arguments>
+RawResult<T> refuse(HotVerbs&, Arguments...) {
+  return Result<T>(is_closed()).raw();
+}
+
+}  // namespace
+
+constinit HotVerbs closed_verbs = {&refuse, &refuse, &refuse, &refuse, &refuse};
+
 // ---- Pinned, Snapshot ----
 
 Pinned::Pinned(Pinned&& other) noexcept
@@ -85,7 +100,7 @@ std::uint64_t Snapshot::count() const {
 
 // ---- StoreBase ----
 
-StoreBase::StoreBase(StoreCorePointer core) : core_(std::move(core)) {}
+StoreBase::StoreBase(StoreCorePointer core) : core_(std::move(core)), verbs_(core_.get()) {}
 Result<StoreCorePointer> StoreBase::open_core(std::string_view spec, const StoreOptions& options,
                                               RecordShape shape) {
   HF_RETURN_IF_ERROR(options.validate());
@@ -96,10 +111,8 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
                                               RecordShape shape) {
   return StoreCore::open(std::move(region), options, shape);
 }
-Error StoreBase::closed() {
-  return {Errc::kClosed, "the store was closed, or moved from; open it again"};
-}
-std::uint64_t StoreBase::count() const { return core_ ? core_->rooms.index.count() : 0; }
+Error StoreBase::closed() { return is_closed(); }
+std::uint64_t StoreBase::count() const { return core_ ? core_->count() : 0; }
 Status StoreBase::sync() {
   if (!core_) return closed();
   return core_->sync();
@@ -136,6 +149,7 @@ Status StoreBase::close() {
                                   "them go, then close it"};
   }
   Status status = core_->close();
+  verbs_ = &closed_verbs;
   core_.reset();
   return status;
 }
@@ -164,67 +178,50 @@ Status check_get_counts(std::size_t keys, std::size_t values, std::size_t outcom
 }  // namespace
 
 // The hot ones end in a jump to what was compiled for this CPU and this medium.
-Result<PutOutcome> StoreBase::put_bytes(std::string_view key, std::string_view value,
-                                        WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return refused<PutOutcome>();
-  if (options.durability != Durability::kDefault) [[unlikely]]
-    return put_with(key, value, options);
-  return core_->verbs.put(*core_, key, value);
-}
+// The durability of the store is what its hot verbs give.
 Result<PutOutcome> StoreBase::put_with(std::string_view key, std::string_view value,
                                        WriteOptions options) {
-  if (options.durability == durability()) return core_->verbs.put(*core_, key, value);
+  if (options.durability == durability()) return put_bytes(key, value, {});
+  if (!core_) return closed();
   return core_->writes.put<AnyPath>(bytes_of(key), bytes_of(value), options);
 }
-Result<bool> StoreBase::erase_bytes(std::string_view key, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return refused<bool>();
-  return core_->verbs.erase(*core_, key, options.durability);
+Result<bool> StoreBase::erase_with(std::string_view key, WriteOptions options) {
+  if (options.durability == durability()) return erase_bytes(key, {});
+  if (!core_) return closed();
+  return core_->writes.erase<AnyPath>(bytes_of(key), options);
 }
-Result<std::uint64_t> StoreBase::update_word_of(std::string_view key, std::uint32_t offset_bytes,
-                                                WordChange change, WriteOptions options) {
-  if (!core_) [[unlikely]]
-    return refused<std::uint64_t>();
-  return core_->verbs.update_word(*core_, key, offset_bytes, change, options.durability);
-}
-Result<Version> StoreBase::get_bytes(std::string_view key, std::span<std::byte> buffer) const {
-  if (!core_) [[unlikely]]
-    return refused<Version>();
-  return core_->verbs.get(*core_, key, buffer);
-}
-Result<std::uint64_t> StoreBase::get_length(std::string_view key,
-                                            std::span<std::byte> buffer) const {
-  if (!core_) [[unlikely]]
-    return refused<std::uint64_t>();
-  return core_->verbs.get_length(*core_, key, buffer);
+Result<std::uint64_t> StoreBase::update_word_with(std::string_view key, std::uint32_t offset_bytes,
+                                                  WordChange change, WriteOptions options) {
+  if (options.durability == durability()) return update_word_of(key, offset_bytes, change, {});
+  if (!core_) return closed();
+  return core_->writes.update_word<AnyPath>(bytes_of(key), offset_bytes, change, options);
 }
 
 Status StoreBase::put_texts(std::span<const std::string_view> keys,
                             std::span<const std::string_view> values, WriteOptions options) {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.size(), values.size()));
-  return core_->verbs.put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
+  return core_->put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
 }
 Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.count, values.count));
-  return core_->verbs.put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
-                               ByteSpans(values.first, values.bytes, values.count), options);
+  return core_->put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
+                         ByteSpans(values.first, values.bytes, values.count), options);
 }
 Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
                             std::span<Errc> outcomes) const {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_get_counts(keys.size(), values.size(), outcomes.size()));
-  return core_->verbs.get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
+  return core_->get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
 }
 Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_get_counts(keys.count, values.count, outcomes.size()));
   // NOLINTNEXTLINE: the caller's values, which it may write.
   auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
-  return core_->verbs.get_objects(*core_, ByteSpans(keys.first, keys.bytes, keys.count), to,
-                                  values.bytes, outcomes);
+  return core_->get_objects(*core_, ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
+                            outcomes);
 }
 
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,

@@ -31,11 +31,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/options.hpp>
+#include <holdfast/kv/verb_table.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::kv {
@@ -47,10 +49,13 @@ using Version = std::uint64_t;
 inline constexpr std::uint64_t kMaxKeyBytes = 64 * KiB;  // Keys of length 0 are allowed.
 inline constexpr std::uint64_t kMaxValueBytes = 4 * GiB;
 
-enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2 };
+// kWritten: whether the key was there before is not known, since that would have meant to wait for
+// a device. Only on a plain file, and only where the old record is not in memory; put_if_absent(),
+// compare_and_put() and erase() always know.
+enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2, kWritten = 3 };
 
 struct StoreStats {
-  std::uint64_t records = 0;       // Live keys.
+  std::uint64_t records = 0;       // Live keys; where displaced_records is not 0, about.
   std::uint64_t live_bytes = 0;    // Of their records on the medium, with headers and padding.
   std::uint64_t medium_bytes = 0;  // Size of the region: what the store takes from the system.
   std::uint64_t used_bytes = 0;    // Blocks that are not free.
@@ -64,6 +69,9 @@ struct StoreStats {
   std::uint64_t fences = 0, lines_written_back = 0, syncs = 0;
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
   std::uint64_t index_rehashes = 0;
+  // On a plain file: superseded without having been read (PutOutcome::kWritten), and not yet
+  // counted as dead.
+  std::uint64_t displaced_records = 0;
   Version newest_version = 0;
 };
 
@@ -193,8 +201,13 @@ struct RecordShape {
 // durable_up_to() and stats() are zero, verify() has one defect that says so.
 class StoreBase {
  public:
-  StoreBase(StoreBase&&) noexcept = default;
-  StoreBase& operator=(StoreBase&&) noexcept = default;
+  StoreBase(StoreBase&& other) noexcept
+      : core_(std::move(other.core_)), verbs_(std::exchange(other.verbs_, &closed_verbs)) {}
+  StoreBase& operator=(StoreBase&& other) noexcept {
+    core_ = std::move(other.core_);
+    verbs_ = std::exchange(other.verbs_, &closed_verbs);
+    return *this;
+  }
 
   std::uint64_t count() const;
   // Everything acknowledged before is durable against power loss when it returns.
@@ -230,27 +243,28 @@ class StoreBase {
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
   static Error closed();  // What a verb of a closed store returns.
-  // The same, apart from hot verbs: so these end in a jump.
-  template <class T>
-  [[gnu::noinline, gnu::cold]] static Result<T> refused() {
-    return closed();
-  }
 
   // The verbs on bytes, which those of all stores are made of.
   static std::string_view text_of(const void* object, std::size_t bytes) {
     return {static_cast<const char*>(object), bytes};
   }
   using WordChange = FunctionRef<std::uint64_t(std::uint64_t)>;
-  Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options);
-  [[gnu::noinline]] Result<PutOutcome> put_with(std::string_view key, std::string_view value,
-                                                WriteOptions options);
+  Result<PutOutcome> put_bytes(std::string_view key, std::string_view value, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return put_with(key, value, options);
+    return Result<PutOutcome>::of(verbs_->put(*verbs_, key, value));
+  }
   Result<Version> put_bytes_if_absent(std::string_view key, std::string_view value,
                                       WriteOptions options);
   Result<Version> put_bytes_if_version(std::string_view key, Version expected,
                                        std::string_view value, WriteOptions options);
-  // Both copy as much as fits; the second returns the length of the whole value.
-  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const;
-  Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const;
+  // Of both: verb_table.hpp.
+  Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const {
+    return Result<Version>::of(verbs_->get(*verbs_, key, buffer));
+  }
+  Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const {
+    return Result<std::uint64_t>::of(verbs_->get_length(*verbs_, key, buffer));
+  }
   Result<Version> get_text(std::string_view key, std::string& value) const;
   Result<Pinned> get_bytes_pinned(std::string_view key) const;
   Status get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
@@ -267,8 +281,16 @@ class StoreBase {
   Result<Version> update_bytes(std::string_view key, FunctionRef<void(std::string&)> change,
                                bool fixed_size, WriteOptions options);
   Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
-                                       WordChange change, WriteOptions options);
-  Result<bool> erase_bytes(std::string_view key, WriteOptions options);
+                                       WordChange change, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return update_word_with(key, offset_bytes, change, options);
+    return Result<std::uint64_t>::of(verbs_->update_word(*verbs_, key, offset_bytes, change));
+  }
+  Result<bool> erase_bytes(std::string_view key, WriteOptions options) {
+    if (!is_default(options)) [[unlikely]]
+      return erase_with(key, options);
+    return Result<bool>::of(verbs_->erase(*verbs_, key));
+  }
   using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
   using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
   Status update_texts(std::span<const std::string_view> keys, ChangeOne change,
@@ -285,7 +307,16 @@ class StoreBase {
   Result<Version> write_batch(const WriteBatch& batch, WriteOptions options);
 
  private:
+  static bool is_default(WriteOptions options) {
+    return options.durability == Durability::kDefault;
+  }
+  Result<PutOutcome> put_with(std::string_view key, std::string_view value, WriteOptions options);
+  Result<bool> erase_with(std::string_view key, WriteOptions options);
+  Result<std::uint64_t> update_word_with(std::string_view key, std::uint32_t offset_bytes,
+                                         WordChange change, WriteOptions options);
+
   StoreCorePointer core_;
+  HotVerbs* verbs_ = &closed_verbs;  // Part of the core.
 };
 
 struct AnyBytes;

@@ -91,8 +91,9 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
-      keyspaces(rooms, maintenance, writes),
-      verbs(verbs_for(rooms)) {}
+      keyspaces(rooms, maintenance, writes) {
+  take(verbs_for(rooms));
+}
 
 StoreCore::~StoreCore() {
   alive->store(nullptr, std::memory_order_release);
@@ -128,7 +129,22 @@ Status StoreCore::close() {
 
 // ---- What is neither read nor written ----
 
-Snapshot StoreCore::snapshot() { return {this, rooms.versions.open()}; }
+Snapshot StoreCore::snapshot() {
+  const Version version = rooms.versions.open();
+  // From here on nothing is displaced. Where the device fails, for_each() tells of it.
+  settle_displaced();
+  return {this, version};
+}
+
+void StoreCore::settle_displaced() {
+  if (rooms.displaced && rooms.displaced->count() != 0 && !rooms.gate.left_to_parent())
+    (void)rooms.displaced->settle_all(rooms.sessions.of_this_thread());
+}
+
+std::uint64_t StoreCore::count() {
+  settle_displaced();
+  return rooms.index.count();
+}
 
 void StoreCore::release_snapshot(Version version) {
   rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
@@ -173,6 +189,10 @@ StoreStats StoreCore::stats() {
   stats.open_blocks = totals.open_blocks;
   stats.dram_index_bytes = rooms.index.map().dram_bytes();
   stats.dram_other_bytes = rooms.table.dram_bytes() + rooms.versions.dram_bytes();
+  if (rooms.displaced) {
+    stats.displaced_records = rooms.displaced->count();
+    stats.dram_other_bytes += rooms.displaced->dram_bytes();
+  }
   const auto count = [&](const Session& session) {
     stats.fences += session.fences.load(std::memory_order_relaxed);
     stats.lines_written_back += session.lines.load(std::memory_order_relaxed);

@@ -16,7 +16,7 @@
 
 namespace holdfast::kv {
 
-class StoreCore {
+class StoreCore : public Verbs {
  public:
   static Result<StoreCorePointer> open(Region region, const StoreOptions& options,
                                        RecordShape shape);
@@ -29,6 +29,7 @@ class StoreCore {
   // parent's go, and its close would put the clean mark on a store that goes on.
   void leave_to_parent() { rooms.gate.leave_to_parent(); }
 
+  std::uint64_t count();
   Snapshot snapshot();
   void release_snapshot(Version version);
   Status sync();
@@ -40,6 +41,8 @@ class StoreCore {
   Status close();
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
+  // Other instances of the same verbs. Nobody uses the store.
+  void take(const Verbs& verbs) { static_cast<Verbs&>(*this) = verbs; }
 
   Rooms rooms;
   Maintenance maintenance;
@@ -49,9 +52,10 @@ class StoreCore {
   // Where pipelines find the store, and later that there is none any more: null.
   const std::shared_ptr<std::atomic<StoreCore*>> alive;
   Keyspaces keyspaces;
-  Verbs verbs;  // The hot ones, as this CPU and medium have them.
 
  private:
+  void settle_displaced();
+
   RecoveryReport recovery_;
   bool closed_ = false;
 };

@@ -5,7 +5,9 @@ namespace holdfast::kv {
 
 Verbs verbs_of_any() { return verbs_of<WritesOn<AnyPath>, ReadsOn<AnyPath>>(); }
 
-Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
+namespace {
+
+Verbs best_verbs(const Rooms& rooms, RecordIsa at_most) {
   const Patchable patchable = patchable_of(rooms.records.patchable());
   if (rooms.paged() || !rooms.index.hashes_by_instruction() || patchable == Patchable::kSome)
     return verbs_of_any();
@@ -16,6 +18,19 @@ Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
     case RecordIsa::kPortable: break;
   }
   return verbs_of_any();
+}
+
+}  // namespace
+
+Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
+  Verbs verbs = best_verbs(rooms, at_most);
+  if (rooms.options.verify_reads) {  // The others do not ask.
+    const Verbs any = verbs_of_any();
+    verbs.get = any.get;
+    verbs.get_length = any.get_length;
+    verbs.update_word = any.update_word;
+  }
+  return verbs;
 }
 
 }  // namespace holdfast::kv

@@ -1,5 +1,5 @@
-// verbs.hpp: the hot verbs of a store, as they were compiled for its CPU and medium. Chosen once,
-// when it opens; a call is one jump.
+// verbs.hpp: the verbs of a store that were compiled for its CPU and medium. Chosen once, when it
+// opens.
 #pragma once
 
 #include <span>
@@ -8,22 +8,12 @@
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/kv/verb_table.hpp>
 
 namespace holdfast::kv {
 
-struct Verbs {
-  using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
-
-  // With the durability of the store: so its arguments fit into registers.
-  Result<PutOutcome> (*put)(StoreCore&, std::string_view key, std::string_view value);
-  Result<bool> (*erase)(StoreCore&, std::string_view key, Durability);
-  Result<std::uint64_t> (*update_word)(StoreCore&, std::string_view key, std::uint32_t offset_bytes,
-                                       Change change, Durability);
+struct Verbs : HotVerbs {
   Status (*put_many)(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions);
-  // Both copy as much as fits. The second returns the length of the whole value.
-  Result<Version> (*get)(StoreCore&, std::string_view key, std::span<std::byte> buffer);
-  Result<std::uint64_t> (*get_length)(StoreCore&, std::string_view key,
-                                      std::span<std::byte> buffer);
   Status (*get_texts)(StoreCore&, const ByteSpans& keys, std::string* values,
                       std::span<Errc> outcomes);
   Status (*get_objects)(StoreCore&, const ByteSpans& keys, std::byte* values,

@@ -46,6 +46,10 @@ void Verification::check_run(std::uint64_t head) {
   if (space_ && of_run != *space_ && of_run != kMixedSpaces) return;
   ++report_.blocks;
   report_.bytes += rooms_.table.run_bytes(head);
+  if (auto fetched = rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head));
+      !fetched)
+    return defect(rooms_.table.run_at(head),
+                  "block " + std::to_string(head) + " cannot be read: " + fetched.error().detail);
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
   if (!run) {
     if (!found_at_open_)
@@ -97,6 +101,8 @@ void Verification::check_index(const RecordView& record, Line line, std::uint64_
   Place place = index.place(hash);
   auto home = index.latch(place, space == nullptr ? own_ : space->sessions.of_this_thread());
   const Entry entry = home.find(index.matches(record.key_bytes()));
+  if (!entry && space == nullptr && rooms_.displaced && rooms_.displaced->holds(place, line))
+    return;
   if (!entry && !rooms_.table.is_dead(line.number) &&
       meta.dead_bytes.load(std::memory_order_relaxed) == 0 && meta.own_dead_bytes.load() == 0) {
     defect(offset_of(line), name + "it is live, but the index does not have its key");

@@ -55,6 +55,9 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
   R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, rooms.index.template hash<Path>(key), key, value};
+  if constexpr (!Path::kFixed) {
+    if (rooms.displaced) return try_put_on_pages(record, options);
+  }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
@@ -122,13 +125,19 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
   if (done == keys.size()) return {};
   R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
+  if constexpr (!Path::kFixed) {
+    while (rooms.paged() && done < keys.size())
+      HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
+  }
   Session& own = rooms.sessions.of_this_thread();
   while (done < keys.size()) {
     const auto guard = rooms.epochs.enter(own.participant);
     const std::size_t size = std::min(Session::kGroup, keys.size() - done);
     std::size_t written = 0;
     Status failed;
-    const auto append_group = [&](Lane& lane) -> Status {
+    const auto append_group = [&]() -> Status {
+      const OwnLane hold(own.lane);
+      Lane& lane = own.lane;
       // Newer than all that was acknowledged before: a record that finds a newer one of its key is
       // written once more, and would be missing from the prefix that a crash leaves.
       bool fresh = !rooms.sequences.is_newest(lane.chunk);
@@ -148,23 +157,13 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
       }
       return rooms.appender.template commit<Path>(lane);
     };
-    if (!Path::kFixed && rooms.paged()) {
-      Lane& lane = rooms.group->lane();
-      {
-        const std::lock_guard lock(lane.latch);
-        HF_RETURN_IF_ERROR(append_group(lane));
-      }
-      if (rooms.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms.group->wait());
-    } else {
-      const OwnLane hold(own.lane);
-      HF_RETURN_IF_ERROR(append_group(own.lane));
-    }
+    HF_RETURN_IF_ERROR(append_group());
     std::uint64_t lines = 0;
     for (const OnItsWay& one : std::span(own.group).first(written)) {
       lines += one.appended.padded_bytes / kCacheLineBytes;
       rooms.index.template prefetch_record<Path>(one.place);
     }
-    own.count(!Path::kFixed && rooms.paged() ? 0 : 1, lines);
+    own.count(1, lines);
     for (std::size_t i = 0; i < written; ++i) {
       OnItsWay& one = own.group[i];
       auto published = publish_put<Path>(own, one.place, one.record, one.appended, options);
@@ -203,6 +202,9 @@ Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
   if (key.size() > kMaxKeyBytes) [[unlikely]]
     return false;
   const NewRecord record{RecordKind::kErase, rooms.index.template hash<Path>(key), key, {}};
+  if constexpr (!Path::kFixed) {
+    if (rooms.displaced) return try_erase_on_pages(record, options);
+  }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
@@ -265,8 +267,15 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     // caller's last write.
     const Seen seen = rooms.index.template look<Path>(place, key);
     const RecordView record = rooms.records.at(seen.line());
-    if (!rooms.index.is_live(record, seen.line())) [[unlikely]]
+    if (!rooms.index.is_live(record, seen.line())) [[unlikely]] {
+      if constexpr (!Path::kFixed) {
+        if (!seen.line() && rooms.displaced) {
+          HF_ASSIGN_OR_RETURN(const bool absent, is_absent(own, place, key));
+          if (!absent) continue;
+        }
+      }
       return rooms.index.why_not(seen.line());
+    }
     const std::uint64_t value_bytes = record.header().value_bytes();
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > value_bytes) [[unlikely]]
       return no_word_at(offset_bytes, value_bytes);

@@ -125,6 +125,14 @@ Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::L
   KeyIndex& index = rooms_.index;
   for (;; home = index.latch(place, own)) {
     const Entry entry = home.find(index.matches(record.key));
+    if (!entry && HF_MUTANT("K67", displaced(place), false)) {
+      home.release();
+      if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
+        disown(own, record.hash, appended, record.kind);
+        return std::move(settled).error();
+      }
+      continue;
+    }
     if (!is_newest(place, entry, appended.sequence)) {
       // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
       Appended again;
@@ -155,7 +163,40 @@ Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::L
   }
 }
 
+template <class R>
+Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                              std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_put<AnyPath>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
+  return outcome;
+}
+
 // ---- erase ----
+
+template <class R>
+Result<bool> BasicWrites<R>::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_erase<AnyPath>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
+  return outcome;
+}
 
 template <class R>
 Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latched home,
@@ -221,8 +262,9 @@ Result<std::uint64_t> BasicWrites<R>::update_word_by_copy(Session& own, OffsetMa
 template <class R>
 Result<PutOutcome> BasicWrites<R>::publish_grouped_put(Session& own, Place& place,
                                                        const NewRecord& record,
-                                                       const Appended& appended,
+                                                       const Appended& appended, const Seen& unread,
                                                        WriteOptions options) {
+  if (rooms_.displaced) return publish_put_on_pages(own, place, record, appended, unread, options);
   return publish_put<AnyPath>(own, place, record, appended, options);
 }
 
@@ -230,6 +272,7 @@ template <class R>
 Result<bool> BasicWrites<R>::publish_grouped_erase(Session& own, Place& place,
                                                    const NewRecord& record,
                                                    const Appended& appended, WriteOptions options) {
+  if (rooms_.displaced) return publish_erase_on_pages(own, place, record, appended, options);
   return publish_erase<AnyPath>(own, place, record, appended, options);
 }
 

@@ -48,6 +48,11 @@ class BasicWrites {
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
+  // They continue what put_at_once() or erase_at_once() began (writes_at_once.hpp), in its guard.
+  // `sequence`, `offset`: of the record.
+  Result<PutOutcome> finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                std::uint64_t sequence);
+  Result<bool> finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence);
   Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected,
                          WriteOptions options);
   // `fixed_bytes`: the value keeps its size.
@@ -72,12 +77,18 @@ class BasicWrites {
                                                        std::uint64_t value_bytes);
   static Error other_size(std::uint64_t value_bytes);  // Than a typed store's.
   // Of a record that was appended and fenced under the guard that the caller is in. On an error the
-  // record is disowned.
+  // record is disowned. `unread`: on page media, what Displaced::to_displace() said before.
   Result<PutOutcome> publish_grouped_put(Session& own, Place& place, const NewRecord& record,
-                                         const Appended& appended, WriteOptions options);
+                                         const Appended& appended, const Seen& unread,
+                                         WriteOptions options);
   // `appended` of offset 0: no tombstone was written yet, since the key was absent.
   Result<bool> publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
                                      const Appended& appended, WriteOptions options);
+  // Whether the key is neither in the index nor apart from it. A store on page media decides under
+  // the latch, and what stands apart from the index at this place is in it, or dead, behind that.
+  Result<bool> is_absent(Session& own, Place& place, Bytes key);
+  // Latches all homes into `own.latches`. Nothing stands apart from the index at any of them.
+  Status latch_all(Session& own, std::span<const std::uint64_t> hashes);
   // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
   // The operation fails although its record is durable: nothing that is older may be acknowledged
@@ -108,6 +119,22 @@ class BasicWrites {
   static_assert(kMaxKeyBytes >= 1 << 16 && kMaxValueBytes >= std::uint64_t{1} << 32);
   [[gnu::noinline, gnu::cold]] static Status check_sizes(std::uint64_t key_bytes,
                                                          std::uint64_t value_bytes);
+
+  // paged_writes.cpp: on page media, where the old record need not be in memory.
+  [[gnu::noinline]] Result<PutOutcome> try_put_on_pages(const NewRecord& record,
+                                                        WriteOptions options);
+  [[gnu::noinline]] Status put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
+                                              WriteOptions options, std::size_t& done);
+  Result<PutOutcome> publish_put_on_pages(Session& own, Place& place, const NewRecord& record,
+                                          const Appended& appended, const Seen& unread,
+                                          WriteOptions options);
+  [[gnu::noinline]] Result<bool> try_erase_on_pages(const NewRecord& record, WriteOptions options);
+  Result<bool> publish_erase_on_pages(Session& own, Place& place, const NewRecord& record,
+                                      const Appended& appended, WriteOptions options);
+  // Whether a record of this place stands apart from the index (page media). Exact under the latch.
+  bool displaced(const Place& place) const {
+    return rooms_.displaced != nullptr && rooms_.displaced->any(place);
+  }
 
   // Append, commit, and what `options` ask for beyond. Inside a guard.
   template <class Path = AnyPath>

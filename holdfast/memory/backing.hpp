@@ -39,6 +39,10 @@ class Backing {
   virtual Status shrink(std::uint64_t new_size_bytes) = 0;
   virtual Status prefault(std::uint64_t offset, std::uint64_t bytes) = 0;  // Inside; not empty.
   virtual void advise(std::uint64_t, std::uint64_t, ReadAdvice) {}         // Inside; not empty.
+  // Where nothing has to be read from a device, all of this is true at once. Inside.
+  virtual void read_ahead(std::span<const Extent>) {}
+  virtual Status fetch(std::span<const Extent>) { return {}; }
+  virtual bool resident(const Extent&) const { return true; }
   virtual RegionReport report() const = 0;
 };
 

@@ -142,27 +142,6 @@ Status FilesBacking::map(const OpenFile& file, std::uint64_t file_offset, std::u
   return {};
 }
 
-void FilesBacking::advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice) {
-  if (!reads_ahead()) return;
-  const auto first = round_down(offset, physical_page_bytes());
-  const auto end = round_up(offset + bytes, physical_page_bytes());
-  advise_reads(at(first), end - first, advice);
-}
-
-// In pieces, so that a range larger than memory does not push its own beginning out while it is
-// read.
-Status FilesBacking::prefault(std::uint64_t offset, std::uint64_t bytes) {
-  constexpr std::uint64_t kPieceBytes = 8 * MiB;
-  if (!reads_ahead()) return MappedBacking::prefault(offset, bytes);
-  const auto end = offset + bytes;
-  for (auto begin = round_down(offset, physical_page_bytes()); begin < end; begin += kPieceBytes) {
-    const auto piece = std::min(kPieceBytes, end - begin);
-    read_ahead(at(begin), round_up(piece, physical_page_bytes()));
-    HF_RETURN_IF_ERROR(MappedBacking::prefault(begin, piece));
-  }
-  return {};
-}
-
 Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset,
                                 std::uint64_t offset, std::uint64_t bytes) {
   const auto with_mapping = [&]() -> Status {

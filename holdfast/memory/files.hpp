@@ -40,7 +40,11 @@ class FilesBacking : public MappedBacking {
                         std::span<const std::span<const std::byte>> buffers) override;
   Status sync() override;
   Status prefault(std::uint64_t offset, std::uint64_t bytes) override;
+  // file_reads.cpp:
   void advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advice) override;
+  void read_ahead(std::span<const Extent> ranges) override;
+  Status fetch(std::span<const Extent> ranges) override;
+  bool resident(const Extent& range) const override;
 
  protected:
   std::string no_giant_reason() const override { return "files give 2 MiB pages at most"; }
@@ -72,6 +76,7 @@ class FilesBacking : public MappedBacking {
  private:
   // The mapping's pages are read from a disk.
   bool reads_ahead() const { return !medium_.in_memory && !medium_.map_sync; }
+  Extent whole_pages(const Extent& range) const;
   // Allocates the first 4 KiB of each 2 MiB, if large pages are to be had.
   void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
                        std::uint64_t bytes) const;

@@ -150,6 +150,14 @@ void advise_reads(std::byte* begin, std::uint64_t bytes, ReadAdvice advice) {
 
 void read_ahead(std::byte* begin, std::uint64_t bytes) { ::madvise(begin, bytes, MADV_WILLNEED); }
 
+bool all_resident(const std::byte* begin, std::uint64_t bytes) {
+  unsigned char states[256];
+  const auto pages = (bytes + physical_page_bytes() - 1) / physical_page_bytes();
+  if (pages > std::size(states) || ::mincore(const_cast<std::byte*>(begin), bytes, states) != 0)
+    return false;
+  return std::all_of(states, states + pages, [](unsigned char state) { return (state & 1) != 0; });
+}
+
 int populate(std::byte* begin, std::uint64_t bytes, bool writable) {
   while (::madvise(begin, bytes, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;

@@ -62,6 +62,10 @@ void advise_reads(std::byte* begin, std::uint64_t bytes, ReadAdvice advice);
 // Asks the kernel to read the range of a file now, whatever advise_reads() said. Does not wait.
 void read_ahead(std::byte* begin, std::uint64_t bytes);
 
+// Whether every page of the range, at most 1 MiB, is in memory. False where the kernel does not
+// say.
+bool all_resident(const std::byte* begin, std::uint64_t bytes);
+
 // Makes every page present: for writing, or for reading. Contents do not change, also not under
 // other threads' stores. Returns 0 or errno (ENOSPC, ENOMEM: no memory for all).
 int populate(std::byte* begin, std::uint64_t bytes, bool writable);

@@ -164,6 +164,25 @@ Status Region::advise(std::uint64_t offset, std::uint64_t bytes, ReadAdvice advi
   return {};
 }
 
+Status Region::read_ahead(std::span<const Extent> ranges) {
+  for (const Extent& range : ranges)
+    HF_RETURN_IF_ERROR(inside(*this, "read_ahead", range.offset_bytes, range.size_bytes));
+  backing_->read_ahead(ranges);
+  return {};
+}
+
+Status Region::fetch(std::span<const Extent> ranges) {
+  if (ranges.empty()) return {};
+  for (const Extent& range : ranges)
+    HF_RETURN_IF_ERROR(inside(*this, "fetch", range.offset_bytes, range.size_bytes));
+  return backing_->fetch(ranges);
+}
+
+bool Region::resident(const Extent& range) const {
+  return inside(*this, "resident", range.offset_bytes, range.size_bytes) &&
+         backing_->resident(range);
+}
+
 Result<Claim> Region::claim(const Extent& extent, std::string_view owner) {
   HF_RETURN_IF_ERROR(inside(*this, owner, extent.offset_bytes, extent.size_bytes));
   if (extent.size_bytes == 0) return invalid(std::string(owner) + ": an empty range was claimed");

@@ -38,7 +38,15 @@ Error system_error(std::string_view call, std::string_view target, int error_num
 
 // The calls that tests let fail. The hook sees every one of them before it is made and returns 0 to
 // let it through or the errno to fail with; null removes it. Any thread; a test's business only.
-enum class Call : std::uint8_t { kWrite, kDataSync, kAllocate, kRename, kDirectorySync, kMap };
+enum class Call : std::uint8_t {
+  kWrite,
+  kDataSync,
+  kAllocate,
+  kRename,
+  kDirectorySync,
+  kMap,
+  kRead
+};
 using FaultHook = int (*)(Call call, int fd);
 FaultHook set_fault_hook(FaultHook hook);
 int injected_fault(Call call, int fd);

@@ -273,23 +273,28 @@ TEST(KvBench, UnderAMemoryLimitRowsTellWhatTheyAskedOfTheDevice) {
   EXPECT_GE(row->number("process_read_bytes_per_op"), 0);
 }
 
+// With single calls, and through a pipeline, which acknowledges a window of operations at a time.
 TEST(KvBench, StartUpAndGrowthAreRowsAndAcknowledgedRecordsSurviveTheKill) {
-  auto options = smoke("holdfast");
-  options.ops = {"get"};
-  options.threads = {1};
-  options.startup = options.longest = true;
-  const auto result = run_kv_bench(options);
-  ASSERT_TRUE(result) << result.error().message();
-  for (const auto* operation : {"open_clean", "open_killed", "put_longest"}) {
-    const auto* row = result->document.find("holdfast", operation, 1);
-    ASSERT_NE(row, nullptr) << operation;
-    EXPECT_TRUE(row->valid()) << operation << ": " << row->invalid_reason();
-    EXPECT_GT(row->number("ns_per_op_median"), 0);
+  for (const std::string store : {"holdfast", "holdfast-pipeline"}) {
+    SCOPED_TRACE(store);
+    auto options = smoke(store);
+    options.ops = {"get"};
+    options.threads = {1};
+    options.startup = options.longest = true;
+    const auto result = run_kv_bench(options);
+    ASSERT_TRUE(result) << result.error().message();
+    for (const auto* operation : {"open_clean", "open_killed", "put_longest"}) {
+      const auto* row = result->document.find(store, operation, 1);
+      ASSERT_NE(row, nullptr) << operation;
+      EXPECT_TRUE(row->valid()) << operation << ": " << row->invalid_reason();
+      EXPECT_GT(row->number("ns_per_op_median"), 0);
+    }
+    const auto* killed = result->document.find(store, "open_killed", 1);
+    EXPECT_GT(killed->number("acknowledged_before_kill"), 0);
+    const auto* get = result->document.find(store, "get", 1);
+    EXPECT_GT(get->number("dram_bytes_per_record"), 0);
+    EXPECT_GT(get->number("medium_bytes_per_record"), 216);
   }
-  EXPECT_GT(result->document.find("holdfast", "open_killed", 1)->number("acknowledged_before_kill"),
-            0);
-  EXPECT_GT(result->document.find("holdfast", "get", 1)->number("dram_bytes_per_record"), 0);
-  EXPECT_GT(result->document.find("holdfast", "get", 1)->number("medium_bytes_per_record"), 216);
 }
 
 TEST(KvBench, GroupsAndWaitersRunWithPowerDurability) {

@@ -39,11 +39,17 @@ TEST_P(Fork, AChildThatClosesTheStoreHarmsNothing) {
       return true;
     }));
     ASSERT_TRUE(store.put("after", "2"));
-    copy_files(name + "-died", name);
-    auto died = open(tiny(), name + "-died");
-    EXPECT_FALSE(died.recovery().clean);
-    expect_contents(died, {{"before", "1"}, {"after", "2"}});
+    // A background thread may grow the store while its files are copied: no image of one moment.
+    if (!background) {
+      copy_files(name + "-died", name);
+      auto died = open(tiny(), name + "-died");
+      EXPECT_FALSE(died.recovery().clean);
+      expect_contents(died, {{"before", "1"}, {"after", "2"}});
+    }
     ASSERT_TRUE(store.close());
+    auto reopened = open(tiny(), name);
+    EXPECT_TRUE(reopened.recovery().clean);
+    expect_contents(reopened, {{"before", "1"}, {"after", "2"}});
   }
 }
 

@@ -292,6 +292,24 @@ TEST_P(InKeyspaces, ABatchSpansThem) {
   EXPECT_TRUE(store.verify().ok());
 }
 
+// The store's own sessions note what a batch over spaces superseded.
+TEST_P(InKeyspaces, ADropCountsOnceWhatABatchSuperseded) {
+  auto store = open();
+  auto space = store.create_space("gone").value();
+  for (int i = 0; i < 5; ++i) {
+    WriteBatch batch;
+    batch.put("key", text_of(i, 1'000));
+    batch.put(space, "key", text_of(i, 1'000));
+    ASSERT_TRUE(store.write(batch));
+  }
+  ASSERT_TRUE(store.drop_space("gone"));
+  const std::uint64_t live = store.stats().live_bytes;
+  EXPECT_EQ(get(store, "key"), text_of(4, 1'000));
+  ASSERT_TRUE(store.close());
+  store = open();
+  EXPECT_EQ(store.stats().live_bytes, live);
+}
+
 TEST_P(InKeyspaces, ABatchSaysWhatIsWrong) {
   auto store = open(), other = open(tiny(), "other");
   auto here = store.create_space("here").value(), there = other.create_space("there").value();

@@ -129,6 +129,8 @@ class Crash {
                        .unit_bytes = 64 * KiB,
                        .max_size_bytes = 1 * MiB,
                        .images_per_run = 300};
+  // Page media: off, and no record is in memory when a put comes upon it (absent_region.hpp).
+  bool in_memory = true;
   bool created = true;                  // Off: `before` and `during` see a region without a store.
   std::string image;                    // Then: with these bytes.
   std::function<void(Tested&)> before;  // Not crashed.

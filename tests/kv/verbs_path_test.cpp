@@ -16,7 +16,7 @@ std::vector<RecordIsa> isas() {
   return all;
 }
 void take(Store<>& store, RecordIsa isa) {
-  store.core()->verbs = verbs_for(ForTests::rooms(store), isa);
+  store.core()->take(verbs_for(ForTests::rooms(store), isa));
 }
 
 struct Case {

@@ -88,6 +88,26 @@ TEST_P(Faults, FailedWriteIsToldAndTheNextOneWorks) {
   EXPECT_TRUE(region.sync());
 }
 
+TEST_P(Faults, AReadThatTheDeviceRefusesIsAnErrorAndNotASignal) {
+  auto region = open();
+  ASSERT_TRUE(region.write(MiB, bytes("there")));
+  const Extent ranges[] = {{0, 64}, {MiB, 5}, {4 * MiB - 100, 100}};
+  ASSERT_TRUE(region.fetch(ranges));
+  EXPECT_TRUE(region.resident({MiB, 5}));
+  let_fail(Call::kRead, 2, EIO);
+  const auto failed = region.fetch(ranges);
+  if (region.report().file_system == "tmpfs") GTEST_SKIP() << "no disk here";
+  ASSERT_EQ(failed.code(), Errc::kIo);
+  EXPECT_NE(failed.error().detail.find("at byte 1048576"), std::string::npos)
+      << failed.error().detail;
+  EXPECT_TRUE(region.fetch(ranges)) << "not for ever";
+  // Somebody cuts the file: the kernel would answer a load with SIGBUS.
+  const auto file = GetParam() == RegionLayout::kDirectory ? path + "/segment-000001" : path;
+  std::filesystem::resize_file(file, GetParam() == RegionLayout::kDirectory ? 0 : 2 * MiB);
+  EXPECT_EQ(region.fetch({{{3 * MiB, 64}}}).code(), Errc::kIo);
+  EXPECT_TRUE(region.fetch({{{MiB, 64}}}));
+}
+
 TEST_P(Faults, SyncTouchesOnlyFilesWrittenSinceTheLastOne) {
   auto region = open();
   ASSERT_TRUE(

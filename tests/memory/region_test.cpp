@@ -453,6 +453,23 @@ TEST(RegionAdvice, AFileOnADiskIsMappedForRandomReadsUntilToldOtherwise) {
   }
 }
 
+TEST(RegionAdvice, ManyRangesAreFetchedAndStayInside) {
+  Scratch scratch{Scratch::disk()};
+  auto region = Region::open(scratch.path("region"), small()).value();
+  ASSERT_TRUE(region.write(3 * MiB, bytes("far")));
+  const Extent ranges[] = {{0, 1}, {2 * MiB - 1, 2}, {3 * MiB, 0}, {3 * MiB, 3}};
+  EXPECT_TRUE(region.read_ahead(ranges));
+  EXPECT_TRUE(region.fetch(ranges));
+  EXPECT_TRUE(region.fetch({}));
+  for (const Extent& range : ranges)
+    EXPECT_TRUE(region.resident(range));
+  EXPECT_EQ(text_at(region, 3 * MiB, 3), "far");
+  const Extent beyond{4 * MiB - 1, 2};
+  EXPECT_EQ(region.fetch({&beyond, 1}).code(), Errc::kInvalidOption);
+  EXPECT_EQ(region.read_ahead({&beyond, 1}).code(), Errc::kInvalidOption);
+  EXPECT_FALSE(region.resident(beyond));
+}
+
 TEST(RegionAdvice, IsForFilesOnADiskAndStaysInside) {
   Scratch scratch{Scratch::tmpfs()};
   auto region = Region::open(scratch.path("region"), small()).value();

@@ -87,6 +87,10 @@ Status grow_by_puts(Store& store, const Context& context, const Records& records
         return;
       }
     }
+    if (!all_done(session)) {
+      status = Error{Errc::kIo, name + ": filling failed: " + session.error()};
+      return;
+    }
     growth.records_timed = filled;
     growth.longest_put_ns = times.max();
     growth.p50_ns = times.percentile(50);

@@ -1,7 +1,10 @@
 // RocksDB with its write-ahead log: sync off, and on under --durability power. No compression (the
 // values do not compress), bloom filters of 10 bits, 128 MiB write buffers, 512 MiB block cache,
-// two background jobs. Filling is in batches without the log and ends with a flush; update8 and
-// erase are what its interface has: get + put, and a blind delete.
+// two background jobs. Under --memory-limit the cache takes at most a quarter of it and a buffer an
+// eighth: two of them may be in memory, and the page cache serves reads, too. Filling is in batches
+// without the log and ends with a flush; update8 and erase are what its interface has: get + put,
+// and a blind delete.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -118,12 +121,12 @@ class RocksdbStore {
     options.create_if_missing = create;
     options.error_if_exists = create;
     options.compression = rocksdb::kNoCompression;
-    options.write_buffer_size = 128 * MiB;
+    options.write_buffer_size = write_buffer_bytes();
     options.max_background_jobs = 2;
     options.info_log_level = rocksdb::ERROR_LEVEL;
     rocksdb::BlockBasedTableOptions table;
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    table.block_cache = rocksdb::NewLRUCache(512 * MiB);
+    table.block_cache = rocksdb::NewLRUCache(block_cache_bytes());
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
     rocksdb::DB* db = nullptr;
     const auto status = rocksdb::DB::Open(options, path_, &db);
@@ -160,11 +163,12 @@ class RocksdbStore {
   Fields facts() const {
     Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
-    facts.set(
-        "settings",
-        "RocksDB " + rocksdb::GetRocksVersionAsString() + ", WAL, sync " +
-            (context_.promise == Promise::kPower ? "on" : "off") +
-            ", no compression, bloom 10 bits, 128 MiB buffers, 512 MiB cache, 2 background jobs");
+    facts.set("settings", "RocksDB " + rocksdb::GetRocksVersionAsString() + ", WAL, sync " +
+                              (context_.promise == Promise::kPower ? "on" : "off") +
+                              ", no compression, bloom 10 bits, " +
+                              std::to_string(write_buffer_bytes() / MiB) + " MiB buffers, " +
+                              std::to_string(block_cache_bytes() / MiB) +
+                              " MiB cache, 2 background jobs");
     return facts;
   }
   RocksdbSession session(unsigned) {
@@ -175,6 +179,12 @@ class RocksdbStore {
   }
 
  private:
+  std::uint64_t within_limit(std::uint64_t bytes, std::uint64_t share) const {
+    const auto limit = context_.memory_limit_bytes;
+    return limit == 0 ? bytes : std::min(bytes, limit / share);
+  }
+  std::uint64_t write_buffer_bytes() const { return within_limit(128 * MiB, 8); }
+  std::uint64_t block_cache_bytes() const { return within_limit(512 * MiB, 4); }
   bool busy() const {
     for (const auto* property : {"rocksdb.compaction-pending", "rocksdb.num-running-compactions",
                                  "rocksdb.num-running-flushes"}) {

@@ -47,7 +47,8 @@
 //     bool update8(const Key&, std::uint64_t stamp);
 //     // The key is there.
 //     bool erase(const Key&);
-//     // Optional, both: the answer comes with flush(), which ends a chunk of operations.
+//     // Optional, both: answers come, and writes are acknowledged, with flush() only, which ends a
+//     // chunk of operations.
 //     void get_later(const Key&, std::byte* out, std::uint32_t& size);
 //     bool flush();
 //     // Of the call that returned false.
@@ -65,5 +66,16 @@ enum class Opening : std::uint8_t {
               // prefaulted.
   kExisting,  // As close() or a killed process left it.
 };
+
+// A call that returned true is not yet acknowledged: flush() does that for all before it.
+template <class Session>
+concept AnswersLater = requires(Session& session) { session.flush(); };
+
+// Whether all that the session was asked for succeeded; on return it is acknowledged.
+template <class Session>
+bool all_done(Session& session) {
+  if constexpr (AnswersLater<Session>) return session.flush();
+  return true;
+}
 
 }  // namespace holdfast::bench::kv

@@ -240,10 +240,8 @@ class StoreSubject final : public Subject {
     std::uint64_t bytes = 0;
     const auto counted = [&](unsigned j) { bytes += check(j); };
     const auto finish = [&] {
-      if constexpr (requires { session.flush(); }) {
-        if (!session.flush()) [[unlikely]]
-          thread.wrong("of a chunk: " + session.error());
-      }
+      if (!all_done(session)) [[unlikely]]
+        thread.wrong("of a chunk: " + session.error());
     };
     const auto done =
         drive(thread, step, buffers.places(), waits(), make, run, finish, counted, stalls);

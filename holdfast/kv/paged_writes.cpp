@@ -1,0 +1,202 @@
+// Puts and erases on page media, where the record that they supersede may lie on a device.
+//
+// A put there does not wait for the old record's key: it displaces the record (displaced.hpp) and
+// leaves the comparison to others. What it needs to know of the old record is that it is older: all
+// sessions append to one lane, which draws sequences in the order of appending, and the index named
+// the old record before ours was appended, and still does under the latch. So its sequence was
+// drawn before ours.
+#include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/write_verbs.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <holdfast/base/mutant.hpp>
+
+namespace holdfast::kv {
+
+namespace {
+
+constexpr std::size_t kGroup = 64;
+constexpr std::size_t kSettledAtOnce = 1024;
+
+}  // namespace
+
+// Behind append and commit. `unread`: what the place had before them, if the record there is not in
+// memory.
+template <class R>
+Result<PutOutcome> BasicWrites<R>::publish_put_on_pages(Session& own, Place& place,
+                                                        const NewRecord& record,
+                                                        const Appended& appended,
+                                                        const Seen& unread, WriteOptions options) {
+  KeyIndex& index = rooms_.index;
+  // What the latch is not to be held for: the old record's page.
+  if (!unread) (void)index.look(place, record.key);
+  auto home = index.latch(place, own);
+  if (unread && HF_MUTANT("K60", rooms_.displaced->still_alone(home, unread), true) &&
+      HF_MUTANT("K61", !rooms_.versions.held(), true) &&
+      HF_MUTANT("K62", !index.behind_horizon(place, appended.sequence), true)) {
+    HF_MUTANT("K63", rooms_.displaced->add(place, unread.line()), void());
+    home.replace(unread.entry, line_at(appended.offset));
+    return PutOutcome::kWritten;
+  }
+  return publish_put_slowly(own, std::move(home), place, record, appended, options);
+}
+
+template <class R>
+Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, WriteOptions options) {
+  Session& own = rooms_.sessions.of_this_thread();
+  if (rooms_.displaced->full())
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
+  const auto guard = rooms_.epochs.enter(own.participant);
+  Place place = rooms_.index.place(record.hash);
+  const Seen unread = rooms_.displaced->to_displace(place);
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, options, appended));
+  return publish_put_on_pages(own, place, record, appended, unread, options);
+}
+
+// The next group of a put_many(): one write to the file, one wait for a sync. Counts what it
+// published.
+template <class R>
+Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
+                                          WriteOptions options, std::size_t& done) {
+  Session& own = rooms_.sessions.of_this_thread();
+  if (rooms_.displaced->full())
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
+  Lane& lane = rooms_.group->lane();
+  std::array<Place, kGroup> places;
+  std::array<Seen, kGroup> unread;
+  std::array<Appended, kGroup> appended;
+  const auto guard = rooms_.epochs.enter(own.participant);
+  const std::size_t first = done;
+  const std::size_t size = std::min(kGroup, keys.size() - first);
+  const auto record_at = [&](std::size_t i) {
+    return NewRecord{RecordKind::kPut, places[i].hash, keys[first + i], values[first + i]};
+  };
+  for (std::size_t i = 0; i < size; ++i) {
+    places[i] = rooms_.index.place(rooms_.index.hash(keys[first + i]));
+    unread[i] = rooms_.displaced->to_displace(places[i]);
+  }
+  Status failed;
+  std::size_t written = 0;
+  {
+    const std::lock_guard lock(lane.latch);
+    // Newer than all that was acknowledged before, as in try_put_many().
+    bool fresh = !rooms_.sequences.is_newest(lane.chunk);
+    for (; written < size; ++written) {
+      failed = rooms_.appender.append(lane, record_at(written), std::exchange(fresh, false),
+                                      Purpose::kPut, appended[written]);
+      if (!failed) break;
+    }
+    HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
+  }
+  if (rooms_.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  for (std::size_t i = 0; i < written; ++i) {
+    auto published =
+        publish_put_on_pages(own, places[i], record_at(i), appended[i], unread[i], options);
+    if (!published) {
+      for (std::size_t rest = i + 1; rest < written; ++rest) {
+        const auto home = rooms_.index.latch(places[rest], own);
+        disown(own, places[rest].hash, appended[rest], RecordKind::kPut);
+      }
+      return std::move(published).error();
+    }
+    ++done;
+  }
+  return failed;
+}
+
+// An erase tells whether the key was there, so it reads the record; but that read is under way
+// while the tombstone is written.
+template <class R>
+Result<bool> BasicWrites<R>::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const auto guard = rooms_.epochs.enter(own.participant);
+  KeyIndex& index = rooms_.index;
+  Place place = index.place(record.hash);
+  // As on other media: a tag that matches is enough for a tombstone. Where something stands apart,
+  // that is the tag of the record that displaced it.
+  const Seen any = index.map().look(place, [](Line) { return true; });
+  if (!any) return false;
+  const Extent old{offset_of(any.line()), kCacheLineBytes};
+  HF_RETURN_IF_ERROR(rooms_.medium.region().read_ahead({&old, 1}));
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kErase, options, appended));
+  return publish_erase_on_pages(own, place, record, appended, options);
+}
+
+// Nothing of this key may be left where readers look when the index does not have it.
+template <class R>
+Result<bool> BasicWrites<R>::publish_erase_on_pages(Session& own, Place& place,
+                                                    const NewRecord& record,
+                                                    const Appended& appended,
+                                                    WriteOptions options) {
+  for (;;) {
+    (void)rooms_.index.look(place, record.key);  // What the latch is not to be held for.
+    auto home = rooms_.index.latch(place, own);
+    if (HF_MUTANT("K64", !displaced(place), true))
+      return publish_erase_slowly(own, std::move(home), place, record, appended, options);
+    home.release();
+    if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
+      disown(own, record.hash, appended, record.kind);
+      return std::move(settled).error();
+    }
+  }
+}
+
+// ---- For those that look for a key without latching it at once ----
+
+template <class R>
+Result<bool> BasicWrites<R>::is_absent(Session& own, Place& place, Bytes key) {
+  if (rooms_.index.look(place, key)) return false;
+  while (rooms_.displaced) {
+    {
+      const auto home = rooms_.index.latch(place, own);
+      if (home.find(rooms_.index.matches(key))) return false;
+      if (HF_MUTANT("K65", !displaced(place), true)) return true;
+    }
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
+  }
+  return true;
+}
+
+template <class R>
+Status BasicWrites<R>::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
+  for (;;) {
+    own.latches.acquire(rooms_.index.map(), hashes);
+    if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
+    const auto apart = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
+      return HF_MUTANT("K66", displaced(rooms_.index.place(hash)), false);
+    });
+    if (apart == hashes.end()) return {};
+    own.latches.release();
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *apart));
+  }
+}
+
+template Result<PutOutcome> BasicWrites<Rooms>::try_put_on_pages(const NewRecord&, WriteOptions);
+template Result<PutOutcome> BasicWrites<Rooms>::publish_put_on_pages(Session&, Place&,
+                                                                     const NewRecord&,
+                                                                     const Appended&, const Seen&,
+                                                                     WriteOptions);
+template Result<bool> BasicWrites<Rooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
+template Result<bool> BasicWrites<Rooms>::publish_erase_on_pages(Session&, Place&, const NewRecord&,
+                                                                 const Appended&, WriteOptions);
+template Result<bool> BasicWrites<Rooms>::is_absent(Session&, Place&, Bytes);
+template Result<PutOutcome> BasicWrites<SpaceRooms>::try_put_on_pages(const NewRecord&,
+                                                                      WriteOptions);
+template Result<PutOutcome> BasicWrites<SpaceRooms>::publish_put_on_pages(
+    Session&, Place&, const NewRecord&, const Appended&, const Seen&, WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::publish_erase_on_pages(Session&, Place&,
+                                                                      const NewRecord&,
+                                                                      const Appended&,
+                                                                      WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::is_absent(Session&, Place&, Bytes);
+template Status BasicWrites<Rooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
+                                                       WriteOptions, std::size_t&);
+template Status BasicWrites<Rooms>::latch_all(Session&, std::span<const std::uint64_t>);
+
+}  // namespace holdfast::kv
