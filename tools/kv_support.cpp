@@ -136,6 +136,7 @@ Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed) {
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = RegionAccess::kOpenReadOnly;
+  options.verify_reads = true;  // What is printed is what was put.
   options.background = false;
   options.reclaim.background = false;
   return open_any(spec, options, typed);
@@ -147,6 +148,7 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = access;
+  options.verify_reads = true;
   options.background = background;
   options.reclaim.background = background;
   options.durability = durability;

@@ -265,7 +265,8 @@ Status Maintenance::free_space(SpaceRooms& space) {
     HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group->lane()));
     HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
   }
-  rooms_.drain_notes();  // All: a batch notes what it superseded with the store's own sessions.
+  // All: a batch notes what it superseded with the store's own sessions.
+  HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   rooms_.spaces.retire(space.id);
   return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id);
 }

@@ -7,7 +7,7 @@
 namespace holdfast::kv {
 namespace {
 
-class DisplacingBesideSpaces : public Displacing {
+class DisplacingBesideKeyspaces : public Displacing {
  protected:
   Space space() {
     auto opened = store_->space("space");
@@ -20,7 +20,7 @@ class DisplacingBesideSpaces : public Displacing {
   }
 };
 
-TEST_F(DisplacingBesideSpaces, APutOfASpaceKnowsWhatItSupersedes) {
+TEST_F(DisplacingBesideKeyspaces, APutThereKnowsWhatItSupersedes) {
   open();
   Space users = space();
   for (const auto& keys : twins(2)) {
@@ -42,7 +42,7 @@ TEST_F(DisplacingBesideSpaces, APutOfASpaceKnowsWhatItSupersedes) {
   EXPECT_EQ(users.count(), 0u);
 }
 
-TEST_F(DisplacingBesideSpaces, ABatchOverSpacesFindsTheKeyThatStandsApart) {
+TEST_F(DisplacingBesideKeyspaces, ABatchOverThemFindsTheKeyThatStandsApart) {
   open();
   Space users = space();
   const auto keys = twins(1).front();
@@ -71,7 +71,7 @@ TEST_F(DisplacingBesideSpaces, ABatchOverSpacesFindsTheKeyThatStandsApart) {
   EXPECT_TRUE(store_->verify().ok());
 }
 
-TEST_F(DisplacingBesideSpaces, RunsThatTheyShareAreReclaimedAndDroppedWithoutLoss) {
+TEST_F(DisplacingBesideKeyspaces, RunsThatTheyShareAreReclaimedAndDroppedWithoutLoss) {
   open();
   const auto keys = twins(8);
   const std::string old(700, '0'), fresh(700, '1');

@@ -138,7 +138,9 @@ TEST_P(InKeyspaces, AreReclaimedLikeTheRest) {
     const std::string key = std::to_string(i % 200);
     expected[key] = text_of(i, 100);
     ASSERT_TRUE(space.put(key, expected[key]));
-    if (i % 10 == 0) ASSERT_TRUE(store.put(key, "the store's"));
+    if (i % 10 == 0) {
+      ASSERT_TRUE(store.put(key, "the store's"));
+    }
   }
   ASSERT_TRUE(store.reclaim());
   EXPECT_EQ(content(space), expected);
@@ -159,7 +161,9 @@ TEST_P(InKeyspaces, ADroppedOneIsGoneAndItsMediumIsFree) {
     ASSERT_TRUE(space.put(std::to_string(i), text_of(i, 100)));
   EXPECT_GT(store.stats().used_bytes, before + 20 * 8 * KiB);
   ASSERT_TRUE(store.drop_space("gone"));
-  if (!store.core()->rooms.paged()) EXPECT_LE(store.stats().used_bytes, before + 2 * 8 * KiB);
+  if (!store.core()->rooms.paged()) {
+    EXPECT_LE(store.stats().used_bytes, before + 2 * 8 * KiB);
+  }
   EXPECT_EQ(space.put("key", "value").code(), Errc::kClosed);
   EXPECT_EQ(store.space("gone").code(), Errc::kNotFound);
   EXPECT_TRUE(store.spaces().empty());

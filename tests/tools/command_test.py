@@ -322,6 +322,24 @@ class Stores(Command):
             reader.stdout.close()
             self.assertEqual(reader.wait(), 0)
 
+    def test_a_value_with_a_flipped_bit_is_named_and_never_shown(self):
+        value = '0123456789' * 10
+        self.kv('put', 'ada', value)
+        self.kv('put', 'bob', 'sound')
+        for path in pathlib.Path(self.store).iterdir():
+            data = bytearray(path.read_bytes())
+            at = data.find(value.encode())
+            if at >= 0:
+                data[at + 50] ^= 0x40
+                path.write_bytes(data)
+        for words in (('get', 'ada'), ('list',), ('export', '-'), ('verify',)):
+            result = self.run_command('kv', self.store, *words)
+            self.assertEqual(result.returncode, 1, words)
+            self.assertNotIn(b'0123456789p', result.stdout, words)
+            said = result.stderr + result.stdout
+            self.assertTrue(b'checksum' in said or b'damage' in said or b'sound' in said, f'{words}: {said}')
+        self.assertEqual(self.kv('get', 'bob'), b'sound')
+
     def test_damaged_files_are_refused_or_named_and_never_crash_the_command(self):
         source = random.Random(20260101)
         self.kv('import', '-', stdin=b''.join(b'{"key":"key%d","value":"%0100d"}\n' % (i, i) for i in range(2000)))
