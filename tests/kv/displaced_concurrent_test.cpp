@@ -68,7 +68,7 @@ TEST_F(DisplacingConcurrent, PipelinesDoNotLoseWhatIsTheirs) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < 4; ++i) {
-    threads.emplace_back([&, key = pairs[i / 2][i % 2], random = Random(i)]() mutable {
+    threads.emplace_back([&, i, key = pairs[i / 2][i % 2], random = Random(i)]() mutable {
       bool there = false;
       auto pipeline =
           Pipeline<>::open(*store_, {.window = static_cast<std::uint32_t>(2 + i)}).value();
