@@ -20,6 +20,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/background_pool.hpp
   kv/options.hpp
   kv/pipeline.hpp
+  kv/space.hpp
   kv/store.hpp
   kv/typed_store.hpp)
 # And these, of the crash checker.

@@ -1,6 +1,8 @@
 #include "kv_command.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@ struct KvState {
   ImportArguments import;
   ExportArguments export_;
   ScriptArguments script;
+  std::string space;  // That is created or dropped.
 };
 
 template <class T>
@@ -197,6 +200,29 @@ void add_transfer_verbs(KvState& state, const AddVerb& verb) {
       "sort | uniq -c");
 }
 
+void add_space_verbs(KvState& state, const AddVerb& verb) {
+  verb("spaces", "The keyspaces of the store: sets of keys of their own",
+       [&] { return kv_spaces(state.target); })
+      ->footer(
+          "NAME, a tab, its records, a tab, their bytes.\nExample:\n  holdfast kv ./shop spaces");
+  auto* create = verb("create-space", "Create a keyspace; creates the store",
+                      [&] { return kv_create_space(state.target, state.space); });
+  create->add_option("NAME", state.space, "1 to 255 bytes")->required();
+  create->footer(
+      "Examples:\n"
+      "  holdfast kv ./shop create-space users\n"
+      "  holdfast kv ./shop --space users put ada lovelace");
+  auto* drop = verb("drop-space", "Drop a keyspace with all its records",
+                    [&] { return kv_drop_space(state.target, state.space); });
+  drop->add_option("NAME", state.space, "As `spaces` lists it")->required();
+  drop->footer(
+      "Its medium is free at once, however many records it has.\n"
+      "Example:\n  holdfast kv ./shop drop-space users");
+}
+
+// Those that --space is for.
+constexpr std::string_view kVerbsOfSpaces[] = {"put", "get", "erase", "list", "count", "verify"};
+
 void add_store_verbs(KvState& state, const AddVerb& verb) {
   verb("stats", "What the store holds, takes and promises", [&] {
     return kv_stats(state.target);
@@ -233,6 +259,9 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "STORE,--store", state->target.spec,
       "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
+  kv->add_option("--space", state->target.space,
+                 "The keys of this keyspace: put, get, erase, list, count, verify")
+      ->type_name("NAME");
   kv->require_subcommand(1);
   kv->footer(
       "Examples:\n"
@@ -262,12 +291,21 @@ void add_kv_command(CLI::App& root, int& exit_code) {
         exit_code = kExitBadRequest;
         return;
       }
+      if (!state->target.space.empty() &&
+          std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces), name) ==
+              std::end(kVerbsOfSpaces)) {
+        complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
+                 "It is for put, get, erase, list, count and verify.");
+        exit_code = kExitBadRequest;
+        return;
+      }
       exit_code = run();
     });
     return app;
   };
   add_record_verbs(*state, verb);
   add_transfer_verbs(*state, verb);
+  add_space_verbs(*state, verb);
   add_store_verbs(*state, verb);
   add_kv_bench_command(*kv, exit_code);
 }

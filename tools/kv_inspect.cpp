@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 #include "text_layout.hpp"
 
@@ -121,7 +122,9 @@ int kv_verify(const KvTarget& target) {
   bool typed = false;
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
-  const kv::VerifyReport report = store->verify();
+  const auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
+  const kv::VerifyReport report = keys->verify();
   if (target.json) {
     Json document = {{"store", target.spec},
                      {"ok", report.ok()},

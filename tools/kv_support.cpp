@@ -76,7 +76,11 @@ std::string remedy(const std::string& spec, const Error& error) {
     case Errc::kBusy:
       return "Readers share a store, a writer needs it alone: end that process, or try again when "
              "it is done.";
-    case Errc::kNotFound: return remedy_of_absence(spec);
+    case Errc::kNotFound:
+      if (error.detail.starts_with("there is no keyspace"))
+        return fmt::format(
+            "`holdfast kv {0} create-space NAME` creates one, `… spaces` lists them.", spec);
+      return remedy_of_absence(spec);
     case Errc::kNotHoldfast:
       return "Name a store, or for a new one a path that does not exist or an empty directory.";
     case Errc::kNewerFormat:

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -77,13 +78,15 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
   auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, false);
   if (!store) return report_error(target, store.error());
   if (store->recovery().created) note("created store {}\n", target.spec);
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
   std::string_view outcome = "inserted";
   if (arguments.if_absent) {
-    const auto put = with_room(*store, [&] { return store->put_if_absent(*key, *value); });
+    const auto put = with_room(*store, [&] { return keys->put_if_absent(*key, *value); });
     if (!put && put.code() != Errc::kAlreadyExists) return report_error(target, put.error());
     if (!put) outcome = "exists";
   } else {
-    const auto put = with_room(*store, [&] { return store->put(*key, *value); });
+    const auto put = with_room(*store, [&] { return keys->put(*key, *value); });
     if (!put) return report_error(target, put.error());
     if (*put == kv::PutOutcome::kOverwrote) outcome = "overwrote";
     if (*put == kv::PutOutcome::kWritten) outcome = "written";
@@ -134,7 +137,9 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  const auto pinned = store->get_pinned(*key);
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
+  const auto pinned = keys->get_pinned(*key);
   if (!pinned && pinned.code() == Errc::kNotFound) {
     if (!arguments.default_value) return report_miss(target, *key, damaged, typed);
     return print_value(target, *key, *arguments.default_value, std::nullopt, arguments.output);
@@ -152,7 +157,9 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   if (!key) return report_error(target, key.error());
   auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
   if (!store) return report_error(target, store.error());
-  const auto erased = with_room(*store, [&] { return store->erase(*key); });
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
+  const auto erased = with_room(*store, [&] { return keys->erase(*key); });
   if (!erased) return report_error(target, erased.error());
   const auto survival = settle(*store);
   if (!survival) return report_error(target, survival.error());
@@ -166,6 +173,8 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
   // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
   const std::size_t columns = is_terminal(stdout) ? terminal_columns() : 0;
   Output& output = standard_output();
@@ -177,7 +186,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
     return encoding == Encoding::kText ? visible(bytes) : encode(bytes, encoding);
   };
   const Status walked =
-      store->snapshot().for_each([&](std::string_view key, std::string_view value, kv::Version) {
+      keys->for_each([&](std::string_view key, std::string_view value, kv::Version) {
         if (!key.starts_with(arguments.prefix)) return true;
         line.clear();
         if (target.json) {
@@ -214,10 +223,12 @@ int kv_count(const KvTarget& target) {
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
   if (target.json) {
-    out("{{\"records\":{}}}\n", store->count());
+    out("{{\"records\":{}}}\n", keys->count());
   } else {
-    out("{}\n", store->count());
+    out("{}\n", keys->count());
   }
   return damaged ? kExitFailed : kExitDone;
 }

@@ -18,6 +18,7 @@ namespace holdfast::tools {
 
 struct KvTarget {
   std::string spec;
+  std::string space;  // Empty: the store's own keys.
   bool json = false;
 };
 
@@ -67,6 +68,9 @@ int kv_count(const KvTarget& target);
 int kv_import(const KvTarget& target, const ImportArguments& arguments);  // kv_transfer.cpp
 int kv_export(const KvTarget& target, const ExportArguments& arguments);  // kv_transfer.cpp
 int kv_script(const KvTarget& target, const ScriptArguments& arguments);  // kv_script.cpp
+int kv_spaces(const KvTarget& target);                                    // kv_spaces.cpp
+int kv_create_space(const KvTarget& target, const std::string& name);     // kv_spaces.cpp
+int kv_drop_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
 int kv_stats(const KvTarget& target);                                     // kv_inspect.cpp
 int kv_verify(const KvTarget& target);                                    // kv_inspect.cpp
 int kv_reclaim(const KvTarget& target);                                   // kv_inspect.cpp

@@ -14,7 +14,7 @@ constexpr std::uint32_t kFirstEntries = 1024;
 }  // namespace
 
 Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-                   WriteGate& gate, Pace& pace, GroupCommit* group,
+                   WriteGate& gate, Pace& pace, GroupCommit* group, std::uint16_t space,
                    std::function<void()> run_opened)
     : medium_(medium),
       table_(table),
@@ -23,6 +23,7 @@ Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Se
       gate_(gate),
       pace_(pace),
       group_(group),
+      space_(space),
       run_opened_(std::move(run_opened)),
       writer_(medium.persist(), group != nullptr, records.patchable()) {}
 
@@ -34,12 +35,12 @@ Result<Appended> Appender::append_slowly(Lane& lane, NewRecord record, std::uint
   if (sequence == 0) return lane.chunk.failure.error();
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
   if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes) {
-    HF_RETURN_IF_ERROR(append_large(lane, record, sequence, purpose, appended));
+    HF_RETURN_IF_ERROR(append_large(lane, record, sequence, purpose, space_, appended));
     return appended;
   }
   HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, purpose));
   appended = {lane.run.offset + lane.run.at, padded, sequence};
-  put_record(lane.run, record, sequence, padded);
+  put_record(lane.run, record, sequence, padded, space_);
   return appended;
 }
 
@@ -54,7 +55,8 @@ Result<bool> Appender::append_copy(Lane& lane, const RecordView& record, std::ui
   }
   const NewRecord parts{record.kind(), hash, record.key_bytes(), record.value_span()};
   if (large) [[unlikely]] {
-    HF_RETURN_IF_ERROR(append_large(lane, parts, sequence, Purpose::kReclaim, appended));
+    HF_RETURN_IF_ERROR(
+        append_large(lane, parts, sequence, Purpose::kReclaim, record.header().space(), appended));
     return true;
   }
   OpenRun& run = lane.run;
@@ -62,7 +64,9 @@ Result<bool> Appender::append_copy(Lane& lane, const RecordView& record, std::ui
       !run.spans(sequence)) [[unlikely]] {
     HF_RETURN_IF_ERROR(make_room(lane, padded, 1, sequence, Purpose::kReclaim));
   }
-  const RecordHead head{sequence, run.records, run.durable == run.at};
+  const std::uint16_t space = record.header().space();
+  note_space(run, space);
+  const RecordHead head{sequence, run.records, run.durable == run.at, flags_of(space)};
   if (rule.version1) [[unlikely]]
     writer_.write(run.base + run.at, parts, head, run.seed);
   else if (!writer_.write_copy(run.base + run.at, record, head, rule.seed, run.seed)) [[unlikely]]
@@ -105,6 +109,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.left = run.bytes - OpenRun::kTailBytes;
     run.records = 0;
     run.frame_bytes = 0;
+    run.space = space_;
     if (group_ != nullptr) {
       if (!lane.staging) lane.staging = make_line_buffer(geometry_.block_bytes);
       run.base = lane.staging.get();
@@ -167,7 +172,7 @@ Status Appender::put_large(std::uint64_t at, const NewRecord& record, const Reco
 }
 
 Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t sequence,
-                              Purpose purpose, Appended& appended) {
+                              Purpose purpose, std::uint16_t space, Appended& appended) {
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
   const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
   HF_RETURN_IF_ERROR(admit(lane, blocks, purpose));
@@ -175,14 +180,14 @@ Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t
   BlockMeta& run = table_.meta(head);
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
-  HF_RETURN_IF_ERROR(put_large(at, record, {sequence, 0, true}, seed));
+  HF_RETURN_IF_ERROR(put_large(at, record, {sequence, 0, true, flags_of(space)}, seed));
   if (group_ == nullptr) medium_.persist().fence();  // Before the tail, which vouches for it.
   run.used_bytes.store(padded, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase)
     run.own_dead_bytes.store(padded, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   const RunEntry entry = RunEntry::of(record.hash, sequence, 0, record.kind);
-  HF_RETURN_IF_ERROR(seal_run(head, {&entry, 1}, padded, 0));
+  HF_RETURN_IF_ERROR(seal_run(head, {&entry, 1}, padded, 0, space));
   appended = {at, padded, sequence};
   return {};
 }
@@ -197,7 +202,7 @@ Status Appender::seal(Lane& lane) {
   HF_RETURN_IF_ERROR(HF_MUTANT("K41", commit(lane), ok_status()));
   const std::uint64_t head = std::exchange(run.head, kNoBlock);
   run.left = 0;
-  return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes);
+  return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes, run.space);
 }
 
 Status Appender::close(Lane& lane) {
@@ -211,14 +216,16 @@ Status Appender::close(Lane& lane) {
 // Until the run's word says sealed, a run without a valid tail counts as open, and its records are
 // found without the tail.
 Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
-                          std::uint64_t used_bytes, std::uint64_t frame_bytes) {
+                          std::uint64_t used_bytes, std::uint64_t frame_bytes,
+                          std::uint16_t space) {
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
+  run.space.store(space, std::memory_order_relaxed);
   run.tombstones = static_cast<std::uint32_t>(
       std::count_if(entries.begin(), entries.end(),
                     [](const RunEntry& entry) { return entry.kind() == RecordKind::kErase; }));
   auto tail = compose_run_tail(entries, {run.generation, run.run_blocks, used_bytes, frame_bytes,
-                                         geometry_.seed(run.generation), false});
+                                         geometry_.seed(run.generation), false, space});
   if (group_ != nullptr) {
     group_->seal(head, std::move(tail));
     return {};
@@ -259,7 +266,7 @@ Result<std::uint64_t> Appender::append_batch(Lane& lane, std::span<BatchMember> 
   for (BatchMember& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
     member.appended = {lane.run.offset + lane.run.at, padded, sequence};
-    put_record(lane.run, member.record, sequence, padded);
+    put_record(lane.run, member.record, sequence, padded, member.space);
   }
   HF_RETURN_IF_ERROR(commit(lane));
   return sequence;
@@ -300,20 +307,23 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   if (group_ != nullptr) HF_RETURN_IF_ERROR(put_or_fail(base, frame, sizeof frame));
   std::uint64_t at = kCacheLineBytes;
   std::uint64_t tombstone_bytes = 0;
+  std::uint16_t space = members.front().space;
   for (BatchMember& member : members) {
     const std::uint64_t padded = Geometry::padded(member.record.bytes(geometry_));
     const auto ordinal = static_cast<std::uint32_t>(entries.size());
-    HF_RETURN_IF_ERROR(put_large(base + at, member.record, {sequence, ordinal}, seed));
+    HF_RETURN_IF_ERROR(put_large(base + at, member.record,
+                                 {sequence, ordinal, false, flags_of(member.space)}, seed));
     member.appended = {base + at, padded, sequence};
     entries.push_back(RunEntry::of(member.record.hash, sequence, at, member.record.kind));
     if (member.record.kind == RecordKind::kErase) tombstone_bytes += padded;
+    if (member.space != space) space = kMixedSpaces;
     at += padded;
   }
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   if (HF_MUTANT("K40", group_ == nullptr, false)) medium_.persist().fence();
-  return seal_run(head, entries, at, kCacheLineBytes);
+  return seal_run(head, entries, at, kCacheLineBytes, space);
 }
 
 }  // namespace holdfast::kv

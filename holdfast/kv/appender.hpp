@@ -32,15 +32,18 @@ namespace holdfast::kv {
 struct BatchMember {
   NewRecord record;
   Appended appended;
+  std::uint16_t space = kDefaultSpace;
 };
 
 class Appender {
  public:
   using Purpose = BlockTable::Purpose;
 
-  // `group`: of page media, else null. `run_opened`: called after a lane took a block.
+  // `space`: of the records that append() is given. `group`: of page media, else null.
+  // `run_opened`: called after a lane took a block.
   Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-           WriteGate& gate, Pace& pace, GroupCommit* group, std::function<void()> run_opened);
+           WriteGate& gate, Pace& pace, GroupCommit* group, std::uint16_t space,
+           std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
@@ -65,7 +68,11 @@ class Appender {
     }
     lane.chunk.next = sequence + 1;
     appended = {run.offset + run.at, padded, sequence};
-    put_record<Path>(run, record, sequence, padded);
+    // What is compiled for one path is of the store's own keys.
+    if constexpr (Path::kFixed)
+      put_record<Path>(run, record, sequence, padded, kDefaultSpace);
+    else
+      put_record<Path>(run, record, sequence, padded, space_);
     return true;
   }
   // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; nobody
@@ -103,11 +110,16 @@ class Appender {
   // What is left when there is room for the record in the open run.
   template <class Path = AnyPath>
   void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
-                  std::uint64_t padded) {
-    writer_.write<Path>(run.base + run.at, record, {sequence, run.records, run.durable == run.at},
-                        run.seed);
+                  std::uint64_t padded, std::uint16_t space) {
+    writer_.write<Path>(run.base + run.at, record,
+                        {sequence, run.records, run.durable == run.at, flags_of(space)}, run.seed);
+    if constexpr (!Path::kFixed) note_space(run, space);
     run.max_sequence = sequence;
     enter_record(run, record.hash, record.kind, sequence, padded);
+  }
+  static std::uint64_t flags_of(std::uint16_t space) { return std::uint64_t{space} << kSpaceShift; }
+  static void note_space(OpenRun& run, std::uint16_t space) {
+    if (run.space != space) run.space = kMixedSpaces;
   }
   // In the summary to come and in the books.
   static void enter_record(OpenRun& run, std::uint64_t hash, RecordKind kind,
@@ -134,12 +146,12 @@ class Appender {
   Status put_large(std::uint64_t at, const NewRecord& record, const RecordHead& head,
                    std::uint64_t seed);
   Status append_large(Lane& lane, const NewRecord& record, std::uint64_t sequence, Purpose purpose,
-                      Appended& appended);
+                      std::uint16_t space, Appended& appended);
   void append_frame(OpenRun& run, std::uint64_t sequence, std::uint64_t members_bytes);
   Status append_large_batch(Lane& lane, std::span<BatchMember> members, std::uint64_t sequence,
                             std::uint64_t bytes);
   Status seal_run(std::uint64_t head, std::span<const RunEntry> entries, std::uint64_t used_bytes,
-                  std::uint64_t frame_bytes);
+                  std::uint64_t frame_bytes, std::uint16_t space);
   Status put_or_fail(std::uint64_t offset, const void* bytes, std::uint64_t count);
 
   Medium& medium_;
@@ -149,6 +161,7 @@ class Appender {
   WriteGate& gate_;
   Pace& pace_;
   GroupCommit* const group_;
+  const std::uint16_t space_;
   const std::function<void()> run_opened_;
   const RecordWriter writer_;
 };

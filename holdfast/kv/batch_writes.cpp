@@ -15,12 +15,12 @@ namespace holdfast::kv {
 
 void WriteBatch::put(std::string_view key, std::string_view value) {
   operations_.push_back(
-      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), false});
+      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), 0, false});
   bytes_.append(key).append(value);
 }
 
 void WriteBatch::erase(std::string_view key) {
-  operations_.push_back({bytes_.size(), key.size(), 0, 0, true});
+  operations_.push_back({bytes_.size(), key.size(), 0, 0, 0, true});
   bytes_.append(key);
 }
 
@@ -28,10 +28,11 @@ WriteBatch::View WriteBatch::operator[](std::size_t i) const {
   const Operation& operation = operations_[i];
   const std::string_view text(bytes_);
   return {text.substr(operation.key_at, operation.key_bytes),
-          text.substr(operation.value_at, operation.value_bytes), operation.erase};
+          text.substr(operation.value_at, operation.value_bytes), operation.space, operation.erase};
 }
 
-Result<Version> Writes::write(const WriteBatch& batch, WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions options) {
   const auto attempt = [&] { return try_write(batch, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
@@ -47,7 +48,7 @@ std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& ind
   std::unordered_map<std::string_view, std::size_t> by_key;
   by_key.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto [key, value, erase] = batch[i];
+    const auto [key, value, space, erase] = batch[i];
     const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
                               index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
                              {}};
@@ -62,7 +63,8 @@ std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& ind
 
 }  // namespace
 
-Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions options) {
   HF_RETURN_IF_ERROR(check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
     HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
@@ -101,22 +103,7 @@ Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options)
       HF_RETURN_IF_ERROR(index.map().grow(puts));
       continue;
     }
-    const auto append = [&]() -> Result<Version> {
-      if (!rooms_.paged()) {
-        const OwnLane hold(own.lane);
-        own.count(1, 0);
-        return rooms_.appender.append_batch(own.lane, members);
-      }
-      Result<Version> appended = Version{0};
-      {
-        const std::lock_guard lock(rooms_.group->lane().latch);
-        appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
-      }
-      if (appended && rooms_.effective(options) == Durability::kPower)
-        HF_RETURN_IF_ERROR(rooms_.group->wait());
-      return appended;
-    };
-    auto sequence = append();
+    auto sequence = append_batch(own, members, options);
     if (!sequence) {
       give_back();
       return sequence;
@@ -127,25 +114,46 @@ Result<Version> Writes::try_write(const WriteBatch& batch, WriteOptions options)
   }
 }
 
-void Writes::publish_batch(Session& own, std::span<BatchMember> members,
-                           std::span<const Entry> entries, const std::vector<bool>& claimed) {
+template <class R>
+Result<Version> BasicWrites<R>::append_batch(Session& own, std::span<BatchMember> members,
+                                             WriteOptions options) {
+  if (!rooms_.paged()) {
+    const OwnLane hold(own.lane);
+    own.count(1, 0);
+    return rooms_.appender.append_batch(own.lane, members);
+  }
+  Result<Version> appended = Version{0};
+  {
+    const std::lock_guard lock(rooms_.group->lane().latch);
+    appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
+  }
+  if (appended && rooms_.effective(options) == Durability::kPower)
+    HF_RETURN_IF_ERROR(rooms_.group->wait());
+  return appended;
+}
+
+template <class R>
+void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
+                                   std::span<const Entry> entries,
+                                   const std::vector<bool>& claimed) {
   const bool snapshots = rooms_.versions.snapshots_open() != 0;
-  auto previous = std::make_unique<LineMap>();
+  auto batch = std::make_unique<BatchUnderWay>();
   std::vector<Line> old(members.size(), kNoLine), dead(members.size(), kNoLine);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!entries[i]) continue;
     if (!claimed[i]) old[i] = OffsetMap::Home::line(entries[i]);
     const Line line = line_at(members[i].appended.offset);
-    previous->emplace(line, old[i]);
+    batch->previous.emplace(line, old[i]);
     dead[i] = old[i];
     if (HF_MUTANT("K39", snapshots && old[i], false))
       dead[i] = rooms_.versions.retire(line, old[i]);
   }
-  const auto publishing = rooms_.index.begin_batch(std::move(previous));
+  const auto publishing = rooms_.index.begin_batch(*batch);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (entries[i]) own.latches[i].replace(entries[i], line_at(members[i].appended.offset));
   }
   rooms_.index.end_batch();
+  retire(rooms_.epochs, std::move(batch));
 
   for (std::size_t i = 0; i < members.size(); ++i) {
     const BatchMember& member = members[i];
@@ -165,5 +173,9 @@ void Writes::publish_batch(Session& own, std::span<BatchMember> members,
     if (dead[i] && !was_tombstone) supersede(own, dead[i]);
   }
 }
+
+template Result<Version> BasicWrites<Rooms>::write(const WriteBatch&, WriteOptions);
+template Result<Version> BasicWrites<Rooms>::append_batch(Session&, std::span<BatchMember>,
+                                                          WriteOptions);
 
 }  // namespace holdfast::kv

@@ -1,20 +1,23 @@
 // The writes that depend on what is there: they decide under the key's latch, and append, fence and
 // publish under it.
+#include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-Result<Version> Writes::put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                               WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::put_if(Bytes key, Bytes value, Condition condition,
+                                       Version expected, WriteOptions options) {
   const auto attempt = [&] { return try_put_if(key, value, condition, expected, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
   return outcome;
 }
 
-Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, Version expected,
-                                   WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition condition,
+                                           Version expected, WriteOptions options) {
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
@@ -62,13 +65,15 @@ Result<Version> Writes::try_put_if(Bytes key, Bytes value, Condition condition, 
   }
 }
 
-Error Writes::other_size(std::uint64_t value_bytes) {
+template <class R>
+Error BasicWrites<R>::other_size(std::uint64_t value_bytes) {
   return {Errc::kInvalidOption,
           "the value of a typed store keeps its size of " + std::to_string(value_bytes) + " bytes"};
 }
 
-Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
-                               WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::update(Bytes key, FunctionRef<void(std::string&)> change,
+                                       bool fixed_bytes, WriteOptions options) {
   const auto attempt = [&] { return try_update(key, change, fixed_bytes, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
@@ -77,8 +82,9 @@ Result<Version> Writes::update(Bytes key, FunctionRef<void(std::string&)> change
   return outcome;
 }
 
-Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> change,
-                                   bool fixed_bytes, WriteOptions options) {
+template <class R>
+Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::string&)> change,
+                                           bool fixed_bytes, WriteOptions options) {
   HF_RETURN_IF_ERROR(check(key.size(), 0, options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
@@ -105,5 +111,14 @@ Result<Version> Writes::try_update(Bytes key, FunctionRef<void(std::string&)> ch
   replace(own, home, entry, appended);
   return appended.sequence;
 }
+
+template Result<Version> BasicWrites<Rooms>::put_if(Bytes, Bytes, Condition, Version, WriteOptions);
+template Result<Version> BasicWrites<Rooms>::update(Bytes, FunctionRef<void(std::string&)>, bool,
+                                                    WriteOptions);
+template Result<Version> BasicWrites<SpaceRooms>::put_if(Bytes, Bytes, Condition, Version,
+                                                         WriteOptions);
+template Result<Version> BasicWrites<SpaceRooms>::update(Bytes, FunctionRef<void(std::string&)>,
+                                                         bool, WriteOptions);
+template Error BasicWrites<Rooms>::other_size(std::uint64_t);
 
 }  // namespace holdfast::kv

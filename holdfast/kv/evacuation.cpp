@@ -17,6 +17,7 @@ Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t fl
         "footer of sealed block " + std::to_string(head) + " is not valid");
   }
   opened_blocks_ = 0;
+  to_ = rooms_.spaces.find(rooms_.table.meta(head).space.load(std::memory_order_relaxed));
   HF_RETURN_IF_ERROR(copy_all(*run, head, floor));
   std::uint64_t copied_bytes = 0;
   for (const Move& move : moves_)
@@ -38,7 +39,7 @@ Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t fl
 
 Status Evacuation::copy_all(const SealedRun& run, std::uint64_t head, std::uint64_t floor) {
   moves_.clear();
-  const std::lock_guard lock(own_.lane.latch);
+  const std::lock_guard lock(target().lane.latch);
   auto copied = copy_live(run, head, floor);
   std::uint64_t lines = 0;
   for (const Move& move : moves_)
@@ -51,7 +52,7 @@ Status Evacuation::copy_all(const SealedRun& run, std::uint64_t head, std::uint6
     for (const Move& move : moves_)
       discard(move);
   }
-  HF_RETURN_IF_ERROR(HF_MUTANT("K10", rooms_.appender.commit(own_.lane), ok_status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K10", appender().commit(target().lane), ok_status()));
   return copied;
 }
 
@@ -78,10 +79,12 @@ Status Evacuation::copy_live(const SealedRun& run, std::uint64_t head, std::uint
     if (table.is_dead(from.number) || !is_wanted(run, i, from, moved_before, floor)) continue;
     const bool erase = run.kind(i) == RecordKind::kErase;
     // A tombstone is what a key leads to, or a version, only while there are snapshots.
-    Move move{run.hash(i), from, {}, erase, !erase || rooms_.versions.held()};
+    Move move{run.hash(i), from,
+              {},          rooms_.space_at(meta, from),
+              erase,       !erase || rooms_.versions_held()};
     HF_RETURN_IF_ERROR(copy(run, i, rule, move));
     moves_.push_back(move);
-    const std::uint64_t target = own_.lane.run.head;
+    const std::uint64_t target = this->target().lane.run.head;
     const BlockMeta& to = table.run_of(move.to.offset);
     if (to.head != target)
       opened_blocks_ += to.run_blocks;  // A run of its own.
@@ -94,8 +97,10 @@ Status Evacuation::copy_live(const SealedRun& run, std::uint64_t head, std::uint
 // Of a record that its bit does not call dead.
 bool Evacuation::is_wanted(const SealedRun& run, std::uint32_t i, Line from, bool moved_before,
                            std::uint64_t floor) {
+  const std::uint16_t space = rooms_.space_at(rooms_.table.run_of(run.offset()), from);
+  if (rooms_.index_of(space) == nullptr) return false;  // Of a space that was dropped.
   if (run.kind(i) == RecordKind::kErase) {
-    if (rooms_.versions.held() || run.sequence(i) >= HF_MUTANT("K02", floor, ~std::uint64_t{0}))
+    if (rooms_.versions_held() || run.sequence(i) >= HF_MUTANT("K02", floor, ~std::uint64_t{0}))
       return true;
     counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -103,7 +108,7 @@ bool Evacuation::is_wanted(const SealedRun& run, std::uint32_t i, Line from, boo
   // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied
   // again: the copy may have been patched since, and another one, of a higher generation, would win
   // over it after a crash. Its records have no dead bits, so the index is asked.
-  return !moved_before || is_live(run.hash(i), from);
+  return !moved_before || is_live(space, run.hash(i), from);
 }
 
 Status Evacuation::copy(const SealedRun& run, std::uint32_t i, const SumRule& rule, Move& move) {
@@ -111,7 +116,7 @@ Status Evacuation::copy(const SealedRun& run, std::uint32_t i, const SumRule& ru
   if (record.fits(run.record_end(i) - run.record_at(i)) && record.sequence() == run.sequence(i))
       [[likely]] {
     HF_ASSIGN_OR_RETURN(const bool sound,
-                        rooms_.appender.append_copy(own_.lane, record, move.hash, rule, move.to));
+                        appender().append_copy(target().lane, record, move.hash, rule, move.to));
     if (sound) return {};
   }
   // The run of a damaged record is not freed.
@@ -128,7 +133,8 @@ std::uint64_t Evacuation::publish_all() {
   constexpr std::size_t kAhead = 8;
   std::uint64_t moved_bytes = 0;
   for (std::size_t i = 0; i < moves_.size(); ++i) {
-    if (i + kAhead < moves_.size()) rooms_.index.map().prefetch_for_write(moves_[i + kAhead].hash);
+    if (i + kAhead < moves_.size())
+      rooms_.index_of(moves_[i + kAhead].space)->map().prefetch_for_write(moves_[i + kAhead].hash);
     const Move& move = moves_[i];
     if (!move.published) continue;
     if (publish(move))
@@ -142,23 +148,24 @@ std::uint64_t Evacuation::publish_all() {
 // Points the index, or the versions that snapshots see, to the copy. False: nothing leads to the
 // record any more.
 bool Evacuation::publish(const Move& move) {
-  KeyIndex& index = rooms_.index;
+  KeyIndex& index = *rooms_.index_of(move.space);
+  Versions& versions = *rooms_.versions_of(move.space);
   const auto guard = rooms_.epochs.enter(own_.participant);
   Place place = index.place(move.hash);
   const auto is_it = [&](Line line) { return line == move.from; };
   const Seen seen = index.map().look(place, is_it);
-  if (!seen && !rooms_.versions.held()) return false;  // Superseded: no need to wait for a latch.
-  auto home = index.latch(place, own_);
+  if (!seen && !versions.held()) return false;  // Superseded: no need to wait for a latch.
+  auto home = index.latch(place, books_of(move.space));
   const Line to = line_at(move.to.offset);
   if (const Entry entry = seen && home.unchanged(seen) ? seen.entry : home.find(is_it)) {
-    if (rooms_.versions.held()) rooms_.versions.move(move.from, move.from, to);
+    if (versions.held()) versions.move(move.from, move.from, to);
     home.replace(entry, to);
     return true;
   }
-  if (!rooms_.versions.held()) return false;
+  if (!versions.held()) return false;
   const Entry entry = home.find(index.matches(rooms_.records.at(move.from).key_bytes()));
-  if (!entry || !rooms_.versions.holds(OffsetMap::Home::line(entry), move.from)) return false;
-  rooms_.versions.move(OffsetMap::Home::line(entry), move.from, to);
+  if (!entry || !versions.holds(OffsetMap::Home::line(entry), move.from)) return false;
+  versions.move(OffsetMap::Home::line(entry), move.from, to);
   return true;
 }
 
@@ -169,15 +176,21 @@ void Evacuation::discard(const Move& move) {
   rooms_.table.count_dead(bytes);
 }
 
+Session& Evacuation::books_of(std::uint16_t space) {
+  return space == kDefaultSpace ? own_ : *rooms_.spaces.find(space)->relocator;
+}
+
 // Whether the key leads to this record, or a snapshot does.
-bool Evacuation::is_live(std::uint64_t hash, Line line) {
+bool Evacuation::is_live(std::uint16_t space, std::uint64_t hash, Line line) {
+  KeyIndex& index = *rooms_.index_of(space);
+  const Versions& versions = *rooms_.versions_of(space);
   const auto guard = rooms_.epochs.enter(own_.participant);
-  if (rooms_.index.leads_to(hash, line, guard)) return true;
-  if (!rooms_.versions.held()) return false;
-  Place place = rooms_.index.place(hash);
-  auto home = rooms_.index.latch(place, own_);
-  const Entry entry = home.find(rooms_.index.matches(rooms_.records.at(line).key_bytes()));
-  return entry && rooms_.versions.holds(OffsetMap::Home::line(entry), line);
+  if (index.leads_to(hash, line, guard)) return true;
+  if (!versions.held()) return false;
+  Place place = index.place(hash);
+  auto home = index.latch(place, books_of(space));
+  const Entry entry = home.find(index.matches(rooms_.records.at(line).key_bytes()));
+  return entry && versions.holds(OffsetMap::Home::line(entry), line);
 }
 
 }  // namespace holdfast::kv

@@ -17,6 +17,7 @@
 
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/sealed_run.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
 
@@ -39,6 +40,7 @@ class Evacuation {
     std::uint64_t hash;
     Line from;
     Appended to;
+    std::uint16_t space;
     bool erase;
     bool published;  // False: a tombstone, and nothing points to it.
   };
@@ -51,12 +53,18 @@ class Evacuation {
   std::uint64_t publish_all();
   bool publish(const Move& move);
   void discard(const Move& move);
-  bool is_live(std::uint64_t hash, Line line);
+  bool is_live(std::uint16_t space, std::uint64_t hash, Line line);
+  // Of the run under way: a run of one space keeps to itself, by that space's lane.
+  Session& target() { return to_ == nullptr ? own_ : *to_->relocator; }
+  Appender& appender() { return to_ == nullptr ? rooms_.appender : to_->appender; }
+  // Whose books the latches of that space's index go by.
+  Session& books_of(std::uint16_t space);
 
   Rooms& rooms_;
   Session& own_;
   ReclaimCounts& counts_;
-  std::uint64_t target_;  // Run that took the last copy.
+  SpaceRooms* to_ = nullptr;  // Null: the store's own keys, or several spaces.
+  std::uint64_t target_;      // Run that took the last copy.
   std::uint64_t opened_blocks_ = 0;
   std::vector<Move> moves_;  // Of the present run.
 };

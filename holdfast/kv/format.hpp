@@ -43,6 +43,9 @@ enum class HashKind : std::uint32_t {  // Never renumber.
 // What a reader must know to read the store at all; it refuses a store with a flag that it does not
 // know (kNewerFormat).
 inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below first_generation are.
+inline constexpr std::uint64_t kHasSpaces = 1 << 1;       // There may be records of keyspaces.
+// A second superblock, written before the first one is replaced: one of them always holds.
+inline constexpr std::uint64_t kSuperblockCopyAt = kSuperblockAt + 512;
 
 struct Superblock {        // Written at creation, or when a store of version 1 is first written.
   std::uint64_t checksum;  // Over everything of this struct behind it.
@@ -144,6 +147,12 @@ inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;
 inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 
+// Keyspaces. Never renumber.
+inline constexpr std::uint16_t kDefaultSpace = 0;  // The store's own keys.
+inline constexpr std::uint16_t kSystemSpace = 1;   // Names of the others: spaces.hpp.
+inline constexpr std::uint16_t kFirstSpace = 2, kLastSpace = 0xfffe;
+inline constexpr std::uint16_t kMixedSpaces = 0xffff;  // Of a run; its records say which.
+
 // In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when
 // it was written. So a whole record behind damage proves that the damage is none that a crash
 // leaves.
@@ -160,6 +169,7 @@ struct RecordHeader {
   std::uint32_t ordinal;
 
   std::uint64_t value_bytes() const { return size_word & kValueBytesMask; }
+  std::uint16_t space() const { return static_cast<std::uint16_t>(size_word >> kSpaceShift); }
   std::uint32_t key_bytes() const { return key_bytes_and_kind & 0xffffff; }
   RecordKind kind() const { return static_cast<RecordKind>(key_bytes_and_kind >> 24 & 0x7f); }
   bool is_put_of(std::uint32_t bytes_of_key) const {
@@ -199,7 +209,7 @@ struct RunFooter {
   std::uint64_t base_sequence;
   std::uint64_t max_sequence;
   std::uint32_t run_blocks;
-  std::uint16_t space;  // All its records are of this keyspace.
+  std::uint16_t space;  // All its records are of this keyspace, or kMixedSpaces.
   std::uint16_t reserved;
   std::uint64_t used_bytes;  // End of the last record, from the start of the run.
   std::uint32_t records;

@@ -43,6 +43,16 @@ struct LineHash {
 };
 using LineMap = std::unordered_map<Line, Line, LineHash>;
 
+// A batch that is being published, in one index or in several: from its records to those that they
+// supersede.
+struct BatchUnderWay {
+  LineMap previous;
+  std::atomic<bool> over{false};  // Its records are what readers are to see, in all indexes.
+};
+
+// Readers that were sent there may still look at it.
+void retire(EpochDomain& epochs, std::unique_ptr<BatchUnderWay> batch);
+
 // What a key leads to.
 struct Live {
   Errc outcome = Errc::kNotFound;  // kOk: there is a record. kCorrupt: `what` is wrong with it.
@@ -55,8 +65,8 @@ struct Live {
 
 class KeyIndex {
  public:
-  KeyIndex(const Records& records, EpochDomain& epochs, KeyHash hash, bool verify_reads)
-      : records_(records), epochs_(epochs), hash_(hash), verify_reads_(verify_reads) {}
+  KeyIndex(const Records& records, KeyHash hash, bool verify_reads)
+      : records_(records), hash_(hash), verify_reads_(verify_reads) {}
   KeyIndex(const KeyIndex&) = delete;
 
   OffsetMap& map() { return *map_; }
@@ -120,14 +130,15 @@ class KeyIndex {
   }
   // What a reader is to see where the index names `line`.
   Line settled(Line line) const {
-    const LineMap* const previous = previous_.load(std::memory_order_acquire);
-    if (previous == nullptr) [[likely]]
+    const BatchUnderWay* const batch = batch_.load(std::memory_order_acquire);
+    if (batch == nullptr) [[likely]]
       return line;
-    const auto found = previous->find(line);
-    return found == previous->end() ? line : found->second;
+    if (batch->over.load(std::memory_order_acquire)) return line;
+    const auto found = batch->previous.find(line);
+    return found == batch->previous.end() ? line : found->second;
   }
   // Whether settled() has anything to say.
-  bool is_settled() const { return previous_.load(std::memory_order_acquire) == nullptr; }
+  bool is_settled() const { return batch_.load(std::memory_order_acquire) == nullptr; }
   // Asks for what publishing over the key's record will touch: its first line, the one `word_at`
   // bytes behind it, and what is known of its run. Waits for the index, for nothing else.
   template <class Path = AnyPath>
@@ -153,10 +164,11 @@ class KeyIndex {
     return static_cast<bool>(map_->find(hash, [line](Line other) { return other == line; }));
   }
 
-  // Batches: from begin to end readers are sent from the keys of the map to its values. One at a
-  // time: while the lock that begin_batch() returns is held.
-  [[nodiscard]] std::unique_lock<Mutex> begin_batch(std::unique_ptr<LineMap> previous);
-  void end_batch();  // Here the batch becomes visible.
+  // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
+  // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller
+  // retires `batch` behind the end.
+  [[nodiscard]] std::unique_lock<Mutex> begin_batch(BatchUnderWay& batch);
+  void end_batch();  // Here the batch becomes visible, if it is not over yet.
 
   // Tombstones that are indexed, for snapshots' sake, are no records.
   void count_tombstone(std::int64_t change) {
@@ -166,12 +178,11 @@ class KeyIndex {
 
  private:
   const Records& records_;
-  EpochDomain& epochs_;
   const KeyHash hash_;
   const bool verify_reads_;
   std::unique_ptr<OffsetMap> map_;
   Mutex batch_mutex_;
-  std::atomic<LineMap*> previous_{nullptr};
+  std::atomic<BatchUnderWay*> batch_{nullptr};
   std::atomic<std::uint64_t> tombstones_{0};
 };
 

@@ -47,6 +47,7 @@ struct OpenRun {
   std::uint32_t records = 0, entries_end = 0;  // Of them `entries` has place for.
   std::uint64_t min_sequence = 0, max_sequence = 0;
   std::uint64_t frame_bytes = 0;
+  std::uint16_t space = kDefaultSpace;  // Of its records, or kMixedSpaces.
   std::unique_ptr<RunEntry[]> entries;
 
   bool open() const { return head != kNoBlock; }

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/reclaimer.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -52,6 +53,7 @@ void Maintenance::stop() {
 void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
   rooms_.index.map().take_memory();
+  rooms_.spaces.for_each([](SpaceRooms& space) { space.index.map().take_memory(); });
   const bool unsettled = rooms_.displaced && settle_in_background();
   const bool unfinished = rooms_.options.reclaim.background && reclaim_in_background();
   grow_ahead();
@@ -96,7 +98,7 @@ bool Maintenance::reclaim_in_background() {
   const ReclaimOptions& options = rooms_.options.reclaim;
   const std::lock_guard lock(mutex_);
   for (;;) {
-    rooms_.sessions.drain_notes();
+    rooms_.drain_notes();
     if (!pace.wants_reclaim()) return false;
     const std::uint64_t free_before = table.free_blocks();
     const std::uint64_t sequence_before = rooms_.sequences.next();
@@ -194,7 +196,7 @@ Status Maintenance::reclaim() {
 // ever; one that finds that another thread's pass freed blocks meanwhile tries with these first.
 Result<bool> Maintenance::make_room() {
   // Called from what update() was given: passes wait for guards, and so for ourselves.
-  if (rooms_.sessions.of_this_thread().participant.inside()) return false;
+  if (rooms_.inside()) return false;
   constexpr double kLeastGain = 0.02;
   HF_RETURN_IF_ERROR(HF_MUTANT("K78", settle_all_displaced(), ok_status()));
   const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
@@ -216,17 +218,16 @@ Result<bool> Maintenance::make_room() {
 }
 
 Error Maintenance::full(Error why) const {
-  if (rooms_.versions.held()) why.detail += "; open snapshots hold back what they can see";
+  if (rooms_.versions_held()) why.detail += "; open snapshots hold back what they can see";
   return why;
 }
 
-Status Maintenance::take_back(Session& session) {
+Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
   const auto mark = [&]() -> Status {
     const auto lock = hold_off();
     {
       // Only sealed runs have dead bits on the medium.
-      const Sessions::Revoked revoked(rooms_.sessions);
-      Lane& lane = rooms_.lane_of(session);
+      const Sessions::Revoked revoked(sessions);
       const std::lock_guard latch(lane.latch);
       if (lane.run.open() && lane.run.records != 0) HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
     }
@@ -238,11 +239,48 @@ Status Maintenance::take_back(Session& session) {
   return marked;
 }
 
+Status Maintenance::free_space(SpaceRooms& space) {
+  const auto lock = hold_off();
+  Status sealed;
+  const auto close = [&](Session& session) {
+    if (sealed) sealed = rooms_.appender.close(session.lane);
+  };
+  space.sessions.for_each(close);
+  close(*space.relocator);
+  HF_RETURN_IF_ERROR(std::move(sealed));
+  // Its records in runs of several spaces: these are looked through when they are sealed.
+  const auto seal_if_shared = [&](Lane& lane) -> Status {
+    const std::lock_guard latch(lane.latch);
+    const OpenRun& run = lane.run;
+    const bool shared = run.open() && (run.space == kMixedSpaces || run.space == space.id);
+    return shared ? rooms_.appender.seal(lane) : ok_status();
+  };
+  {
+    const Sessions::Revoked revoked(rooms_.sessions);
+    for (Session* session : revoked.sessions())
+      HF_RETURN_IF_ERROR(seal_if_shared(session->lane));
+  }
+  HF_RETURN_IF_ERROR(seal_if_shared(relocator_->lane));
+  if (rooms_.paged()) {
+    HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group->lane()));
+    HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+  }
+  // All: a batch notes what it superseded with the store's own sessions.
+  HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
+  rooms_.spaces.retire(space.id);
+  return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id);
+}
+
 Status Maintenance::settle_for_close() {
   HF_RETURN_IF_ERROR(HF_MUTANT("K77", settle_all_displaced(), ok_status()));
   Status closed;
-  rooms_.sessions.for_each([&](Session& session) {
+  const auto close = [&](Session& session) {
     if (closed) closed = rooms_.appender.close(session.lane);
+  };
+  rooms_.sessions.for_each(close);
+  rooms_.spaces.for_each([&](SpaceRooms& space) {
+    space.sessions.for_each(close);
+    close(*space.relocator);
   });
   HF_RETURN_IF_ERROR(std::move(closed));
   if (relocator_) HF_RETURN_IF_ERROR(rooms_.appender.close(relocator_->lane));

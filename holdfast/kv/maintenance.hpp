@@ -38,8 +38,11 @@ class Maintenance {
   // The caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
   Result<bool> make_room();
   Error full(Error why) const;
-  // What the session appended and disowned becomes durably dead.
-  Status take_back(Session& session);
+  // What a session of these appended and disowned becomes durably dead. `lane`: the session's.
+  Status take_back(Sessions& sessions, Lane& lane);
+  // Of a space that was dropped durably, and of which no verb is under way: its runs become free,
+  // with one order of the medium for all. O(runs); pinned values keep theirs until they go.
+  Status free_space(SpaceRooms& space);
   // Sealing, dead bits and marks of a close in order, before the index image.
   Status settle_for_close();
 

@@ -1,6 +1,7 @@
 // Reading records that may lie on a device: all of a group are asked for before the first is waited
 // for.
 #include <holdfast/kv/reads.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,8 @@ namespace holdfast::kv {
 
 // The records that the index names first, which are nearly always those of the keys; a record of
 // another key is not missed, only waited for alone.
-Status Reads::fetch_records(const ByteSpans& keys, std::size_t first) const {
+template <class R>
+Status BasicReads<R>::fetch_records(const ByteSpans& keys, std::size_t first) const {
   std::array<Line, kFetched> lines;
   std::size_t found = 0;
   for (std::size_t i = first; i < keys.size() && i < first + kFetched; ++i) {
@@ -21,7 +23,8 @@ Status Reads::fetch_records(const ByteSpans& keys, std::size_t first) const {
 }
 
 // Each one's first page at once, then what goes on beyond it.
-Status Reads::fetch_records(std::span<const Line> lines) const {
+template <class R>
+Status BasicReads<R>::fetch_records(std::span<const Line> lines) const {
   std::array<Extent, kFetched> ranges;
   lines = lines.first(std::min(kFetched, lines.size()));
   for (std::size_t i = 0; i < lines.size(); ++i)
@@ -38,5 +41,9 @@ Status Reads::fetch_records(std::span<const Line> lines) const {
   }
   return region.fetch(std::span(ranges).first(longer));
 }
+
+template Status BasicReads<Rooms>::fetch_records(const ByteSpans&, std::size_t) const;
+template Status BasicReads<Rooms>::fetch_records(std::span<const Line>) const;
+template Status BasicReads<SpaceRooms>::fetch_records(std::span<const Line>) const;
 
 }  // namespace holdfast::kv

@@ -5,6 +5,7 @@
 // sessions append to one lane, which draws sequences in the order of appending, and the index named
 // the old record before ours was appended, and still does under the latch. So its sequence was
 // drawn before ours.
+#include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 #include <algorithm>
@@ -24,9 +25,11 @@ constexpr std::size_t kSettledAtOnce = 1024;
 
 // Behind append and commit. `unread`: what the place had before them, if the record there is not in
 // memory.
-Result<PutOutcome> Writes::publish_put_on_pages(Session& own, Place& place, const NewRecord& record,
-                                                const Appended& appended, const Seen& unread,
-                                                WriteOptions options) {
+template <class R>
+Result<PutOutcome> BasicWrites<R>::publish_put_on_pages(Session& own, Place& place,
+                                                        const NewRecord& record,
+                                                        const Appended& appended,
+                                                        const Seen& unread, WriteOptions options) {
   KeyIndex& index = rooms_.index;
   // What the latch is not to be held for: the old record's page.
   if (!unread) (void)index.look(place, record.key);
@@ -41,7 +44,8 @@ Result<PutOutcome> Writes::publish_put_on_pages(Session& own, Place& place, cons
   return publish_put_slowly(own, std::move(home), place, record, appended, options);
 }
 
-Result<PutOutcome> Writes::try_put_on_pages(const NewRecord& record, WriteOptions options) {
+template <class R>
+Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
@@ -55,8 +59,9 @@ Result<PutOutcome> Writes::try_put_on_pages(const NewRecord& record, WriteOption
 
 // The next group of a put_many(): one write to the file, one wait for a sync. Counts what it
 // published.
-Status Writes::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
-                                  WriteOptions options, std::size_t& done) {
+template <class R>
+Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
+                                          WriteOptions options, std::size_t& done) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
@@ -105,7 +110,8 @@ Status Writes::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values
 
 // An erase tells whether the key was there, so it reads the record; but that read is under way
 // while the tombstone is written.
-Result<bool> Writes::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
+template <class R>
+Result<bool> BasicWrites<R>::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   KeyIndex& index = rooms_.index;
@@ -122,8 +128,11 @@ Result<bool> Writes::try_erase_on_pages(const NewRecord& record, WriteOptions op
 }
 
 // Nothing of this key may be left where readers look when the index does not have it.
-Result<bool> Writes::publish_erase_on_pages(Session& own, Place& place, const NewRecord& record,
-                                            const Appended& appended, WriteOptions options) {
+template <class R>
+Result<bool> BasicWrites<R>::publish_erase_on_pages(Session& own, Place& place,
+                                                    const NewRecord& record,
+                                                    const Appended& appended,
+                                                    WriteOptions options) {
   for (;;) {
     (void)rooms_.index.look(place, record.key);  // What the latch is not to be held for.
     auto home = rooms_.index.latch(place, own);
@@ -139,7 +148,8 @@ Result<bool> Writes::publish_erase_on_pages(Session& own, Place& place, const Ne
 
 // ---- For those that look for a key without latching it at once ----
 
-Result<bool> Writes::is_absent(Session& own, Place& place, Bytes key) {
+template <class R>
+Result<bool> BasicWrites<R>::is_absent(Session& own, Place& place, Bytes key) {
   if (rooms_.index.look(place, key)) return false;
   while (rooms_.displaced) {
     {
@@ -152,7 +162,8 @@ Result<bool> Writes::is_absent(Session& own, Place& place, Bytes key) {
   return true;
 }
 
-Status Writes::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
+template <class R>
+Status BasicWrites<R>::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
   for (;;) {
     own.latches.acquire(rooms_.index.map(), hashes);
     if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
@@ -164,5 +175,28 @@ Status Writes::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
     HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *apart));
   }
 }
+
+template Result<PutOutcome> BasicWrites<Rooms>::try_put_on_pages(const NewRecord&, WriteOptions);
+template Result<PutOutcome> BasicWrites<Rooms>::publish_put_on_pages(Session&, Place&,
+                                                                     const NewRecord&,
+                                                                     const Appended&, const Seen&,
+                                                                     WriteOptions);
+template Result<bool> BasicWrites<Rooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
+template Result<bool> BasicWrites<Rooms>::publish_erase_on_pages(Session&, Place&, const NewRecord&,
+                                                                 const Appended&, WriteOptions);
+template Result<bool> BasicWrites<Rooms>::is_absent(Session&, Place&, Bytes);
+template Result<PutOutcome> BasicWrites<SpaceRooms>::try_put_on_pages(const NewRecord&,
+                                                                      WriteOptions);
+template Result<PutOutcome> BasicWrites<SpaceRooms>::publish_put_on_pages(
+    Session&, Place&, const NewRecord&, const Appended&, const Seen&, WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::publish_erase_on_pages(Session&, Place&,
+                                                                      const NewRecord&,
+                                                                      const Appended&,
+                                                                      WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::is_absent(Session&, Place&, Bytes);
+template Status BasicWrites<Rooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
+                                                       WriteOptions, std::size_t&);
+template Status BasicWrites<Rooms>::latch_all(Session&, std::span<const std::uint64_t>);
 
 }  // namespace holdfast::kv

@@ -26,13 +26,14 @@ std::uint64_t copy_bytes(Bytes value, std::span<std::byte> to) {
   return value.size();
 }
 
+template <class R>
 template <class Path, class Copy>
-Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
-  Rooms& rooms = rooms_;
+Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
+  R& rooms = rooms_;
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
-  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
-  const Line line = rooms.index.line_of<Path>(place, key);
+  const Place place = rooms.index.place(rooms.index.template hash<Path>(key));
+  const Line line = rooms.index.template line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
   if (!rooms.index.is_live(record, line)) [[unlikely]] {
     if constexpr (!Path::kFixed) {
@@ -48,39 +49,9 @@ Result<std::uint64_t> Reads::read(Bytes key, Copy&& copy) const {
   return answer;
 }
 
-template <class Path, class Copy>
-Reads::AtOnce Reads::read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
-  AtOnce found;
-  Session* const own = rooms.sessions.used_last();
-  if (!is_of_two_words(key.size()) || own == nullptr || !own->participant.outside()) [[unlikely]]
-    return found;
-  const auto guard = rooms.epochs.enter_briefly(own->participant);
-  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
-  Seen seen;
-  const bool sure = rooms.index.map().template glance<typename Path::Probing>(
-      place, [&](Line line) { return rooms.records.is_put_of(line, key, Path::kHeaderBytes); },
-      seen);
-  if (sure && seen) [[likely]] {
-    const RecordView record = rooms.records.at(seen.line(), Path::kHeaderBytes);
-    const std::uint64_t value_at = round_up(Path::kHeaderBytes + key.size(), 8);
-    const Bytes value = {record.bytes() + value_at, record.header().value_bytes()};
-    found.hash = place.hash;
-    found.line = seen.line();
-    if (rooms.index.is_settled() &&
-        rooms.records.value_fits_block(seen.line(), value_at, value.size())) [[likely]] {
-      found.answer = copy(record, value);
-      found.rest = Path::kHasWords && rooms.index.map().may_be_patching(place) ? Rest::kMakeDurable
-                                                                               : Rest::kNothing;
-    }
-  } else if (sure) {
-    found.rest = Rest::kNothing;
-    found.absent = true;
-  }
-  return found;
-}
-
+template <class R>
 template <class Path>
-Result<Version> Reads::get(Bytes key, std::string& value) const {
+Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
   return read<Path>(key, [&](const RecordView& record, Bytes) {
     const Version version = record.sequence();
     copy_text<Path>(record, value);
@@ -88,12 +59,13 @@ Result<Version> Reads::get(Bytes key, std::string& value) const {
   });
 }
 
+template <class R>
 template <class Path, class Copy>
-Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
+Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
   // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
   // each kind are about what a core can have outstanding.
   constexpr std::size_t kGroup = 16;
-  Rooms& rooms = rooms_;
+  R& rooms = rooms_;
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
   std::array<Place, kGroup> places;
@@ -104,7 +76,7 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
       if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
     }
     for (std::size_t i = 0; i < size; ++i) {
-      places[i] = rooms.index.place(rooms.index.hash<Path>(keys[first + i]));
+      places[i] = rooms.index.place(rooms.index.template hash<Path>(keys[first + i]));
       prefetch_for_read(places[i].home);
     }
     for (std::size_t i = 0; i < size; ++i) {
@@ -118,7 +90,8 @@ Status Reads::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& c
         prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const Line line = rooms.index.line_of<Path>(places[i], keys[first + i], candidates[i]);
+      const Line line =
+          rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
       RecordView record = rooms.records.at(line);
       bool live = rooms.index.is_live(record, line);
       if constexpr (!Path::kFixed) {

@@ -1,27 +1,31 @@
 #include <holdfast/kv/read_verbs.hpp>
+#include <holdfast/kv/reads_at_once.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 #include <vector>
 
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-Live Reads::find_elsewhere(const Place& place, Bytes key, Line line,
-                           const EpochDomain::Guard& guard) const {
+template <class R>
+Live BasicReads<R>::find_elsewhere(const Place& place, Bytes key, Line line,
+                                   const EpochDomain::Guard& guard) const {
   return line || !rooms_.displaced ? rooms_.index.judge(line)
                                    : rooms_.displaced->find(place.hash, key, guard);
 }
 
-Live Reads::find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const {
+template <class R>
+Live BasicReads<R>::find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const {
   const Live live = rooms_.index.find(place, key, guard);
   if (live || live.line) [[likely]]
     return live;
   return find_elsewhere(place, key, live.line, guard);
 }
 
-[[gnu::flatten]] Result<Reads::Found> Reads::get_grouped(const Place& place, Bytes key,
-                                                         std::string* text,
-                                                         std::span<std::byte> buffer,
-                                                         const EpochDomain::Guard& guard) const {
+template <class R>
+[[gnu::flatten]] Result<typename BasicReads<R>::Found> BasicReads<R>::get_grouped(
+    const Place& place, Bytes key, std::string* text, std::span<std::byte> buffer,
+    const EpochDomain::Guard& guard) const {
   const Live live = find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Found found{live.record.sequence(), live.record.value_bytes()};
@@ -34,8 +38,7 @@ Live Reads::find(const Place& place, Bytes key, const EpochDomain::Guard& guard)
   return found;
 }
 
-HotVerbs::Word Reads::tell_durable(Rooms& rooms, std::uint64_t hash, Line line,
-                                   std::uint64_t answer) {
+HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash, Line line, std::uint64_t answer) {
   const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
   const Place place = rooms.index.place(hash);
   if (rooms.index.map().patching(place) &&
@@ -46,7 +49,8 @@ HotVerbs::Word Reads::tell_durable(Rooms& rooms, std::uint64_t hash, Line line,
   return {0, answer};
 }
 
-Result<Pinned> Reads::get_pinned(Bytes key) const {
+template <class R>
+Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
@@ -69,7 +73,8 @@ Result<Pinned> Reads::get_pinned(Bytes key) const {
 
 // ---- Snapshots ----
 
-Result<Version> Reads::get_at(Version snapshot, Bytes key, std::string& value) const {
+template <class R>
+Result<Version> BasicReads<R>::get_at(Version snapshot, Bytes key, std::string& value) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
@@ -101,7 +106,8 @@ struct PinnedLines {
 
 }  // namespace
 
-Status Reads::for_each_at(Version snapshot, Visit visit) const {
+template <class R>
+Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
@@ -128,5 +134,8 @@ Status Reads::for_each_at(Version snapshot, Visit visit) const {
   }
   return {};
 }
+
+template class BasicReads<Rooms>;
+template class BasicReads<SpaceRooms>;
 
 }  // namespace holdfast::kv

@@ -14,11 +14,13 @@
 
 namespace holdfast::kv {
 
-class Reads {
+// `R`: of the store's own keys, or of a space's (space_rooms.hpp).
+template <class R>
+class BasicReads {
  public:
   using Visit = FunctionRef<bool(std::string_view key, std::string_view value, Version)>;
 
-  explicit Reads(Rooms& rooms) : rooms_(rooms) {}
+  explicit BasicReads(R& rooms) : rooms_(rooms) {}
 
   template <class Path>
   Result<Version> get(Bytes key, std::string& value) const;
@@ -45,26 +47,6 @@ class Reads {
   Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Version snapshot, Visit visit) const;
 
-  // What nearly every read is: of a key of 8 to 16 bytes, by a thread that is in no guard, of a put
-  // that its bucket leads to at once, or of none. It calls nothing, so that a verb which is made of
-  // it needs no frame and ends in a jump to what is left to do.
-  enum class Rest : std::uint8_t {
-    kAll,          // Something was unusual; nothing has happened.
-    kNothing,      // The answer is right.
-    kMakeDurable,  // A word of the value may be being updated: tell_durable().
-  };
-  struct AtOnce {
-    Rest rest = Rest::kAll;
-    bool absent = false;
-    std::uint64_t answer = 0, hash = 0;
-    Line line;
-  };
-  template <class Path, class Copy>
-  static AtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy);
-  // In a guard of its own. If the key leads to that record no more, it was moved or superseded
-  // since. Both wait for the end of an update of it, so the word is durable.
-  [[gnu::noinline, gnu::cold]] static HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash,
-                                                                  Line line, std::uint64_t answer);
   // Returns copy(record, value), called while the record cannot go away.
   template <class Path, class Copy>
   Result<std::uint64_t> read(Bytes key, Copy&& copy) const;
@@ -82,7 +64,8 @@ class Reads {
       rooms_.medium.persist().persist(record.bytes(), record.record_bytes());
   }
 
-  Rooms& rooms_;
+  R& rooms_;
 };
+using Reads = BasicReads<Rooms>;
 
 }  // namespace holdfast::kv

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/evacuation.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
 
@@ -59,7 +60,7 @@ std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
 Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, double least_gain,
                                       std::uint64_t bytes_per_second) {
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
-  rooms_.sessions.drain_notes();  // So that the books say which runs are worth it.
+  rooms_.drain_notes();  // So that the books say which runs are worth it.
   HF_ASSIGN_OR_RETURN(const std::uint64_t more,
                       evacuate_all(choose(choice, victims_limit, least_gain), bytes_per_second));
   return freed + more;
@@ -94,13 +95,13 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   HF_MUTANT("K08", rooms_.epochs.synchronize(), void());
   // Between that wait and the notes: each of the victims' records is in the index then, or dead.
   HF_RETURN_IF_ERROR(HF_MUTANT("K70", HF_MUTANT("K71", settle(), ok_status()), ok_status()));
-  rooms_.sessions.drain_notes();
+  rooms_.drain_notes();
   // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
   std::uint64_t floor = 0;
   const bool tombstones = std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) {
     return table.meta(head).tombstones != 0;
   });
-  if (tombstones && !rooms_.versions.held()) {
+  if (tombstones && !rooms_.versions_held()) {
     HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
     HF_RETURN_IF_ERROR(HF_MUTANT("K01", put_all_dead_bits(), ok_status()));
   }
@@ -167,7 +168,7 @@ std::vector<std::uint64_t> dead_bits_of(const BlockTable& table, const SealedRun
 }
 
 Status Reclaimer::put_all_dead_bits() {
-  rooms_.sessions.drain_notes();
+  rooms_.drain_notes();
   std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
     // A run whose tail was damaged meanwhile has nothing to be marked in.
@@ -206,14 +207,22 @@ Status Reclaimer::seal_resting_lanes() {
                ? rooms_.appender.seal(lane)
                : ok_status();
   };
-  {
-    const Sessions::Revoked revoked(rooms_.sessions);
+  const auto seal_those_of = [&](Sessions& sessions) -> Status {
+    const Sessions::Revoked revoked(sessions);
     for (Session* session : revoked.sessions())
       HF_RETURN_IF_ERROR(seal(session->lane, *session, false));
-  }
+    return {};
+  };
+  HF_RETURN_IF_ERROR(seal_those_of(rooms_.sessions));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), own_, false));
   Session unused;
   HF_RETURN_IF_ERROR(seal(own_.lane, unused, true));
+  Status sealed;
+  rooms_.spaces.for_each([&](SpaceRooms& space) {
+    if (sealed) sealed = seal_those_of(space.sessions);
+    if (sealed) sealed = seal(space.relocator->lane, unused, true);
+  });
+  HF_RETURN_IF_ERROR(std::move(sealed));
   // On page media a sealed run counts as open until syncs have covered its tail.
   return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
 }
@@ -227,14 +236,22 @@ Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
     ++sealed;
     return rooms_.appender.seal(lane);
   };
-  rooms_.sessions.drain_notes();
-  {
-    const Sessions::Revoked revoked(rooms_.sessions);
+  rooms_.drain_notes();
+  const auto seal_those_of = [&](Sessions& sessions) -> Status {
+    const Sessions::Revoked revoked(sessions);
     for (Session* session : revoked.sessions())
       HF_RETURN_IF_ERROR(seal(session->lane, !session->taken.load(std::memory_order_relaxed)));
-  }
+    return {};
+  };
+  HF_RETURN_IF_ERROR(seal_those_of(rooms_.sessions));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), false));
   HF_RETURN_IF_ERROR(seal(own_.lane, false));
+  Status outcome;
+  rooms_.spaces.for_each([&](SpaceRooms& space) {
+    if (outcome) outcome = seal_those_of(space.sessions);
+    if (outcome) outcome = seal(space.relocator->lane, false);
+  });
+  HF_RETURN_IF_ERROR(std::move(outcome));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
   return sealed;
 }
@@ -264,7 +281,9 @@ void Reclaimer::mark_moved_dead() {
     if (!run) return;
     for (std::uint32_t i = 0; i < run->records(); ++i) {
       const Line line = line_at(run->offset() + run->record_at(i));
-      if (run->kind(i) == RecordKind::kPut && !rooms_.index.leads_to(run->hash(i), line, guard))
+      const KeyIndex* const index = rooms_.index_of(rooms_.space_at(meta, line));
+      if (run->kind(i) == RecordKind::kPut &&
+          (index == nullptr || !index->leads_to(run->hash(i), line, guard)))
         rooms_.table.mark_dead(line.number, 0);
     }
   });
@@ -274,8 +293,33 @@ void Reclaimer::mark_moved_dead() {
 
 void Reclaimer::forget_versions(std::uint64_t head) {
   const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
-  for (std::uint32_t i = 0; i < run.records(); ++i)
-    rooms_.versions.forget(line_at(run.offset() + run.record_at(i)));
+  const BlockMeta& meta = rooms_.table.meta(head);
+  for (std::uint32_t i = 0; i < run.records(); ++i) {
+    const Line line = line_at(run.offset() + run.record_at(i));
+    if (Versions* const versions = rooms_.versions_of(rooms_.space_at(meta, line)))
+      versions->forget(line);
+  }
+}
+
+Status Reclaimer::free_space(std::uint16_t space) {
+  for_each_sealed_run([&](std::uint64_t head, BlockMeta& meta) {
+    const std::uint16_t of_run = meta.space.load(std::memory_order_relaxed);
+    if (of_run == space && !meta.evacuated.exchange(true, std::memory_order_relaxed))
+      evacuated_.push_back(head);
+    if (of_run != kMixedSpaces) return;
+    const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+    for (std::uint32_t i = 0; run && i < run->records(); ++i) {
+      const Line line = line_at(run->offset() + run->record_at(i));
+      const RecordView record = rooms_.records.at(line);
+      if (run->kind(i) != RecordKind::kPut || record.header().space() != space ||
+          rooms_.table.is_dead(line.number))
+        continue;
+      rooms_.table.mark_dead(line.number, record.padded_bytes());
+      rooms_.table.count_dead(record.padded_bytes());
+    }
+  });
+  HF_RETURN_IF_ERROR(free_evacuated());
+  return {};
 }
 
 Result<std::uint64_t> Reclaimer::free_evacuated() {
@@ -284,8 +328,8 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
   // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
   // then readers were sent there (KeyIndex::settled), also those that came after the first wait
   // began. Notes about a victim's records are all written by now.
-  rooms_.sessions.drain_notes();
-  if (rooms_.versions.held()) {
+  rooms_.drain_notes();
+  if (rooms_.versions_held()) {
     for (const std::uint64_t head : evacuated_)
       forget_versions(head);
   }

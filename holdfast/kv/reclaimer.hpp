@@ -57,6 +57,9 @@ class Reclaimer {
   // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
   // thread has any more. Returns how many.
   Result<std::uint64_t> seal_wasteful_lanes();
+  // All runs of a keyspace that was dropped, without a look at their records; its records in runs
+  // of several spaces are dead.
+  Status free_space(std::uint16_t space);
   // Of what was moved out of a run that is not free yet (a pin kept it) no dead bit was set, and
   // the next process does not know of it: it could drop a tombstone while the original is there to
   // come back. At a close, when the copies are durable.

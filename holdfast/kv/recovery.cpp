@@ -25,6 +25,7 @@
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/format_v1.hpp>
 #include <holdfast/kv/index_image.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
@@ -54,7 +55,10 @@ Status Recovery::run() {
   if (!report_.clean) HF_RETURN_IF_ERROR(make_index());
   rooms_.sessions.count_in(rooms_.index.map());
   HF_RETURN_IF_ERROR(read_runs());
-  if (!report_.clean) drop_tombstones();
+  HF_RETURN_IF_ERROR(std::move(failure_));
+  drop_tombstones();
+  settle_spaces();
+  HF_RETURN_IF_ERROR(std::move(failure_));
   if (rooms_.options.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
       !rooms_.gate.read_only()) {
     return Error{
@@ -205,16 +209,16 @@ Status Recovery::read_runs() {
   std::atomic<std::size_t> next{0};
   side_by_side(threads, [&] {
     auto participant = rooms_.epochs.join();
-    OffsetMap::Tally& tally = rooms_.index.map().new_tally();
+    Tallies tallies{&rooms_.index.map().new_tally(), {}};
     for (std::size_t i = next.fetch_add(1); i < runs_.size(); i = next.fetch_add(1)) {
       const auto guard = rooms_.epochs.enter(participant);
-      read_run(runs_[i], tally);
+      read_run(runs_[i], tallies);
     }
   });
   return std::move(failure_);
 }
 
-void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
+void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   const BlockState state = meta.state.load(std::memory_order_relaxed);
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
@@ -225,13 +229,14 @@ void Recovery::read_run(std::uint64_t head, OffsetMap::Tally& tally) {
   }
   if (!run) {
     return index_scanned(scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head),
-                         tally);
+                         tallies);
   }
   meta.records = run->records();
   meta.tombstones = run->footer().tombstones;
+  meta.space.store(run->footer().space, std::memory_order_relaxed);
   meta.used_bytes.store(run->footer().used_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(run->footer().base_sequence, std::memory_order_relaxed);
-  index_sealed(head, *run, tally);
+  index_sealed(head, *run, tallies);
   const std::lock_guard lock(mutex_);
   if (state == BlockState::kOpen) word_missing_.push_back(head);
   ++report_.blocks_sealed_before;
@@ -245,7 +250,16 @@ std::uint64_t Recovery::extent(const Found& found) const {
   return record.fits(found.room) ? record.padded_bytes() : found.room;
 }
 
-void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap::Tally& tally) {
+// The space of such a record stands in the record alone, so its sum is asked.
+bool Recovery::is_sound_member(const Found& found) {
+  const Line line = line_at(found.offset);
+  const RecordView record = rooms_.records.at(line);
+  if (record.fits(found.room) && rooms_.records.is_sound(record, line)) return true;
+  note(found.offset, "record in a block of several keyspaces: its checksum does not hold");
+  return false;
+}
+
+void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   raise(max_sequence_, run.footer().max_sequence);
   // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
@@ -264,13 +278,11 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
                                   std::to_string(i) + " is out of order");
       break;
     }
-    const Found found{run.hash(i),
-                      run.sequence(i),
-                      run.offset() + at,
-                      meta.generation,
-                      run.kind(i),
-                      end - at,
-                      run.footer().frame_bytes != 0};
+    const Found found{run.hash(i),       run.sequence(i),
+                      run.offset() + at, meta.generation,
+                      run.kind(i),       rooms_.space_at(meta, line_at(run.offset() + at)),
+                      end - at,          run.footer().frame_bytes != 0};
+    if (run.footer().space == kMixedSpaces && !is_sound_member(found)) continue;
     const bool erase = found.kind == RecordKind::kErase;
     const bool dead = bits_count && run.dead_on_medium(i);
     if (dead) rooms_.table.mark_dead_as_found(line_at(found.offset).number);
@@ -279,7 +291,8 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
     else if (dead)
       dead_bytes += extent(found);
     tombstones += erase;
-    if (!dead && !report_.clean) admit(found, tally);
+    // A clean close wrote the index of the store's own keys only.
+    if (!dead && (!report_.clean || found.space != kDefaultSpace)) admit(found, tallies);
   }
   meta.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
@@ -287,7 +300,7 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap:
   report_.tombstones += tombstones;
 }
 
-void Recovery::index_scanned(ScannedRun scanned, OffsetMap::Tally& tally) {
+void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(scanned.head);
   const std::uint64_t base = rooms_.table.run_at(scanned.head);
   for (const std::uint64_t at : scanned.damaged_at) {
@@ -302,13 +315,19 @@ void Recovery::index_scanned(ScannedRun scanned, OffsetMap::Tally& tally) {
     lowest = std::min(lowest, entry.sequence);
     raise(max_sequence_, entry.sequence);
     const std::uint64_t offset = base + entry.offset();
-    const std::uint64_t padded = rooms_.records.at(line_at(offset)).padded_bytes();
+    const RecordView record = rooms_.records.at(line_at(offset));
+    const std::uint64_t padded = record.padded_bytes();
+    const std::uint16_t space = record.header().space();
+    if (&entry == scanned.entries.data())
+      meta.space.store(space, std::memory_order_relaxed);
+    else if (space != meta.space.load(std::memory_order_relaxed))
+      meta.space.store(kMixedSpaces, std::memory_order_relaxed);
     if (entry.kind() == RecordKind::kErase) {
       ++meta.tombstones;
       own_dead_bytes += padded;
     }
-    admit({entry.hash, entry.sequence, offset, meta.generation, entry.kind(), padded, false},
-          tally);
+    admit({entry.hash, entry.sequence, offset, meta.generation, entry.kind(), space, padded, false},
+          tallies);
   }
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(lowest, std::memory_order_relaxed);
@@ -329,6 +348,7 @@ Recovery::Found Recovery::indexed(Line line) const {
               offset_of(line),
               meta.generation,
               record.kind(),
+              record.header().space(),
               record.padded_bytes(),
               false};
   if (meta.state.load(std::memory_order_acquire) != BlockState::kSealed) return found;  // Scanned.
@@ -344,7 +364,10 @@ Recovery::Found Recovery::indexed(Line line) const {
 // The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
 // its original) the higher generation; a copy that was abandoned and made again may lie in the same
 // run as the one before. A tombstone holds its key's place until all runs were read.
-void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
+void Recovery::admit(const Found& found, Tallies& tallies) {
+  OffsetMap::Tally* tally = nullptr;
+  OffsetMap* const into = map_of(found.space, tallies, tally);
+  if (into == nullptr) return;
   const Line line = line_at(found.offset);
   const RecordView record = rooms_.records.at(line);
   // Use only the keys from the record headers. Records of sealed runs are unchecked here, so their
@@ -360,10 +383,10 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
     return key_fits(record, found.offset) && key_fits(present, offset_of(other)) &&
            present.key() == record.key();
   };
-  OffsetMap& map = rooms_.index.map();
+  OffsetMap& map = *into;
   Place place = map.place(found.hash);
   for (;;) {
-    auto home = map.latch(place, tally);
+    auto home = map.latch(place, *tally);
     const Entry entry = home.find(same_key);
     if (!entry && home.insert(line)) break;
     if (!entry) {
@@ -392,18 +415,19 @@ void Recovery::admit(const Found& found, OffsetMap::Tally& tally) {
   }
   if (found.kind == RecordKind::kErase) {
     const std::lock_guard lock(mutex_);
-    tombstones_.push_back({found.hash, line});
+    tombstones_.push_back({found.hash, line, found.space});
   }
 }
 
 void Recovery::drop_tombstones() {
   auto participant = rooms_.epochs.join();
-  OffsetMap& map = rooms_.index.map();
-  OffsetMap::Tally& tally = map.new_tally();
+  Tallies tallies{&rooms_.index.map().new_tally(), {}};
   const auto guard = rooms_.epochs.enter(participant);
   for (const Tombstone& tombstone : tombstones_) {
+    OffsetMap::Tally* tally = nullptr;
+    OffsetMap& map = *map_of(tombstone.space, tallies, tally);  // It is there: it has an entry.
     Place place = map.place(tombstone.hash);
-    auto home = map.latch(place, tally);
+    auto home = map.latch(place, *tally);
     if (const auto entry = home.find([&](Line line) { return line == tombstone.line; }))
       home.remove(entry);
   }
@@ -452,6 +476,10 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     if (!rooms_.paged()) write_back_what_was_read();
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
+  const Superblock& superblock = rooms_.superblock;
+  if ((superblock.incompatible_features & kHasSpaces) != 0 &&
+      std::memcmp(medium.at(kSuperblockAt), &superblock, sizeof superblock) != 0)
+    HF_RETURN_IF_ERROR(mend_superblock(medium, superblock));
   // Before a run of version 2 is opened, and before one of version 1 is sealed.
   if (rooms_.superblock.format_version == v1::kFormatVersion) {
     HF_RETURN_IF_ERROR(upgrade(medium, rooms_.superblock, next_generation));
@@ -475,9 +503,9 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     }
     const BlockMeta& run = table.meta(scanned.head);
     const auto tail = compose_run_tail(
-        scanned.entries,
-        {run.generation, run.run_blocks, scanned.used_bytes, scanned.frame_bytes,
-         table.geometry().seed(run.generation), table.geometry().is_version1(run.generation)});
+        scanned.entries, {run.generation, run.run_blocks, scanned.used_bytes, scanned.frame_bytes,
+                          table.geometry().seed(run.generation),
+                          table.geometry().is_version1(run.generation), run.space.load()});
     HF_RETURN_IF_ERROR(
         medium.put(table.run_at(scanned.head) + table.run_bytes(scanned.head) - tail.size(),
                    tail.data(), tail.size()));
@@ -488,6 +516,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : word_missing_)
     HF_RETURN_IF_ERROR(table.mark_sealed(head));
+  to_free.insert(to_free.end(), runs_of_dropped_.begin(), runs_of_dropped_.end());
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
   return table.free_runs(to_free);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -26,12 +27,19 @@ class Recovery {
   struct Found {
     std::uint64_t hash, sequence, offset, generation;
     RecordKind kind;
+    std::uint16_t space;
     std::uint64_t room;  // Up to the next record.
     bool frames;         // Frames may lie in it.
   };
   struct Tombstone {
     std::uint64_t hash;
     Line line;
+    std::uint16_t space;
+  };
+  // A thread's books of the indexes that it enters records into.
+  struct Tallies {
+    OffsetMap::Tally* own = nullptr;  // Of the store's own keys.
+    std::map<std::uint16_t, OffsetMap::Tally*> of_spaces;
   };
 
   std::uint64_t limit_word(std::uint64_t at, std::uint64_t greatest, const char* name);
@@ -40,13 +48,19 @@ class Recovery {
   Status fetch_ends(std::span<const std::uint64_t> heads);
   Status make_index();
   Status read_runs();
-  void read_run(std::uint64_t head, OffsetMap::Tally& tally);
-  void index_sealed(std::uint64_t head, const SealedRun& run, OffsetMap::Tally& tally);
-  void index_scanned(ScannedRun scanned, OffsetMap::Tally& tally);
-  void admit(const Found& found, OffsetMap::Tally& tally);
+  void read_run(std::uint64_t head, Tallies& tallies);
+  void index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies);
+  bool is_sound_member(const Found& found);
+  void index_scanned(ScannedRun scanned, Tallies& tallies);
+  void admit(const Found& found, Tallies& tallies);
+  // The index that a record of this keyspace belongs to, and this thread's books of it; null: no
+  // memory, which failure_ says.
+  OffsetMap* map_of(std::uint16_t space, Tallies& tallies, OffsetMap::Tally*& tally);
   Found indexed(Line line) const;
   std::uint64_t extent(const Found& found) const;
   void drop_tombstones();
+  void settle_spaces();
+  void forget_space(std::uint16_t space);
   Status make_writable(std::uint64_t next_generation);
   void write_back_what_was_read();
   void note(std::uint64_t offset, std::string what);
@@ -65,6 +79,7 @@ class Recovery {
   std::vector<std::uint64_t> word_missing_;  // Runs that are sealed but whose word does not say so.
   std::vector<ScannedRun> scanned_;
   std::vector<Tombstone> tombstones_;
+  std::vector<std::uint64_t> runs_of_dropped_;  // Spaces.
   std::atomic<std::uint64_t> max_sequence_{0}, superseded_{0};
   std::uint64_t max_generation_ = 0;
   std::uint64_t defects_total_ = 0;

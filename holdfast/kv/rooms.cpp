@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <holdfast/kv/space_rooms.hpp>
+
 namespace holdfast::kv {
 namespace {
 
@@ -32,13 +34,50 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
       sessions(epochs, table),
-      index(records, epochs, key_hash_of(superblock), options.verify_reads),
+      index(records, key_hash_of(superblock), options.verify_reads),
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, pace, group.get(), [this] {
-        const bool few = table.free_blocks() < pace.blocks_ahead();
-        if (few || pace.wants_reclaim() || index.map().wants_memory()) wake.ask();
-      }) {}
+      appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
+               [this] { ask_if_short(index); }),
+      spaces(*this) {}
+
+void Rooms::ask_if_short(const KeyIndex& of) {
+  const bool few = table.free_blocks() < pace.blocks_ahead();
+  if (few || pace.wants_reclaim() || of.map().wants_memory()) wake.ask();
+}
+
+void Rooms::drain_notes() {
+  sessions.drain_notes();
+  spaces.for_each([](SpaceRooms& space) { space.sessions.drain_notes(); });
+}
+
+bool Rooms::inside() const {
+  const auto inside = [](const Sessions& of) {
+    const Session* const own = of.present();
+    return own != nullptr && own->participant.inside();
+  };
+  bool found = inside(sessions);
+  spaces.for_each([&](const SpaceRooms& space) { found = found || inside(space.sessions); });
+  return found;
+}
+
+bool Rooms::versions_held() const {
+  bool held = versions.held();
+  spaces.for_each([&](const SpaceRooms& space) { held = held || space.versions.held(); });
+  return held;
+}
+
+KeyIndex* Rooms::index_of(std::uint16_t space) {
+  if (space == kDefaultSpace) return &index;
+  SpaceRooms* const found = spaces.find(space);
+  return found == nullptr ? nullptr : &found->index;
+}
+
+Versions* Rooms::versions_of(std::uint16_t space) {
+  if (space == kDefaultSpace) return &versions;
+  SpaceRooms* const found = spaces.find(space);
+  return found == nullptr ? nullptr : &found->versions;
+}
 
 }  // namespace holdfast::kv

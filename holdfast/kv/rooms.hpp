@@ -8,6 +8,7 @@
 //   sessions           a thread's lane and books
 //   displaced          on page media: what left the index unread
 //   versions           what snapshots see
+//   spaces             the keyspaces: sessions, index and versions of each (space_rooms.hpp)
 //
 // Each part knows those above it that it was given, and none that comes later.
 #pragma once
@@ -27,6 +28,7 @@
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sequences.hpp>
 #include <holdfast/kv/sessions.hpp>
+#include <holdfast/kv/space_table.hpp>
 #include <holdfast/kv/superblock.hpp>
 #include <holdfast/kv/versions.hpp>
 #include <holdfast/kv/wake.hpp>
@@ -42,6 +44,22 @@ struct Rooms {
     return asked.durability == Durability::kDefault ? default_durability : asked.durability;
   }
   Lane& lane_of(Session& session) { return group ? group->lane() : session.lane; }
+  // A run was opened: asks for the store's own work, if there is any to do.
+  void ask_if_short(const KeyIndex& of);
+  // The books of the block table are exact then.
+  void drain_notes();
+  // Whether the calling thread is in a guard of the store, of whichever space.
+  bool inside() const;
+  // Whether any snapshot holds versions, of whichever space.
+  bool versions_held() const;
+  // What a record of this keyspace is found by; null of a space that was dropped.
+  KeyIndex* index_of(std::uint16_t space);
+  Versions* versions_of(std::uint16_t space);
+  // The keyspace of a record of this run, which is sealed.
+  std::uint16_t space_at(const BlockMeta& run, Line line) const {
+    const std::uint16_t space = run.space.load(std::memory_order_relaxed);
+    return space == kMixedSpaces ? records.at(line).header().space() : space;
+  }
 
   StoreOptions options;
   Medium medium;
@@ -60,6 +78,7 @@ struct Rooms {
   std::unique_ptr<Displaced> displaced;  // Page media only.
   Versions versions;
   Appender appender;
+  SpaceTable spaces;
 };
 
 }  // namespace holdfast::kv

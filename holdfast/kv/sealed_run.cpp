@@ -26,6 +26,7 @@ std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const
     footer.tombstones += entry.kind() == RecordKind::kErase;
   }
   footer.run_blocks = static_cast<std::uint32_t>(run.run_blocks);
+  footer.space = run.space;
   footer.used_bytes = run.used_bytes;
   footer.frame_bytes = run.frame_bytes;
   footer.records = static_cast<std::uint32_t>(entries.size());

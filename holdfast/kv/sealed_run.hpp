@@ -39,6 +39,7 @@ struct RunTail {
   std::uint64_t frame_bytes = 0;  // Of batch frames among them.
   std::uint64_t seed = 0;
   bool version1 = false;
+  std::uint16_t space = kDefaultSpace;
 };
 // Everything of a sealed run behind its records, ready to be put at its end. No record is dead.
 std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const RunTail& tail);

@@ -48,8 +48,8 @@ struct Sessions::OfThread {
 constinit thread_local Sessions::LastUsed Sessions::last_used_;
 thread_local Sessions::OfThread Sessions::of_thread_;
 
-Sessions::Sessions(EpochDomain& epochs, BlockTable& table)
-    : epochs_(epochs), table_(table), id_(next_id.fetch_add(1)) {
+Sessions::Sessions(EpochDomain& epochs, BlockTable& table, EpochDomain* users)
+    : epochs_(epochs), table_(table), users_(users), id_(next_id.fetch_add(1)) {
   Living& stores = living();
   const Lock lock(stores.mutex);
   stores.ids.push_back(id_);
@@ -87,6 +87,15 @@ Session& Sessions::find() {
   return *taken;
 }
 
+Session* Sessions::present() const {
+  if (last_used_.owner == id_) return last_used_.session;
+  if (given_back) return nullptr;
+  for (const auto& entry : of_thread_.entries) {
+    if (entry.owner == id_) return entry.session;
+  }
+  return nullptr;
+}
+
 Session& Sessions::take() {
   const Lock lock(mutex_);
   for (const auto& session : sessions_) {
@@ -103,6 +112,7 @@ std::unique_ptr<Session> Sessions::make_own() {
   auto session = std::make_unique<Session>();
   session->participant = epochs_.join();
   session->tally = &map_->new_tally();
+  if (users_ != nullptr) session->user = users_->join();
   return session;
 }
 

@@ -40,6 +40,7 @@ struct alignas(kCacheLineBytes) Session {
   index::OffsetMap::LatchedMany latches;     // Of atomic batches; keeps its memory.
   std::array<OnItsWay, kGroup> group;        // Of put_many.
   std::uint64_t rest_head = 0, rest_at = 0;  // Where the lane was when reclamation last looked.
+  EpochDomain::Participant user;             // Of a keyspace: see SpaceTable::users().
 
   void count(std::uint64_t more_fences, std::uint64_t more_lines) {
     fences.store(fences.load(std::memory_order_relaxed) + more_fences, std::memory_order_relaxed);
@@ -49,8 +50,8 @@ struct alignas(kCacheLineBytes) Session {
 
 class Sessions {
  public:
-  // `fork_leaves_to_parent` is called in a child that fork() made.
-  Sessions(EpochDomain& epochs, BlockTable& table);
+  // `users`: of a keyspace, else null.
+  Sessions(EpochDomain& epochs, BlockTable& table, EpochDomain* users = nullptr);
   ~Sessions();
   Sessions(const Sessions&) = delete;
 
@@ -63,6 +64,8 @@ class Sessions {
       return *last_used_.session;
     return find();
   }
+  // The same, or null if it has none yet.
+  Session* present() const;
   // Null unless this thread used this store last. Makes none.
   Session* used_last() {
     Session* const session = last_used_.session;
@@ -112,6 +115,7 @@ class Sessions {
 
   EpochDomain& epochs_;
   BlockTable& table_;
+  EpochDomain* const users_;
   index::OffsetMap* map_ = nullptr;
   const std::uint64_t id_;  // Of this object in this process: a later one may have its address.
   KernelMutex mutex_;

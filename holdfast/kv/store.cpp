@@ -254,6 +254,7 @@ Result<Version> StoreBase::update_bytes(std::string_view key,
 }
 Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
   if (!core_) return closed();
+  if (!batch.spaces().empty()) return core_->keyspaces.write(batch, options);
   return core_->writes.write(batch, options);
 }
 

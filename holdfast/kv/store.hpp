@@ -98,28 +98,41 @@ struct VerifyReport {
   bool ok() const { return defects_total == 0; }
 };
 
+struct SpaceCore;
+class Space;  // space.hpp
+
 // An atomic group of puts and erases: all of it becomes visible and durable at once, or none. The
 // last operation on a key wins. Reusable after clear().
 class WriteBatch {
  public:
   void put(std::string_view key, std::string_view value);
   void erase(std::string_view key);
-  void clear() { operations_.clear(), bytes_.clear(); }
+  // Of a keyspace of the store that the batch is written to.
+  void put(const Space& space, std::string_view key, std::string_view value);
+  void erase(const Space& space, std::string_view key);
+  void clear() { operations_.clear(), bytes_.clear(), spaces_.clear(); }
   std::size_t size() const { return operations_.size(); }
 
   struct View {
     std::string_view key, value;
+    std::uint32_t space;  // 0: the store's own keys; else of spaces(), counted from 1.
     bool erase;
   };
   View operator[](std::size_t i) const;  // In the order in which they were added.
+  using Spaces = std::vector<std::shared_ptr<std::atomic<SpaceCore*>>>;
+  const Spaces& spaces() const { return spaces_; }
 
  private:
   struct Operation {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
+    std::uint32_t space;
     bool erase;
   };
+  std::uint32_t number_of(const Space& space);
+
   std::vector<Operation> operations_;
   std::string bytes_;
+  Spaces spaces_;
 };
 
 // A value read in place. While it lives its bytes stay as they were; it holds back reclamation and
@@ -319,6 +332,16 @@ class Store<> : public StoreBase {
   // directory of segments.
   static Result<Store> open(std::string_view spec, const StoreOptions& options = {});
   static Result<Store> open(Region region, const StoreOptions& options = {});
+
+  // ---- Keyspaces: sets of keys of their own (space.hpp) ----
+  // Durable and atomic. Errors: kAlreadyExists, kInvalidOption (a name of 1 to 255 bytes is
+  // allowed), kNoSpace, those of put.
+  Result<Space> create_space(std::string_view name);
+  Result<Space> space(std::string_view name) const;  // Errors: kNotFound.
+  // Its records are gone, durably, when it returns, and its medium is free, without a look at any
+  // of them. Errors: kNotFound, kBusy, those of put.
+  Status drop_space(std::string_view name);
+  std::vector<std::string> spaces() const;  // Their names, in order.
 
   Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {}) {
     return put_bytes(key, value, options);

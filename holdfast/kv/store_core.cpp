@@ -72,6 +72,10 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     return std::move(recovered).error();
   }
   core->rooms.table.count_anew();
+  if (auto adopted = core->keyspaces.adopt(); !adopted) {
+    core->closed_ = true;
+    return std::move(adopted).error();
+  }
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -86,7 +90,8 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       reads(rooms),
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
-      alive(std::make_shared<std::atomic<StoreCore*>>(this)) {
+      alive(std::make_shared<std::atomic<StoreCore*>>(this)),
+      keyspaces(rooms, maintenance, writes) {
   take(verbs_for(rooms));
 }
 
@@ -110,6 +115,7 @@ void StoreCore::abandon() {
 Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;
+  keyspaces.close();
   if (rooms.gate.left_to_parent())
     return rooms.gate.read_only() ? ok_status() : Status(rooms.gate.refusal());
   maintenance.stop();
@@ -172,7 +178,7 @@ VerifyReport StoreCore::verify() {
 
 StoreStats StoreCore::stats() {
   StoreStats stats;
-  rooms.sessions.drain_notes();
+  rooms.drain_notes();
   const BlockTable::Totals totals = rooms.table.totals();
   stats.records = rooms.index.count();
   stats.live_bytes = totals.live_bytes;
@@ -198,6 +204,13 @@ StoreStats StoreCore::stats() {
     count(session);
   });
   if (!rooms.gate.read_only()) count(maintenance.own_session());
+  rooms.spaces.for_each([&](SpaceRooms& space) {
+    stats.dram_index_bytes += space.index.map().dram_bytes();
+    stats.dram_other_bytes += space.versions.dram_bytes();
+    stats.snapshots_open += space.versions.snapshots_open();
+    space.sessions.for_each(count);
+    count(*space.relocator);
+  });
   if (rooms.paged()) {
     stats.dram_other_bytes += rooms.table.geometry().block_bytes;
     stats.syncs = rooms.group->syncs();
@@ -206,7 +219,7 @@ StoreStats StoreCore::stats() {
   if (!rooms.medium.persist().fences()) stats.fences = 0;
   if (rooms.medium.persist().instruction() == WriteBackInstruction::kNone)
     stats.lines_written_back = 0;
-  stats.snapshots_open = rooms.versions.snapshots_open();
+  stats.snapshots_open += rooms.versions.snapshots_open();
   const ReclaimCounts& counts = maintenance.counts();
   stats.reclaimed_blocks = counts.blocks.load(std::memory_order_relaxed);
   stats.relocated_bytes = counts.relocated_bytes.load(std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <holdfast/kv/group_verbs.hpp>
+#include <holdfast/kv/keyspaces.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
@@ -50,6 +51,7 @@ class StoreCore : public Verbs {
   GroupVerbs groups;
   // Where pipelines find the store, and later that there is none any more: null.
   const std::shared_ptr<std::atomic<StoreCore*>> alive;
+  Keyspaces keyspaces;
 
  private:
   void settle_displaced();

@@ -7,13 +7,14 @@
 #include <string>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/format_v1.hpp>
 
 namespace holdfast::kv {
 namespace {
 
-constexpr std::uint64_t kKnownIncompatible = kRunsOfVersion1;
+constexpr std::uint64_t kKnownIncompatible = kRunsOfVersion1 | kHasSpaces;
 
 // XXH3 of everything behind the checksum field, which ends at `from`.
 template <class Block>
@@ -129,6 +130,26 @@ Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_gener
   return medium.order();  // Before a run of version 2 is opened.
 }
 
+Status raise_spaces_flag(Medium& medium, Superblock& superblock) {
+  if ((superblock.incompatible_features & kHasSpaces) != 0) return {};
+  Superblock flagged = superblock;
+  flagged.incompatible_features |= kHasSpaces;
+  flagged.checksum = checksum_of(flagged);
+  HF_RETURN_IF_ERROR(
+      HF_MUTANT("K50", medium.put(kSuperblockCopyAt, &flagged, sizeof flagged), ok_status()));
+  HF_RETURN_IF_ERROR(medium.order());  // Before the one that it stands in for is touched.
+  HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &flagged, sizeof flagged));
+  HF_RETURN_IF_ERROR(medium.order());  // Before a record of a space is written.
+  superblock.incompatible_features = flagged.incompatible_features;
+  superblock.checksum = flagged.checksum;
+  return {};
+}
+
+Status mend_superblock(Medium& medium, const Superblock& superblock) {
+  HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &superblock, sizeof superblock));
+  return medium.order();
+}
+
 KeyHash key_hash_of(const Superblock& superblock) {
   if (superblock.hash_kind == HashKind::kXxh3) return {};
   return KeyHash(HashKey(std::as_bytes(std::span(superblock.hash_key)).first<HashKey::kBytes>()));
@@ -171,6 +192,9 @@ Result<Superblock> read_version1(const Region& region) {
 Result<Superblock> read_version2(const Region& region) {
   Superblock superblock;
   std::memcpy(&superblock, region.data() + kSuperblockAt, sizeof superblock);
+  // Torn by a crash while the flag of keyspaces was raised: then its copy holds.
+  if (superblock.checksum != checksum_of(superblock))
+    std::memcpy(&superblock, region.data() + kSuperblockCopyAt, sizeof superblock);
   if (superblock.checksum != checksum_of(superblock))
     return Error{Errc::kCorrupt,
                  "superblock: its checksum does not hold; restore the first page from a copy"};

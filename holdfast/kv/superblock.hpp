@@ -29,6 +29,12 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
 // every run it has. Durable when it returns; `superblock` is then what the medium has.
 Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_generation);
 
+// Of a store that is to get its first keyspace: builds that do not know of them refuse it from then
+// on. Durable when it returns. A crash leaves a superblock that holds, at its place or beside it.
+Status raise_spaces_flag(Medium& medium, Superblock& superblock);
+// A crash in raise_spaces_flag() left the superblock torn, and its copy was read instead.
+Status mend_superblock(Medium& medium, const Superblock& superblock);
+
 KeyHash key_hash_of(const Superblock& superblock);
 Geometry geometry_of(const Superblock& superblock);
 

@@ -3,10 +3,16 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/kv/space_rooms.hpp>
+
 namespace holdfast::kv {
 
-Verification::Verification(Rooms& rooms, const std::vector<Defect>& found_at_open)
-    : rooms_(rooms), found_at_open_(!found_at_open.empty()), own_(rooms.sessions.of_this_thread()) {
+Verification::Verification(Rooms& rooms, const std::vector<Defect>& found_at_open,
+                           std::optional<std::uint16_t> space)
+    : rooms_(rooms),
+      found_at_open_(!found_at_open.empty()),
+      space_(space),
+      own_(rooms.sessions.of_this_thread()) {
   for (const Defect& found : found_at_open)
     defect(found.offset, found.what);
 }
@@ -17,7 +23,7 @@ void Verification::defect(std::uint64_t offset, std::string what) {
 }
 
 VerifyReport Verification::run() {
-  rooms_.sessions.drain_notes();
+  rooms_.drain_notes();
   const Geometry& geometry = rooms_.table.geometry();
   for (std::uint64_t head = 0; head < rooms_.table.blocks(); ++head) {
     if (geometry.is_table_block(head) || rooms_.table.meta(head).head != head) continue;
@@ -36,6 +42,8 @@ VerifyReport Verification::run() {
 void Verification::check_run(std::uint64_t head) {
   const BlockMeta& meta = rooms_.table.meta(head);
   if (meta.state.load(std::memory_order_acquire) != BlockState::kSealed) return;
+  const std::uint16_t of_run = meta.space.load(std::memory_order_relaxed);
+  if (space_ && of_run != *space_ && of_run != kMixedSpaces) return;
   ++report_.blocks;
   report_.bytes += rooms_.table.run_bytes(head);
   if (auto fetched = rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head));
@@ -55,9 +63,12 @@ void Verification::check_run(std::uint64_t head) {
 
 void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i) {
   const std::uint64_t at = run.record_at(i), offset = run.offset() + at;
-  const std::string name =
-      "record " + std::to_string(i) + " of block " + std::to_string(meta.head) + ": ";
   const RecordView record = rooms_.records.at(line_at(offset));
+  const std::uint16_t space = rooms_.space_at(meta, line_at(offset));
+  if (space_ && space != *space_) return;
+  const std::string name =
+      "record " + std::to_string(i) + " of block " + std::to_string(meta.head) +
+      (space == kDefaultSpace ? "" : " (keyspace " + std::to_string(space) + ")") + ": ";
   const std::uint64_t used = run.footer().used_bytes;
   if (at >= used || !record.fits(used - at))
     return defect(offset, name + "its length leads beyond its block");
@@ -72,6 +83,8 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
     ++report_.tombstones;
     return;
   }
+  if (meta.space.load() != kMixedSpaces && record.header().space() != meta.space.load())
+    return defect(offset, name + "it is of another keyspace than its block");
   ++report_.records;
   check_index(record, line_at(offset), run.hash(i), meta, name);
 }
@@ -81,11 +94,15 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
 void Verification::check_index(const RecordView& record, Line line, std::uint64_t hash,
                                const BlockMeta& meta, const std::string& name) {
   if (rooms_.table.is_dead(line.number)) return;
+  SpaceRooms* const space = rooms_.spaces.find(record.header().space());
+  if (record.header().space() != kDefaultSpace && space == nullptr) return;  // Dropped.
+  KeyIndex& index = space == nullptr ? rooms_.index : space->index;
   const auto guard = rooms_.epochs.enter(own_.participant);
-  Place place = rooms_.index.place(hash);
-  auto home = rooms_.index.latch(place, own_);
-  const Entry entry = home.find(rooms_.index.matches(record.key_bytes()));
-  if (!entry && rooms_.displaced && rooms_.displaced->holds(place, line)) return;
+  Place place = index.place(hash);
+  auto home = index.latch(place, space == nullptr ? own_ : space->sessions.of_this_thread());
+  const Entry entry = home.find(index.matches(record.key_bytes()));
+  if (!entry && space == nullptr && rooms_.displaced && rooms_.displaced->holds(place, line))
+    return;
   if (!entry && !rooms_.table.is_dead(line.number) &&
       meta.dead_bytes.load(std::memory_order_relaxed) == 0 && meta.own_dead_bytes.load() == 0) {
     defect(offset_of(line), name + "it is live, but the index does not have its key");

@@ -2,6 +2,8 @@
 // index agrees. Finds damage; changes nothing.
 #pragma once
 
+#include <optional>
+
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/sealed_run.hpp>
 
@@ -10,7 +12,9 @@ namespace holdfast::kv {
 class Verification {
  public:
   // `found_at_open`: what recovery noted. Nothing may be freed while it runs.
-  Verification(Rooms& rooms, const std::vector<Defect>& found_at_open);
+  // `space`: records of this keyspace only.
+  Verification(Rooms& rooms, const std::vector<Defect>& found_at_open,
+               std::optional<std::uint16_t> space = {});
   VerifyReport run();
 
  private:
@@ -22,6 +26,7 @@ class Verification {
 
   Rooms& rooms_;
   const bool found_at_open_;
+  const std::optional<std::uint16_t> space_;
   Session& own_;
   VerifyReport report_;
 };

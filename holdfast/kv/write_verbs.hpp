@@ -14,9 +14,11 @@
 
 namespace holdfast::kv {
 
+template <class R>
 template <class Path>
-inline Status Writes::write_record(Session& own, const NewRecord& record, bool fresh,
-                                   Purpose purpose, WriteOptions options, Appended& appended) {
+inline Status BasicWrites<R>::write_record(Session& own, const NewRecord& record, bool fresh,
+                                           Purpose purpose, WriteOptions options,
+                                           Appended& appended) {
   if (!Path::kFixed && rooms_.paged()) [[unlikely]] {
     Lane& lane = rooms_.group->lane();
     {
@@ -38,21 +40,23 @@ inline Status Writes::write_record(Session& own, const NewRecord& record, bool f
 
 // ---- put ----
 
+template <class R>
 template <class Path>
-Result<PutOutcome> Writes::put(Bytes key, Bytes value, WriteOptions options) {
+Result<PutOutcome> BasicWrites<R>::put(Bytes key, Bytes value, WriteOptions options) {
   auto outcome = try_put<Path>(key, value, options);
   if (!outcome) [[unlikely]]
     settle(outcome, [=, this] { return try_put<AnyPath>(key, value, options); });
   return outcome;
 }
 
+template <class R>
 template <class Path>
-Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, WriteOptions options) {
-  Rooms& rooms = rooms_;
+Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions options) {
+  R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
-  const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
+  const NewRecord record{RecordKind::kPut, rooms.index.template hash<Path>(key), key, value};
   if constexpr (!Path::kFixed) {
-    if (rooms.paged()) return try_put_on_pages(record, options);
+    if (rooms.displaced) return try_put_on_pages(record, options);
   }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
@@ -63,10 +67,11 @@ Result<PutOutcome> Writes::try_put(Bytes key, Bytes value, WriteOptions options)
   return publish_put<Path>(own, place, record, appended, options);
 }
 
+template <class R>
 template <class Path>
-Result<PutOutcome> Writes::publish_put(Session& own, Place& place, const NewRecord& record,
-                                       const Appended& appended, WriteOptions options) {
-  Rooms& rooms = rooms_;
+Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const NewRecord& record,
+                                               const Appended& appended, WriteOptions options) {
+  R& rooms = rooms_;
   KeyIndex& index = rooms.index;
   const Line line = line_at(appended.offset);
   // All that may miss comes before the latch. Behind it are comparisons and a store: what follows
@@ -101,8 +106,10 @@ Result<PutOutcome> Writes::publish_put(Session& own, Place& place, const NewReco
 
 // ---- put_many ----
 
+template <class R>
 template <class Path>
-Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options) {
+Status BasicWrites<R>::put_many(const ByteSpans& keys, const ByteSpans& values,
+                                WriteOptions options) {
   std::size_t done = 0;
   auto outcome = try_put_many<Path>(keys, values, options, done);
   if (!outcome) [[unlikely]]
@@ -111,11 +118,12 @@ Status Writes::put_many(const ByteSpans& keys, const ByteSpans& values, WriteOpt
 }
 
 // From the first that is not `done` on; counts as far as it gets.
+template <class R>
 template <class Path>
-Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
-                            std::size_t& done) {
+Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& values,
+                                    WriteOptions options, std::size_t& done) {
   if (done == keys.size()) return {};
-  Rooms& rooms = rooms_;
+  R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
   if constexpr (!Path::kFixed) {
     while (rooms.paged() && done < keys.size())
@@ -136,22 +144,24 @@ Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, Writ
       for (; written < size; ++written) {
         OnItsWay& one = own.group[written];
         const Bytes key = keys[done + written];
-        one.record = {RecordKind::kPut, rooms.index.hash<Path>(key), key, values[done + written]};
+        one.record = {RecordKind::kPut, rooms.index.template hash<Path>(key), key,
+                      values[done + written]};
         // One index line per record, not all at once: more misses than a core can have outstanding
         // would hold up what follows.
         one.place = rooms.index.place(one.record.hash);
         prefetch_for_write(one.place.home);
-        failed = rooms.appender.append<Path>(lane, one.record, fresh, Purpose::kPut, one.appended);
+        failed = rooms.appender.template append<Path>(lane, one.record, fresh, Purpose::kPut,
+                                                      one.appended);
         if (!failed) break;
         fresh = false;
       }
-      return rooms.appender.commit<Path>(lane);
+      return rooms.appender.template commit<Path>(lane);
     };
     HF_RETURN_IF_ERROR(append_group());
     std::uint64_t lines = 0;
     for (const OnItsWay& one : std::span(own.group).first(written)) {
       lines += one.appended.padded_bytes / kCacheLineBytes;
-      rooms.index.prefetch_record<Path>(one.place);
+      rooms.index.template prefetch_record<Path>(one.place);
     }
     own.count(1, lines);
     for (std::size_t i = 0; i < written; ++i) {
@@ -173,25 +183,27 @@ Status Writes::try_put_many(const ByteSpans& keys, const ByteSpans& values, Writ
 
 // ---- erase ----
 
+template <class R>
 template <class Path>
-Result<bool> Writes::erase(Bytes key, WriteOptions options) {
+Result<bool> BasicWrites<R>::erase(Bytes key, WriteOptions options) {
   auto outcome = try_erase<Path>(key, options);
   if (!outcome) [[unlikely]]
     settle(outcome, [=, this] { return try_erase<AnyPath>(key, options); });
   return outcome;
 }
 
+template <class R>
 template <class Path>
-Result<bool> Writes::try_erase(Bytes key, WriteOptions options) {
-  Rooms& rooms = rooms_;
+Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
+  R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(0, 0, options));
   // A key this long cannot exist. A tag may match by accident: then a tombstone would be written
   // with a length that no reader of the medium believes, and would hide what follows it in its run.
   if (key.size() > kMaxKeyBytes) [[unlikely]]
     return false;
-  const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
+  const NewRecord record{RecordKind::kErase, rooms.index.template hash<Path>(key), key, {}};
   if constexpr (!Path::kFixed) {
-    if (rooms.paged()) return try_erase_on_pages(record, options);
+    if (rooms.displaced) return try_erase_on_pages(record, options);
   }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
@@ -206,10 +218,11 @@ Result<bool> Writes::try_erase(Bytes key, WriteOptions options) {
   return publish_erase<Path>(own, place, record, appended, options);
 }
 
+template <class R>
 template <class Path>
-Result<bool> Writes::publish_erase(Session& own, Place& place, const NewRecord& record,
-                                   const Appended& appended, WriteOptions options) {
-  Rooms& rooms = rooms_;
+Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const NewRecord& record,
+                                           const Appended& appended, WriteOptions options) {
+  R& rooms = rooms_;
   KeyIndex& index = rooms.index;
   const Seen old = index.look<Path>(place, record.key);
   const RecordView superseded = rooms.records.at(old.line());
@@ -229,9 +242,10 @@ Result<bool> Writes::publish_erase(Session& own, Place& place, const NewRecord& 
 
 // ---- update_word ----
 
+template <class R>
 template <class Path>
-Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes, Change change,
-                                          WriteOptions options) {
+Result<std::uint64_t> BasicWrites<R>::update_word(Bytes key, std::uint32_t offset_bytes,
+                                                  Change change, WriteOptions options) {
   auto outcome = try_update_word<Path>(key, offset_bytes, change, options);
   if (!outcome) [[unlikely]]
     settle(outcome,
@@ -239,18 +253,19 @@ Result<std::uint64_t> Writes::update_word(Bytes key, std::uint32_t offset_bytes,
   return outcome;
 }
 
+template <class R>
 template <class Path>
-Result<std::uint64_t> Writes::try_update_word(Bytes key, std::uint32_t offset_bytes, Change change,
-                                              WriteOptions options) {
-  Rooms& rooms = rooms_;
+Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t offset_bytes,
+                                                      Change change, WriteOptions options) {
+  R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(key.size(), 0, options));
   Session& own = rooms.sessions.of_this_thread();
   auto guard = rooms.epochs.enter(own.participant);
-  Place place = rooms.index.place(rooms.index.hash<Path>(key));
+  Place place = rooms.index.place(rooms.index.template hash<Path>(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the
     // caller's last write.
-    const Seen seen = rooms.index.look<Path>(place, key);
+    const Seen seen = rooms.index.template look<Path>(place, key);
     const RecordView record = rooms.records.at(seen.line());
     if (!rooms.index.is_live(record, seen.line())) [[unlikely]] {
       if constexpr (!Path::kFixed) {

@@ -1,3 +1,4 @@
+#include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 #include <cstring>
@@ -7,7 +8,8 @@
 
 namespace holdfast::kv {
 
-Status Writes::check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) {
+template <class R>
+Status BasicWrites<R>::check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) {
   if (key_bytes > kMaxKeyBytes) {
     return Error{Errc::kTooLarge, "key of " + std::to_string(key_bytes) + " bytes; at most " +
                                       std::to_string(kMaxKeyBytes) + " are allowed"};
@@ -17,19 +19,22 @@ Status Writes::check_sizes(std::uint64_t key_bytes, std::uint64_t value_bytes) {
                                     std::to_string(kMaxValueBytes) + " are allowed"};
 }
 
-Error Writes::no_word_at(std::uint32_t offset_bytes, std::uint64_t value_bytes) {
+template <class R>
+Error BasicWrites<R>::no_word_at(std::uint32_t offset_bytes, std::uint64_t value_bytes) {
   return {Errc::kInvalidOption, "offset_bytes=" + std::to_string(offset_bytes) +
                                     " into a value of " + std::to_string(value_bytes) +
                                     " bytes; a multiple of 8 with 8 bytes behind it is allowed"};
 }
 
-Status Writes::take_back() {
+template <class R>
+Status BasicWrites<R>::take_back() {
   Session& own = rooms_.sessions.of_this_thread();
   if (!std::exchange(own.undone, false)) return {};
-  return maintenance_.take_back(own);
+  return maintenance_.take_back(rooms_.sessions, rooms_.lane_of(own));
 }
 
-void Writes::pay_pause(Session& own) {
+template <class R>
+void BasicWrites<R>::pay_pause(Session& own) {
   Lane& lane = rooms_.lane_of(own);
   std::uint64_t blocks = 0;
   {
@@ -39,7 +44,8 @@ void Writes::pay_pause(Session& own) {
   if (blocks != 0 && !own.participant.inside()) rooms_.pace.pause(blocks);
 }
 
-void Writes::pause_to_be_admitted(Session& own) {
+template <class R>
+void BasicWrites<R>::pause_to_be_admitted(Session& own) {
   pay_pause(own);
   Lane& lane = rooms_.lane_of(own);
   const std::lock_guard lock(lane.latch);
@@ -48,8 +54,9 @@ void Writes::pause_to_be_admitted(Session& own) {
 
 // ---- The two steps of every write: onto the medium, into the index ----
 
-Result<Appended> Writes::write_latched(Session& own, NewRecord record, bool fresh,
-                                       Purpose purpose) {
+template <class R>
+Result<Appended> BasicWrites<R>::write_latched(Session& own, NewRecord record, bool fresh,
+                                               Purpose purpose) {
   const OwnLane hold(own.lane);
   Appended appended;
   HF_RETURN_IF_ERROR(rooms_.appender.append(own.lane, record, fresh, purpose, appended));
@@ -58,7 +65,8 @@ Result<Appended> Writes::write_latched(Session& own, NewRecord record, bool fres
   return appended;
 }
 
-void Writes::supersede(Session& own, Line line) {
+template <class R>
+void BasicWrites<R>::supersede(Session& own, Line line) {
   const RecordView record = rooms_.records.at(line);
   if (record.kind() == RecordKind::kErase) {
     rooms_.index.count_tombstone(-1);
@@ -67,7 +75,8 @@ void Writes::supersede(Session& own, Line line) {
   own.notes.add(rooms_.table, line, record.padded_bytes());
 }
 
-void Writes::drop_behind(Session& own, Line line) {
+template <class R>
+void BasicWrites<R>::drop_behind(Session& own, Line line) {
   if (HF_MUTANT("K46", !rooms_.versions.held(), true)) [[likely]]
     return;
   while ((line = rooms_.versions.detach(line))) {
@@ -76,7 +85,9 @@ void Writes::drop_behind(Session& own, Line line) {
   }
 }
 
-void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record) {
+template <class R>
+void BasicWrites<R>::replace(Session& own, OffsetMap::Home& home, Entry entry,
+                             const Appended& record) {
   const Line line = line_at(record.offset);
   Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() != 0) [[unlikely]] {
@@ -95,7 +106,8 @@ void Writes::replace(Session& own, OffsetMap::Home& home, Entry entry, const App
   supersede(own, old);
 }
 
-void Writes::disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind) {
+template <class R>
+void BasicWrites<R>::disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind) {
   if (record.offset == 0) return;  // Nothing was appended.
   rooms_.index.raise_horizon(hash, record.sequence);
   // The bytes of a tombstone count as dead already.
@@ -106,9 +118,10 @@ void Writes::disown(Session& own, std::uint64_t hash, Appended record, RecordKin
 
 // ---- put ----
 
-Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched home, Place place,
-                                              NewRecord record, Appended appended,
-                                              WriteOptions options) {
+template <class R>
+Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::Latched home,
+                                                      Place place, NewRecord record,
+                                                      Appended appended, WriteOptions options) {
   KeyIndex& index = rooms_.index;
   for (;; home = index.latch(place, own)) {
     const Entry entry = home.find(index.matches(record.key));
@@ -150,8 +163,9 @@ Result<PutOutcome> Writes::publish_put_slowly(Session& own, OffsetMap::Latched h
   }
 }
 
-Result<PutOutcome> Writes::finish_put(Bytes key, Bytes value, std::uint64_t offset,
-                                      std::uint64_t sequence) {
+template <class R>
+Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                              std::uint64_t sequence) {
   Session& own = rooms_.sessions.of_this_thread();
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
   const auto publish = [&] {
@@ -168,7 +182,8 @@ Result<PutOutcome> Writes::finish_put(Bytes key, Bytes value, std::uint64_t offs
 
 // ---- erase ----
 
-Result<bool> Writes::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
+template <class R>
+Result<bool> BasicWrites<R>::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
   Session& own = rooms_.sessions.of_this_thread();
   const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
   const auto publish = [&] {
@@ -183,9 +198,10 @@ Result<bool> Writes::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t
   return outcome;
 }
 
-Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home, Place place,
-                                          NewRecord record, Appended appended,
-                                          WriteOptions options) {
+template <class R>
+Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latched home,
+                                                  Place place, NewRecord record, Appended appended,
+                                                  WriteOptions options) {
   KeyIndex& index = rooms_.index;
   const Entry entry = home.find(index.matches(record.key));
   if (!entry || rooms_.records.at(OffsetMap::Home::line(entry)).kind() == RecordKind::kErase) {
@@ -223,10 +239,12 @@ Result<bool> Writes::publish_erase_slowly(Session& own, OffsetMap::Latched home,
 
 // ---- update_word ----
 
-Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latched home,
-                                                  Entry entry, Bytes key, std::uint64_t hash,
-                                                  std::uint32_t offset_bytes, Change change,
-                                                  WriteOptions options) {
+template <class R>
+Result<std::uint64_t> BasicWrites<R>::update_word_by_copy(Session& own, OffsetMap::Latched home,
+                                                          Entry entry, Bytes key,
+                                                          std::uint64_t hash,
+                                                          std::uint32_t offset_bytes, Change change,
+                                                          WriteOptions options) {
   std::string value(rooms_.records.at(OffsetMap::Home::line(entry)).value());
   std::uint64_t before;
   std::memcpy(&before, value.data() + offset_bytes, sizeof before);
@@ -241,30 +259,40 @@ Result<std::uint64_t> Writes::update_word_by_copy(Session& own, OffsetMap::Latch
 
 // ---- For groups of operations, which do not inline them ----
 
-Result<PutOutcome> Writes::publish_grouped_put(Session& own, Place& place, const NewRecord& record,
-                                               const Appended& appended, const Seen& unread,
-                                               WriteOptions options) {
-  if (rooms_.paged()) return publish_put_on_pages(own, place, record, appended, unread, options);
+template <class R>
+Result<PutOutcome> BasicWrites<R>::publish_grouped_put(Session& own, Place& place,
+                                                       const NewRecord& record,
+                                                       const Appended& appended, const Seen& unread,
+                                                       WriteOptions options) {
+  if (rooms_.displaced) return publish_put_on_pages(own, place, record, appended, unread, options);
   return publish_put<AnyPath>(own, place, record, appended, options);
 }
 
-Result<bool> Writes::publish_grouped_erase(Session& own, Place& place, const NewRecord& record,
-                                           const Appended& appended, WriteOptions options) {
-  if (rooms_.paged()) return publish_erase_on_pages(own, place, record, appended, options);
+template <class R>
+Result<bool> BasicWrites<R>::publish_grouped_erase(Session& own, Place& place,
+                                                   const NewRecord& record,
+                                                   const Appended& appended, WriteOptions options) {
+  if (rooms_.displaced) return publish_erase_on_pages(own, place, record, appended, options);
   return publish_erase<AnyPath>(own, place, record, appended, options);
 }
 
-Result<PutOutcome> Writes::put_alone(Bytes key, Bytes value, WriteOptions options) {
+template <class R>
+Result<PutOutcome> BasicWrites<R>::put_alone(Bytes key, Bytes value, WriteOptions options) {
   return put<AnyPath>(key, value, options);
 }
 
-Result<bool> Writes::erase_alone(Bytes key, WriteOptions options) {
+template <class R>
+Result<bool> BasicWrites<R>::erase_alone(Bytes key, WriteOptions options) {
   return erase<AnyPath>(key, options);
 }
 
-Result<std::uint64_t> Writes::update_word_alone(Bytes key, std::uint32_t offset_bytes,
-                                                Change change, WriteOptions options) {
+template <class R>
+Result<std::uint64_t> BasicWrites<R>::update_word_alone(Bytes key, std::uint32_t offset_bytes,
+                                                        Change change, WriteOptions options) {
   return update_word<AnyPath>(key, offset_bytes, change, options);
 }
+
+template class BasicWrites<Rooms>;
+template class BasicWrites<SpaceRooms>;
 
 }  // namespace holdfast::kv

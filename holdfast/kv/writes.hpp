@@ -28,13 +28,15 @@
 
 namespace holdfast::kv {
 
-class Writes {
+// `R`: of the store's own keys, or of a space's (space_rooms.hpp).
+template <class R>
+class BasicWrites {
  public:
   using Purpose = BlockTable::Purpose;
   enum class Condition { kAbsent, kVersion };
 
-  Writes(Rooms& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
-  Writes(const Writes&) = delete;
+  BasicWrites(R& rooms, Maintenance& maintenance) : rooms_(rooms), maintenance_(maintenance) {}
+  BasicWrites(const BasicWrites&) = delete;
 
   template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
@@ -46,38 +48,21 @@ class Writes {
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
-  // What nearly every put, erase and update_word is: by a thread that is in no guard, with room in
-  // its run, of a home that nobody holds, while there is no snapshot. Calls nothing (reads.hpp says
-  // why). kAll: nothing has happened. kPublish: the record is durable, and finish_*() publishes it.
-  enum class Rest : std::uint8_t { kAll, kNothing, kPublish };
-  template <class Path>
-  static Rest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
-                          Appended& appended);
-  template <class Path>
-  static Rest erase_at_once(Rooms& rooms, Bytes key, Appended& appended);
-  // They continue the guard. `sequence`, `offset`: of the record.
+  // They continue what put_at_once() or erase_at_once() began (writes_at_once.hpp), in its guard.
+  // `sequence`, `offset`: of the record.
   Result<PutOutcome> finish_put(Bytes key, Bytes value, std::uint64_t offset,
                                 std::uint64_t sequence);
   Result<bool> finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence);
-  // Latches the home of a word that may change in place, and continues in change_word(). False:
-  // nothing has happened.
-  struct Latched {
-    Session* own = nullptr;
-    index::Bucket* home = nullptr;
-    std::uint64_t* word = nullptr;
-  };
-  template <class Path>
-  static bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes,
-                                 Latched& latched);
-  template <class Path>
-  static std::uint64_t change_word(Rooms& rooms, const Latched& latched,
-                                   FunctionRef<std::uint64_t(std::uint64_t)> change);
   Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected,
                          WriteOptions options);
   // `fixed_bytes`: the value keeps its size.
   Result<Version> update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                          WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
+  // The same of one with operations in `spaces`, as the batch counts them, which do not go away
+  // meanwhile. Of the store's own writes.
+  Result<Version> write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
+                               WriteOptions options);
 
   // ---- For groups of operations (group_verbs.hpp): steps, and the verbs not inlined ----
 
@@ -192,6 +177,9 @@ class Writes {
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                              WriteOptions options);
   Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
+  Result<Version> try_write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
+                                   WriteOptions options);
+  Result<Version> append_batch(Session& own, std::span<BatchMember> members, WriteOptions options);
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);
 
@@ -211,12 +199,14 @@ class Writes {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }
 
-  Rooms& rooms_;
+  R& rooms_;
   Maintenance& maintenance_;
 };
+using Writes = BasicWrites<Rooms>;
 
+template <class R>
 template <class Outcome, class Attempt>
-void Writes::settle(Outcome& outcome, const Attempt& again) {
+void BasicWrites<R>::settle(Outcome& outcome, const Attempt& again) {
   for (;;) {
     // What it appended is marked dead on the medium, so that it does not appear after a crash.
     if (auto marked = take_back(); !marked) {

@@ -1,13 +1,26 @@
-// writes_at_once.hpp: what nearly every put, erase and update_word is, compiled so that it calls
-// nothing: it needs no frame, and whatever is rare is a jump away. Included where verbs are
-// instantiated, and nowhere else.
+// writes_at_once.hpp: what nearly every put, erase and update_word of a store's own keys is: by a
+// thread that is in no guard, with room in its run, of a home that nobody holds, while there is no
+// snapshot. Compiled so that it calls nothing: it needs no frame, and whatever is rare is a jump
+// away. Included where verbs are instantiated, and nowhere else.
 //
 // The protocol is that of write_verbs.hpp, which does all of it where something is unusual.
 #pragma once
 
+#include <holdfast/kv/verb_table.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
+
+// What is left to do. kAll: nothing has happened. kPublish: the record is durable, and
+// Writes::finish_*() publishes it, in the guard that is left open.
+enum class WriteRest : std::uint8_t { kAll, kNothing, kPublish };
+
+// What latch_word_at_once() leaves latched, and change_word() continues with.
+struct LatchedWord {
+  Session* own = nullptr;
+  index::Bucket* home = nullptr;
+  std::uint64_t* word = nullptr;
+};
 
 // The calling thread's, where it may write at once; else null.
 inline Session* writes_at_once(Rooms& rooms) {
@@ -16,18 +29,18 @@ inline Session* writes_at_once(Rooms& rooms) {
 }
 
 template <class Path>
-Writes::Rest Writes::put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
-                                 Appended& appended) {
+WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
+                      Appended& appended) {
   Session* const own = writes_at_once(rooms);
   if (!Path::is_usual(key.size(), value.size()) || own == nullptr) [[unlikely]]
-    return Rest::kAll;
+    return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   if (own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
       !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
-    return Rest::kAll;
+    return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
   rooms.appender.commit_at_once<Path>(own->lane);
@@ -47,25 +60,25 @@ Writes::Rest Writes::put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcom
           map.replace_at_once(place, old, line, allowed)) [[likely]] {
         own->notes.add(old.line(), padded);
         outcome = PutOutcome::kOverwrote;
-        return Rest::kNothing;
+        return WriteRest::kNothing;
       }
     } else if (!map.wants_growth() &&
                map.insert_at_once<typename Path::Probing>(place, matches, line, *own->tally, [&] {
                  return rooms.versions.snapshots_open() == 0 && allowed();
                })) [[likely]] {
       outcome = PutOutcome::kInserted;
-      return Rest::kNothing;
+      return WriteRest::kNothing;
     }
   }
   guard.leave_open();
-  return Rest::kPublish;
+  return WriteRest::kPublish;
 }
 
 template <class Path>
-Writes::Rest Writes::erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
+WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   Session* const own = writes_at_once(rooms);
   if (key.size() != 16 || own == nullptr) [[unlikely]]
-    return Rest::kAll;
+    return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
   const Place place = rooms.index.place(record.hash);
@@ -77,7 +90,7 @@ Writes::Rest Writes::erase_at_once(Rooms& rooms, Bytes key, Appended& appended) 
           place, [](Line) { return true; }, old) ||
       !old || own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
       !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
-    return Rest::kAll;
+    return WriteRest::kAll;
   }
   own->count(1, 1);
   rooms.appender.commit_at_once<Path>(own->lane);
@@ -93,16 +106,16 @@ Writes::Rest Writes::erase_at_once(Rooms& rooms, Bytes key, Appended& appended) 
     if (superseded.sequence() < appended.sequence && !rooms.versions.held() &&
         map.remove_at_once(place, old, *own->tally, allowed)) [[likely]] {
       own->notes.add(old.line(), padded);
-      return Rest::kNothing;
+      return WriteRest::kNothing;
     }
   }
   guard.leave_open();
-  return Rest::kPublish;
+  return WriteRest::kPublish;
 }
 
+// Latches the home of a word that may change in place. False: nothing has happened.
 template <class Path>
-bool Writes::latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes,
-                                Latched& latched) {
+bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, LatchedWord& latched) {
   Session* const own = writes_at_once(rooms);
   if (!is_of_two_words(key.size()) || own == nullptr ||
       !Path::is_patchable(rooms.records.patchable(), offset_bytes)) [[unlikely]] {
@@ -142,7 +155,7 @@ bool Writes::latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_by
 
 // Goes on where latch_word_at_once() was.
 template <class Path>
-std::uint64_t Writes::change_word(Rooms& rooms, const Latched& latched, Change change) {
+std::uint64_t change_word(Rooms& rooms, const LatchedWord& latched, HotVerbs::Change change) {
   const auto guard = rooms.epochs.continues(latched.own->participant);
   const OffsetMap::PatchedHome home(*latched.home);
   const Persist& persist = rooms.medium.persist();

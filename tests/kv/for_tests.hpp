@@ -151,14 +151,15 @@ struct ForTests {
     const Line old = session.latches[0].line(entry);
     own.appender.append_batch(own.lane_of(session), members).value();
     const Line line = line_at(members[0].appended.offset);
-    auto previous = std::make_unique<LineMap>();
-    previous->emplace(line, old);
+    auto batch = std::make_unique<BatchUnderWay>();
+    batch->previous.emplace(line, old);
     {
-      const auto publishing = own.index.begin_batch(std::move(previous));
+      const auto publishing = own.index.begin_batch(*batch);
       session.latches[0].replace(entry, line);
       meanwhile();
       own.index.end_batch();
     }
+    retire(own.epochs, std::move(batch));
     session.latches.release();
   }
   // A put over a record whose thread is slow between publishing its own and noting the old as dead.

@@ -50,6 +50,22 @@ Result<State> read_all(Store<>& store) {
     if (!found) return wrong("get(" + key + "): " + found.error().message());
     if (text != value) return wrong("get(" + key + ") and for_each differ");
   }
+  for (const std::string& name : store.spaces()) {
+    HF_ASSIGN_OR_RETURN(const Space space, store.space(name));
+    const std::string prefix = "~" + name;
+    state[prefix] = "";
+    std::uint64_t records = 0;
+    HF_RETURN_IF_ERROR(space.for_each([&](std::string_view key, std::string_view value, Version) {
+      ++records;
+      if (!state.emplace(prefix + "/" + std::string(key), value).second)
+        text = "for_each shows " + std::string(key) + " twice in " + name;
+      std::string got;
+      if (!space.get(key, got) || got != value) text = "get and for_each differ in " + name;
+      return true;
+    }));
+    if (space.count() != records) return wrong("count() of keyspace " + name);
+  }
+  if (text.starts_with("for_each shows") || text.starts_with("get and")) return wrong(text);
   const VerifyReport report = store.verify();
   if (!report.ok()) return wrong("verify: " + report.defects.front().what);
   return state;
@@ -122,12 +138,38 @@ void Tested::failing(const Accesses& writes, const std::function<void(Store<>&)>
 void Tested::batch(const Accesses& writes) {
   WriteBatch batch;
   for (const auto& [key, value] : writes) {
-    if (value)
+    if (key.starts_with('~')) {
+      const auto slash = key.find('/');
+      const Space space = store_->space(key.substr(1, slash - 1)).value();
+      if (value)
+        batch.put(space, key.substr(slash + 1), *value);
+      else
+        batch.erase(space, key.substr(slash + 1));
+    } else if (value) {
       batch.put(key, *value);
-    else
+    } else {
       batch.erase(key);
+    }
   }
   write(writes, [&] { store_->write(batch).value(); });
+}
+void Tested::create_space(const std::string& name) {
+  write({{"~" + name, ""}}, [&] { store_->create_space(name).value(); });
+}
+void Tested::drop_space(const std::string& name) {
+  Accesses writes{{"~" + name, std::nullopt}};
+  for (const auto& [key, value] : dull_) {
+    if (key.starts_with("~" + name + "/")) writes.push_back({key, std::nullopt});
+  }
+  write(writes, [&] { store_->drop_space(name).value(); });
+}
+void Tested::put_in(const std::string& name, const std::string& key, const std::string& value) {
+  write({{"~" + name + "/" + key, value}},
+        [&] { store_->space(name).value().put(key, value).value(); });
+}
+void Tested::erase_in(const std::string& name, const std::string& key) {
+  write({{"~" + name + "/" + key, std::nullopt}},
+        [&] { store_->space(name).value().erase(key).value(); });
 }
 void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& records) {
   std::vector<std::string_view> keys, values;
@@ -289,7 +331,7 @@ Report Crash::run(const crash::Model& model) {
                     1'000'000);
       tested.dull_ = found;
       tested.put("then", value_of('t', 40));
-      if (!found.empty()) {
+      if (!found.empty() && !found.begin()->first.starts_with('~')) {
         const std::string key = found.begin()->first;
         tested.put(key, value_of('u', 24));
         tested.erase(key);

@@ -22,6 +22,7 @@
 
 #include <holdfast/crash/checker.hpp>
 #include <holdfast/crash/key_value.hpp>
+#include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store.hpp>
 #include "for_tests.hpp"
 
@@ -70,6 +71,11 @@ class Tested {
   // `verb` does `writes` in part and then fails: from then on it is as if it had never begun.
   void failing(const Accesses& writes, const std::function<void(Store<>&)>& verb);
   void batch(const Accesses& writes);
+  // Keyspaces. The model has a key "~name" for each, and "~name/key" for its records.
+  void create_space(const std::string& name);
+  void drop_space(const std::string& name);
+  void put_in(const std::string& name, const std::string& key, const std::string& value);
+  void erase_in(const std::string& name, const std::string& key);
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
   void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.

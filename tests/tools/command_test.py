@@ -77,6 +77,36 @@ class Command(unittest.TestCase):
         return found
 
 
+class Keyspaces(Command):
+    def test_a_space_has_keys_of_its_own(self):
+        self.kv('put', 'ada', 'the store\'s')
+        self.assertIn(b'created', self.kv('create-space', 'users'))
+        self.assertIn(b'inserted', self.kv('--space', 'users', 'put', 'ada', 'lovelace'))
+        self.assertEqual(self.kv('--space', 'users', 'get', 'ada'), b'lovelace')
+        self.assertEqual(self.kv('get', 'ada'), b'the store\'s')
+        self.assertEqual(self.kv('--space', 'users', 'list'), b'ada\tlovelace\n')
+        self.assertEqual(self.kv('--space', 'users', 'count'), b'1\n')
+        self.assertIn(b'sound: 1 record', self.kv('--space', 'users', 'verify'))
+        self.assertEqual(self.kv('spaces').split(b'\t')[:2], [b'users', b'1 record'])
+        self.assertEqual(json.loads(self.kv('spaces', '--json'))['space'], 'users')
+        self.assertIn(b'erased', self.kv('--space', 'users', 'erase', 'ada'))
+        self.kv('--space', 'users', 'get', 'ada', code=1)
+        self.assertIn(b'dropped', self.kv('drop-space', 'users'))
+        self.assertEqual(self.kv('spaces'), b'')
+        self.assertEqual(self.kv('get', 'ada'), b'the store\'s')
+        self.assertIn(b'sound', self.kv('verify'))
+
+    def test_what_is_wrong_is_said(self):
+        self.kv('put', 'ada', 'lovelace')
+        self.refused('kv', self.store, '--space', 'users', 'get', 'ada', code=1,
+                     says=("no keyspace 'users'", 'create-space'))
+        self.refused('kv', self.store, 'drop-space', 'users', code=1, says="no keyspace 'users'")
+        self.refused('kv', self.store, '--space', 'users', 'stats', says='--space does not go')
+        self.kv('create-space', 'users')
+        self.refused('kv', self.store, 'create-space', 'users', code=1, says="'users'")
+        self.refused('kv', self.store, 'create-space', 'x' * 256, says='255')
+
+
 class Records(Command):
     def test_put_get_overwrite_erase_count(self):
         self.assertIn(b'inserted', self.kv('put', 'ada', 'lovelace'))

@@ -33,7 +33,7 @@ class KeyIndexes : public OnRecords {
       ASSERT_TRUE(home.insert(line));
   }
 
-  KeyIndex index_{rooms_.records, rooms_.epochs, KeyHash(), /*verify_reads=*/false};
+  KeyIndex index_{rooms_.records, KeyHash(), /*verify_reads=*/false};
   Session own_;  // Of this index, not of the store's.
 };
 
@@ -112,7 +112,7 @@ TEST_F(KeyIndexes, ARecordThatReachesBeyondItsRunIsDamage) {
 TEST_F(KeyIndexes, AChecksumIsAskedWhereReadsAreVerified) {
   const Line line = put("k", text_of(1, 100));
   publish("k", line);
-  KeyIndex verifying(rooms_.records, rooms_.epochs, KeyHash(), true);
+  KeyIndex verifying(rooms_.records, KeyHash(), true);
   EXPECT_TRUE(verifying.judge(line));
   ForTests::rooms(store_).records.at(line).value_data()[50] ^= std::byte{1};
   EXPECT_TRUE(find("k"));
@@ -125,11 +125,11 @@ TEST_F(KeyIndexes, WhileABatchIsPublishedReadersSeeWhatWasBeforeIt) {
   const Line old = put("old", "1");
   publish("old", old);
   const Line newer = put("old", "2"), fresh = put("new", "3");
-  auto previous = std::make_unique<LineMap>();
-  previous->emplace(newer, old);
-  previous->emplace(fresh, kNoLine);
+  BatchUnderWay batch;
+  batch.previous.emplace(newer, old);
+  batch.previous.emplace(fresh, kNoLine);
   {
-    const auto publishing = index_.begin_batch(std::move(previous));
+    const auto publishing = index_.begin_batch(batch);
     publish("old", newer);
     publish("new", fresh);
     EXPECT_EQ(find("old").line, old);

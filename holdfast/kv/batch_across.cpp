@@ -1,0 +1,209 @@
+// Atomic batches with operations in several keyspaces: as batch_writes.cpp, in several indexes.
+//
+// The frame and its members lie in one run, which is then one of several spaces. The homes are
+// latched space by space, by ascending ids, and within a space in the order of its index, so that
+// no two batches wait for each other. In all indexes readers are sent from the new records to their
+// predecessors, by one object; that it is over is one store, which makes the batch visible in all
+// of them at once.
+#include <map>
+#include <unordered_map>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/byte_spans.hpp>
+#include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/write_verbs.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+// What a batch does in one keyspace.
+struct Part {
+  Part(KeyIndex& of_index, Versions& of_versions, Session& of_thread)
+      : index(of_index), versions(of_versions), session(of_thread) {}
+
+  KeyIndex& index;
+  Versions& versions;
+  Session& session;
+  std::vector<std::size_t> members;  // Of the batch, by their places there.
+  std::vector<std::uint64_t> hashes, puts;
+  std::vector<Entry> entries;  // As the members; none: nothing to point to.
+  std::vector<bool> claimed;
+  std::vector<Line> old, dead;
+  bool snapshots = false;
+
+  OffsetMap::LatchedMany& latches() { return session.latches; }
+  // Places for new keys before anything is appended, under all latches. False: the index is full.
+  bool claim(std::span<const BatchMember> all) {
+    entries.assign(members.size(), Entry());
+    claimed.assign(members.size(), false);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const NewRecord& record = all[members[i]].record;
+      entries[i] = latches()[i].find(index.matches(record.key));
+      if (entries[i] || record.kind == RecordKind::kErase) continue;
+      entries[i] = latches()[i].claim();
+      claimed[i] = static_cast<bool>(entries[i]);
+      if (!claimed[i]) return false;
+    }
+    return true;
+  }
+  void give_back() {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (claimed[i]) latches()[i].remove(entries[i]);
+    }
+    entries.clear();
+    latches().release();
+  }
+  // The way back from the new records, before any of them can be found.
+  void note_previous(std::span<const BatchMember> all, LineMap& previous) {
+    snapshots = versions.snapshots_open() != 0;
+    old.assign(members.size(), kNoLine);
+    dead.assign(members.size(), kNoLine);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!entries[i]) continue;
+      if (!claimed[i]) old[i] = OffsetMap::Home::line(entries[i]);
+      const Line line = line_at(all[members[i]].appended.offset);
+      previous.emplace(line, old[i]);
+      dead[i] = old[i];
+      if (snapshots && old[i]) dead[i] = versions.retire(line, old[i]);
+    }
+  }
+  void replace(std::span<const BatchMember> all) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (entries[i]) latches()[i].replace(entries[i], line_at(all[members[i]].appended.offset));
+    }
+  }
+  // Behind the moment at which the batch became visible. Calls note_dead(line) for what no reader
+  // needs any more.
+  template <class NoteDead>
+  void settle(std::span<const BatchMember> all, const Records& records, NoteDead&& note_dead) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const BatchMember& member = all[members[i]];
+      const bool erase = member.record.kind == RecordKind::kErase;
+      if (erase) index.raise_horizon(member.record.hash, member.appended.sequence);
+      if (!entries[i]) continue;  // Erased what was not there.
+      const bool was_tombstone = old[i] && records.at(old[i]).kind() == RecordKind::kErase;
+      if (was_tombstone) index.count_tombstone(-1);
+      if (erase && snapshots) {
+        index.count_tombstone(1);
+        versions.note_tombstone(member.record.hash, member.appended.sequence);
+      } else if (erase) {
+        latches()[i].remove(entries[i]);
+      }
+      if (old[i] && !snapshots && versions.held()) {
+        for (Line line = old[i]; (line = versions.detach(line));)
+          note_dead(line);
+      }
+      if (dead[i] && !was_tombstone) note_dead(dead[i]);
+    }
+    latches().release();
+  }
+};
+
+}  // namespace
+
+template <class R>
+Result<Version> BasicWrites<R>::write_across(const WriteBatch& batch,
+                                             std::span<SpaceRooms* const> spaces,
+                                             WriteOptions options) {
+  const auto attempt = [&] { return try_write_across(batch, spaces, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  return outcome;
+}
+
+template <class R>
+Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
+                                                 std::span<SpaceRooms* const> spaces,
+                                                 WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(0, 0, options));
+  Session& own = rooms_.sessions.of_this_thread();
+  std::map<std::uint16_t, Part> parts;  // By ascending ids: the order of the latches.
+  std::map<std::uint16_t, std::unordered_map<std::string_view, std::size_t>> by_key;
+  std::vector<BatchMember> members;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto [key, value, number, erase] = batch[i];
+    HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
+    SpaceRooms* const space = number == 0 ? nullptr : spaces[number - 1];
+    const std::uint16_t id = space == nullptr ? kDefaultSpace : space->id;
+    KeyIndex& index = space == nullptr ? rooms_.index : space->index;
+    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
+                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
+                             {},
+                             id};
+    // The last operation on a key is the one that counts.
+    const auto [found, fresh] = by_key[id].try_emplace(key, members.size());
+    if (!fresh) {
+      members[found->second] = member;
+      continue;
+    }
+    Part& part = parts
+                     .try_emplace(id, index, space == nullptr ? rooms_.versions : space->versions,
+                                  space == nullptr ? own : space->sessions.of_this_thread())
+                     .first->second;
+    part.members.push_back(members.size());
+    part.hashes.push_back(member.record.hash);
+    members.push_back(member);
+  }
+  if (members.empty()) return rooms_.sequences.next() - 1;
+  for (auto& [id, part] : parts) {
+    for (const std::size_t i : part.members) {
+      if (members[i].record.kind == RecordKind::kPut) part.puts.push_back(members[i].record.hash);
+    }
+  }
+
+  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto give_back = [&] {
+    for (auto& [id, part] : parts)
+      part.give_back();
+  };
+  for (;;) {
+    Part* full = nullptr;
+    for (auto& [id, part] : parts) {
+      // The store's own part comes first, so what stands apart from its index is settled while no
+      // other latch is held.
+      if (id == kDefaultSpace)
+        HF_RETURN_IF_ERROR(latch_all(own, part.hashes));
+      else
+        part.latches().acquire(part.index.map(), part.hashes);
+      if (part.claim(members)) continue;
+      full = &part;
+      break;
+    }
+    if (full == nullptr) break;
+    give_back();
+    HF_RETURN_IF_ERROR(full->index.map().grow(full->puts));
+  }
+  auto sequence = append_batch(own, members, options);
+  if (!sequence) {
+    give_back();
+    return sequence;
+  }
+  auto under_way = std::make_unique<BatchUnderWay>();
+  std::vector<std::unique_lock<Mutex>> publishing;
+  for (auto& [id, part] : parts)
+    part.note_previous(members, under_way->previous);
+  for (auto& [id, part] : parts)
+    publishing.push_back(part.index.begin_batch(*under_way));
+  for (auto& [id, part] : parts)
+    part.replace(members);
+  // Here it becomes visible.
+  HF_MUTANT("K55", under_way->over.store(true, std::memory_order_seq_cst), void());
+  for (auto& [id, part] : parts)
+    part.index.end_batch();
+  publishing.clear();
+  retire(rooms_.epochs, std::move(under_way));
+  for (auto& [id, part] : parts) {
+    part.settle(members, rooms_.records, [&](Line line) {
+      const RecordView record = rooms_.records.at(line);
+      if (record.kind() == RecordKind::kPut)
+        own.notes.add(rooms_.table, line, record.padded_bytes());
+    });
+  }
+  return sequence;
+}
+
+template Result<Version> BasicWrites<Rooms>::write_across(const WriteBatch&,
+                                                          std::span<SpaceRooms* const>,
+                                                          WriteOptions);
+
+}  // namespace holdfast::kv

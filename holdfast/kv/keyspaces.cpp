@@ -1,0 +1,182 @@
+#include <holdfast/kv/keyspaces.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/read_verbs.hpp>
+#include <holdfast/kv/verify.hpp>
+#include <holdfast/kv/write_verbs.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+// An index of a space without keys takes 0.2 MB.
+constexpr std::size_t kMostSpaces = 4096;
+
+std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
+}  // namespace
+
+VerifyReport SpaceCore::verify() {
+  const auto no_reclamation = maintenance.hold_off();
+  return Verification(rooms.store, {}, rooms.id).run();
+}
+
+Status Keyspaces::adopt() {
+  const Lock lock(mutex_);
+  SpaceRooms* const system = rooms_.spaces.find(kSystemSpace);
+  if (system == nullptr) return {};
+  system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
+  std::map<std::uint16_t, SpaceName> names;
+  const auto read = system_->reads.for_each_at(
+      ~Version{0}, [&](std::string_view key, std::string_view value, Version) {
+        std::uint16_t id = 0;
+        SpaceName name;
+        // Recovery has noted what is none.
+        if (decode_space_name(key, value, id, name)) names[id] = std::move(name);
+        return true;
+      });
+  for (auto& [id, name] : names) {
+    next_id_ = std::max<std::uint32_t>(next_id_, id + 1u);
+    SpaceRooms* const found = rooms_.spaces.find(id);
+    if (name.live && found != nullptr) enter(std::move(name.text), *found);
+  }
+  return rooms_.gate.read_only() ? ok_status() : read;
+}
+
+void Keyspaces::enter(std::string name, SpaceRooms& rooms) {
+  auto core = std::make_unique<SpaceCore>(rooms, maintenance_, name);
+  auto link = std::make_shared<std::atomic<SpaceCore*>>(core.get());
+  named_.insert_or_assign(std::move(name), Named{std::move(core), std::move(link)});
+}
+
+Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
+  if (system_ == nullptr) {
+    HF_ASSIGN_OR_RETURN(SpaceRooms* const system, rooms_.spaces.make(kSystemSpace));
+    system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
+  }
+  const std::string key = encode_space_id(id), value = encode_space_name(name);
+  const WriteOptions durable{rooms_.paged() ? Durability::kPower : Durability::kDefault};
+  HF_RETURN_IF_ERROR(system_->writes.put_alone(std::as_bytes(std::span(key)),
+                                               std::as_bytes(std::span(value)), durable));
+  return {};
+}
+
+Result<Space> Keyspaces::create(std::string_view name) {
+  if (name.empty() || name.size() > kMaxSpaceNameBytes) {
+    return Error{Errc::kInvalidOption, "name of a keyspace of " + std::to_string(name.size()) +
+                                           " bytes; 1 to " + std::to_string(kMaxSpaceNameBytes) +
+                                           " are allowed"};
+  }
+  const Superblock& superblock = rooms_.superblock;
+  if (superblock.key_bytes != 0 || superblock.value_bytes != 0) {
+    return Error{Errc::kInvalidOption,
+                 "the store is one of fixed sizes; keyspaces are for stores of bytes"};
+  }
+  HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  const Lock lock(mutex_);
+  if (named_.contains(name))
+    return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
+  if (named_.size() >= kMostSpaces || next_id_ > kLastSpace) {
+    return Error{Errc::kNoSpace, named_.size() >= kMostSpaces
+                                     ? "the store has " + std::to_string(kMostSpaces) +
+                                           " keyspaces, as many as are allowed"
+                                     : "the store has used all its numbers of keyspaces; export it "
+                                       "into a new store"};
+  }
+  const auto id = static_cast<std::uint16_t>(next_id_);
+  // All that can fail in DRAM comes before what is durable.
+  HF_ASSIGN_OR_RETURN(SpaceRooms* const made, rooms_.spaces.make(id));
+  const auto begin = [&]() HF_REQUIRES(mutex_) -> Status {
+    if (auto raised = raise_spaces_flag(rooms_.medium, rooms_.superblock); !raised) {
+      rooms_.gate.fail_in_doubt(raised.error());
+      return raised;
+    }
+    return put_name(id, {std::string(name), true});
+  };
+  if (auto begun = begin(); !begun) {
+    rooms_.spaces.retire(id);
+    return std::move(begun).error();
+  }
+  ++next_id_;
+  enter(std::string(name), *made);
+  return Space(named_.find(name)->second.link);
+}
+
+Result<Keyspaces::Named*> Keyspaces::find(std::string_view name) {
+  const auto found = named_.find(name);
+  if (found == named_.end()) return Error{Errc::kNotFound, "there is no keyspace " + quoted(name)};
+  return &found->second;
+}
+
+Result<Space> Keyspaces::open(std::string_view name) {
+  const Lock lock(mutex_);
+  HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
+  return Space(named->link);
+}
+
+Status Keyspaces::drop(std::string_view name) {
+  HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  if (rooms_.inside())
+    return Error{Errc::kBusy, "a verb that is under way has called this; drop the keyspace later"};
+  const Lock lock(mutex_);
+  HF_ASSIGN_OR_RETURN(Named* const named, find(name));
+  SpaceCore& core = *named->core;
+  // From here on verbs are refused, and those under way end.
+  core.open.store(false, std::memory_order_seq_cst);
+  HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
+  const auto end = [&]() HF_REQUIRES(mutex_) -> Status {
+    if (core.rooms.versions.held()) {
+      return Error{Errc::kBusy,
+                   "snapshots of keyspace " + quoted(name) + " are open; let them go first"};
+    }
+    return HF_MUTANT("K51", put_name(core.rooms.id, {core.name, false}),
+                     ok_status());  // Here the space ends.
+  };
+  if (auto ended = end(); !ended) {
+    core.open.store(true, std::memory_order_seq_cst);
+    return ended;
+  }
+  SpaceRooms& rooms = core.rooms;
+  dropped_.push_back(std::move(*named));
+  named_.erase(named_.find(name));
+  return maintenance_.free_space(rooms);
+}
+
+std::vector<std::string> Keyspaces::names() const {
+  const Lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, named] : named_)
+    names.push_back(name);
+  return names;
+}
+
+Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) {
+  std::vector<SpaceRooms*> spaces;
+  std::vector<EpochDomain::Guard> guards;
+  for (const Link& link : batch.spaces()) {
+    SpaceCore* const core = link == nullptr ? nullptr : link->load(std::memory_order_acquire);
+    if (core != nullptr && &core->rooms.store != &rooms_) {
+      return Error{Errc::kInvalidOption,
+                   "keyspace " + quoted(core->name) + " of the batch is of another store"};
+    }
+    if (core != nullptr)
+      guards.push_back(rooms_.spaces.users().enter(core->rooms.sessions.of_this_thread().user));
+    if (core == nullptr || !core->open.load(std::memory_order_acquire))
+      return Error{Errc::kClosed, "a keyspace of the batch was dropped, or its store is closed"};
+    spaces.push_back(&core->rooms);
+  }
+  return writes_.write_across(batch, spaces, options);
+}
+
+void Keyspaces::close() {
+  const Lock lock(mutex_);
+  for (auto& [name, named] : named_)
+    named.link->store(nullptr, std::memory_order_release);
+  for (Named& named : dropped_)
+    named.link->store(nullptr, std::memory_order_release);
+}
+
+}  // namespace holdfast::kv

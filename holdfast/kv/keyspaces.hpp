@@ -1,0 +1,90 @@
+// keyspaces.hpp: the keyspaces of a store by their names: created, opened, dropped, listed.
+// docs/keyspaces.md.
+//
+// Guarantee  A space that create() returned is there after a crash, with its name; one that drop()
+//            returned for is not, and its runs are free or become so at the next open. A crash
+//            during either leaves the space whole or not at all.
+// Threads    Any.   Fences  create: one (the first of a store: three). drop: two, and one for each
+//            run of it that is open.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/maintenance.hpp>
+#include <holdfast/kv/reads.hpp>
+#include <holdfast/kv/space.hpp>
+#include <holdfast/kv/space_names.hpp>
+#include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/writes.hpp>
+
+namespace holdfast::kv {
+
+// What a handle leads to.
+struct SpaceCore {
+  SpaceCore(SpaceRooms& own, Maintenance& of_store, std::string called)
+      : rooms(own),
+        maintenance(of_store),
+        reads(rooms),
+        writes(rooms, maintenance),
+        name(std::move(called)) {}
+
+  // Of its records only.
+  VerifyReport verify();
+
+  SpaceRooms& rooms;
+  Maintenance& maintenance;
+  BasicReads<SpaceRooms> reads;
+  BasicWrites<SpaceRooms> writes;
+  const std::string name;
+  std::atomic<bool> open{true};  // Asked inside a guard of SpaceTable::users().
+};
+
+class Keyspaces {
+ public:
+  Keyspaces(Rooms& rooms, Maintenance& maintenance, Writes& writes)
+      : rooms_(rooms), maintenance_(maintenance), writes_(writes) {}
+  ~Keyspaces() { close(); }
+  Keyspaces(const Keyspaces&) = delete;
+
+  // What recovery found.
+  Status adopt();
+  // Errors: kInvalidOption (the name; a typed store), kAlreadyExists, kNoSpace, those of a put.
+  Result<Space> create(std::string_view name);
+  Result<Space> open(std::string_view name);  // Errors: kNotFound.
+  // Errors: kNotFound, kBusy (snapshots of it are open; the caller is called by a verb), those of a
+  // put.
+  Status drop(std::string_view name);
+  std::vector<std::string> names() const;  // In their order.
+  // An atomic batch with operations in spaces. Errors: kClosed (a space is), kInvalidOption (one is
+  // of another store), those of a batch.
+  Result<Version> write(const WriteBatch& batch, WriteOptions options);
+  // Handles lead nowhere from here on.
+  void close();
+
+ private:
+  using Link = std::shared_ptr<std::atomic<SpaceCore*>>;
+  struct Named {
+    std::unique_ptr<SpaceCore> core;
+    Link link;
+  };
+
+  Result<Named*> find(std::string_view name) HF_REQUIRES(mutex_);
+  void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
+  Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
+
+  Rooms& rooms_;
+  Maintenance& maintenance_;
+  Writes& writes_;  // The store's.
+  mutable Mutex mutex_;
+  std::map<std::string, Named, std::less<>> named_ HF_GUARDED_BY(mutex_);
+  std::vector<Named> dropped_ HF_GUARDED_BY(mutex_);  // Handles may know them.
+  std::unique_ptr<SpaceCore> system_ HF_GUARDED_BY(mutex_);
+  std::uint32_t next_id_ HF_GUARDED_BY(mutex_) = kFirstSpace;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,72 @@
+// space.hpp: a keyspace: a set of keys of its own within a store.
+// Public header.
+//
+//   auto users = store.create_space("users").value();
+//   users.put("ada", "lovelace").value();
+//   store.drop_space("users").value();                    // users.get(…) is kClosed from now on.
+//
+// Keys of different spaces, and those of the store itself, know nothing of each other. Spaces share
+// the store's medium, its syncs, its background work and the order of its versions.
+//
+// Guarantee  Verbs: as those of Store<> (store.hpp), with the same fences.
+// Threads    Any. A handle may be copied; all copies lead to one space. One that outlives its
+//            store, or its space, is kClosed.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <holdfast/kv/store.hpp>
+
+namespace holdfast::kv {
+
+struct SpaceCore;
+
+struct SpaceStats {
+  std::uint64_t records = 0;
+  // Of sealed runs that hold records of this space alone.
+  std::uint64_t blocks = 0, live_bytes = 0;
+  std::uint64_t dram_index_bytes = 0;
+};
+
+class Space {
+ public:
+  Space() = default;  // Leads nowhere: kClosed.
+
+  std::string name() const;
+
+  Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {});
+  Result<Version> put_if_absent(std::string_view key, std::string_view value,
+                                WriteOptions options = {});
+  Result<Version> compare_and_put(std::string_view key, Version expected, std::string_view value,
+                                  WriteOptions options = {});
+  Result<Version> get(std::string_view key, std::string& value) const;
+  Result<std::uint64_t> get(std::string_view key, std::span<std::byte> buffer) const;
+  Result<Pinned> get_pinned(std::string_view key) const;
+  Result<Version> update(std::string_view key, FunctionRef<void(std::string&)> change,
+                         WriteOptions options = {});
+  Result<bool> erase(std::string_view key, WriteOptions options = {});
+  // Every record as it is at one moment, in no order, until `visit` returns false.
+  Status for_each(
+      FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
+
+  std::uint64_t count() const;  // 0 of one that is closed.
+  SpaceStats stats() const;     // O(blocks of the store).
+  // As StoreBase::verify(), of this space's records.
+  VerifyReport verify() const;
+
+  const auto& link() const { return link_; }  // For the library.
+  using Link = std::shared_ptr<std::atomic<SpaceCore*>>;
+  explicit Space(Link link) : link_(std::move(link)) {}  // For the store.
+
+ private:
+  template <class Verb>
+  auto in(Verb&& verb) const;
+
+  Link link_;
+};
+
+}  // namespace holdfast::kv

@@ -1,0 +1,42 @@
+// space_rooms.hpp: the parts that a keyspace's verbs are built on: the store's, by reference, and
+// those that a space has of its own. Named as in Rooms, so that one text of the verbs serves both.
+//
+//   the store's   medium, table, pace, records, sequences, group, epochs, gate, wake
+//   its own       sessions (with lanes), index, versions, appender, the relocator's session
+#pragma once
+
+#include <memory>
+
+#include <holdfast/kv/rooms.hpp>
+
+namespace holdfast::kv {
+
+struct SpaceRooms {
+  static Result<std::unique_ptr<SpaceRooms>> make(Rooms& store, std::uint16_t id);
+  SpaceRooms(Rooms& store, std::uint16_t id, std::unique_ptr<OffsetMap> map);
+
+  bool paged() const { return group != nullptr; }
+  Durability effective(WriteOptions asked) const { return store.effective(asked); }
+  // On page media all spaces share the group's lane, so that one sync covers them.
+  Lane& lane_of(Session& session) { return group != nullptr ? group->lane() : session.lane; }
+
+  Rooms& store;
+  const std::uint16_t id;
+  Medium& medium;
+  WriteGate& gate;
+  EpochDomain& epochs;
+  BlockTable& table;
+  Pace& pace;
+  Records& records;
+  Sequences& sequences;
+  GroupCommit* const group;  // Page media only.
+  // None: what a put of a space supersedes it has read, on page media too.
+  Displaced* const displaced = nullptr;
+  Sessions sessions;
+  KeyIndex index;
+  Versions versions;
+  Appender appender;
+  std::unique_ptr<Session> relocator;  // Its lane takes what reclamation moves.
+};
+
+}  // namespace holdfast::kv

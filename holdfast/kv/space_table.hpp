@@ -1,0 +1,56 @@
+// space_table.hpp: the keyspaces of a store, by their ids. keyspaces.hpp has their names.
+//
+// Threads    find(), for_each(): any. make(): recovery's threads, and who creates one.
+//            retire(): who drops one, when no verb of it is under way and nothing reclaims.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/base/sparse_array.hpp>
+
+namespace holdfast::kv {
+
+struct Rooms;
+struct SpaceRooms;
+
+class SpaceTable {
+ public:
+  explicit SpaceTable(Rooms& rooms);
+  ~SpaceTable();
+  SpaceTable(const SpaceTable&) = delete;
+
+  // Null: there is none of this id, or it was dropped.
+  SpaceRooms* find(std::uint16_t id) const;
+  // That of the id, made if there is none yet. Errors: kNoSpace (no memory for its index).
+  Result<SpaceRooms*> make(std::uint16_t id);
+  // It is found no more. Its memory stays until the store closes: handles may know it.
+  void retire(std::uint16_t id);
+
+  // By ascending ids.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (SpaceRooms* space : all())
+      visit(*space);
+  }
+  bool empty() const { return all().empty(); }
+
+  // Verbs of spaces are inside, so that a drop can wait for them.
+  EpochDomain& users() { return users_; }
+
+ private:
+  std::vector<SpaceRooms*> all() const;
+
+  Rooms& rooms_;
+  EpochDomain users_;
+  SparseArray<SpaceRooms*> by_id_;
+  mutable KernelMutex mutex_;
+  std::vector<std::unique_ptr<SpaceRooms>> spaces_ HF_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<SpaceRooms>> retired_ HF_GUARDED_BY(mutex_);
+};
+
+}  // namespace holdfast::kv

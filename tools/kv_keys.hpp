@@ -1,0 +1,49 @@
+// kv_keys.hpp: the keys that a verb of `holdfast kv` works on: the store's own, or those of the
+// keyspace that --space names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <holdfast/kv/space.hpp>
+
+namespace holdfast::tools {
+
+class Keys {
+ public:
+  // `space`: empty for the store's own keys. Errors: kNotFound.
+  static Result<Keys> of(kv::Store<>& store, const std::string& space) {
+    if (space.empty()) return Keys(store, std::nullopt);
+    HF_ASSIGN_OR_RETURN(kv::Space found, store.space(space));
+    return Keys(store, std::move(found));
+  }
+
+  Result<kv::PutOutcome> put(std::string_view key, std::string_view value) {
+    return space_ ? space_->put(key, value) : store_->put(key, value);
+  }
+  Result<kv::Version> put_if_absent(std::string_view key, std::string_view value) {
+    return space_ ? space_->put_if_absent(key, value) : store_->put_if_absent(key, value);
+  }
+  Result<kv::Pinned> get_pinned(std::string_view key) const {
+    return space_ ? space_->get_pinned(key) : store_->get_pinned(key);
+  }
+  Result<bool> erase(std::string_view key) {
+    return space_ ? space_->erase(key) : store_->erase(key);
+  }
+  Status for_each(
+      FunctionRef<bool(std::string_view key, std::string_view value, kv::Version)> visit) const {
+    return space_ ? space_->for_each(visit) : store_->snapshot().for_each(visit);
+  }
+  std::uint64_t count() const { return space_ ? space_->count() : store_->count(); }
+  kv::VerifyReport verify() const { return space_ ? space_->verify() : store_->verify(); }
+
+ private:
+  Keys(kv::Store<>& store, std::optional<kv::Space> space)
+      : store_(&store), space_(std::move(space)) {}
+
+  kv::Store<>* store_;
+  std::optional<kv::Space> space_;
+};
+
+}  // namespace holdfast::tools
