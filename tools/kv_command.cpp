@@ -221,7 +221,8 @@ void add_space_verbs(KvState& state, const AddVerb& verb) {
 }
 
 // Those that --space is for.
-constexpr std::string_view kVerbsOfSpaces[] = {"put", "get", "erase", "list", "count", "verify"};
+constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "list",  "count",
+                                               "import", "export", "script", "verify"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
   verb("stats", "What the store holds, takes and promises", [&] {
@@ -260,7 +261,8 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->add_option("--space", state->target.space,
-                 "The keys of this keyspace: put, get, erase, list, count, verify")
+                 "The keys of this keyspace: put, get, erase, list, count, import, export, "
+                 "script, verify")
       ->type_name("NAME");
   kv->require_subcommand(1);
   kv->footer(
@@ -294,8 +296,10 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       if (!state->target.space.empty() &&
           std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces), name) ==
               std::end(kVerbsOfSpaces)) {
-        complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
-                 "It is for put, get, erase, list, count and verify.");
+        complain(
+            "holdfast kv", std::string{"--space does not go with '"} + name + "'",
+            "It is for put, get, erase, list, count, import, export, script and verify; `spaces` "
+            "tells what each keyspace holds.");
         exit_code = kExitBadRequest;
         return;
       }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <holdfast/kv/space.hpp>
@@ -27,6 +29,15 @@ class Keys {
   }
   Result<kv::Pinned> get_pinned(std::string_view key) const {
     return space_ ? space_->get_pinned(key) : store_->get_pinned(key);
+  }
+  // In a space one after the other, so with a fence each. Those before the first error were put.
+  Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
+                  kv::WriteOptions options) {
+    if (!space_) return store_->put_many(keys, values, options);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (auto put = space_->put(keys[i], values[i], options); !put) return put.error();
+    }
+    return {};
   }
   Result<bool> erase(std::string_view key) {
     return space_ ? space_->erase(key) : store_->erase(key);

@@ -15,6 +15,7 @@
 #include <holdfast/base/format.hpp>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 #include "text_layout.hpp"
 
@@ -114,6 +115,7 @@ class Script {
 
   const KvTarget& target_;
   std::optional<kv::Store<>> store_;
+  std::optional<Keys> keys_;  // Of store_.
   bool writable_ = false;
   std::uint64_t written_ = 0, read_ = 0, erased_ = 0, missing_ = 0;
   Survival survival_;
@@ -132,18 +134,20 @@ constinit const std::array<Script::Verb, 7> Script::kTable = {
 // anew.
 Status Script::open(bool writes, bool creates) {
   if (store_ && (writable_ || !writes)) return {};
+  keys_.reset();
   if (store_) HF_RETURN_IF_ERROR(store_->close());
   store_.reset();
-  auto store = writes
-                   ? open_for_writing(target_.spec,
-                                      creates ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen,
-                                      /*background=*/true)
-                   : open_for_reading(target_.spec);
+  auto store = writes ? open_for_writing(target_.spec,
+                                         creates ? access_to_put(target_) : RegionAccess::kOpen,
+                                         /*background=*/true)
+                      : open_for_reading(target_.spec);
   if (!store) return store.error();
   store_.emplace(std::move(*store));
   writable_ = writes;
   if (writes && store_->recovery().created) note("created store {}\n", target_.spec);
   if (!writes) (void)warn_of_damage(kCommand, target_.spec, *store_);
+  HF_ASSIGN_OR_RETURN(Keys keys, Keys::of(*store_, target_.space));
+  keys_.emplace(std::move(keys));
   return {};
 }
 
@@ -164,7 +168,7 @@ Status Script::line(const std::vector<std::string>& words) {
 }
 
 Status Script::put(std::span<const std::string> words) {
-  const auto put = with_room(*store_, [&] { return store_->put(words[0], words[1]); });
+  const auto put = with_room(*store_, [&] { return keys_->put(words[0], words[1]); });
   if (!put) return put.error();
   ++written_;
   outcome(*put == kv::PutOutcome::kOverwrote  ? "overwrote"
@@ -174,7 +178,7 @@ Status Script::put(std::span<const std::string> words) {
 }
 
 Status Script::put_if_absent(std::span<const std::string> words) {
-  const auto put = with_room(*store_, [&] { return store_->put_if_absent(words[0], words[1]); });
+  const auto put = with_room(*store_, [&] { return keys_->put_if_absent(words[0], words[1]); });
   if (!put && put.code() != Errc::kAlreadyExists) return put.error();
   written_ += put ? 1 : 0;
   outcome(put ? "inserted" : "exists");
@@ -182,7 +186,7 @@ Status Script::put_if_absent(std::span<const std::string> words) {
 }
 
 Status Script::get(std::span<const std::string> words) {
-  const auto pinned = store_->get_pinned(words[0]);
+  const auto pinned = keys_->get_pinned(words[0]);
   if (!pinned && pinned.code() == Errc::kNotFound) return miss(words[0]);
   if (!pinned) return pinned.error();
   ++read_;
@@ -196,7 +200,7 @@ Status Script::get(std::span<const std::string> words) {
 }
 
 Status Script::erase(std::span<const std::string> words) {
-  const auto erased = with_room(*store_, [&] { return store_->erase(words[0]); });
+  const auto erased = with_room(*store_, [&] { return keys_->erase(words[0]); });
   if (!erased) return erased.error();
   if (!*erased) return miss(words[0]);
   ++erased_;
@@ -206,26 +210,25 @@ Status Script::erase(std::span<const std::string> words) {
 
 Status Script::count(std::span<const std::string>) {
   if (target_.json) {
-    out("{{\"records\":{}}}\n", store_->count());
+    out("{{\"records\":{}}}\n", keys_->count());
   } else {
-    out("{}\n", store_->count());
+    out("{}\n", keys_->count());
   }
   return {};
 }
 
 Status Script::list(std::span<const std::string> words) {
   const std::string_view prefix = words.empty() ? std::string_view{} : words[0];
-  return store_->snapshot().for_each(
-      [&](std::string_view key, std::string_view value, kv::Version version) {
-        if (!key.starts_with(prefix)) return true;
-        ++read_;
-        if (target_.json) {
-          print_record(key, value, version);
-        } else {
-          out("{}\t{}\n", visible(key), visible(value));
-        }
-        return standard_output().open();
-      });
+  return keys_->for_each([&](std::string_view key, std::string_view value, kv::Version version) {
+    if (!key.starts_with(prefix)) return true;
+    ++read_;
+    if (target_.json) {
+      print_record(key, value, version);
+    } else {
+      out("{}\t{}\n", visible(key), visible(value));
+    }
+    return standard_output().open();
+  });
 }
 
 Status Script::finish() {

@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 
 namespace holdfast::tools {
@@ -75,8 +76,8 @@ Status stop_on_signals() {
 // Gathers records into batches and puts them; remembers what was skipped and why.
 class Importer final : public RecordSink {
  public:
-  Importer(kv::Store<>& store, const ImportArguments& arguments)
-      : store_(store), arguments_(arguments) {}
+  Importer(Keys& keys_of_store, const ImportArguments& arguments)
+      : store_(keys_of_store), arguments_(arguments) {}
 
   struct Skipped {
     std::uint64_t line;
@@ -138,7 +139,7 @@ class Importer final : public RecordSink {
     return true;
   }
 
-  kv::Store<>& store_;
+  Keys& store_;
   const ImportArguments& arguments_;
   std::vector<std::string> keys_, values_;
   std::size_t batch_bytes_ = 0;
@@ -301,10 +302,12 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   }
   const auto total_bytes = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
 
-  auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, true);
+  auto store = open_for_writing(target.spec, access_to_put(target), true);
   if (!store) return report_error(target, store.error());
   const bool created = store->recovery().created;
-  Importer importer{*store, arguments};
+  auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
+  Importer importer{*keys, arguments};
   const auto start = std::chrono::steady_clock::now();
   Status done = stop_on_signals();
   if (done) done = pump(input.get(), total_bytes, options, !arguments.format.has_value(), importer);
@@ -312,7 +315,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (done && !importer.failure) done = importer.failure;
   if (const Status synced = store->sync(); done && !synced) done = synced;
   const double seconds = seconds_since(start);
-  const std::uint64_t count = store->count();
+  const std::uint64_t count = keys->count();
   const Survival survival = survival_of(store->region_report());
   if (const Status closed = store->close(); done && !closed) done = closed;
 
@@ -343,6 +346,8 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   if (!store) return report_error(target, store.error());
 
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
 
   // A file gets its name once it is complete and on the medium; behind a symbolic link, the file
   // that it names. A pipe or device keeps its place: it is written to.
@@ -363,11 +368,11 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   Output file_output{file.get(), partial};
   Output& output = to_stdout ? standard_output() : file_output;
   ProgressLine progress{!to_stdout || !is_terminal(stdout)};
-  const std::uint64_t total = store->count();
+  const std::uint64_t total = keys->count();
   std::uint64_t exported = 0, skipped = 0;
   std::string text;
   const Status walked =
-      store->snapshot().for_each([&](std::string_view key, std::string_view value, kv::Version) {
+      keys->for_each([&](std::string_view key, std::string_view value, kv::Version) {
         if (!key.starts_with(arguments.prefix)) return true;
         text.clear();
         if (const Status made = append_record(text, options, key, value); made) {

@@ -75,7 +75,7 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
       argument_bytes("VALUE", arguments.value, arguments.value_encoding, kv::kMaxValueBytes);
   if (!value) return report_error(target, value.error());
 
-  auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, false);
+  auto store = open_for_writing(target.spec, access_to_put(target), false);
   if (!store) return report_error(target, store.error());
   if (store->recovery().created) note("created store {}\n", target.spec);
   auto keys = Keys::of(*store, target.space);

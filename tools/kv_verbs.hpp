@@ -84,6 +84,10 @@ int kv_reclaim(const KvTarget& target);                                   // kv_
 Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr);
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
                                      kv::Durability durability = kv::Durability::kDefault);
+// For a verb that creates its store; never for the sake of a keyspace that is then not there.
+inline RegionAccess access_to_put(const KvTarget& target) {
+  return target.space.empty() ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;
+}
 Result<kv::Store<>> open_for_reclaiming(const std::string& spec);  // A typed one, too.
 
 // Complains with what helps against this error, and returns the exit code. With --json the same

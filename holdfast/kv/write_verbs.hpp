@@ -231,7 +231,7 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
                      superseded.sequence() < appended.sequence && !rooms.versions.held();
   auto home = index.latch(place, own);
   if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
-    HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
+    HF_MUTANT("K81", index.raise_horizon(record.hash, appended.sequence), void());
     home.remove(old.entry);
     home.release();
     own.notes.add(rooms.table, old.line(), padded);

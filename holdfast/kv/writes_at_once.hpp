@@ -97,7 +97,7 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
 
   const auto allowed = [&] {
     if (rooms.index.behind_horizon(place, appended.sequence)) return false;
-    HF_MUTANT("K33", rooms.index.raise_horizon(record.hash, appended.sequence), void());
+    HF_MUTANT("K80", rooms.index.raise_horizon(record.hash, appended.sequence), void());
     return true;
   };
   if (rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes)) [[likely]] {

@@ -89,12 +89,22 @@ class Keyspaces(Command):
         self.assertIn(b'sound: 1 record', self.kv('--space', 'users', 'verify'))
         self.assertEqual(self.kv('spaces').split(b'\t')[:2], [b'users', b'1 record'])
         self.assertEqual(json.loads(self.kv('spaces', '--json'))['space'], 'users')
+        self.kv('--space', 'users', 'import', '-', stdin=b'{"key":"bob","value":"1912"}\n')
+        self.assertEqual(self.kv('--space', 'users', 'script', stdin=b'put eve 1\nget bob\ncount\n'), b'1912\n3\n')
+        exported = self.kv('--space', 'users', 'export', '-')
+        self.assertEqual(sorted(json.loads(line)['key'] for line in exported.splitlines()), ['ada', 'bob', 'eve'])
+        self.assertEqual(self.kv('count'), b'1\n')
         self.assertIn(b'erased', self.kv('--space', 'users', 'erase', 'ada'))
         self.kv('--space', 'users', 'get', 'ada', code=1)
         self.assertIn(b'dropped', self.kv('drop-space', 'users'))
         self.assertEqual(self.kv('spaces'), b'')
         self.assertEqual(self.kv('get', 'ada'), b'the store\'s')
         self.assertIn(b'sound', self.kv('verify'))
+
+    def test_a_missing_space_makes_no_store(self):
+        for words, stdin in ((('put', 'ada', 'x'), b''), (('import', '-'), b'{}'), (('script',), b'put ada x\n')):
+            self.refused('kv', self.store, '--space', 'users', *words, stdin=stdin, code=1, says='not found')
+            self.assertFalse(os.path.exists(self.store), words)
 
     def test_what_is_wrong_is_said(self):
         self.kv('put', 'ada', 'lovelace')

@@ -1,4 +1,5 @@
-"""tests/logic_mutants.py on a checkout of four mutants and one program that plays the tests."""
+"""tests/logic_mutants.py on a checkout of four mutants and one program that plays the tests; and that it can read ours.
+"""
 import pathlib
 import subprocess
 import sys
@@ -65,6 +66,9 @@ def main():
         allow.write_text('')
         (root / 'holdfast/kv/b.cpp').write_text('HF_MUTANT("K01", 1, 2)')
         assert 'belongs to one file' in run(root, '--list')[1]
+    ours = SCRIPT.parents[1]  # An id that stood in three files kept all mutants from being run.
+    code, text = run(ours, '--list')
+    assert code == 0, text
     print('ok')
 
 
