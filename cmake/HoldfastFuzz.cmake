@@ -1,5 +1,5 @@
 # holdfast_fuzz_target(name SOURCES x_fuzz.cpp LIBRARIES holdfast::kv): a libFuzzer program in
-# build/fuzz/fuzz_targets/, which `./run check fuzz` runs one after the other. Its seeds, if any, are the
+# build/asan/fuzz_targets/, which `./run check fuzz` runs one after the other. Its seeds, if any, are the
 # files of tests/fuzz/corpus/<name>/.
 add_custom_target(fuzz_targets)
 

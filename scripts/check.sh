@@ -109,9 +109,9 @@ fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that la
 stage_fuzz() {
   seconds=20
   [ "${FULL:-0}" = 0 ] || seconds=600
-  configure fuzz
-  build fuzz fuzz_targets
-  printf '%s\n' build/fuzz/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
+  configure asan
+  build asan fuzz_targets
+  printf '%s\n' build/asan/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
 }
 
 stage_mutation() { # Flushes, fences and syncs that changed are left out, the logic is changed: a test must notice each.
