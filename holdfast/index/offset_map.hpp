@@ -342,6 +342,8 @@ class OffsetMap {
   template <class Match>
   static Seen look_in(Bucket& bucket, unsigned candidates, std::uint32_t distance, Match&& matches);
 
+  static bool take(Bucket& home, unsigned entry, std::uint64_t payload);
+
   // The reach that a new table may have, and what a greater one is.
   struct ReachLimit {
     std::uint32_t buckets;
@@ -606,22 +608,27 @@ inline bool OffsetMap::insert_at_once(const Place& at, Match&& matches, Line lin
   Seen seen;
   bool done = glance<Probing>(at, matches, seen) && !seen && allowed();
   if (done) [[likely]] {
-    const std::uint64_t fresh = payload(at.tag, line.number);
-    done = false;
-    for (unsigned i = 0; i < kEntriesPerBucket && !done; ++i) {
-      auto& word = at.home->words[i];
-      std::uint64_t free = word.load(std::memory_order_relaxed);
-      if (payload_of(free) != 0) continue;
-      // Guests compete for the others.
-      done = i < kFirstDistanceEntry
-                 ? (word.store(free | fresh, std::memory_order_release), true)
-                 : word.compare_exchange_strong(free, free | fresh, std::memory_order_release,
-                                                std::memory_order_relaxed);
-    }
+    // No entry has tag 0, so those that have it are free.
+    const unsigned free = Probing::look(*at.home, 0).candidates;
+    done = free != 0 && take(*at.home, static_cast<unsigned>(std::countr_zero(free)),
+                             payload(at.tag, line.number));
     if (done) count(&tally, true);
   }
   unlatch(*at.home);
   return done;
+}
+
+// An entry of a bucket that is latched for its own keys. Guests compete for all but the first ones.
+inline bool OffsetMap::take(Bucket& home, unsigned entry, std::uint64_t payload) {
+  auto& word = home.words[entry];
+  std::uint64_t free = word.load(std::memory_order_relaxed);
+  if (entry >= kFirstDistanceEntry) {
+    return payload_of(free) == 0 &&
+           word.compare_exchange_strong(free, free | payload, std::memory_order_release,
+                                        std::memory_order_relaxed);
+  }
+  word.store(free | payload, std::memory_order_release);
+  return true;
 }
 
 inline bool OffsetMap::latch_at_once(const Place& at, const Seen& seen) const {

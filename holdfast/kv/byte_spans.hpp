@@ -40,6 +40,12 @@ class ByteSpans {
       return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};
     return bytes_of(static_cast<const std::string_view*>(first_)[i]);
   }
+  // As raw_bytes().
+  std::span<const std::byte> raw(std::size_t i) const {
+    if (object_bytes_ != 0)
+      return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};
+    return raw_bytes(static_cast<const std::string_view*>(first_)[i]);
+  }
 
  private:
   const void* first_;

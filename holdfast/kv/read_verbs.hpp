@@ -59,6 +59,19 @@ Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
   });
 }
 
+// Of a key of 8 to 16 bytes, where no batch is becoming visible.
+template <class R>
+template <class Path>
+bool BasicReads<R>::leads_to_put(Line line, Bytes key) const {
+  const Records& records = rooms_.records;
+  if (!is_of_two_words(key.size()) || !records.is_put_of(line, key, Path::kHeaderBytes))
+    return false;
+  const std::uint64_t value_at = round_up(Path::kHeaderBytes + key.size(), 8);
+  return rooms_.index.is_settled() &&
+         records.value_fits_block(line, value_at,
+                                  records.at(line, Path::kHeaderBytes).header().value_bytes());
+}
+
 template <class R>
 template <class Path, class Copy>
 Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
@@ -76,7 +89,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
       if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
     }
     for (std::size_t i = 0; i < size; ++i) {
-      places[i] = rooms.index.place(rooms.index.template hash<Path>(keys[first + i]));
+      places[i] = rooms.index.place(rooms.index.template hash<Path>(keys.raw(first + i)));
       prefetch_for_read(places[i].home);
     }
     for (std::size_t i = 0; i < size; ++i) {
@@ -85,11 +98,24 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
           rooms.index.map().template candidate<typename Path::Probing>(places[i]);
       candidates[i] = candidate;
       if (candidate == kNoLine) continue;
-      const std::byte* const at = rooms.medium.at(offset_of(candidate));
+      const std::byte* const at = rooms.records.at(candidate).bytes();
       for (std::size_t line = 0; line < 4; ++line)
         prefetch_for_read(at + line * kCacheLineBytes);
     }
     for (std::size_t i = 0; i < size; ++i) {
+      if constexpr (Path::kFixed) {
+        const Bytes key = keys.raw(first + i);
+        if (candidates[i] && leads_to_put<Path>(candidates[i], key)) [[likely]] {
+          const RecordView record = rooms.records.at(candidates[i], Path::kHeaderBytes);
+          outcomes[first + i] = Errc::kOk;
+          copy(first + i, record);
+          if constexpr (Path::kHasWords) {
+            if (rooms.index.map().may_be_patching(places[i])) [[unlikely]]
+              make_durable(places[i], record);
+          }
+          continue;
+        }
+      }
       const Line line =
           rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
       RecordView record = rooms.records.at(line);

@@ -58,6 +58,8 @@ class BasicReads {
   Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
 
  private:
+  template <class Path>
+  bool leads_to_put(Line line, Bytes key) const;
   // What was read of this key is durable when it returns.
   void make_durable(const Place& place, const RecordView& record) const {
     if (!rooms_.records.patchable().empty() && rooms_.index.map().patching(place)) [[unlikely]]

@@ -28,7 +28,7 @@ struct ReadAtOnce {
 [[gnu::noinline, gnu::cold]] HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash,
                                                          Line line, std::uint64_t answer);
 
-// `copy(record, value)` is called while the record cannot go away.
+// `copy(record, value)` is called while the record cannot go away, and if `copy.takes(value)`.
 template <class Path, class Copy>
 ReadAtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
   using Rest = ReadAtOnce::Rest;
@@ -49,7 +49,8 @@ ReadAtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
     found.hash = place.hash;
     found.line = seen.line();
     if (rooms.index.is_settled() &&
-        rooms.records.value_fits_block(seen.line(), value_at, value.size())) [[likely]] {
+        rooms.records.value_fits_block(seen.line(), value_at, value.size()) && copy.takes(value))
+        [[likely]] {
       found.answer = copy(record, value);
       found.rest = Path::kHasWords && rooms.index.map().may_be_patching(place) ? Rest::kMakeDurable
                                                                                : Rest::kNothing;

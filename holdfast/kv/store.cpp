@@ -47,7 +47,7 @@ RawResult<T> refuse(HotVerbs&, Arguments...) {
 
 }  // namespace
 
-constinit HotVerbs closed_verbs = {&refuse, &refuse, &refuse, &refuse, &refuse};
+constinit HotVerbs closed_verbs = {&refuse, &refuse, &refuse, &refuse, &refuse, &refuse};
 
 // ---- Pinned, Snapshot ----
 
@@ -235,11 +235,6 @@ Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version ex
   if (!core_) return closed();
   return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kVersion, expected,
                               options);
-}
-Result<Version> StoreBase::get_text(std::string_view key, std::string& value) const {
-  if (!core_) [[unlikely]]
-    return closed();
-  return core_->reads.get<AnyPath>(bytes_of(key), value);
 }
 Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
   if (!core_) return closed();

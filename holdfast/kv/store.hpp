@@ -265,7 +265,9 @@ class StoreBase {
   Result<std::uint64_t> get_length(std::string_view key, std::span<std::byte> buffer) const {
     return Result<std::uint64_t>::of(verbs_->get_length(*verbs_, key, buffer));
   }
-  Result<Version> get_text(std::string_view key, std::string& value) const;
+  Result<Version> get_text(std::string_view key, std::string& value) const {
+    return Result<Version>::of(verbs_->get_text(*verbs_, key, value));
+  }
   Result<Pinned> get_bytes_pinned(std::string_view key) const;
   Status get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
                    std::span<Errc> outcomes) const;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <holdfast/base/function_ref.hpp>
@@ -27,10 +28,11 @@ struct HotVerbs {
   RawResult<PutOutcome> (*put)(HotVerbs&, std::string_view key, std::string_view value);
   RawResult<bool> (*erase)(HotVerbs&, std::string_view key);
   Word (*update_word)(HotVerbs&, std::string_view key, std::uint32_t offset_bytes, Change change);
-  // Both copy as much as fits. The first returns the version, the second the length of the whole
+  // These copy as much as fits. The first returns the version, the second the length of the whole
   // value.
   Word (*get)(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
   Word (*get_length)(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
+  Word (*get_text)(HotVerbs&, std::string_view key, std::string& value);  // Returns the version.
 };
 
 // Of a store that was closed, or moved from: each returns kClosed.

@@ -28,6 +28,9 @@ Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
     const Verbs any = verbs_of_any();
     verbs.get = any.get;
     verbs.get_length = any.get_length;
+    verbs.get_text = any.get_text;
+    verbs.get_texts = any.get_texts;
+    verbs.get_objects = any.get_objects;
     verbs.update_word = any.update_word;
   }
   return verbs;

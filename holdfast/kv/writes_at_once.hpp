@@ -45,31 +45,8 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
   own->count(1, appended.padded_bytes / kCacheLineBytes);
   rooms.appender.commit_at_once<Path>(own->lane);
 
-  OffsetMap& map = rooms.index.map();
-  const Line line = line_at(appended.offset);
-  const auto matches = [&](Line at) {
-    return rooms.records.is_put_of(at, key, Path::kHeaderBytes);
-  };
-  const auto allowed = [&] { return !rooms.index.behind_horizon(place, appended.sequence); };
-  Seen old;
-  if (map.glance<typename Path::Probing>(place, matches, old)) [[likely]] {
-    if (old) {
-      const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
-      const std::uint64_t padded = superseded.padded_bytes();
-      if (superseded.sequence() < appended.sequence && !rooms.versions.held() &&
-          map.replace_at_once(place, old, line, allowed)) [[likely]] {
-        own->notes.add(old.line(), padded);
-        outcome = PutOutcome::kOverwrote;
-        return WriteRest::kNothing;
-      }
-    } else if (!map.wants_growth() &&
-               map.insert_at_once<typename Path::Probing>(place, matches, line, *own->tally, [&] {
-                 return rooms.versions.snapshots_open() == 0 && allowed();
-               })) [[likely]] {
-      outcome = PutOutcome::kInserted;
-      return WriteRest::kNothing;
-    }
-  }
+  if (publish_put_at_once<Path>(rooms, *own, place, key, appended, outcome)) [[likely]]
+    return WriteRest::kNothing;
   guard.leave_open();
   return WriteRest::kPublish;
 }

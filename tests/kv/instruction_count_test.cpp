@@ -52,10 +52,10 @@ struct Verb {
   double limit_bytes, limit_typed, budget, goal;
 };
 constexpr std::array kVerbs = {
-    Verb{"put", 1, 16, 430, 430, 380, 300},        Verb{"overwrite", 1, 16, 403, 403, 400, 330},
-    Verb{"erase", 1, 16, 347, 347, 440, 350},      Verb{"update8", 1, 16, 252, 252, 230, 0},
-    Verb{"get", 1, 16, 172, 172, 190, 0},          Verb{"put_many", kBatch, 2, 535, 535, 400, 0},
-    Verb{"get_many", kBatch, 2, 267, 267, 230, 0},
+    Verb{"put", 1, 16, 397, 397, 380, 300},        Verb{"overwrite", 1, 16, 402, 402, 400, 330},
+    Verb{"erase", 1, 16, 347, 347, 440, 350},      Verb{"update8", 1, 16, 233, 233, 230, 0},
+    Verb{"get", 1, 16, 170, 170, 190, 0},          Verb{"get_text", 1, 16, 197, 197, 190, 0},
+    Verb{"put_many", kBatch, 2, 476, 476, 400, 0}, Verb{"get_many", kBatch, 2, 234, 234, 230, 0},
 };
 
 struct Path {
@@ -124,7 +124,9 @@ struct NoStore {
                   [[gnu::noinline]] Result<std::uint64_t> get(const Key&, std::span<std::byte>)
                       HOLDFAST_NOTHING(std::uint64_t{200})
                           [[gnu::noinline]] Result<Version> get(const Key&, Value200&)
-                              HOLDFAST_NOTHING(Version{1}) [[gnu::noinline]] Status
+                              HOLDFAST_NOTHING(Version{1})
+                                  [[gnu::noinline]] Result<Version> get(const Key&, std::string&)
+                                      HOLDFAST_NOTHING(Version{1}) [[gnu::noinline]] Status
       put_many(std::span<const Key>, std::span<const Value>) HOLDFAST_NOTHING(Status())
           [[gnu::noinline]] Status
       get_many(std::span<const Key>, std::span<typename Kind::Out>, std::span<Errc>)
@@ -156,6 +158,7 @@ class Calls {
     if (verb == "erase") return &Calls::erase;
     if (verb == "update8") return &Calls::update8;
     if (verb == "get") return &Calls::get;
+    if (verb == "get_text") return &Calls::get_text;
     return verb == "put_many" ? &Calls::put_many : &Calls::get_many;
   }
 
@@ -171,6 +174,9 @@ class Calls {
     const auto expected = value_of(first_record_ + last, verb.starts_with("get") ? 0 : 1);
     if (!there || found != expected) return false;
     if (verb == "get") return one_ == expected;
+    if (verb == "get_text")
+      return text_.size() == expected.size() &&
+             std::memcmp(text_.data(), expected.data(), expected.size()) == 0;
     return verb != "get_many" ||
            std::memcmp(outs_[kBatch - 1].data(), expected.data(), expected.size()) == 0;
   }
@@ -182,6 +188,15 @@ class Calls {
     ok_ &= bool(store_.update_word(keys_[at], 0, [](std::uint64_t) { return std::uint64_t{5}; }));
   }
   [[gnu::noinline]] void get(std::size_t at) { ok_ &= read(at, one_); }
+  // Into a string, which is what callers have. A typed store has no such verb: its get() again.
+  [[gnu::noinline]] void get_text(std::size_t at) {
+    if constexpr (std::is_same_v<Kind, Bytes>) {
+      ok_ &= bool(store_.get(keys_[at], text_));
+    } else {
+      ok_ &= read(at, one_);
+      text_.assign(reinterpret_cast<const char*>(one_.data()), one_.size());
+    }
+  }
   [[gnu::noinline]] void put_many(std::size_t at) {
     ok_ &= bool(store_.put_many(std::span(keys_).subspan(at, kBatch),
                                 std::span(values_).subspan(at, kBatch)));
@@ -205,6 +220,7 @@ class Calls {
   std::vector<typename Kind::Out> outs_;
   std::vector<Errc> outcomes_;
   Value200 one_{};
+  std::string text_;
   const std::uint64_t first_record_;
   bool ok_ = true;
 };

@@ -315,6 +315,41 @@ TEST_P(Reopening, AnEraseOfAKeyThatIsTooLongHidesNothingAfterADeath) {
   expect_contents(died, {{"before", "v"}, {"after", "v"}});
 }
 
+// Its record is older than the tombstone: published as it is, it would be visible until the store is
+// opened again.
+TEST(Horizons, APutThatAnEraseOvertookIsAppendedAgain) {
+  const Scratch scratch = Scratch::tmpfs();
+  const std::string spec = scratch.path("store") + "?granularity=line";
+  const std::string key = "of sixteen bytes", other = "another of them.";
+  {
+    auto store = Store<>::open(spec, tiny()).value();
+    ASSERT_TRUE(store.put(key, "old"));
+    Rooms& rooms = ForTests::rooms(store);
+    Session& own = rooms.sessions.of_this_thread();
+    const NewRecord record{RecordKind::kPut, rooms.index.hash(ForTests::bytes(key)),
+                           ForTests::bytes(key), ForTests::bytes("new")};
+    Appended appended;
+    rooms.appender.append(own.lane, record, false, BlockTable::Purpose::kPut, appended).value();
+    rooms.appender.commit(own.lane).value();
+    std::thread([&] {
+      // From the second one on a thread's erases are what they usually are.
+      ASSERT_TRUE(store.put(other, ""));
+      ASSERT_TRUE(store.erase(other).value());
+      EXPECT_TRUE(store.erase(key).value());
+    }).join();
+    EXPECT_EQ(get(store, key), "<kNotFound>");
+    rooms.epochs.enter_briefly(own.participant).leave_open();
+    EXPECT_EQ(store.core()
+                  ->writes.finish_put(record.key, record.value, appended.offset, appended.sequence)
+                  .value(),
+              PutOutcome::kInserted);
+    EXPECT_EQ(get(store, key), "new");
+    ForTests::abandon(store);
+  }
+  auto store = Store<>::open(spec, tiny()).value();
+  EXPECT_EQ(get(store, key), "new");
+}
+
 // A store in a region that its caller had opened, with the defaults, could not grow: segments are
 // of 4 MiB, the region's units of 64.
 TEST(RegionsOfTheCaller, MayHaveLargerUnitsThanSegments) {
