@@ -23,7 +23,7 @@ class Dash::Latched {
         number_(other.number_) {}
   Latched& operator=(Latched&&) = delete;
   ~Latched() {
-    if (latch_ != nullptr) latch_->unlock(version_ + 2);
+    if (latch_ != nullptr) latch_->unlock(HF_MUTANT("D21", version_ + 2, version_));
   }
   const Segment* operator->() const { return &segment_; }
   std::uint32_t number() const { return number_; }
@@ -38,7 +38,8 @@ class Dash::Latched {
 // ---- Segments ----
 
 Result<SegmentKeys> Dash::keys_of(std::uint32_t number) const {
-  if (const auto keys = segment(number).keys(number)) return *keys;
+  const auto keys = segment(number).keys(number);
+  if (keys && HF_MUTANT("D31", keys->depth <= directory_.depth(), true)) return *keys;
   return Error{Errc::kCorrupt, "dash index: the first words of segment " + std::to_string(number) +
                                    " are damaged; restore the index from a copy"};
 }
@@ -92,7 +93,8 @@ Result<std::uint64_t> Dash::find(std::uint64_t key) const {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
     const auto& latch = latches_[number];
     const auto version = latch.wait_free();
-    if (version == SegmentLatch::kNotRepaired && !read_only_) [[unlikely]] {
+    if (HF_MUTANT("D26", version == SegmentLatch::kNotRepaired, false) && !read_only_)
+        [[unlikely]] {
       HF_RETURN_IF_ERROR(repair(number));
       continue;
     }
@@ -173,7 +175,7 @@ Status Dash::for_each(FunctionRef<void(std::uint64_t, std::uint64_t)> visit) con
     for (const auto& record : records) {
       // Read-only, a split that a crash interrupted has left some records in both halves.
       HF_ASSIGN_OR_RETURN(const auto owner, directory_.segment_of(hash_of(record.key)));
-      if (owner == number) visit(record.key, record.value);
+      if (HF_MUTANT("D24", owner == number, true)) visit(record.key, record.value);
     }
   }
   return {};
@@ -190,8 +192,8 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
   const Lock lock(structure_);
   HF_ASSIGN_OR_RETURN(const auto at, latch(number));
   HF_ASSIGN_OR_RETURN(const auto now, keys_of(number));
-  if (now != keys) return {};  // Another thread has split it.
-  if (in_use_ == shape_.segments)
+  if (HF_MUTANT("D22", now != keys, false)) return {};  // Another thread has split it.
+  if (in_use_ == HF_MUTANT("D23", shape_.segments, shape_.segments - 1))
     return Error{Errc::kNoSpace, "dash index: all " + std::to_string(shape_.segments) +
                                      " segments are in use and one is full; find, update and "
                                      "erase still work"};
@@ -200,6 +202,7 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
   const auto upper = keys.upper_half();
   at->copy_upper(segment(split.to), split.to, upper);
   latches_[split.to].unlock(SegmentLatch::kRepaired);
+  if (HF_MUTANT("D27", false, true)) HF_RETURN_IF_ERROR(directory_.link(upper, split.to));
   // From here on the split is done again after a crash.
   HF_RETURN_IF_ERROR(
       writer_.put_word(kSplitAt, seal_word<SealedWord>(split.word(), split_context(id_))));
@@ -210,6 +213,7 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
 
 Status Dash::finish_split(const SplitWord& split, const SegmentKeys& upper) {
   // The new segment's records go from the old one only when the directory leads to the new one.
+  if (HF_MUTANT("D25", false, true)) segment(split.from).drop_upper(split.from, upper);
   HF_RETURN_IF_ERROR(directory_.link(upper, split.to));
   HF_RETURN_IF_ERROR(writer_.order());
   segment(split.from).drop_upper(split.from, upper);

@@ -14,7 +14,7 @@
 // Threads    Any. Readers take no latch and write nothing. Writers latch the segment over their
 //            fences; readers of that segment wait so long. Splits wait for one another.
 // Recovery   open() looks at the last split and finishes it: microseconds, whatever the size. The
-//            first access to a segment checks and repairs it: some ten microseconds.
+//            first access to a segment checks and repairs it: tens of microseconds.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     Superblock, directory, depth, split and segment words and the place of each key are
 //            checked: kCorrupt. Values carry no check.

@@ -142,7 +142,7 @@ Status Dash::recover() {
     return Error{Errc::kCorrupt, "dash index: the word of its last split is damaged (at " +
                                      std::to_string(kSplitAt) + "); restore it from a copy"};
   const Lock lock(structure_);
-  in_use_ = split.to + 1;
+  in_use_ = HF_MUTANT("D30", split.to + 1, split.to);
   if (split.to == 0) return {};
   HF_ASSIGN_OR_RETURN(const auto upper, keys_of(split.to));
   HF_ASSIGN_OR_RETURN(const auto from, keys_of(split.from));

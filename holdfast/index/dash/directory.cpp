@@ -33,7 +33,8 @@ Status Directory::open() {
 Result<std::uint32_t> Directory::entry(std::uint32_t place) const {
   const auto segment =
       open_word<SealedWord>(writer_.word(entry_at(place)), entry_context(id_, place));
-  if (segment && *segment < shape_.segments) return static_cast<std::uint32_t>(*segment);
+  if (segment && HF_MUTANT("D29", *segment < shape_.segments, true))
+    return static_cast<std::uint32_t>(*segment);
   return Error{Errc::kCorrupt, "dash index: place " + std::to_string(place) +
                                    " of its directory is damaged; restore it from a copy"};
 }
@@ -49,6 +50,7 @@ Status Directory::grow() {
                                      std::to_string(shape_.max_depth) +
                                      "; find, update and erase still work"};
   const auto places = std::uint32_t{1} << before;
+  if (HF_MUTANT("D28", false, true)) HF_RETURN_IF_ERROR(put_depth(before + 1));
   for (std::uint32_t place = 0; place < places; ++place) {
     HF_ASSIGN_OR_RETURN(const auto segment, entry(place));
     HF_RETURN_IF_ERROR(put_entry(places + place, segment));

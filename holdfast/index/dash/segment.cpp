@@ -115,7 +115,8 @@ bool Segment::add_by_displacing(KeyHash hash, const Record& record) const {
     if (HF_MUTANT("D06", false, true)) write(*place, hash_of(moved.key), moved, becomes_visitor);
     return true;
   };
-  return move(next, after(next), true) || move(home, before(home), false);
+  return HF_MUTANT("D17", move(next, after(next), true), false) ||
+         HF_MUTANT("D18", move(home, before(home), false), false);
 }
 
 bool Segment::add_to_stash(KeyHash hash, const Record& record) const {
@@ -125,7 +126,7 @@ bool Segment::add_to_stash(KeyHash hash, const Record& record) const {
     // Announced first: a record that the filter does not know is not found.
     auto* const filter = stash_filter(home_of(hash));
     const auto before = Persist::load(filter);
-    if ((before & hash.stash_bit()) == 0) {
+    if (HF_MUTANT("D08", (before & hash.stash_bit()) == 0, before == 0)) {
       persist_.store(filter, before | hash.stash_bit());
       persist_.persist(filter, sizeof *filter);
     }
@@ -149,7 +150,8 @@ std::optional<SegmentKeys> Segment::keys(std::uint32_t number) const {
 bool Segment::lies_right(std::uint32_t bucket, LineMeta meta, unsigned slot, KeyHash hash) const {
   const auto home = home_of(hash);
   if (meta.fingerprint(slot) != hash.fingerprint()) return false;
-  if (bucket < shape_.buckets) return bucket == (meta.visitor(slot) ? after(home) : home);
+  if (bucket < shape_.buckets)
+    return HF_MUTANT("D09", bucket == (meta.visitor(slot) ? after(home) : home), true);
   return !meta.visitor(slot) && (Persist::load(stash_filter(home)) & hash.stash_bit()) != 0;
 }
 
@@ -163,7 +165,7 @@ Status Segment::check_bucket(std::uint32_t bucket, const SegmentKeys& keys) cons
     for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
       if (!held.holds(slot)) continue;
       const auto hash = hash_of(Persist::load(&line.records[slot].key));
-      if (!keys.has(hash)) return damaged("has a key of another segment");
+      if (HF_MUTANT("D16", !keys.has(hash), false)) return damaged("has a key of another segment");
       if (!lies_right(bucket, held, slot, hash)) return damaged("has a key of another bucket");
     }
   }
@@ -202,8 +204,8 @@ LineMeta Segment::kept(const Line& line, const SegmentKeys& upper, bool in_upper
   auto left = meta(line);
   for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
     if (!left.holds(slot)) continue;
-    if (upper.has(hash_of(Persist::load(&line.records[slot].key))) != in_upper)
-      left = left.without(slot);
+    const auto hash = hash_of(Persist::load(&line.records[slot].key));
+    if (HF_MUTANT("D14", upper.has(hash), true) != in_upper) left = left.without(slot);
   }
   return left;
 }
@@ -237,7 +239,7 @@ void Segment::copy_upper(const Segment& to, std::uint32_t to_number,
         if (left.holds(slot)) copy.records[slot] = line.records[slot];
       }
     }
-    if (bucket < shape_.buckets) half[bucket].lines[0].extra = filters[bucket];
+    if (bucket < shape_.buckets) half[bucket].lines[0].extra = HF_MUTANT("D15", filters[bucket], 0);
   }
   half[0].lines[1].extra = seal_word<SealedWord>(upper.word(), segment_context(id_, to_number));
   persist_.write(to.buckets_, half.data(), shape_.segment_bytes());

@@ -1,5 +1,6 @@
 // A Dash index from many threads: nothing is lost, seen half done or missed during a split.
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -82,6 +83,8 @@ TEST(DashConcurrent, ReadersFindWhatIsThereWhileSegmentsSplit) {
       dash->for_each([&](std::uint64_t key, std::uint64_t) { old += key < kOld; }).value();
       if (old != kOld) ++wrong;
       ++seen;
+      // Splits wait for a scan: without a pause they would hardly have a turn.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
   for (std::uint64_t key = kOld; key < kNew; ++key) {

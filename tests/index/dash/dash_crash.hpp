@@ -86,12 +86,16 @@ struct DashRun {
         do_operation(*dash, id_of(region), operation);
     };
     protocol.workload = [*this](Region& region, crash::Workload& run) {
-      perform(region, run, operations);
+      // The first access to each segment repairs it; that is no part of an operation.
+      const auto dash = Dash::open(region, blocks::whole(region)).value();
+      for (const auto& operation : operations)
+        (void)dash->find(key_of_hash(operation.hash, id_of(region)));
+      perform(*dash, region, run, operations);
     };
     protocol.recover = read_dash;
     protocol.check = [*this](const auto& past, const auto& seen) { return check(past, seen); };
     protocol.then = [*this](Region& region, crash::Workload& run, const DashState&) {
-      perform(region, run, after);
+      perform(*Dash::open(region, blocks::whole(region)).value(), region, run, after);
     };
     protocol.print = [](const DashState& state) {
       std::string text = state.exists ? "" : "no index";
@@ -102,15 +106,11 @@ struct DashRun {
     return protocol;
   }
 
-  static void perform(Region& region, crash::Workload& run,
+  static void perform(Dash& dash, Region& region, crash::Workload& run,
                       const std::vector<DashOperation>& operations) {
-    const auto dash = Dash::open(region, blocks::whole(region)).value();
-    // The first access to each segment repairs it; that is no part of an operation.
-    for (const auto& operation : operations)
-      (void)dash->find(key_of_hash(operation.hash, id_of(region)));
     for (const auto& operation : operations) {
       run.begin(operation.id);
-      do_operation(*dash, id_of(region), operation);
+      do_operation(dash, id_of(region), operation);
       if (operation.kind == DashOperation::kRefused)
         run.withdraw(operation.id);
       else

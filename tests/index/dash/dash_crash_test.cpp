@@ -92,7 +92,7 @@ TEST(DashCrash, AnIndexThatIsCreatedIsThereWhollyOrNotAtAll) {
 
 TEST(DashCrash, ARecordThatMovesToTheNextBucketIsNeitherLostNorThereTwice) {
   Hashes hashes(3);
-  DashRun run = run_of(small(3, 1));
+  DashRun run = run_of(small(3, 0));
   // Bucket 1 gets 6 of its own, of which 6 more visit bucket 2; then buckets 0 and 1 fill up.
   add_inserts(run.before, hashes, 12, 1);
   add_inserts(run.before, hashes, 18, 0);
@@ -106,7 +106,7 @@ TEST(DashCrash, ARecordThatMovesToTheNextBucketIsNeitherLostNorThereTwice) {
 
 TEST(DashCrash, AVisitorThatGoesHomeIsNeitherLostNorThereTwice) {
   Hashes hashes(3);
-  DashRun run = run_of(small(3, 1));
+  DashRun run = run_of(small(3, 0));
   add_inserts(run.before, hashes, 12, 1);  // 6 in bucket 1, 6 visit bucket 2.
   add_inserts(run.before, hashes, 8, 0);   // 7 in bucket 0, 1 visits bucket 1.
   const auto visitor = run.before.back().hash;

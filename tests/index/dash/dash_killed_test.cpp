@@ -11,8 +11,8 @@ using namespace dash_detail;
 
 constexpr DashShape kShape{2, 1, 3, 4};
 
-// A few records; then `interrupt`, whose last store is not written back; then operation 1: the index
-// is opened and `hash` is looked up.
+// A few records; then `interrupt`, whose last store is not written back; then operation 1: the
+// index is opened and `hash` is looked up.
 crash::Protocol<DashState> killed_in(
     std::uint64_t hash, const std::function<void(Region&, const DurableWriter&)>& interrupt) {
   DashRun run;
