@@ -2,7 +2,8 @@
 //
 // Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
 //            the record as it was or as it was to be. No crash loses another record or shows a key
-//            twice. What find() returns is durable.
+//            twice. What find() returns is durable, unless the region is read-only and a process
+//            that was killed had just stored it.
 // Structure  A directory of 2^depth places names segments by the lowest bits of a key's hash. A
 //            segment is 60 buckets of 256 bytes and 4 for what found no room (the stash). A record
 //            lies in one of two neighbouring buckets or in the stash. A segment that is full is
@@ -10,7 +11,7 @@
 // Cost       find reads 2 buckets. Fences: update, erase 1; insert 1, or 2 where a record is moved
 //            to its neighbour or the first of its kind goes to the stash; a split 4, once per some
 //            300 inserts; doubling the directory 2. An insert writes one line.
-// Space      Some 24 bytes per record on the medium, no DRAM per record; 8 bytes per segment.
+// Space      24 to 32 bytes per record on the medium, no DRAM per record; 8 bytes per segment.
 // Threads    Any. Readers take no latch and write nothing. Writers latch the segment over their
 //            fences; readers of that segment wait so long. Splits wait for one another.
 // Recovery   open() looks at the last split and finishes it: microseconds, whatever the size. The
