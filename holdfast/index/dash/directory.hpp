@@ -1,0 +1,53 @@
+// directory.hpp: which segment holds the keys of a hash: 2^depth sealed words on the medium.
+//
+// A place is the lowest `depth` bits of a hash. Doubling therefore copies the directory behind
+// itself and then raises the depth: the places that are in use never move.
+//
+// Guarantee  A change of the depth is there wholly or not at all; of link(), place by place.
+// Threads    lookups: any, beside one that links or doubles.
+// Errors     kCorrupt, naming the word, where its check does not hold.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/index/dash/dash_format.hpp>
+#include <holdfast/memory/durable_writer.hpp>
+
+namespace holdfast::index::dash_detail {
+
+class Directory {
+ public:
+  Directory(const DurableWriter& writer, const DashShape& shape, std::uint64_t id)
+      : writer_(writer), shape_(shape), id_(id) {}
+
+  // A directory of one place, which is segment 0's. Not durable before the next fence.
+  Status create();
+  // Reads the depth.
+  Status open();
+
+  std::uint32_t depth() const { return depth_.load(std::memory_order_acquire); }
+  Result<std::uint32_t> segment_of(KeyHash hash) const;
+
+  // kNoSpace: max_depth is reached. Two fences.
+  Status grow();
+  // All places of `keys` name `segment`. Written back; not durable before the next fence.
+  // Requires keys.depth <= depth().
+  Status link(const SegmentKeys& keys, std::uint32_t segment);
+
+ private:
+  static std::uint64_t entry_at(std::uint32_t place) {
+    return kDirectoryAt + std::uint64_t{8} * place;
+  }
+  Result<std::uint32_t> entry(std::uint32_t place) const;
+  Status put_entry(std::uint32_t place, std::uint32_t segment);
+  Status put_depth(std::uint32_t depth);
+
+  const DurableWriter& writer_;
+  const DashShape& shape_;
+  std::uint64_t id_;
+  std::atomic<std::uint32_t> depth_{0};  // As on the medium.
+};
+
+}  // namespace holdfast::index::dash_detail

@@ -1,0 +1,272 @@
+#include <holdfast/index/dash/segment.hpp>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/memory/sealed_word.hpp>
+
+namespace holdfast::index::dash_detail {
+
+// ---- Looking ----
+
+std::optional<Segment::Place> Segment::find_in(std::uint32_t bucket, KeyHash hash,
+                                               std::uint64_t key) const {
+  const auto fingerprint = hash.fingerprint();
+  for (auto& line : buckets_[bucket].lines) {
+    const auto held = meta(line);
+    for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+      if (HF_MUTANT("D01", held.holds(slot), true) && held.fingerprint(slot) == fingerprint &&
+          HF_MUTANT("D02", Persist::load(&line.records[slot].key) == key, true))
+        return Place{&line, slot};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) const {
+  const auto home = home_of(hash);
+  // Four lines each, read before the first one is compared.
+  for (const auto bucket : {home, after(home)}) {
+    for (const auto& line : buckets_[bucket].lines)
+      __builtin_prefetch(&line);
+  }
+  if (const auto place = find_in(home, hash, key)) return place;
+  if (const auto place = find_in(after(home), hash, key)) return place;
+  if ((Persist::load(stash_filter(home)) & hash.stash_bit()) == 0) return std::nullopt;
+  for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
+    if (const auto place = find_in(bucket, hash, key)) return place;
+  }
+  return std::nullopt;
+}
+
+std::optional<Segment::Place> Segment::free_place(std::uint32_t bucket) const {
+  for (auto& line : buckets_[bucket].lines) {
+    const auto slot = meta(line).free_slot();
+    if (slot < Line::kRecords) return Place{&line, slot};
+  }
+  return std::nullopt;
+}
+
+unsigned Segment::count(std::uint32_t bucket) const {
+  unsigned count = 0;
+  for (const auto& line : buckets_[bucket].lines)
+    count += meta(line).count();
+  return count;
+}
+
+std::optional<Segment::Place> Segment::pick(std::uint32_t bucket, bool visitor) const {
+  for (auto& line : buckets_[bucket].lines) {
+    const auto held = meta(line);
+    for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+      if (held.holds(slot) && held.visitor(slot) == visitor) return Place{&line, slot};
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- Changing ----
+
+// One line. What lies there now ends with the first store and the new record begins with the last
+// one; a line becomes durable in the order of its stores, so no crash shows a mixture.
+void Segment::write(Place place, KeyHash hash, const Record& record, bool visitor) const {
+  auto& line = *place.line;
+  const auto others = meta(line).without(place.slot);
+  const auto now = others.with(place.slot, hash.fingerprint(), visitor);
+  if (HF_MUTANT("D03", meta(line).holds(place.slot), false))
+    persist_.store(&line.meta, others.word);
+  if (HF_MUTANT("D04", false, true)) persist_.store(&line.meta, now.word);
+  persist_.store(&line.records[place.slot].key, record.key);
+  persist_.store(&line.records[place.slot].value, record.value);
+  persist_.store(&line.meta, now.word);
+  persist_.persist(&line, sizeof line);
+}
+
+void Segment::replace_value(Place place, std::uint64_t value) const {
+  auto* const word = &place.line->records[place.slot].value;
+  persist_.store(word, value);
+  persist_.persist(word, sizeof *word);
+}
+
+void Segment::remove(Place place) const {
+  auto* const word = &place.line->meta;
+  persist_.store(word, meta(*place.line).without(place.slot).word);
+  persist_.persist(word, sizeof *word);
+}
+
+bool Segment::add(KeyHash hash, const Record& record) const {
+  const auto home = home_of(hash), next = after(home);
+  const bool visits = count(next) < count(home);
+  if (const auto place = free_place(visits ? next : home)) {
+    write(*place, hash, record, HF_MUTANT("D05", visits, false));
+    return true;
+  }
+  return add_by_displacing(hash, record) || add_to_stash(hash, record);
+}
+
+// Both buckets are full. A record that lives in the second one may visit the third; a visitor of
+// the first may go home. Its copy is durable before its old place is overwritten.
+bool Segment::add_by_displacing(KeyHash hash, const Record& record) const {
+  const auto home = home_of(hash), next = after(home);
+  const auto move = [&](std::uint32_t from, std::uint32_t to, bool becomes_visitor) {
+    const auto old = pick(from, !becomes_visitor);
+    const auto place = free_place(to);
+    if (!old || !place) return false;
+    const Record moved{Persist::load(&old->line->records[old->slot].key), old->value()};
+    if (HF_MUTANT("D06", true, false)) write(*place, hash_of(moved.key), moved, becomes_visitor);
+    write(*old, hash, record, from == next);
+    if (HF_MUTANT("D06", false, true)) write(*place, hash_of(moved.key), moved, becomes_visitor);
+    return true;
+  };
+  return HF_MUTANT("D17", move(next, after(next), true), false) ||
+         HF_MUTANT("D18", move(home, before(home), false), false);
+}
+
+bool Segment::add_to_stash(KeyHash hash, const Record& record) const {
+  for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
+    const auto place = free_place(bucket);
+    if (!place) continue;
+    // Announced first: a record that the filter does not know is not found.
+    auto* const filter = stash_filter(home_of(hash));
+    const auto before = Persist::load(filter);
+    if (HF_MUTANT("D08", (before & hash.stash_bit()) == 0, before == 0)) {
+      persist_.store(filter, before | hash.stash_bit());
+      persist_.persist(filter, sizeof *filter);
+    }
+    write(*place, hash, record, false);
+    return true;
+  }
+  return false;
+}
+
+// ---- Recovery ----
+
+std::optional<SegmentKeys> Segment::keys(std::uint32_t number) const {
+  const auto value =
+      open_word<SealedWord>(Persist::load(segment_word()), segment_context(id_, number));
+  if (!value) return std::nullopt;
+  const auto keys = SegmentKeys::of(*value);
+  if (keys.depth > shape_.max_depth || keys.pattern >> keys.depth != 0) return std::nullopt;
+  return keys;
+}
+
+bool Segment::lies_right(std::uint32_t bucket, LineMeta meta, unsigned slot, KeyHash hash) const {
+  const auto home = home_of(hash);
+  if (meta.fingerprint(slot) != hash.fingerprint()) return false;
+  if (bucket < shape_.buckets)
+    return HF_MUTANT("D09", bucket == (meta.visitor(slot) ? after(home) : home), true);
+  return !meta.visitor(slot) && (Persist::load(stash_filter(home)) & hash.stash_bit()) != 0;
+}
+
+Status Segment::check_bucket(std::uint32_t bucket, const SegmentKeys& keys) const {
+  const auto damaged = [&](const char* what) {
+    return Error{Errc::kCorrupt, "bucket " + std::to_string(bucket) + " " + what};
+  };
+  for (const auto& line : buckets_[bucket].lines) {
+    const auto held = meta(line);
+    if (!held.well_formed()) return damaged("has a line whose first word no build writes");
+    for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+      if (!held.holds(slot)) continue;
+      const auto hash = hash_of(Persist::load(&line.records[slot].key));
+      if (HF_MUTANT("D16", !keys.has(hash), false)) return damaged("has a key of another segment");
+      if (!lies_right(bucket, held, slot, hash)) return damaged("has a key of another bucket");
+    }
+  }
+  return {};
+}
+
+Status Segment::repair(const SegmentKeys& keys) const {
+  for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket)
+    HF_RETURN_IF_ERROR(check_bucket(bucket, keys));
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+    for (auto& line : buckets_[bucket].lines) {
+      const auto held = meta(line);
+      auto left = held;
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (!held.holds(slot) || !held.visitor(slot)) continue;
+        const auto key = Persist::load(&line.records[slot].key);
+        if (HF_MUTANT("D07", find_in(before(bucket), hash_of(key), key).has_value(), false))
+          left = left.without(slot);
+      }
+      set(&line.meta, left.word);
+    }
+  }
+  // All of it: a process that was killed may have left stores that nobody wrote back.
+  persist_.persist(buckets_, shape_.segment_bytes());
+  return {};
+}
+
+// ---- Splitting ----
+
+// Words that do not change are not stored: after a crash this runs again over what is done.
+void Segment::set(std::uint64_t* word, std::uint64_t value) const {
+  if (Persist::load(word) != value) persist_.store(word, value);
+}
+
+LineMeta Segment::kept(const Line& line, const SegmentKeys& upper, bool in_upper) const {
+  auto left = meta(line);
+  for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+    if (!left.holds(slot)) continue;
+    const auto hash = hash_of(Persist::load(&line.records[slot].key));
+    if (HF_MUTANT("D14", upper.has(hash), true) != in_upper) left = left.without(slot);
+  }
+  return left;
+}
+
+std::vector<std::uint64_t> Segment::needed_filters(const SegmentKeys& upper, bool in_upper) const {
+  std::vector<std::uint64_t> needed(shape_.buckets);
+  for (auto stash = shape_.buckets; stash < all_buckets(); ++stash) {
+    for (const auto& line : buckets_[stash].lines) {
+      const auto left = kept(line, upper, in_upper);
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (!left.holds(slot)) continue;
+        const auto hash = hash_of(Persist::load(&line.records[slot].key));
+        needed[home_of(hash)] |= hash.stash_bit();
+      }
+    }
+  }
+  return needed;
+}
+
+void Segment::copy_upper(const Segment& to, std::uint32_t to_number,
+                         const SegmentKeys& upper) const {
+  std::vector<Bucket> half(all_buckets());
+  const auto filters = needed_filters(upper, true);
+  for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket) {
+    for (unsigned i = 0; i < Bucket::kLines; ++i) {
+      const auto& line = buckets_[bucket].lines[i];
+      auto& copy = half[bucket].lines[i];
+      const auto left = kept(line, upper, true);
+      copy.meta = left.word;
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (left.holds(slot)) copy.records[slot] = line.records[slot];
+      }
+    }
+    if (bucket < shape_.buckets) half[bucket].lines[0].extra = HF_MUTANT("D15", filters[bucket], 0);
+  }
+  half[0].lines[1].extra = seal_word<SealedWord>(upper.word(), segment_context(id_, to_number));
+  persist_.write(to.buckets_, half.data(), shape_.segment_bytes());
+  persist_.fence();
+}
+
+void Segment::drop_upper(std::uint32_t number, const SegmentKeys& upper) const {
+  const auto filters = needed_filters(upper, false);
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket)
+    set(stash_filter(bucket), filters[bucket]);
+  for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket) {
+    for (auto& line : buckets_[bucket].lines)
+      set(&line.meta, kept(line, upper, false).word);
+  }
+  set_keys(number, upper.lower_twin());
+  persist_.persist(buckets_, shape_.segment_bytes());
+}
+
+void Segment::set_keys(std::uint32_t number, const SegmentKeys& keys) const {
+  set(segment_word(), seal_word<SealedWord>(keys.word(), segment_context(id_, number)));
+}
+
+void Segment::create(std::uint32_t number, const SegmentKeys& keys) const {
+  const std::vector<Bucket> empty(all_buckets());
+  persist_.copy(buckets_, empty.data(), shape_.segment_bytes());
+  set_keys(number, keys);
+  persist_.write_back(buckets_, shape_.segment_bytes());
+}
+
+}  // namespace holdfast::index::dash_detail

@@ -1,0 +1,126 @@
+// segment.hpp: one segment of a Dash index: normal buckets, then stash buckets.
+//
+// A record lies in its home bucket, in the bucket behind it (there it is a visitor), or in a stash
+// bucket. One that lies in the stash is announced by a bit in the stash filter of its home, which
+// is durable before the record is.
+//
+// Guarantee  add, replace_value and remove are durable when they return, and there wholly or not at
+//            all after a crash. A crash within add() may leave a record twice, in its home and as a
+//            visitor, with the same value: repair() removes the visitor.
+// Fences     replace_value, remove: 1. add: 1; 2 with a displaced record; 2 with a new bit of the
+//            stash filter.
+// Threads    One that changes it. find() and each_record() run beside it and may then return
+//            anything: whoever calls them compares the segment's version before and after.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/index/dash/dash_format.hpp>
+#include <holdfast/memory/persist.hpp>
+
+namespace holdfast::index::dash_detail {
+
+class Segment {
+ public:
+  struct Place {
+    Line* line;
+    unsigned slot;
+    std::uint64_t value() const { return Persist::load(&line->records[slot].value); }
+  };
+
+  Segment(const Persist& persist, std::byte* begin, const DashShape& shape, std::uint64_t id)
+      : persist_(persist), buckets_(reinterpret_cast<Bucket*>(begin)), shape_(shape), id_(id) {}
+
+  std::optional<Place> find(KeyHash hash, std::uint64_t key) const;
+  // The key is not there. False: there is no room for it, and nothing changed but where other
+  // records lie.
+  bool add(KeyHash hash, const Record& record) const;
+  void replace_value(Place place, std::uint64_t value) const;
+  void remove(Place place) const;
+
+  // Which keys it holds, for the segment of this number. Nothing: its word is damaged.
+  std::optional<SegmentKeys> keys(std::uint32_t number) const;
+
+  // After an opening, before anything else: checks that all records lie where they belong, removes
+  // what a displacement left twice, and makes all that it saw durable. One fence.
+  // kCorrupt, naming the bucket: nothing was changed.
+  Status repair(const SegmentKeys& keys) const;
+
+  // An empty segment. Not durable before the next fence.
+  void create(std::uint32_t number, const SegmentKeys& keys) const;
+  // Makes `to`, whose bytes are arbitrary, the segment of the keys `upper`, which are half of this
+  // segment's: their records at the same places. One fence.
+  void copy_upper(const Segment& to, std::uint32_t to_number, const SegmentKeys& upper) const;
+  // Removes these records, which makes the other half's keys this segment's. One fence. May be
+  // repeated.
+  void drop_upper(std::uint32_t number, const SegmentKeys& upper) const;
+
+  // visit(record) for each key, once each.
+  template <class Visit>
+  void each_record(Visit&& visit) const;
+
+ private:
+  std::uint32_t all_buckets() const { return shape_.buckets + shape_.stash_buckets; }
+  std::uint32_t after(std::uint32_t bucket) const {
+    return bucket + 1 == shape_.buckets ? 0 : bucket + 1;
+  }
+  std::uint32_t before(std::uint32_t bucket) const {
+    return bucket == 0 ? shape_.buckets - 1 : bucket - 1;
+  }
+  KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
+  std::uint32_t home_of(KeyHash hash) const { return hash.bucket(shape_.buckets); }
+  static LineMeta meta(const Line& line) { return {Persist::load(&line.meta)}; }
+  std::uint64_t* stash_filter(std::uint32_t bucket) const {
+    return &buckets_[bucket].lines[0].extra;
+  }
+  std::uint64_t* segment_word() const { return &buckets_[0].lines[1].extra; }
+
+  std::optional<Place> find_in(std::uint32_t bucket, KeyHash hash, std::uint64_t key) const;
+  std::optional<Place> free_place(std::uint32_t bucket) const;
+  unsigned count(std::uint32_t bucket) const;
+  // A record of the bucket that is a visitor, or is none.
+  std::optional<Place> pick(std::uint32_t bucket, bool visitor) const;
+  void write(Place place, KeyHash hash, const Record& record, bool visitor) const;
+  bool add_by_displacing(KeyHash hash, const Record& record) const;
+  bool add_to_stash(KeyHash hash, const Record& record) const;
+  bool lies_right(std::uint32_t bucket, LineMeta meta, unsigned slot, KeyHash hash) const;
+  Status check_bucket(std::uint32_t bucket, const SegmentKeys& keys) const;
+  // The line's meta word with only the records whose keys are of `upper`, or only the others.
+  LineMeta kept(const Line& line, const SegmentKeys& upper, bool in_upper) const;
+  // For each normal bucket what its stash filter must hold for such records.
+  std::vector<std::uint64_t> needed_filters(const SegmentKeys& upper, bool in_upper) const;
+  void set_keys(std::uint32_t number, const SegmentKeys& keys) const;
+  // Stores the word unless it is there already.
+  void set(std::uint64_t* word, std::uint64_t value) const;
+
+  const Persist& persist_;
+  Bucket* buckets_;
+  const DashShape& shape_;
+  std::uint64_t id_;
+};
+
+template <class Visit>
+void Segment::each_record(Visit&& visit) const {
+  for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket) {
+    for (const auto& line : buckets_[bucket].lines) {
+      const auto held = meta(line);
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (!held.holds(slot)) continue;
+        const Record record{Persist::load(&line.records[slot].key),
+                            Persist::load(&line.records[slot].value)};
+        // Of a record that a displacement left twice, the one at home counts.
+        const auto hash = hash_of(record.key);
+        if (HF_MUTANT("D19", held.visitor(slot), false) && find_in(home_of(hash), hash, record.key))
+          continue;
+        visit(record);
+      }
+    }
+  }
+}
+
+}  // namespace holdfast::index::dash_detail

@@ -1,0 +1,205 @@
+// A Dash index in every state that a power failure can leave.
+#include "dash_crash.hpp"
+
+namespace holdfast::index {
+namespace {
+
+using enum DashOperation::Kind;
+
+// Hashes of one index, counted up so that no two are the same.
+class Hashes {
+ public:
+  explicit Hashes(std::uint32_t buckets) : buckets_(buckets) {}
+  std::uint64_t next(std::uint32_t bucket, std::uint32_t pattern = 0) {
+    return hash_in(bucket, buckets_, pattern, ++number_);
+  }
+
+ private:
+  std::uint32_t buckets_;
+  std::uint16_t number_ = 0;
+};
+
+// `count` inserts of keys of the bucket.
+void add_inserts(std::vector<DashOperation>& operations, Hashes& hashes, unsigned count,
+                 std::uint32_t bucket, std::uint32_t pattern = 0) {
+  for (unsigned i = 0; i < count; ++i)
+    operations.push_back({1'000 + operations.size(), kInsert, hashes.next(bucket, pattern)});
+}
+
+// Checked under each model; returns the report under kLine.
+crash::Report check_all(const DashRun& run, std::uint64_t size_bytes = 16 * KiB) {
+  crash::Report first;
+  for (const auto& model : dash_models()) {
+    const auto report = crash::check(run.protocol(), dash_medium(model, size_bytes));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 5u);
+    if (&model == &dash_models().front()) first = report;
+  }
+  return first;
+}
+
+DashOptions small(std::uint32_t buckets, std::uint32_t stash, std::uint32_t segments = 3) {
+  DashOptions options;
+  options.buckets = buckets, options.stash_buckets = stash;
+  options.segments = segments, options.max_depth = 4;
+  return options;
+}
+
+DashRun run_of(const DashOptions& options) {
+  DashRun run;
+  run.options = options;
+  return run;
+}
+
+TEST(DashCrash, InsertUpdateAndEraseTakeOneFenceAndOneLineEach) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  const auto old = hashes.next(0), other = hashes.next(1), added = hashes.next(0);
+  run.before = {{1, kInsert, old}, {2, kInsert, other}};
+  run.operations = {{3, kInsert, added}, {4, kUpdate, added}, {5, kErase, old}};
+  run.after = {{6, kInsert, hashes.next(0)}, {7, kErase, other}};
+  const auto report = check_all(run);
+  EXPECT_TRUE(report.exhaustive());
+  for (const auto id : {3u, 4u, 5u}) {
+    EXPECT_EQ(report.operation(id).barriers(), 1u);
+    EXPECT_EQ(report.operation(id).lines_written_back, 1u);
+  }
+}
+
+TEST(DashCrash, AnIndexThatIsCreatedIsThereWhollyOrNotAtAll) {
+  DashRun run = run_of(small(2, 1));
+  auto protocol = run.protocol();
+  protocol.initial = {false, {}};
+  // What lies there before is no structure of Holdfast's and no zeros.
+  protocol.setup = [](Region& region) {
+    const std::vector<std::byte> rubbish(region.size_bytes(), std::byte{0xa5});
+    region.write(0, rubbish).value();
+  };
+  protocol.then = nullptr;
+  protocol.workload = [&](Region& region, crash::Workload& workload) {
+    workload.perform(1, [&] { Dash::create(region, blocks::whole(region), run.options).value(); });
+  };
+  protocol.check = [](const crash::Past<DashState>& past, const DashState& seen) -> std::string {
+    if (!seen.records.empty()) return "a record came out of nothing";
+    return past.operations.back().acknowledged() && !seen.exists ? "the index is gone" : "";
+  };
+  for (const auto& model : dash_models()) {
+    const auto report = crash::check(protocol, dash_medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_EQ(report.operation(1).barriers(), 2u);
+  }
+}
+
+TEST(DashCrash, ARecordThatMovesToTheNextBucketIsNeitherLostNorThereTwice) {
+  Hashes hashes(3);
+  DashRun run = run_of(small(3, 0));
+  // Bucket 1 gets 6 of its own, of which 6 more visit bucket 2; then buckets 0 and 1 fill up.
+  add_inserts(run.before, hashes, 12, 1);
+  add_inserts(run.before, hashes, 18, 0);
+  run.operations = {{1, kInsert, hashes.next(0)}};
+  run.after = {{2, kUpdate, run.before[0].hash}, {3, kErase, run.before[0].hash}};
+  const auto report = check_all(run);
+  EXPECT_EQ(report.operation(1).barriers(), 2u);  // The copy, then the record in its old place.
+  EXPECT_EQ(report.operation(1).lines_written_back, 2u);
+  EXPECT_TRUE(report.exhaustive());
+}
+
+TEST(DashCrash, AVisitorThatGoesHomeIsNeitherLostNorThereTwice) {
+  Hashes hashes(3);
+  DashRun run = run_of(small(3, 0));
+  add_inserts(run.before, hashes, 12, 1);  // 6 in bucket 1, 6 visit bucket 2.
+  add_inserts(run.before, hashes, 8, 0);   // 7 in bucket 0, 1 visits bucket 1.
+  const auto visitor = run.before.back().hash;
+  add_inserts(run.before, hashes, 11, 1);  // Buckets 1 and 2 are full.
+  run.operations = {{1, kInsert, hashes.next(1)}};
+  run.after = {{2, kUpdate, visitor}, {3, kErase, visitor}};
+  const auto report = check_all(run);
+  EXPECT_EQ(report.operation(1).barriers(), 2u);
+  EXPECT_TRUE(report.exhaustive());
+}
+
+TEST(DashCrash, ARecordInTheStashIsFoundWheneverItIsThere) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  add_inserts(run.before, hashes, 24, 0);
+  // The second one has the same bit of the filter: the numbers differ in the fingerprint only.
+  run.operations = {{1, kInsert, hashes.next(0)}, {2, kInsert, hashes.next(0)}};
+  run.after = {{3, kInsert, hashes.next(0)}, {4, kErase, run.before[0].hash}};
+  const auto report = check_all(run);
+  EXPECT_EQ(report.operation(1).barriers(), 2u);  // The filter, then the record.
+  EXPECT_EQ(report.operation(2).barriers(), 1u);
+  EXPECT_TRUE(report.exhaustive());
+}
+
+TEST(DashCrash, ARecordInTheStashIsUpdatedAndErasedWithOneFenceEach) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  add_inserts(run.before, hashes, 26, 0);
+  run.operations = {{1, kUpdate, run.before[24].hash}, {2, kErase, run.before[24].hash}};
+  run.after = {{3, kErase, run.before[25].hash}, {4, kInsert, hashes.next(0)}};
+  const auto report = check_all(run);
+  EXPECT_EQ(report.operation(1).barriers(), 1u);
+  EXPECT_EQ(report.operation(2).barriers(), 1u);
+  EXPECT_TRUE(report.exhaustive());
+}
+
+// Two records go to the upper half: few states of the new segment differ, and all that differ
+// elsewhere are tried. (A whole segment is stored, so the checker counts too many to exhaust them.)
+DashRun split_of_few() {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  add_inserts(run.before, hashes, 1, 0, 1);
+  add_inserts(run.before, hashes, 23, 1, 0);
+  add_inserts(run.before, hashes, 11, 0, 0);
+  add_inserts(run.before, hashes, 1, 1, 1);
+  run.operations = {{1, kInsert, hashes.next(0, 1)}};
+  run.after = {{2, kInsert, hashes.next(1, 0)}, {3, kUpdate, run.before[0].hash}};
+  return run;
+}
+
+TEST(DashCrash, TheFirstSplitAndDoublingLoseNothing) {
+  const auto report = check_all(split_of_few());
+  // The directory's copy, its depth, the new segment, the split word, the directory, the old
+  // segment, the record.
+  EXPECT_EQ(report.operation(1).barriers(), 7u);
+}
+
+TEST(DashCrash, ASplitWithoutDoublingLosesNothing) {
+  auto run = split_of_few();
+  Hashes hashes(2);
+  // Segment 0 is split twice, then segment 1 once: the directory is deep enough for that.
+  run.options = small(2, 0, 4);
+  run.before.clear();
+  add_inserts(run.before, hashes, 20, 0, 0);
+  add_inserts(run.before, hashes, 4, 1, 2);
+  add_inserts(run.before, hashes, 2, 0, 1);  // Splits: depth 1.
+  add_inserts(run.before, hashes, 2, 1, 2);  // Splits the lower half: depth 2.
+  add_inserts(run.before, hashes, 20, 1, 1);
+  add_inserts(run.before, hashes, 2, 0, 3);
+  run.operations = {{1, kInsert, hashes.next(1, 3)}};
+  run.after = {{2, kInsert, hashes.next(1, 1)}, {3, kErase, run.before.back().hash}};
+  const auto report = check_all(run);
+  EXPECT_EQ(report.operation(1).barriers(), 5u);
+}
+
+TEST(DashCrash, ASplitInTheMiddleLosesNothing) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  for (unsigned i = 0; i < 36; ++i)
+    add_inserts(run.before, hashes, 1, i % 2, i / 2 % 2);
+  run.operations = {{1, kInsert, hashes.next(0, 1)}, {2, kErase, run.before[5].hash}};
+  run.after = {{3, kInsert, hashes.next(1, 0)}, {4, kUpdate, run.before[2].hash}};
+  check_all(run);
+}
+
+TEST(DashCrash, AFullIndexRefusesAnInsertAndKeepsEverything) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 0, 1));
+  add_inserts(run.before, hashes, 24, 0);
+  run.operations = {{1, kRefused, hashes.next(0)}, {2, kErase, run.before[3].hash}};
+  run.after = {{3, kUpdate, run.before[0].hash}};
+  check_all(run);
+}
+
+}  // namespace
+}  // namespace holdfast::index

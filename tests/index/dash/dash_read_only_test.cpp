@@ -1,0 +1,111 @@
+// A Dash index in a read-only region: as a crash left it, without being repaired.
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <holdfast/memory/sealed_word.hpp>
+
+#include "dash_support.hpp"
+
+namespace holdfast::index {
+namespace {
+
+using namespace dash_detail;
+
+class DashReadOnly : public testing::Test {
+ protected:
+  DashReadOnly() {
+    RegionOptions size;
+    size.layout = RegionLayout::kFile;
+    size.size_bytes = size.unit_bytes = 64 * KiB;
+    region_.emplace(Region::open(path_ + "?granularity=line", size).value());
+    DashOptions options;
+    options.buckets = 3, options.stash_buckets = 1, options.segments = 20, options.max_depth = 4;
+    dash_ = Dash::create(*region_, blocks::whole(*region_), options).value();
+    for (std::uint16_t number = 1; number <= 20; ++number)
+      add(hash_in(number % 3, 3, number & 3, number));
+    dash_.reset();
+  }
+  ~DashReadOnly() override {
+    region_.reset();
+    std::filesystem::remove(path_);
+  }
+  void add(std::uint64_t hash) {
+    const auto key = key_of_hash(hash, id_of(*region_));
+    dash_->insert(key, hash).value();
+    expected_[key] = hash;
+  }
+  Segment segment(std::uint32_t number) {
+    return Segment(region_->persist(), region_->data() + shape_.segment_at(number), shape_,
+                   id_of(*region_));
+  }
+  // Everything is there once, nothing can be changed, and no byte was.
+  void expect_readable() {
+    std::vector<std::byte> before(region_->data(), region_->data() + region_->size_bytes());
+    region_.reset();
+    RegionOptions read;
+    read.access = RegionAccess::kOpenReadOnly;
+    region_.emplace(Region::open(path_ + "?granularity=line", read).value());
+    const auto dash = Dash::open(*region_, blocks::whole(*region_)).value();
+    Contents seen;
+    dash->for_each([&](std::uint64_t key, std::uint64_t value) {
+          EXPECT_TRUE(seen.emplace(key, value).second) << "twice";
+        })
+        .value();
+    EXPECT_EQ(seen, expected_);
+    for (const auto& [key, value] : expected_) {
+      EXPECT_EQ(dash->find(key).value(), value);
+      EXPECT_EQ(dash->update(key, 1).code(), Errc::kReadOnly);
+      EXPECT_EQ(dash->erase(key).code(), Errc::kReadOnly);
+    }
+    EXPECT_EQ(dash->insert(1, 1).code(), Errc::kReadOnly);
+    EXPECT_EQ(dash->put(1, 1).code(), Errc::kReadOnly);
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), region_->data()));
+  }
+
+  const std::string path_ = "/dev/shm/holdfast_dash_" + std::to_string(::getpid());
+  const DashShape shape_{3, 1, 20, 4};
+  std::optional<Region> region_;
+  std::unique_ptr<Dash> dash_;
+  Contents expected_;
+};
+
+TEST_F(DashReadOnly, AWholeIndexIsRead) { expect_readable(); }
+
+TEST_F(DashReadOnly, AnInterruptedDisplacementShowsTheRecordOnce) {
+  // The copy of a record of bucket 0 is in bucket 1 already.
+  auto* const buckets = reinterpret_cast<Bucket*>(region_->data() + shape_.segment_at(0));
+  for (const auto& line : buckets[0].lines) {
+    const LineMeta from{line.meta};
+    if (!from.holds(0) || from.visitor(0)) continue;
+    auto& to = buckets[1].lines[3];
+    ASSERT_FALSE(LineMeta{to.meta}.holds(2));
+    to.records[2] = line.records[0];
+    to.meta = LineMeta{to.meta}.with(2, from.fingerprint(0), true).word;
+    return expect_readable();
+  }
+  FAIL() << "bucket 0 has no record at home";
+}
+
+TEST_F(DashReadOnly, AnInterruptedSplitIsReadWhereverItStopped) {
+  const DurableWriter writer(*region_);
+  const auto id = id_of(*region_);
+  Directory directory(writer, shape_, id);
+  directory.open().value();
+  directory.grow().value();
+  directory.grow().value();
+  const SegmentKeys upper{1, 1};
+  segment(0).copy_upper(segment(1), 1, upper);
+  writer.put_word(kSplitAt, seal_word<SealedWord>(SplitWord{0, 1}.word(), split_context(id)))
+      .value();
+  // One of the two places: {1, 2} of depth 2 is the first of them.
+  directory.link({1, 2}, 1).value();
+  expect_readable();
+}
+
+}  // namespace
+}  // namespace holdfast::index
