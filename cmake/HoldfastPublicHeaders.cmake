@@ -17,6 +17,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/log/log.hpp
   blocks/page/buffer_manager.hpp
   blocks/page/page_store.hpp
+  index/dash/dash.hpp
   kv/background_pool.hpp
   kv/options.hpp
   kv/pipeline.hpp

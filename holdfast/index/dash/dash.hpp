@@ -1,4 +1,5 @@
 // dash.hpp: a persistent hash index from 8-byte keys to 8-byte values: Dash extendible hashing.
+// Public header.
 //
 // Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
 //            the record as it was or as it was to be. No crash loses another record or shows a key
