@@ -5,7 +5,7 @@
 #include <string>
 
 #include <holdfast/base/check.hpp>
-#include <holdfast/base/lock.hpp>
+#include <holdfast/index/ordered/latched_leaf.hpp>
 #include <holdfast/index/ordered/loader.hpp>
 
 namespace holdfast::index::ordered {
@@ -46,21 +46,18 @@ Status OrderedIndex::check(std::string_view key) {
                                          std::to_string(kMaxKeyBytes) + " are allowed"};
 }
 
-// The leaf that holds the target, latched; the caller unlocks it. `from` is not right of it, or
-// gone. A leaf that was split since the descent has the target further right.
-Leaf& OrderedIndex::latched(const Target& target, Leaf* from) const HF_NO_THREAD_SAFETY_ANALYSIS {
-  for (Leaf* leaf = from;;) {
-    leaf->latch().lock();
+// Goes on to the leaf that holds the target, from one that is not right of it, or gone. A leaf that was split since the
+// descent has the target further right.
+void OrderedIndex::walk(LatchedLeaf& leaf, const Target& target) const {
+  for (;;) {
     if (leaf->gone()) {
-      leaf->latch().unlock();
-      leaf = directory_.leaf_for(target);
-      continue;
+      leaf.move_to(*directory_.leaf_for(target));
+    } else if (leaf->holds(target)) {
+      return;
+    } else {
+      HF_DCHECK(leaf->next() != nullptr);
+      leaf.move_to(*leaf->next());
     }
-    if (leaf->holds(target)) return *leaf;
-    Leaf* next = leaf->next();
-    leaf->latch().unlock();
-    HF_DCHECK(next != nullptr);
-    leaf = next;
   }
 }
 
@@ -81,18 +78,18 @@ Result<bool> OrderedIndex::insert_from(std::string_view key, Leaf* from) {
   for (;; from = directory_.leaf_for({key})) {
     Leaf* right = nullptr;
     {
-      Leaf& leaf = latched({key}, from);
-      const Lock latch(leaf.latch(), kAdoptLock);
-      const Position at = leaf.find(key);
+      LatchedLeaf leaf(*from);
+      walk(leaf, {key});
+      const Position at = leaf->find(key);
       if (at.found) return false;
-      const Inserted done = leaf.insert(at.slot, key);
+      const Inserted done = leaf->insert(at.slot, key);
       if (done == Inserted::kNoMemory) return no_memory();
       if (done == Inserted::kYes) break;
       right = Leaf::make(pool_);
       if (right == nullptr) return no_memory();
       // Keys that come in order leave full leaves behind.
-      const std::uint32_t border = at.slot == leaf.size() ? at.slot : leaf.size() / 2;
-      if (!leaf.split(border, key, *right)) {
+      const std::uint32_t border = at.slot == leaf->size() ? at.slot : leaf->size() / 2;
+      if (!leaf->split(border, key, *right)) {
         Leaf::destroy(right);
         return no_memory();
       }
@@ -138,12 +135,12 @@ bool OrderedIndex::erase(std::string_view key) {
   {
     Leaf* from = directory_.leaf_for({key});
     from->prefetch();
-    Leaf& leaf = latched({key}, from);
-    const Lock latch(leaf.latch(), kAdoptLock);
-    const Position at = leaf.find(key);
+    LatchedLeaf leaf(*from);
+    walk(leaf, {key});
+    const Position at = leaf->find(key);
     if (!at.found) return false;
-    leaf.erase(at.slot);
-    tidy = leaf.sparse() && leaf.size() % kTidyEvery == 0;
+    leaf->erase(at.slot);
+    tidy = leaf->sparse() && leaf->size() % kTidyEvery == 0;
   }
   my_counter().keys.fetch_sub(1, std::memory_order_relaxed);
   if (tidy) directory_.tidy(key);
@@ -152,24 +149,24 @@ bool OrderedIndex::erase(std::string_view key) {
 
 bool OrderedIndex::contains(std::string_view key) const {
   if (key.size() > kMaxKeyBytes) return false;
-  Leaf& leaf = latched({key}, directory_.leaf_for({key}));
-  const Lock latch(leaf.latch(), kAdoptLock);
-  return leaf.find(key).found;
+  LatchedLeaf leaf(*directory_.leaf_for({key}));
+  walk(leaf, {key});
+  return leaf->find(key).found;
 }
 
 void OrderedIndex::read(const Target& target, KeyBatch& batch) const {
   batch.clear();
   Leaf* from = directory_.leaf_for(target);
   from->prefetch();
-  Leaf& leaf = latched(target, from);
-  const Lock latch(leaf.latch(), kAdoptLock);
-  const std::uint32_t at = target.end ? leaf.size() : leaf.find(target.key).slot;
+  LatchedLeaf leaf(*from);
+  walk(leaf, target);
+  const std::uint32_t at = target.end ? leaf->size() : leaf->find(target.key).slot;
   if (target.below || target.end) {
-    leaf.copy_to(batch, 0, at);
-    if (!leaf.low().empty()) batch.set_resume(leaf.low());
+    leaf->copy_to(batch, 0, at);
+    if (!leaf->low().empty()) batch.set_resume(leaf->low());
   } else {
-    leaf.copy_to(batch, at, leaf.size());
-    if (leaf.next() != nullptr) batch.set_resume(leaf.high());
+    leaf->copy_to(batch, at, leaf->size());
+    if (leaf->next() != nullptr) batch.set_resume(leaf->high());
   }
 }
 

@@ -36,6 +36,8 @@
 
 namespace holdfast::index::ordered {
 
+class LatchedLeaf;
+
 class OrderedIndex {
  public:
   static constexpr std::size_t kMaxKeyBytes = 64 * KiB;
@@ -82,7 +84,7 @@ class OrderedIndex {
   static constexpr std::size_t kCounters = 16;
 
   static Status check(std::string_view key);
-  Leaf& latched(const Target& target, Leaf* from) const;
+  void walk(LatchedLeaf& leaf, const Target& target) const;
   Result<bool> insert_from(std::string_view key, Leaf* from);
   void read(const Target& target, KeyBatch& batch) const;
   Counter& my_counter();
