@@ -8,6 +8,23 @@
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::index::ordered {
+// The keys of a leaf and their prefix, to fill the leaf again from. Its latch is not copied, since
+// others try to take it meanwhile.
+class Leaf::Copy {
+ public:
+  explicit Copy(const Leaf& leaf) : leaf_(new(page_) Leaf(*leaf.pool_)) {
+    leaf_->count_ = leaf.count_;
+    leaf_->prefix_ = leaf.prefix_;
+    leaf_->low_ = leaf.low_;
+    std::memcpy(page_ + kHeaderBytes, leaf.page() + kHeaderBytes, kRoom);
+  }
+  const Leaf& leaf() const { return *leaf_; }
+
+ private:
+  alignas(Leaf) std::byte page_[LeafPool::kPageBytes];
+  Leaf* leaf_;
+};
+
 Leaf* Leaf::make(LeafPool& pool) {
   static_assert(sizeof(Leaf) == kHeaderBytes && sizeof(Slot) == 8);
   void* page = pool.take();
@@ -228,9 +245,8 @@ void Leaf::take_from(const Leaf& from, std::uint32_t begin, std::uint32_t end) {
 }
 
 void Leaf::compact() {
-  alignas(Leaf) std::array<char, LeafPool::kPageBytes> copy;
-  std::memcpy(copy.data(), page(), copy.size());
-  const Leaf& old = *reinterpret_cast<const Leaf*>(copy.data());
+  const Copy copy(*this);
+  const Leaf& old = copy.leaf();
   clear();
   take_from(old, 0, old.count_);
 }
@@ -253,9 +269,8 @@ bool Leaf::split(std::uint32_t at, std::string_view absent, Leaf& right) {
   right.next_ = next_, right.high_ = high_;
   right.set_prefix();
 
-  alignas(Leaf) std::array<char, LeafPool::kPageBytes> copy;
-  std::memcpy(copy.data(), page(), copy.size());
-  const Leaf& old = *reinterpret_cast<const Leaf*>(copy.data());
+  const Copy copy(*this);
+  const Leaf& old = copy.leaf();
   right.take_from(old, at, old.count_);
   clear();
   next_ = &right, high_ = high;
@@ -286,9 +301,8 @@ bool Leaf::absorb_next() {
       right.next_ == nullptr ? 0 : static_cast<std::uint32_t>(common_prefix(low(), right.high()));
   if (needed_for(*this, prefix) + needed_for(right, prefix) > kRoom / 4 * 3) return false;
 
-  alignas(Leaf) std::array<char, LeafPool::kPageBytes> copy;
-  std::memcpy(copy.data(), page(), copy.size());
-  const Leaf& old = *reinterpret_cast<const Leaf*>(copy.data());
+  const Copy copy(*this);
+  const Leaf& old = copy.leaf();
   clear();
   prefix_ = prefix;
   take_from(old, 0, old.count_);

@@ -95,6 +95,7 @@ class Leaf {
   };
   static constexpr std::uint16_t kFar = 0xffff;
   static constexpr std::uint32_t kHeadBytes = 4;
+  class Copy;
 
   explicit Leaf(LeafPool& pool) : pool_(&pool) {}
 

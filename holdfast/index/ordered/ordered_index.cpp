@@ -46,8 +46,8 @@ Status OrderedIndex::check(std::string_view key) {
                                          std::to_string(kMaxKeyBytes) + " are allowed"};
 }
 
-// Goes on to the leaf that holds the target, from one that is not right of it, or gone. A leaf that was split since the
-// descent has the target further right.
+// Goes on to the leaf that holds the target, from one that is not right of it, or gone. A leaf that
+// was split since the descent has the target further right.
 void OrderedIndex::walk(LatchedLeaf& leaf, const Target& target) const {
   for (;;) {
     if (leaf->gone()) {
