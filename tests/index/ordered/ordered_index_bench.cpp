@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#if __has_include(<absl/container/btree_set.h>)
+#ifdef HOLDFAST_HAS_ABSEIL
 #include <absl/container/btree_set.h>
 template <class K>
 using PeerSet = absl::btree_set<K>;

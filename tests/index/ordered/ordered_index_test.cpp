@@ -244,8 +244,8 @@ TEST_F(OrderedIndexTest, KeysInOrderFillTheirLeavesAndAWindowOfThemStaysSmall) {
   EXPECT_EQ(forward().size(), 1000u);
 }
 
-// The issue allows 40 bytes per key together with the hash index, whose entries take
-// 11 to 12. How full leaves are swings with the number of keys; at 10 M they take 28.
+// Together with the hash index, whose entries take 11 to 12 bytes, a key is to take at most 40: this
+// is where that is just missed. How full leaves are swings with the number of keys.
 TEST_F(OrderedIndexTest, RandomKeysOf16BytesTakeAtMost30BytesEach) {
   std::mt19937_64 random(11);
   constexpr std::uint64_t kKeys = 1'000'000;
