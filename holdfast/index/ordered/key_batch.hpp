@@ -1,0 +1,42 @@
+// key_batch.hpp: the keys of a part of a leaf, copied out: what a scan works on without a latch.
+//
+// Threads    One at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::index::ordered {
+
+class KeyBatch {
+ public:
+  std::size_t size() const { return ends_.size(); }
+  std::string_view operator[](std::size_t at) const {
+    const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
+    return std::string_view(bytes_).substr(begin, ends_[at] - begin);
+  }
+
+  // The keys of this batch are all that the index held in a range that ends here: reading forward
+  // goes on at resume(), backward below it. False from more(): nothing lies there.
+  bool more() const { return more_; }
+  const std::string& resume() const { return resume_; }
+
+  // For the index.
+  void clear() { bytes_.clear(), ends_.clear(), more_ = false; }
+  void append(std::string_view first, std::string_view second, std::string_view third) {
+    bytes_.append(first).append(second).append(third);
+    ends_.push_back(bytes_.size());
+  }
+  void set_resume(std::string_view key) { resume_ = key, more_ = true; }
+
+ private:
+  std::string bytes_;
+  std::vector<std::size_t> ends_;
+  std::string resume_;
+  bool more_ = false;
+};
+
+}  // namespace holdfast::index::ordered
