@@ -19,6 +19,7 @@ struct KvState {
   PutArguments put;
   KeyArguments get, erase;
   ListArguments list;
+  ScanArguments scan;
   ImportArguments import;
   ExportArguments export_;
   ScriptArguments script;
@@ -60,8 +61,8 @@ void add_format(CLI::App* app, const std::function<void(RecordFormat)>& set,
 
 // What people who come from elsewhere type.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"set", "put"}, {"del", "erase"}, {"delete", "erase"}, {"rm", "erase"},
-    {"ls", "list"}, {"scan", "list"}, {"size", "count"}};
+    {"set", "put"},  {"del", "erase"}, {"delete", "erase"},
+    {"rm", "erase"}, {"ls", "list"},   {"size", "count"}};
 
 // Adds a verb of `kv` that runs `run`.
 using AddVerb =
@@ -129,6 +130,23 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       "  holdfast kv ./users list --prefix user: --limit 20\n"
       "  holdfast kv ./users list --keys-only | sort\n"
       "  holdfast kv ./users list --json | jq -r .value");
+
+  auto* scan = verb("scan", "Print records in the order of their keys",
+                    [&] { return kv_scan(state.target, state.scan); });
+  scan->add_option("--from", state.scan.from, "Keys from this one on")->type_name("KEY");
+  scan->add_option("--to", state.scan.to, "Keys below this one")->type_name("KEY");
+  scan->add_option("--prefix", state.scan.prefix, "Only keys that begin with this");
+  scan->add_flag("--reverse", state.scan.reverse, "From the last key down");
+  scan->add_option("--limit", state.scan.limit, "At most so many records; 0 is all");
+  scan->add_flag("--keys-only", state.scan.keys_only, "Leave the values out");
+  add_output_encodings(scan, state.scan.output);
+  scan->footer(
+      "Keys are compared as unsigned bytes. The store is on its medium in no order: each call "
+      "puts\n"
+      "the keys in order first, in memory, and says so.\n"
+      "Examples:\n"
+      "  holdfast kv ./users scan --from a --to c\n"
+      "  holdfast kv ./users scan --prefix user: --reverse --limit 10");
 
   verb("count", "Print the number of records", [&] {
     return kv_count(state.target);
@@ -272,7 +290,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "  apt-cache dumpavail | holdfast kv ./packages import -\n"
       "  holdfast kv ./packages verify\n"
       "  printf 'put ada lovelace\\nget ada\\n' | holdfast kv ./users script\n"
-      "Other names: set (put), del, delete, rm (erase), ls, scan (list), size (count)\n"
+      "Other names: set (put), del, delete, rm (erase), ls (list), size (count)\n"
       "With --json an error is {\"error\":{\"kind\":\"busy\",…}} on standard output; \"no_record\" "
       "is a key that has "
       "no record.\n"

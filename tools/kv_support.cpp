@@ -131,12 +131,13 @@ void print_error(const KvTarget& target, std::string_view kind, const std::strin
 
 }  // namespace
 
-Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed) {
+Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed, bool order) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = RegionAccess::kOpenReadOnly;
   options.verify_reads = true;  // What is printed is what was put.
+  options.order = order;
   options.background = false;
   options.reclaim.background = false;
   return open_any(spec, options, typed);

@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include <holdfast/kv/cursor.hpp>
+
 #include "console.hpp"
 #include "kv_keys.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -168,6 +171,84 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   return kExitDone;
 }
 
+namespace {
+
+// Prints records, one per line.
+class RecordLines {
+ public:
+  // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
+  RecordLines(const KvTarget& target, const ListArguments& arguments, bool typed)
+      : json_(target.json),
+        arguments_(arguments),
+        encoding_(typed && arguments.output == Encoding::kText ? Encoding::kHex : arguments.output),
+        columns_(is_terminal(stdout) ? terminal_columns() : 0) {}
+
+  // False: that was the last one.
+  bool print(std::string_view key, std::string_view value) {
+    line_.clear();
+    if (json_)
+      compose_json(key, value);
+    else
+      compose_text(key, value);
+    line_ += '\n';
+    standard_output().write(line_);
+    ++printed_;
+    return standard_output().open() && (arguments_.limit == 0 || printed_ < arguments_.limit);
+  }
+
+ private:
+  std::string shown(std::string_view bytes) const {
+    return encoding_ == Encoding::kText ? visible(bytes) : encode(bytes, encoding_);
+  }
+  void compose_json(std::string_view key, std::string_view value) {
+    line_ += '{';
+    append_json_member(line_, "key", key);
+    if (!arguments_.keys_only) {
+      line_ += ',';
+      append_json_member(line_, "value", value);
+    }
+    line_ += '}';
+  }
+  void compose_text(std::string_view key, std::string_view value) {
+    line_ += shown(key);
+    if (arguments_.keys_only) return;
+    line_ += '\t';
+    const std::size_t room = columns_ > line_.size() + 10 ? columns_ - line_.size() - 10 : 10;
+    const bool cut = columns_ != 0 && value.size() > room;
+    line_ += shown(cut ? value.substr(0, room) : value);
+    if (cut) line_ += "…";
+  }
+
+  const bool json_;
+  const ListArguments& arguments_;
+  const Encoding encoding_;
+  const std::size_t columns_;
+  std::uint64_t printed_ = 0;
+  std::string line_;
+};
+
+// From `from` on and below `to`, or from the end down.
+Status scan(kv::Cursor& cursor, const ScanArguments& range, RecordLines& lines) {
+  const std::string& prefix = range.prefix;
+  if (range.reverse) {
+    if (cursor.last(prefix) && !range.to.empty() && cursor.key() >= range.to)
+      cursor.seek_below(range.to);
+  } else if (range.from > prefix) {
+    cursor.seek(range.from);
+  } else {
+    cursor.first(prefix);
+  }
+  for (; cursor && cursor.key().starts_with(prefix);
+       range.reverse ? cursor.prev() : cursor.next()) {
+    if (range.reverse ? cursor.key() < range.from : !range.to.empty() && cursor.key() >= range.to)
+      break;
+    if (!lines.print(cursor.key(), cursor.value())) break;
+  }
+  return cursor.status();
+}
+
+}  // namespace
+
 int kv_list(const KvTarget& target, const ListArguments& arguments) {
   bool typed = false;
   auto store = open_for_reading(target.spec, &typed);
@@ -175,44 +256,28 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
-  // On a terminal a record is one line; a value too wide for it is cut, which "…" shows.
-  const std::size_t columns = is_terminal(stdout) ? terminal_columns() : 0;
-  Output& output = standard_output();
-  std::uint64_t listed = 0;
-  std::string line;
-  const Encoding encoding =
-      typed && arguments.output == Encoding::kText ? Encoding::kHex : arguments.output;
-  const auto shown = [&](std::string_view bytes) {
-    return encoding == Encoding::kText ? visible(bytes) : encode(bytes, encoding);
-  };
+  RecordLines lines(target, arguments, typed);
   const Status walked =
       keys->for_each([&](std::string_view key, std::string_view value, kv::Version) {
-        if (!key.starts_with(arguments.prefix)) return true;
-        line.clear();
-        if (target.json) {
-          line += '{';
-          append_json_member(line, "key", key);
-          if (!arguments.keys_only) {
-            line += ',';
-            append_json_member(line, "value", value);
-          }
-          line += '}';
-        } else {
-          line += shown(key);
-          if (!arguments.keys_only) {
-            line += '\t';
-            const std::size_t room = columns > line.size() + 10 ? columns - line.size() - 10 : 10;
-            const bool cut = columns != 0 && value.size() > room;
-            line += shown(cut ? value.substr(0, room) : value);
-            if (cut) line += "…";
-          }
-        }
-        line += '\n';
-        output.write(line);
-        ++listed;
-        return output.open() && (arguments.limit == 0 || listed < arguments.limit);
+        return !key.starts_with(arguments.prefix) || lines.print(key, value);
       });
-  const Status written = output.finish();
+  const Status written = standard_output().finish();
+  if (!walked) return report_error(target, walked.error());
+  if (!written) return report_error(target, written.error());
+  return damaged ? kExitFailed : kExitDone;
+}
+
+int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed, /*order=*/true);
+  if (!store) return report_error(target, store.error());
+  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  note("put {} in order for this scan\n", counted(store->count(), "key"));
+  auto cursor = store->cursor();
+  if (!cursor) return report_error(target, cursor.error());
+  RecordLines lines(target, arguments, typed);
+  const Status walked = scan(*cursor, arguments, lines);
+  const Status written = standard_output().finish();
   if (!walked) return report_error(target, walked.error());
   if (!written) return report_error(target, written.error());
   return damaged ? kExitFailed : kExitDone;

@@ -40,6 +40,10 @@ struct ListArguments {
   bool keys_only = false;
   Encoding output = Encoding::kText;
 };
+struct ScanArguments : ListArguments {
+  std::string from, to;  // Keys from the one on, and below the other; empty: no bound.
+  bool reverse = false;
+};
 struct ImportArguments {
   std::string file = "-";
   std::optional<RecordFormat> format;  // Absent: told by the first character.
@@ -64,6 +68,8 @@ int kv_put(const KvTarget& target, const PutArguments& arguments);
 int kv_get(const KvTarget& target, const KeyArguments& arguments);
 int kv_erase(const KvTarget& target, const KeyArguments& arguments);
 int kv_list(const KvTarget& target, const ListArguments& arguments);
+// In the order of the keys, whatever the store keeps.
+int kv_scan(const KvTarget& target, const ScanArguments& arguments);
 int kv_count(const KvTarget& target);
 int kv_import(const KvTarget& target, const ImportArguments& arguments);  // kv_transfer.cpp
 int kv_export(const KvTarget& target, const ExportArguments& arguments);  // kv_transfer.cpp
@@ -81,7 +87,8 @@ int kv_reclaim(const KvTarget& target);                                   // kv_
 // write for long. Errors are those of Store<>::open, and kInvalidOption for memory that dies with
 // us. `typed`, if given, is set for a store of a program with fixed key and value types, which is
 // then opened all the same: its bytes mean nothing to people.
-Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr);
+Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr,
+                                     bool order = false);
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
                                      kv::Durability durability = kv::Durability::kDefault);
 // For a verb that creates its store; never for the sake of a keyspace that is then not there.

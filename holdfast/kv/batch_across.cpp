@@ -69,7 +69,9 @@ struct Part {
   }
   void replace(std::span<const BatchMember> all) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      if (entries[i]) latches()[i].replace(entries[i], line_at(all[members[i]].appended.offset));
+      if (!entries[i]) continue;
+      latches()[i].replace(entries[i], line_at(all[members[i]].appended.offset));
+      if (claimed[i]) index.enter(all[members[i]].record.key);
     }
   }
   // Behind the moment at which the batch became visible. Calls note_dead(line) for what no reader
@@ -88,6 +90,7 @@ struct Part {
         versions.note_tombstone(member.record.hash, member.appended.sequence);
       } else if (erase) {
         latches()[i].remove(entries[i]);
+        index.leave(member.record.key);
       }
       if (old[i] && !snapshots && versions.held()) {
         for (Line line = old[i]; (line = versions.detach(line));)

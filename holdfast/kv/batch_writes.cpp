@@ -150,7 +150,9 @@ void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
   }
   const auto publishing = rooms_.index.begin_batch(*batch);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (entries[i]) own.latches[i].replace(entries[i], line_at(members[i].appended.offset));
+    if (!entries[i]) continue;
+    own.latches[i].replace(entries[i], line_at(members[i].appended.offset));
+    if (claimed[i]) rooms_.index.enter(members[i].record.key);
   }
   rooms_.index.end_batch();
   retire(rooms_.epochs, std::move(batch));
@@ -168,6 +170,7 @@ void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
       rooms_.versions.note_tombstone(member.record.hash, member.appended.sequence);
     } else if (erase) {
       own.latches[i].remove(entries[i]);
+      rooms_.index.leave(member.record.key);
     }
     if (old[i] && !snapshots) drop_behind(own, old[i]);
     if (dead[i] && !was_tombstone) supersede(own, dead[i]);

@@ -55,10 +55,12 @@ Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition con
       if (claimed) home.remove(claimed);
       return std::move(written).error();
     }
-    if (claimed)
+    if (claimed) {
       home.replace(claimed, line_at(appended.offset));
-    else
+      index.enter(key);
+    } else {
       replace(own, home, entry, appended);
+    }
     home.release();
     index.map().grow_in_turn();
     return appended.sequence;

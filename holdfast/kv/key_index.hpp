@@ -28,6 +28,7 @@
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/kv/hot_path.hpp>
+#include <holdfast/kv/key_order.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sessions.hpp>
 
@@ -72,6 +73,8 @@ class KeyIndex {
   OffsetMap& map() { return *map_; }
   const OffsetMap& map() const { return *map_; }
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
+  void adopt(std::unique_ptr<KeyOrder> order) { order_ = std::move(order); }
+  const KeyOrder* order() const { return order_.get(); }  // Null: there is none.
 
   template <class Path = AnyPath>
   std::uint64_t hash(Bytes key) const {
@@ -164,6 +167,17 @@ class KeyIndex {
     return static_cast<bool>(map_->find(hash, [line](Line other) { return other == line; }));
   }
 
+  // For an order: a key gets an entry, or loses it. Both under the latch of its home.
+  bool is_ordered() const { return order_ != nullptr; }
+  void enter(Bytes key) {
+    if (order_) [[unlikely]]
+      order_->add(key);
+  }
+  void leave(Bytes key) {
+    if (order_) [[unlikely]]
+      order_->remove(key);
+  }
+
   // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
   // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller
   // retires `batch` behind the end.
@@ -181,6 +195,7 @@ class KeyIndex {
   const KeyHash hash_;
   const bool verify_reads_;
   std::unique_ptr<OffsetMap> map_;
+  std::unique_ptr<KeyOrder> order_;
   Mutex batch_mutex_;
   std::atomic<BatchUnderWay*> batch_{nullptr};
   std::atomic<std::uint64_t> tombstones_{0};

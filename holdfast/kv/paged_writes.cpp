@@ -39,6 +39,8 @@ Result<PutOutcome> BasicWrites<R>::publish_put_on_pages(Session& own, Place& pla
       HF_MUTANT("K62", !index.behind_horizon(place, appended.sequence), true)) {
     HF_MUTANT("K63", rooms_.displaced->add(place, unread.line()), void());
     home.replace(unread.entry, line_at(appended.offset));
+    // It may be new: what stood there was not read.
+    HF_MUTANT("K83", index.enter(record.key), void());
     return PutOutcome::kWritten;
   }
   return publish_put_slowly(own, std::move(home), place, record, appended, options);

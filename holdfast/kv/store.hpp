@@ -61,7 +61,8 @@ struct StoreStats {
   std::uint64_t used_bytes = 0;    // Blocks that are not free.
   std::uint64_t blocks = 0, free_blocks = 0, open_blocks = 0;
   std::uint64_t dram_index_bytes = 0;
-  std::uint64_t dram_other_bytes = 0;  // Block table, dead bits, sessions, versions for snapshots.
+  // Block table, dead bits, sessions, versions for snapshots, the order of the keys.
+  std::uint64_t dram_other_bytes = 0;
   std::uint64_t sessions = 0;
   std::uint64_t snapshots_open = 0;
   // Executed since open, by all threads of the store. Zero where the medium has none: fences on
@@ -159,6 +160,7 @@ class Pinned {
 };
 
 class StoreCore;
+class Cursor;  // cursor.hpp
 
 // Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
 // the versions that it can see. It goes before its store does: close() waits for no snapshot, it
@@ -177,6 +179,8 @@ class Snapshot {
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
   std::uint64_t count() const;  // O(records).
+  // Over its records, in order. Errors: kInvalidOption (the store keeps no order).
+  Result<Cursor> cursor() const;
 
   Snapshot(StoreCore* core, Version version) : core_(core), version_(version) {}  // For the store.
 
@@ -215,6 +219,8 @@ class StoreBase {
   // Records up to this version are durable against power loss.
   Version durable_up_to() const;
   Snapshot snapshot();
+  // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
+  Result<Cursor> cursor() const;
   StoreStats stats() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
@@ -235,6 +241,7 @@ class StoreBase {
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
   StoreCore* core() const { return core_.get(); }  // For the library and its tests.
+  static Error no_order();                         // For the library.
 
  protected:
   StoreBase(StoreCorePointer core);

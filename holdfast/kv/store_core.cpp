@@ -8,6 +8,7 @@
 #include <holdfast/kv/index_image.hpp>
 #include <holdfast/kv/recovery.hpp>
 #include <holdfast/kv/verify.hpp>
+#include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -76,6 +77,12 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     core->closed_ = true;
     return std::move(adopted).error();
   }
+  if (options.order) {
+    if (auto ordered = core->keep_order(); !ordered) {
+      core->closed_ = true;
+      return std::move(ordered).error();
+    }
+  }
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -93,6 +100,14 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
       keyspaces(rooms, maintenance, writes) {
   take(verbs_for(rooms));
+}
+
+Status StoreCore::keep_order() {
+  HF_ASSIGN_OR_RETURN(auto order, KeyOrder::create(rooms.epochs));
+  HF_RETURN_IF_ERROR(order->load(rooms.index.map(), rooms.records, rooms.epochs,
+                                 worker_count(rooms.options.recovery_threads)));
+  rooms.index.adopt(std::move(order));
+  return {};
 }
 
 StoreCore::~StoreCore() {
@@ -189,6 +204,7 @@ StoreStats StoreCore::stats() {
   stats.open_blocks = totals.open_blocks;
   stats.dram_index_bytes = rooms.index.map().dram_bytes();
   stats.dram_other_bytes = rooms.table.dram_bytes() + rooms.versions.dram_bytes();
+  if (rooms.index.is_ordered()) stats.dram_other_bytes += rooms.index.order()->keys().bytes();
   if (rooms.displaced) {
     stats.displaced_records = rooms.displaced->count();
     stats.dram_other_bytes += rooms.displaced->dram_bytes();

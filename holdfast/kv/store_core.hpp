@@ -55,6 +55,7 @@ class StoreCore : public Verbs {
 
  private:
   void settle_displaced();
+  Status keep_order();  // At open, after recovery.
 
   RecoveryReport recovery_;
   bool closed_ = false;

@@ -193,7 +193,9 @@ void Versions::drop_tombstones(Session& session) {
       return record.kind() == RecordKind::kErase && record.sequence() == tombstone.sequence;
     });
     if (!entry) continue;
+    const RecordView record = records_.at(OffsetMap::Home::line(entry));
     home.remove(entry);
+    HF_MUTANT("K82", index_.leave(record.key_bytes()), void());
     index_.count_tombstone(-1);
   }
 }

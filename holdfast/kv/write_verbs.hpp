@@ -92,7 +92,7 @@ inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, 
     return true;
   }
   outcome = PutOutcome::kInserted;
-  return !map.wants_growth() &&
+  return !map.wants_growth() && !rooms.index.is_ordered() &&
          map.template insert_at_once<typename Path::Probing>(place, matches, line, *own.tally, [&] {
            return rooms.versions.snapshots_open() == 0 && allowed();
          });
@@ -127,6 +127,7 @@ Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const
       !home.template find<typename Path::Probing>(index.matches(record.key))) [[likely]] {
     if (const Entry claimed = home.claim()) [[likely]] {
       home.replace(claimed, line);
+      index.enter(record.key);
       home.release();
       index.map().grow_in_turn();
       return PutOutcome::kInserted;
@@ -277,6 +278,7 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
   if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
     HF_MUTANT("K81", index.raise_horizon(record.hash, appended.sequence), void());
     home.remove(old.entry);
+    index.leave(record.key);
     home.release();
     own.notes.add(rooms.table, old.line(), padded);
     return true;

@@ -151,6 +151,7 @@ Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::L
       return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     }
     if (home.insert(line_at(appended.offset))) {
+      index.enter(record.key);
       home.release();
       index.map().grow_in_turn();
       return PutOutcome::kInserted;
@@ -223,6 +224,7 @@ Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latch
   const Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() == 0) {
     home.remove(entry);
+    index.leave(record.key);
     drop_behind(own, old);
     supersede(own, old);
     return true;

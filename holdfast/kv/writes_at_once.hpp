@@ -54,7 +54,7 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
 template <class Path>
 WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   Session* const own = writes_at_once(rooms);
-  if (key.size() != 16 || own == nullptr) [[unlikely]]
+  if (key.size() != 16 || own == nullptr || rooms.index.is_ordered()) [[unlikely]]
     return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};

@@ -1,6 +1,7 @@
 // Puts that supersede a record without having read it: keys that the index cannot tell apart never
 // lose each other, whatever happens between the put and the comparison of keys.
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/cursor.hpp>
 
 #include "displacing.hpp"
 
@@ -58,6 +59,33 @@ TEST_F(Displacing, AKeyThatThePutTookForItsOwnStaysFound) {
     EXPECT_TRUE(store_->erase(other).value());
   }
   EXPECT_EQ(store_->count(), 0u);
+}
+
+// Whether a key is new is not known where the record that it supersedes was not read.
+TEST_F(Displacing, TheOrderHasKeysThatStandApart) {
+  StoreOptions options = tiny();
+  options.order = true;
+  open(options);
+  const auto keys = [&] {
+    std::vector<std::string> found;
+    auto cursor = store_->cursor().value();
+    for (cursor.first(); cursor; cursor.next())
+      found.push_back(std::string(cursor.key()) + "=" + std::string(cursor.value()));
+    EXPECT_TRUE(cursor.status());
+    return found;
+  };
+  const auto pair = twins(1).front();
+  const std::string &one = std::min(pair[0], pair[1]), &other = std::max(pair[0], pair[1]);
+  put(one, "1", PutOutcome::kInserted);
+  put(other, "2", PutOutcome::kWritten);  // Takes the place of `one`.
+  ASSERT_EQ(waiting(), 1u);
+  EXPECT_EQ(keys(), (std::vector<std::string>{one + "=1", other + "=2"}));
+  EXPECT_TRUE(store_->erase(one).value());
+  EXPECT_EQ(keys(), std::vector<std::string>{other + "=2"});
+  put(one, "3", PutOutcome::kWritten);
+  EXPECT_EQ(store_->count(), 2u);  // Settles.
+  EXPECT_EQ(keys(), (std::vector<std::string>{one + "=3", other + "=2"}));
+  EXPECT_EQ(ForTests::rooms(*store_).index.order()->keys().count(), 2u);
 }
 
 TEST_F(Displacing, EveryVerbFindsTheKeyThatStandsApart) {

@@ -77,6 +77,30 @@ class Command(unittest.TestCase):
         return found
 
 
+class Scans(Command):
+    def test_records_come_in_order_from_any_store(self):
+        self.kv('script', stdin=b''.join(b'put k%d %d\n' % (i * 7 % 30, i * 7 % 30) for i in range(30)))
+        keys = sorted(b'k%d' % i for i in range(30))
+        scan = lambda *words: [line.split(b'\t')[0] for line in self.kv('scan', *words).splitlines()]
+        self.assertEqual(scan(), keys)
+        self.assertEqual(scan('--reverse'), keys[::-1])
+        self.assertEqual(scan('--from', 'k11', '--to', 'k3'), [key for key in keys if b'k11' <= key < b'k3'])
+        self.assertEqual(scan('--from', 'k11', '--to', 'k3', '--reverse'),
+                         [key for key in keys if b'k11' <= key < b'k3'][::-1])
+        self.assertEqual(scan('--prefix', 'k2'), [key for key in keys if key.startswith(b'k2')])
+        self.assertEqual(scan('--prefix', 'k2', '--reverse', '--limit', '2'), [b'k29', b'k28'])
+        self.assertEqual(scan('--prefix', 'k2', '--to', 'k25', '--from', 'k21', '--reverse'),
+                         [b'k24', b'k23', b'k22', b'k21'])
+        self.assertEqual(scan('--from', 'x'), [])
+        self.assertEqual(self.kv('scan', '--limit', '1'), b'k0\t0\n')
+        self.assertEqual(json.loads(self.kv('scan', '--limit', '1', '--json')), {'key': 'k0', 'value': '0'})
+        self.assertIn('30 keys in order', self.run_command('kv', self.store, 'scan').stderr.decode())
+
+    def test_a_keyspace_has_no_order_yet(self):
+        self.kv('create-space', 'users')
+        self.refused('kv', self.store, '--space', 'users', 'scan', says='--space does not go')
+
+
 class Keyspaces(Command):
     def test_a_space_has_keys_of_its_own(self):
         self.kv('put', 'ada', 'the store\'s')

@@ -1,0 +1,63 @@
+// cursor.hpp: records in the order of their keys, of a store that keeps them so.
+// Public header.
+//
+//   options.order = true;
+//   auto store = kv::Store<>::open("users", options).value();
+//   auto cursor = store.cursor().value();
+//   for (cursor.first("user:"); cursor; cursor.next()) use(cursor.key(), cursor.value());
+//   if (!cursor.status()) …                                         // It ended early.
+//
+// Keys are compared as unsigned bytes. A cursor stands at a record, or at none: before the first
+// move, beyond the last record, beyond its prefix, or when status() is an error.
+//
+// Guarantee  Of a live store: each record as it is when the cursor comes to it. A key that is there
+//            throughout is seen exactly once, in order; one that comes or goes meanwhile at most
+//            once. Of a snapshot: exactly what the snapshot shows.
+// Errors     status(): kClosed, kCorrupt, kIo; kNoSpace: there was no memory for a key of the
+//            order. The cursor is at no record then; the next move tries again.
+// Threads    One at a time. It holds nothing of the store between calls and may be kept for any
+//            time; one of a snapshot goes before the snapshot does.
+// Cost       A move: one look-up. Keys are copied out of the order in pieces of up to 2 KiB.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/kv/store.hpp>
+
+namespace holdfast::kv {
+
+class Cursor {
+ public:
+  Cursor(Cursor&&) noexcept;
+  Cursor& operator=(Cursor&&) noexcept;
+  ~Cursor();
+
+  // To the first record whose key is not below `key`, or to the last one whose key is; each ends a
+  // prefix. Like all moves: false if there is none.
+  bool seek(std::string_view key);
+  bool seek_below(std::string_view key);
+  // To the first or last record whose key begins with `prefix`; beyond those the cursor is at none.
+  bool first(std::string_view prefix = {});
+  bool last(std::string_view prefix = {});
+  // One further. At no record: false, and nothing happens.
+  bool next();
+  bool prev();
+
+  explicit operator bool() const;
+  // Until the cursor moves. It must be at a record.
+  std::string_view key() const;
+  std::string_view value() const;
+  Version version() const;
+  const Status& status() const;
+
+  struct State;
+  explicit Cursor(std::unique_ptr<State> state);  // For the store.
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::kv

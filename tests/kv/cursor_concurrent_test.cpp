@@ -1,0 +1,107 @@
+// Cursors beside writers, and what the order has when they have ended.
+#include <atomic>
+#include <thread>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/base/sanitizer.hpp>
+#include <holdfast/kv/cursor.hpp>
+
+#include "for_tests.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+#ifdef HF_TSAN
+constexpr int kSteps = 2'000;
+#else
+constexpr int kSteps = 20'000;
+#endif
+constexpr std::uint64_t kStable = 300;
+
+std::string stable_key(std::uint64_t i) { return "k" + std::to_string(1000 + i); }
+
+class OrderedConcurrent : public OnEveryPlace {};
+INSTANTIATE_TEST_SUITE_P(Everywhere, OrderedConcurrent, kEveryPlace, place_name);
+
+// Keys that stay are seen exactly once by each scan, in order; the others come and go by all verbs,
+// of several threads at the same keys.
+TEST_P(OrderedConcurrent, KeysThatStayAreSeenOnceAndTheOrderAgreesInTheEnd) {
+  StoreOptions options = tiny();
+  options.order = true;
+  options.background = true;
+  auto store = open(options);
+  for (std::uint64_t i = 0; i < kStable; ++i)
+    ASSERT_TRUE(store.put(stable_key(i), "stays"));
+  std::atomic<int> wrong{0}, writing{3};
+  std::vector<std::thread> threads;
+  for (std::uint64_t w = 0; w < 3; ++w) {
+    threads.emplace_back([&, w] {
+      Random random(w);
+      for (int step = 0; step < kSteps; ++step) {
+        // Some between the stable keys, and all of 16 bytes now and then, which take other paths.
+        std::string key = stable_key(random.below(kStable)) + "x";
+        if (random.below(2) == 0) key.append(16 - key.size(), '-');
+        switch (random.below(5)) {
+          case 0: wrong += !store.put(key, "comes"); break;
+          case 1: wrong += !store.erase(key).has_value(); break;
+          case 2: {
+            WriteBatch batch;
+            batch.put(key, "batch");
+            batch.erase(key + "y");
+            wrong += !store.write(batch);
+            break;
+          }
+          case 3: {
+            const auto put = store.put_if_absent(key, "if");
+            wrong += !put && put.code() != Errc::kAlreadyExists;
+            break;
+          }
+          default: {
+            const Snapshot snapshot = store.snapshot();
+            wrong += !store.put(stable_key(random.below(kStable)), "stays");
+            wrong += !store.erase(key).has_value();
+          }
+        }
+      }
+      --writing;
+    });
+  }
+  const auto scan = [&](bool forward) {
+    auto cursor = store.cursor().value();
+    std::uint64_t next = forward ? 0 : kStable;
+    std::string last;
+    for (bool at = forward ? cursor.first() : cursor.last(); at;
+         at = forward ? cursor.next() : cursor.prev()) {
+      if (!last.empty()) wrong += forward ? cursor.key() <= last : cursor.key() >= last;
+      last = cursor.key();
+      if (last.size() != 5) continue;
+      wrong += forward ? last != stable_key(next++) : last != stable_key(--next);
+      wrong += cursor.value() != "stays";
+    }
+    wrong += next != (forward ? kStable : 0) || !cursor.status();
+  };
+  for (int i = 0; writing != 0; ++i)
+    scan(i % 2 == 0);
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+  Contents by_hash;
+  ASSERT_TRUE(store.snapshot().for_each([&](std::string_view key, std::string_view value, Version) {
+    return by_hash.emplace(key, value).second;
+  }));
+  auto cursor = store.cursor().value();
+  auto wanted = by_hash.begin();
+  for (cursor.first(); cursor; cursor.next(), ++wanted) {
+    ASSERT_NE(wanted, by_hash.end());
+    ASSERT_EQ(cursor.key(), wanted->first);
+  }
+  EXPECT_EQ(wanted, by_hash.end());
+  ASSERT_TRUE(store.reclaim());
+  const KeyOrder& order = *ForTests::rooms(store).index.order();
+  EXPECT_TRUE(order.complete());
+  EXPECT_EQ(order.keys().count(), by_hash.size()) << "no key of a tombstone is left";
+}
+
+}  // namespace
+}  // namespace holdfast::kv
