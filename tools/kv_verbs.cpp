@@ -268,6 +268,13 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
 }
 
 int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
+  if (!arguments.to.empty() && arguments.from >= arguments.to) {
+    complain(kCommand,
+             fmt::format("no key lies between --from '{}' and --to '{}'", visible(arguments.from),
+                         visible(arguments.to)),
+             "--from has to be below --to; --reverse turns the order round, not the bounds.");
+    return kExitBadRequest;
+  }
   bool typed = false;
   auto store = open_for_reading(target.spec, &typed, /*order=*/true);
   if (!store) return report_error(target, store.error());

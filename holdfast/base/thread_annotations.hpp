@@ -2,7 +2,7 @@
 //
 // clang -Wthread-safety reports a guarded member that is used without its mutex, and a function
 // that needs a mutex and is called without it. Other compilers see empty macros. The clang presets
-// (asan, tsan, fuzz) switch the warning on.
+// (asan, tsan) switch the warning on.
 //
 //   std::uint64_t dead_bytes_ HF_GUARDED_BY(mutex_);         // Read and written with mutex_ held.
 //   Slot* slots_ HF_PT_GUARDED_BY(mutex_);                   // What it points to is guarded.

@@ -36,9 +36,8 @@ class ByteSpans {
     return bytes;
   }
   std::span<const std::byte> operator[](std::size_t i) const {
-    if (object_bytes_ != 0)
-      return {static_cast<const std::byte*>(first_) + i * object_bytes_, object_bytes_};
-    return bytes_of(static_cast<const std::string_view*>(first_)[i]);
+    const auto bytes = raw(i);
+    return bytes.data() == nullptr ? bytes_of({}) : bytes;
   }
   // As raw_bytes().
   std::span<const std::byte> raw(std::size_t i) const {

@@ -14,7 +14,7 @@
 //            throughout is seen exactly once, in order; one that comes or goes meanwhile at most
 //            once. Of a snapshot: exactly what the snapshot shows.
 // Errors     status(): kClosed, kCorrupt, kIo; kNoSpace: there was no memory for a key of the
-//            order. The cursor is at no record then; the next move tries again.
+//            order. The cursor is at no record then, and may be sought again.
 // Threads    One at a time. It holds nothing of the store between calls and may be kept for any
 //            time; one of a snapshot goes before the snapshot does.
 // Cost       A move: one look-up. Keys are copied out of the order in pieces of up to 2 KiB.

@@ -1,7 +1,6 @@
 #include <holdfast/kv/key_order.hpp>
 
 #include <algorithm>
-#include <new>
 #include <string_view>
 
 #include <holdfast/kv/workers.hpp>

@@ -23,16 +23,13 @@ Verbs best_verbs(const Rooms& rooms, RecordIsa at_most) {
 }  // namespace
 
 Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
-  Verbs verbs = best_verbs(rooms, at_most);
-  if (rooms.options.verify_reads) {  // The others do not ask.
-    const Verbs any = verbs_of_any();
-    verbs.get = any.get;
-    verbs.get_length = any.get_length;
-    verbs.get_text = any.get_text;
-    verbs.get_texts = any.get_texts;
-    verbs.get_objects = any.get_objects;
-    verbs.update_word = any.update_word;
-  }
+  const Verbs best = best_verbs(rooms, at_most);
+  if (!rooms.options.verify_reads) return best;
+  // Only those of all media ask; but for verbs that read nothing that they tell.
+  Verbs verbs = verbs_of_any();
+  verbs.put = best.put;
+  verbs.erase = best.erase;
+  verbs.put_many = best.put_many;
   return verbs;
 }
 

@@ -96,6 +96,11 @@ class Scans(Command):
         self.assertEqual(json.loads(self.kv('scan', '--limit', '1', '--json')), {'key': 'k0', 'value': '0'})
         self.assertIn('30 keys in order', self.run_command('kv', self.store, 'scan').stderr.decode())
 
+    def test_bounds_that_hold_no_key_are_refused(self):
+        self.kv('put', 'b', '1')
+        self.refused('kv', self.store, 'scan', '--from', 'c', '--to', 'a', says=("'c'", "'a'", '--reverse'))
+        self.refused('kv', self.store, 'scan', '--from', 'b', '--to', 'b', '--reverse', says='no key lies between')
+
     def test_a_keyspace_has_no_order_yet(self):
         self.kv('create-space', 'users')
         self.refused('kv', self.store, '--space', 'users', 'scan', says='--space does not go')

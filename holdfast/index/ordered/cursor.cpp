@@ -9,7 +9,6 @@ bool Cursor::keep() {
 }
 
 bool Cursor::forward_from(std::string_view key) {
-  const auto guard = domain_.enter(participant_);
   at_ = 0, ascending_ = true;
   index_.read_from(key, batch_);
   while (batch_.size() == 0 && batch_.more())
@@ -17,7 +16,7 @@ bool Cursor::forward_from(std::string_view key) {
   return keep();
 }
 
-// batch_ was just read backward, within the caller's guard.
+// batch_ was just read backward.
 bool Cursor::back_from() {
   ascending_ = false;
   while (batch_.size() == 0 && batch_.more())
@@ -32,7 +31,6 @@ bool Cursor::seek(std::string_view key) {
 }
 
 bool Cursor::seek_below(std::string_view key) {
-  const auto guard = domain_.enter(participant_);
   prefix_.clear();
   index_.read_below(std::string(key), batch_);  // It may be key().
   return back_from();
@@ -44,7 +42,6 @@ bool Cursor::first(std::string_view prefix) {
 }
 
 bool Cursor::last(std::string_view prefix) {
-  const auto guard = domain_.enter(participant_);
   prefix_ = prefix;
   // The shortest key above all that begin with the prefix; none if it is all 0xff.
   std::string above = prefix_;
@@ -70,7 +67,6 @@ bool Cursor::next() {
 bool Cursor::prev() {
   if (!*this) return false;
   if (at_ > 0) return --at_, keep();
-  const auto guard = domain_.enter(participant_);
   const std::string below(ascending_ || !batch_.more() ? key() : batch_.resume());
   index_.read_below(below, batch_);
   return back_from();

@@ -1,30 +1,28 @@
 // cursor.hpp: a position in an OrderedIndex, kept while writers go on.
 //
-//   Cursor cursor(index, domain, participant);
-//   for (cursor.first("user:"); cursor; cursor.next()) use(cursor.key());
+//   Cursor cursor(index);
+//   for (cursor.first("user:"); cursor; cursor.next()) use(cursor.key());      // Inside guards.
 //
 // Guarantee  A key that is present throughout a run of next() or prev() is returned exactly once,
 //            in order; one that comes or goes meanwhile at most once. Nothing is returned that was
 //            not there at some moment of the run.
 // How        A cursor copies the keys of one leaf at a time, and finds the next leaf by key. It
 //            holds no latch and no guard between calls, so it may be kept for any time.
-// Threads    One, inside or outside of a guard of the participant. The index, the domain and the
-//            participant outlive it.
+// Threads    One at a time. Each move inside a guard of the index's domain, which may be a new one
+//            each time. The index outlives it.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include <holdfast/base/epoch.hpp>
 #include <holdfast/index/ordered/ordered_index.hpp>
 
 namespace holdfast::index::ordered {
 
 class Cursor {
  public:
-  Cursor(const OrderedIndex& index, EpochDomain& domain, EpochDomain::Participant& participant)
-      : index_(index), domain_(domain), participant_(participant) {}
+  explicit Cursor(const OrderedIndex& index) : index_(index) {}
 
   // To the first key not below `key`; false if there is none. O(log n). Ends a prefix.
   bool seek(std::string_view key);
@@ -48,8 +46,6 @@ class Cursor {
   bool keep();
 
   const OrderedIndex& index_;
-  EpochDomain& domain_;
-  EpochDomain::Participant& participant_;
   KeyBatch batch_;
   bool ascending_ = true;  // batch_ was read forward, so that batch_.resume() is its end.
   std::size_t at_ = 0;

@@ -3,7 +3,7 @@
 //
 //   auto index = OrderedIndex::create(domain).value();
 //   { auto guard = domain.enter(participant); index->insert("apple"); }
-//   Cursor cursor(*index, domain, participant);                     // cursor.hpp
+//   Cursor cursor(*index);                                          // cursor.hpp
 //
 // A B+-tree whose leaves are latched and know their ranges, below inner nodes that are replaced
 // and never written. Why, and why it is right: docs/ordered_index.md.

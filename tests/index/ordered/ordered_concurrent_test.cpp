@@ -62,10 +62,16 @@ struct OrderedConcurrent : testing::Test {
     auto participant = domain.join();
     std::uint64_t scans = 0;
     for (; writers_left != 0 || scans == 0; ++scans) {
-      Cursor at(*index, domain, participant);
+      Cursor at(*index);
       std::uint64_t steady = 0;
       std::string before;
-      for (forward ? at.first() : at.last(); at; forward ? at.next() : at.prev()) {
+      // A guard for each move: what the cursor has read may be freed in between.
+      const auto move = [&](bool first) {
+        const auto guard = domain.enter(participant);
+        if (first) return forward ? at.first() : at.last();
+        return forward ? at.next() : at.prev();
+      };
+      for (bool there = move(true); there; there = move(false)) {
         const std::uint64_t number = number_of(at.key());
         ASSERT_LE(number % 8, 4u);
         ASSERT_EQ(at.key(), key_of(number));

@@ -114,7 +114,8 @@ void run(const std::vector<Key>& keys, unsigned threads) {
                 static_cast<double>(index->bytes()) / static_cast<double>(keys.size()));
     auto participant = domain.join();
     timed("scan", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
-      Cursor cursor(*index, domain, participant);
+      const auto guard = domain.enter(participant);
+      Cursor cursor(*index);
       std::uint64_t seen = 0;
       for (cursor.first(); cursor; cursor.next())
         ++seen;

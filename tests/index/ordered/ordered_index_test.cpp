@@ -32,7 +32,7 @@ class OrderedIndexTest : public testing::Test {
     const auto guard = domain.enter(participant);
     return index->contains(key);
   }
-  Cursor cursor() { return Cursor(*index, domain, participant); }
+  Cursor cursor() { return Cursor(*index); }
   Status load(const Model& keys) {
     const auto guard = domain.enter(participant);
     auto at = keys.begin();
@@ -45,6 +45,7 @@ class OrderedIndexTest : public testing::Test {
 
   std::vector<std::string> forward(std::string_view prefix = {}) {
     std::vector<std::string> keys;
+    const auto guard = domain.enter(participant);
     Cursor at = cursor();
     for (at.first(prefix); at; at.next())
       keys.emplace_back(at.key());
@@ -52,6 +53,7 @@ class OrderedIndexTest : public testing::Test {
   }
   std::vector<std::string> backward(std::string_view prefix = {}) {
     std::vector<std::string> keys;
+    const auto guard = domain.enter(participant);
     Cursor at = cursor();
     for (at.last(prefix); at; at.prev())
       keys.emplace_back(at.key());
@@ -122,6 +124,7 @@ TEST_P(OrderedModelTest, RandomOperationsAgreeWithASet) {
         ASSERT_EQ(contains(key), model.contains(key)) << what;
         if (step % 16 != 0) continue;
         const std::string probe = key_of(GetParam(), random);
+        const auto guard = domain.enter(participant);
         Cursor at = cursor();
         const auto from = model.lower_bound(probe);
         ASSERT_EQ(at.seek(probe), from != model.end()) << what;
