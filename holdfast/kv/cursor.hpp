@@ -17,10 +17,14 @@
 //            order. The cursor is at no record then, and may be sought again.
 // Threads    One at a time. It holds nothing of the store between calls and may be kept for any
 //            time; one of a snapshot goes before the snapshot does.
-// Cost       A move: one look-up. Keys are copied out of the order in pieces of up to 2 KiB.
+// Cost       A move: one look-up, whose misses overlap with those of the next ones. Keys are copied
+//            out of the order in pieces of up to 2 KiB.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -53,11 +57,30 @@ class Cursor {
   Version version() const;
   const Status& status() const;
 
+  // Packs the record that the cursor is at and those behind it into `buffer`, as many as fit, and
+  // returns how many bytes it used. The cursor is then at the first record that is not packed, or
+  // at none. At no record: 0, or the error of status(). Errors: kTooLarge (not even one fits: the
+  // message says how many bytes it needs, and the cursor stays).
+  Result<std::size_t> fill(std::span<std::byte> buffer);
+
   struct State;
   explicit Cursor(std::unique_ptr<State> state);  // For the store.
 
  private:
   std::unique_ptr<State> state_;
 };
+
+// What fill() packed: for each record kPackedHeaderBytes (the key's bytes in 4, 4 of zero, the
+// value's bytes in 8, the version in 8), its key, its value, and zeros up to a multiple of 8.
+// Numbers as in memory.
+//
+//   for (auto rest = std::span<const std::byte>(buffer).first(used); auto record = unpack(rest);) …
+struct PackedRecord {
+  std::string_view key, value;  // In the buffer.
+  Version version = 0;
+};
+inline constexpr std::size_t kPackedHeaderBytes = 24;
+// Takes the first record away; none: `packed` is empty, or was not packed by fill().
+std::optional<PackedRecord> unpack(std::span<const std::byte>& packed);
 
 }  // namespace holdfast::kv

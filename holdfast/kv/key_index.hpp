@@ -75,6 +75,7 @@ class KeyIndex {
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
   void adopt(std::unique_ptr<KeyOrder> order) { order_ = std::move(order); }
   const KeyOrder* order() const { return order_.get(); }  // Null: there is none.
+  const Records& records() const { return records_; }
 
   template <class Path = AnyPath>
   std::uint64_t hash(Bytes key) const {

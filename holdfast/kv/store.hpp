@@ -221,6 +221,15 @@ class StoreBase {
   Snapshot snapshot();
   // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
   Result<Cursor> cursor() const;
+  // How many keys begin with `prefix`. O(those). Errors: those of a cursor.
+  Result<std::uint64_t> count_prefix(std::string_view prefix) const;
+  // Erases the keys that begin with `prefix`, or those from `from` on and below `to`, and returns
+  // how many: in groups that share fences, not at once, so a crash or an error leaves a part of
+  // them, and a key that comes meanwhile may stay. O(those). Errors: those of a cursor and of
+  // erase; kInvalidOption (`from` is not below `to`).
+  Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
+  Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
+                                    WriteOptions options = {});
   StoreStats stats() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
@@ -323,6 +332,9 @@ class StoreBase {
   Result<bool> erase_with(std::string_view key, WriteOptions options);
   Result<std::uint64_t> update_word_with(std::string_view key, std::uint32_t offset_bytes,
                                          WordChange change, WriteOptions options);
+  Result<Cursor> key_cursor() const;  // Keys and versions only.
+  Result<std::uint64_t> erase_from(Cursor& cursor, const std::string_view* end,
+                                   WriteOptions options);
 
   StoreCorePointer core_;
   HotVerbs* verbs_ = &closed_verbs;  // Part of the core.

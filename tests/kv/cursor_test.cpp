@@ -1,6 +1,8 @@
 // Records in order: every verb keeps the order, whatever the medium, over closes and deaths.
 #include <holdfast/kv/cursor.hpp>
 
+#include <vector>
+
 #include <holdfast/base/random.hpp>
 
 #include "for_tests.hpp"
@@ -171,6 +173,101 @@ TEST_P(Ordered, ACursorOutlivesItsStore) {
   EXPECT_FALSE(cursor->next());
   EXPECT_EQ(cursor->status().code(), Errc::kClosed);
   EXPECT_FALSE(cursor->first());
+}
+
+TEST_P(Ordered, FilledBuffersHoldWhatACursorSees) {
+  auto store = open(ordered());
+  Contents expected;
+  for (int i = 0; i < 300; ++i) {
+    std::string& value = expected["key" + std::to_string(i)];
+    value.assign(static_cast<std::size_t>(i % 7 == 0 ? 900 : i % 50),
+                 static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(store.put("key" + std::to_string(i), value));
+  }
+  ASSERT_TRUE(store.put("", expected[""] = ""));
+  const Snapshot snapshot = store.snapshot();
+  for (const bool of_snapshot : {false, true}) {
+    auto cursor = (of_snapshot ? snapshot.cursor() : store.cursor()).value();
+    std::vector<std::byte> buffer(1000);
+    auto wanted = expected.begin();
+    int calls = 0;
+    cursor.first();
+    for (std::size_t used; (used = cursor.fill(buffer).value()) != 0; ++calls) {
+      auto rest = std::span<const std::byte>(buffer).first(used);
+      for (auto record = unpack(rest); record; record = unpack(rest), ++wanted) {
+        ASSERT_NE(wanted, expected.end());
+        EXPECT_EQ(record->key, wanted->first);
+        EXPECT_EQ(record->value, wanted->second);
+        std::string value;
+        EXPECT_EQ(record->version, store.get(record->key, value).value());
+      }
+      EXPECT_TRUE(rest.empty());
+      EXPECT_TRUE(!cursor || cursor.key() == wanted->first)
+          << "the next one waits for the next call";
+    }
+    EXPECT_EQ(wanted, expected.end());
+    EXPECT_GT(calls, 40);
+    EXPECT_LT(calls, 120) << "many of them per call";
+  }
+}
+
+TEST_P(Ordered, ABufferThatIsTooSmallSaysHowLargeItMustBe) {
+  auto store = open(ordered());
+  ASSERT_TRUE(store.put("a", std::string(100, 'x')));
+  auto cursor = store.cursor().value();
+  ASSERT_TRUE(cursor.first());
+  std::vector<std::byte> buffer(127);
+  EXPECT_EQ(cursor.fill(buffer).code(), Errc::kTooLarge);
+  EXPECT_TRUE(mentions(cursor.fill(buffer).error(), "128 bytes"));
+  EXPECT_EQ(cursor.key(), "a") << "it stays";
+  buffer.resize(128);
+  EXPECT_EQ(cursor.fill(buffer).value(), 128u);
+  EXPECT_EQ(cursor.fill(buffer).value(), 0u);
+  // What was not packed by fill() leads nowhere.
+  for (std::size_t bytes = 0; bytes < 128; ++bytes) {
+    auto rest = std::span<const std::byte>(buffer).first(bytes);
+    EXPECT_FALSE(unpack(rest)) << bytes;
+  }
+  buffer.assign(128, std::byte{0xff});
+  auto rest = std::span<const std::byte>(buffer);
+  EXPECT_FALSE(unpack(rest));
+}
+
+TEST_P(Ordered, RangesAreCountedAndErased) {
+  auto store = open(ordered());
+  Contents expected;
+  for (int i = 0; i < 400; ++i) {
+    const std::string key = (i % 2 == 0 ? "even" : "odd") + std::to_string(1000 + i);
+    ASSERT_TRUE(store.put(key, expected[key] = std::to_string(i)));
+  }
+  EXPECT_EQ(store.count_prefix("").value(), 400u);
+  EXPECT_EQ(store.count_prefix("even").value(), 200u);
+  EXPECT_EQ(store.count_prefix("even11").value(), 50u);
+  EXPECT_EQ(store.count_prefix("x").value(), 0u);
+
+  EXPECT_EQ(store.erase_range("even1100", "even1200").value(), 50u) << "the end is not part of it";
+  expected.erase(expected.find("even1100"), expected.find("even1200"));
+  expect_same(store.cursor(), expected);
+  EXPECT_EQ(store.erase_range("even1100", "even1200").value(), 0u);
+  EXPECT_EQ(store.erase_range("b", "a").code(), Errc::kInvalidOption);
+  EXPECT_EQ(store.erase_range("a", "a").code(), Errc::kInvalidOption);
+
+  const Snapshot before = store.snapshot();
+  EXPECT_EQ(store.erase_prefix("odd").value(), 200u);
+  expect_same(before.cursor(), expected);
+  EXPECT_EQ(store.count_prefix("odd").value(), 0u) << "what a snapshot still sees is not counted";
+  EXPECT_EQ(store.erase_prefix("").value(), 150u);
+  EXPECT_EQ(store.count(), 0u);
+  expect_same(store.cursor(), {});
+}
+
+TEST_P(Ordered, AStoreWithoutOrderHasNoRanges) {
+  auto store = open();
+  ASSERT_TRUE(store.put("a", "1"));
+  EXPECT_EQ(store.count_prefix("").code(), Errc::kInvalidOption);
+  EXPECT_EQ(store.erase_prefix("").code(), Errc::kInvalidOption);
+  EXPECT_EQ(store.erase_range("a", "b").code(), Errc::kInvalidOption);
+  EXPECT_EQ(store.count(), 1u);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,12 @@ class Cursor {
   explicit operator bool() const { return at_ < batch_.size(); }
   // Until the cursor moves. It must be at a key.
   std::string_view key() const { return batch_[at_]; }
+  // The key to which so many moves in this direction lead, if it is already known. The cursor must
+  // be at a key; the view holds until it moves.
+  std::optional<std::string_view> ahead(bool forward, std::size_t moves) const {
+    if (forward ? moves >= batch_.size() - at_ : moves > at_) return std::nullopt;
+    return batch_[forward ? at_ + moves : at_ - moves];
+  }
 
  private:
   bool forward_from(std::string_view key);
