@@ -19,6 +19,8 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/page/page_store.hpp
   index/dash/dash.hpp
   kv/background_pool.hpp
+  kv/backup.hpp
+  kv/checkpoint.hpp
   kv/cursor.hpp
   kv/options.hpp
   kv/pipeline.hpp

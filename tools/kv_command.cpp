@@ -22,6 +22,8 @@ struct KvState {
   ScanArguments scan;
   ImportArguments import;
   ExportArguments export_;
+  BackupArguments backup;
+  RestoreArguments restore;
   ScriptArguments script;
   std::string space;  // That is created or dropped.
 };
@@ -218,6 +220,37 @@ void add_transfer_verbs(KvState& state, const AddVerb& verb) {
       "sort | uniq -c");
 }
 
+void add_backup_verbs(KvState& state, const AddVerb& verb) {
+  auto* backup = verb("backup", "Copy the store into a directory; the next time only what is new",
+                      [&] { return kv_backup(state.target, state.backup); });
+  backup->add_option("DIR", state.backup.directory, "Made if it is not there")->required();
+  backup->add_option("--keep", state.backup.keep, "So many backups stay; 0 is all")
+      ->capture_default_str();
+  auto* check = backup->add_flag("--verify", state.backup.verify,
+                                 "Read and check all backups in DIR instead; no STORE");
+  backup->add_flag("--list", state.backup.list, "List the backups in DIR instead; no STORE")
+      ->excludes(check);
+  backup->footer(
+      "A backup is whole or not there, whatever interrupts it. Programs back up an open store "
+      "with\n"
+      "kv/backup.hpp.\n"
+      "Examples:\n"
+      "  holdfast kv ./users backup /backups/users --keep 7\n"
+      "  holdfast kv backup --verify /backups/users\n"
+      "  holdfast kv backup --list /backups/users");
+  auto* restore = verb("restore", "Make a store from a backup",
+                       [&] { return kv_restore(state.target, state.restore); });
+  restore->add_option("DIR", state.restore.directory, "Of `backup`")->required();
+  restore->add_option("NEW", state.restore.store, "The new store; must not exist")->required();
+  restore->add_option("--backup", state.restore.number, "Which one; 0 is the newest")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  restore->footer(
+      "Examples:\n"
+      "  holdfast kv restore /backups/users ./users-again\n"
+      "  holdfast kv restore /backups/users ./users-before --backup 3");
+}
+
 void add_space_verbs(KvState& state, const AddVerb& verb) {
   verb("spaces", "The keyspaces of the store: sets of keys of their own",
        [&] { return kv_spaces(state.target); })
@@ -304,10 +337,14 @@ void add_kv_command(CLI::App& root, int& exit_code) {
     }
     app->add_flag("--json", state->target.json, "Machine-readable result, errors too");
     app->final_callback([state, run = std::move(run), &exit_code, name] {
-      if (state->target.spec.empty()) {
+      const bool of_directory =
+          name == std::string_view("restore") || state->backup.verify || state->backup.list;
+      if (state->target.spec.empty() && !of_directory) {
         complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
                  std::string{"Example: holdfast kv ./mystore "} + name +
-                     (name == std::string{"put"} ? " ada lovelace" : ""));
+                     (name == std::string{"put"}      ? " ada lovelace"
+                      : name == std::string{"backup"} ? " ./backups"
+                                                      : ""));
         exit_code = kExitBadRequest;
         return;
       }
@@ -327,6 +364,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   };
   add_record_verbs(*state, verb);
   add_transfer_verbs(*state, verb);
+  add_backup_verbs(*state, verb);
   add_space_verbs(*state, verb);
   add_store_verbs(*state, verb);
   add_kv_bench_command(*kv, exit_code);

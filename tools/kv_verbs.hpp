@@ -60,6 +60,16 @@ struct ExportArguments {
   std::string prefix;
 };
 
+struct BackupArguments {
+  std::string directory;
+  bool verify = false, list = false;  // Of the directory; no store is needed.
+  std::uint32_t keep = 0;             // 0: all.
+};
+struct RestoreArguments {
+  std::string directory, store;
+  std::uint32_t number = 0;  // 0: the newest.
+};
+
 struct ScriptArguments {
   std::string file = "-";
 };
@@ -71,15 +81,17 @@ int kv_list(const KvTarget& target, const ListArguments& arguments);
 // In the order of the keys, whatever the store keeps.
 int kv_scan(const KvTarget& target, const ScanArguments& arguments);
 int kv_count(const KvTarget& target);
-int kv_import(const KvTarget& target, const ImportArguments& arguments);  // kv_transfer.cpp
-int kv_export(const KvTarget& target, const ExportArguments& arguments);  // kv_transfer.cpp
-int kv_script(const KvTarget& target, const ScriptArguments& arguments);  // kv_script.cpp
-int kv_spaces(const KvTarget& target);                                    // kv_spaces.cpp
-int kv_create_space(const KvTarget& target, const std::string& name);     // kv_spaces.cpp
-int kv_drop_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
-int kv_stats(const KvTarget& target);                                     // kv_inspect.cpp
-int kv_verify(const KvTarget& target);                                    // kv_inspect.cpp
-int kv_reclaim(const KvTarget& target);                                   // kv_inspect.cpp
+int kv_import(const KvTarget& target, const ImportArguments& arguments);    // kv_transfer.cpp
+int kv_export(const KvTarget& target, const ExportArguments& arguments);    // kv_transfer.cpp
+int kv_script(const KvTarget& target, const ScriptArguments& arguments);    // kv_script.cpp
+int kv_backup(const KvTarget& target, const BackupArguments& arguments);    // kv_backup.cpp
+int kv_restore(const KvTarget& target, const RestoreArguments& arguments);  // kv_backup.cpp
+int kv_spaces(const KvTarget& target);                                      // kv_spaces.cpp
+int kv_create_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
+int kv_drop_space(const KvTarget& target, const std::string& name);         // kv_spaces.cpp
+int kv_stats(const KvTarget& target);                                       // kv_inspect.cpp
+int kv_verify(const KvTarget& target);                                      // kv_inspect.cpp
+int kv_reclaim(const KvTarget& target);                                     // kv_inspect.cpp
 
 // --- Shared by the verbs, the tour and its child (kv_support.cpp).
 

@@ -213,7 +213,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.dead_bytes.store(0, std::memory_order_relaxed);
   run.own_dead_bytes.store(0, std::memory_order_relaxed);
   run.dead_dirty.store(false, std::memory_order_relaxed);
-  run.relocating.store(false, std::memory_order_relaxed);
+  run.fixed.store(0, std::memory_order_relaxed);
   run.moved.store(false, std::memory_order_relaxed);
   run.evacuated.store(false, std::memory_order_relaxed);
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
@@ -232,6 +232,19 @@ std::atomic<std::uint64_t>* BlockTable::make_dead_lines(BlockMeta& block) {
   }
   bits_bytes_.fetch_add(lines_per_block_ / 8, std::memory_order_relaxed);
   return fresh;
+}
+
+std::vector<std::uint64_t> BlockTable::dead_lines_of(std::uint64_t head) const {
+  const std::uint64_t words = lines_per_block_ / 64;
+  std::vector<std::uint64_t> lines;
+  for (std::uint64_t i = 0; i < meta(head).run_blocks; ++i) {
+    const auto* const bits = meta(head + i).dead_lines.load(std::memory_order_acquire);
+    if (bits == nullptr) continue;
+    lines.resize(meta(head).run_blocks * words);
+    for (std::uint64_t word = 0; word < words; ++word)
+      lines[i * words + word] = bits[word].load(std::memory_order_relaxed);
+  }
+  return lines;
 }
 
 void BlockTable::drop_dead_lines(BlockMeta& block) {

@@ -37,7 +37,10 @@ struct alignas(kCacheLineBytes) BlockMeta {
   std::atomic<std::atomic<std::uint64_t>*> dead_lines{nullptr};
   std::atomic<std::uint32_t> pins{0};  // Pinned values in this run; kept at the head.
   std::atomic<BlockState> state{BlockState::kFree};
-  std::atomic<bool> relocating{false};  // Its records are being moved: no in-place updates.
+  // Why words of its records are not updated in place; 0: they are.
+  std::atomic<std::uint8_t> fixed{0};
+  static constexpr std::uint8_t kMoving = 1;  // Its records are being moved.
+  static constexpr std::uint8_t kShared = 2;  // A checkpoint has it, or had.
   std::atomic<bool> moved{false};      // Some of its records live on as copies, and are not marked.
   std::atomic<bool> evacuated{false};  // Nothing in the index points to it; it waits to be freed.
   std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
@@ -52,6 +55,11 @@ struct alignas(kCacheLineBytes) BlockMeta {
 
   BlockMeta() = default;
   ~BlockMeta() { delete[] dead_lines.load(std::memory_order_relaxed); }
+  void set_moving(bool moving) {
+    moving ? fixed.fetch_or(kMoving, std::memory_order_seq_cst)
+           : fixed.fetch_and(static_cast<std::uint8_t>(~kMoving), std::memory_order_seq_cst);
+  }
+  bool is_moving() const { return (fixed.load(std::memory_order_seq_cst) & kMoving) != 0; }
   // Of a sealed run, at the head.
   std::int64_t live() const {
     return static_cast<std::int64_t>(used_bytes.load(std::memory_order_relaxed) - dead());
@@ -141,6 +149,8 @@ class BlockTable {
     const std::uint64_t at = line & (lines_per_block_ - 1);
     return bits != nullptr && (bits[at / 64].load(std::memory_order_relaxed) >> at % 64 & 1) != 0;
   }
+  // The bits of all lines of the run, in order; empty: none is set.
+  std::vector<std::uint64_t> dead_lines_of(std::uint64_t head) const;
   // From here on the run counts as one whose dead bits the medium has; the caller reads them now.
   void take_dead_dirty(std::uint64_t head) { meta(head).dead_dirty.exchange(false); }
   // The run's word says sealed, durably after the next fence: only then are its dead bits believed,

@@ -37,10 +37,7 @@ bool Displaced::still_alone(const OffsetMap::Home& home, const Seen& seen) const
   return home.unchanged(seen) &&
          HF_MUTANT("K76", lone_line([&](auto&& count) { (void)home.find(count); }) == seen.line(),
                    true) &&
-         HF_MUTANT(
-             "K72",
-             !table_.run_of(offset_of(seen.line())).relocating.load(std::memory_order_seq_cst),
-             true);
+         HF_MUTANT("K72", !table_.run_of(offset_of(seen.line())).is_moving(), true);
 }
 
 void Displaced::add(const Place& place, Line line) {

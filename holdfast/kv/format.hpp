@@ -44,6 +44,7 @@ enum class HashKind : std::uint32_t {  // Never renumber.
 // know (kNewerFormat).
 inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below first_generation are.
 inline constexpr std::uint64_t kHasSpaces = 1 << 1;       // There may be records of keyspaces.
+inline constexpr std::uint64_t kSharesRuns = 1 << 2;      // See kSharedLimitWordAt.
 // A second superblock, written before the first one is replaced: one of them always holds.
 inline constexpr std::uint64_t kSuperblockCopyAt = kSuperblockAt + 512;
 
@@ -62,7 +63,11 @@ struct Superblock {        // Written at creation, or when a store of version 1 
   HashKind hash_kind;
   std::uint32_t patchable_count;
   std::array<std::uint64_t, 2> hash_key;  // Random and secret: see base/keyed_hash.hpp.
-  std::array<std::uint64_t, 4> reserved;  // Zero.
+  // Who names the runs in checkpoints; see RunName. 0: store_id does, since it was never restored.
+  std::uint64_t origin;
+  std::uint64_t origin_generation;  // Those of this generation and above; the parent those below.
+  std::uint64_t parent_origin;
+  std::uint64_t parent_generation;                                // From here on.
   std::array<std::uint32_t, kMaxPatchableWords> patchable_words;  // Byte offsets into the value.
 };
 static_assert(sizeof(Superblock) == 384 && offsetof(Superblock, patchable_words) == 128);
@@ -75,6 +80,8 @@ inline constexpr std::uint64_t kSegmentsWordAt = 1024;  // Segments whose table 
 inline constexpr std::uint64_t kGenerationLimitWordAt = 1088;
 inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
+// Runs of generations below may be part of a checkpoint: their words are updated in place no more.
+inline constexpr std::uint64_t kSharedLimitWordAt = 1280;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
 // The store was closed in order and its index lies in a run of its own. Zero first word: it was

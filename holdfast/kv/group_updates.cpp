@@ -124,7 +124,7 @@ void GroupVerbs::decide_word(Session& own, Operation& operation, OffsetMap::Home
   const bool in_place = !rooms_.paged() &&
                         AnyPath::is_patchable(rooms_.records.patchable(), operation.offset_bytes) &&
                         run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
-                        !run.relocating.load(std::memory_order_acquire) &&
+                        run.fixed.load(std::memory_order_acquire) == 0 &&
                         rooms_.versions.snapshots_open() == 0 &&
                         run.pins.load(std::memory_order_seq_cst) == 0;
   if (in_place && !change.in_place_allowed) {

@@ -90,7 +90,7 @@ Result<Space> Keyspaces::create(std::string_view name) {
   // All that can fail in DRAM comes before what is durable.
   HF_ASSIGN_OR_RETURN(SpaceRooms* const made, rooms_.spaces.make(id));
   const auto begin = [&]() HF_REQUIRES(mutex_) -> Status {
-    if (auto raised = raise_spaces_flag(rooms_.medium, rooms_.superblock); !raised) {
+    if (auto raised = raise_flag(rooms_.medium, rooms_.superblock, kHasSpaces); !raised) {
       rooms_.gate.fail_in_doubt(raised.error());
       return raised;
     }

@@ -63,6 +63,8 @@ class Keyspaces {
   // An atomic batch with operations in spaces. Errors: kClosed (a space is), kInvalidOption (one is
   // of another store), those of a batch.
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
+  // No space is created or dropped while the lock is held.
+  [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
   // Handles lead nowhere from here on.
   void close();
 

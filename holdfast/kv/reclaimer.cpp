@@ -6,6 +6,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/evacuation.hpp>
+#include <holdfast/kv/lane_sealing.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
@@ -91,7 +92,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   const auto settle = [&] { return rooms_.displaced ? settle_displaced(victims) : ok_status(); };
   HF_RETURN_IF_ERROR(HF_MUTANT("K71", ok_status(), settle()));
   for (const std::uint64_t head : victims)
-    table.meta(head).relocating.store(true, std::memory_order_seq_cst);
+    table.meta(head).set_moving(true);
   HF_MUTANT("K08", rooms_.epochs.synchronize(), void());
   // Between that wait and the notes: each of the victims' records is in the index then, or dead.
   HF_RETURN_IF_ERROR(HF_MUTANT("K70", HF_MUTANT("K71", settle(), ok_status()), ok_status()));
@@ -118,7 +119,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
       // Those before it make room for the others. It was copied in part, so it keeps its mark; they
       // do not.
       for (std::size_t rest = i + 1; rest < victims.size(); ++rest)
-        table.meta(victims[rest]).relocating.store(false, std::memory_order_seq_cst);
+        table.meta(victims[rest]).set_moving(false);
       break;
     }
     run.evacuated.store(true, std::memory_order_relaxed);
@@ -139,7 +140,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
 Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
   auto settled = rooms_.displaced->settle_runs(own_, victims);
   for (std::size_t i = 0; i < victims.size() && !settled; ++i)
-    rooms_.table.meta(victims[i]).relocating.store(false, std::memory_order_seq_cst);
+    rooms_.table.meta(victims[i]).set_moving(false);
   return settled;
 }
 
@@ -198,60 +199,26 @@ Status Reclaimer::put_all_dead_bits() {
 // A session that rests keeps its run open for ever, and the relocator's holds the oldest records
 // there are: theirs are sealed.
 Status Reclaimer::seal_resting_lanes() {
-  const auto seal = [&](Lane& lane, Session& books, bool always) -> Status {
-    const std::lock_guard lock(lane.latch);
+  const auto sealed = seal_lanes(rooms_, own_, [](const Lane& lane, Session& books, LaneOf whose) {
+    if (whose == LaneOf::kRelocator) return true;
     const bool rests = lane.run.head == books.rest_head && lane.run.at == books.rest_at;
     books.rest_head = lane.run.head;
     books.rest_at = lane.run.at;
-    return lane.run.open() && lane.run.records != 0 && (rests || always)
-               ? rooms_.appender.seal(lane)
-               : ok_status();
-  };
-  const auto seal_those_of = [&](Sessions& sessions) -> Status {
-    const Sessions::Revoked revoked(sessions);
-    for (Session* session : revoked.sessions())
-      HF_RETURN_IF_ERROR(seal(session->lane, *session, false));
-    return {};
-  };
-  HF_RETURN_IF_ERROR(seal_those_of(rooms_.sessions));
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), own_, false));
-  Session unused;
-  HF_RETURN_IF_ERROR(seal(own_.lane, unused, true));
-  Status sealed;
-  rooms_.spaces.for_each([&](SpaceRooms& space) {
-    if (sealed) sealed = seal_those_of(space.sessions);
-    if (sealed) sealed = seal(space.relocator->lane, unused, true);
+    return rests;
   });
-  HF_RETURN_IF_ERROR(std::move(sealed));
-  // On page media a sealed run counts as open until syncs have covered its tail.
+  if (!sealed) return sealed.error();
   return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
 }
 
 Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
-  std::uint64_t sealed = 0;
-  const auto seal = [&](Lane& lane, bool left) -> Status {
-    const std::lock_guard lock(lane.latch);
-    const OpenRun& run = lane.run;
-    if (!run.open() || run.records == 0 || (!left && run.meta->dead() < run.bytes / 4)) return {};
-    ++sealed;
-    return rooms_.appender.seal(lane);
-  };
   rooms_.drain_notes();
-  const auto seal_those_of = [&](Sessions& sessions) -> Status {
-    const Sessions::Revoked revoked(sessions);
-    for (Session* session : revoked.sessions())
-      HF_RETURN_IF_ERROR(seal(session->lane, !session->taken.load(std::memory_order_relaxed)));
-    return {};
-  };
-  HF_RETURN_IF_ERROR(seal_those_of(rooms_.sessions));
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(seal(rooms_.group->lane(), false));
-  HF_RETURN_IF_ERROR(seal(own_.lane, false));
-  Status outcome;
-  rooms_.spaces.for_each([&](SpaceRooms& space) {
-    if (outcome) outcome = seal_those_of(space.sessions);
-    if (outcome) outcome = seal(space.relocator->lane, false);
-  });
-  HF_RETURN_IF_ERROR(std::move(outcome));
+  HF_ASSIGN_OR_RETURN(const std::uint64_t sealed,
+                      seal_lanes(rooms_, own_, [](const Lane& lane, Session& books, LaneOf whose) {
+                        const bool left = whose == LaneOf::kSession &&
+                                          !books.taken.load(std::memory_order_relaxed);
+                        const OpenRun& run = lane.run;
+                        return run.open() && (left || run.meta->dead() >= run.bytes / 4);
+                      }));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
   return sealed;
 }

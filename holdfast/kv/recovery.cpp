@@ -35,6 +35,7 @@ Status Recovery::run() {
     for (const std::string& damage : rooms_.medium.region().report().damage)
       note(0, damage);
   }
+  shared_limit_ = limit_word(kSharedLimitWordAt, kMaxGeneration, "limit of shared runs");
   HF_RETURN_IF_ERROR(read_table());
   const std::uint64_t sequence_limit =
       limit_word(kSequenceLimitWordAt, kMaxSequence, "sequence limit");
@@ -157,6 +158,9 @@ std::uint64_t Recovery::read_run_words(std::uint64_t block, std::uint64_t blocks
     ++end;
   }
   table.mark_run(block, end - block, word);
+  if (word.generation < shared_limit_)
+    table.meta(block).fixed.store(HF_MUTANT("K84", BlockMeta::kShared, std::uint8_t{0}),
+                                  std::memory_order_relaxed);
   (word.state == BlockState::kImage ? images_ : runs_).push_back(block);
   return end;
 }
@@ -477,7 +481,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
   const Superblock& superblock = rooms_.superblock;
-  if ((superblock.incompatible_features & kHasSpaces) != 0 &&
+  if ((superblock.incompatible_features & (kHasSpaces | kSharesRuns)) != 0 &&
       std::memcmp(medium.at(kSuperblockAt), &superblock, sizeof superblock) != 0)
     HF_RETURN_IF_ERROR(mend_superblock(medium, superblock));
   // Before a run of version 2 is opened, and before one of version 1 is sealed.

@@ -81,7 +81,7 @@ class Recovery {
   std::vector<Tombstone> tombstones_;
   std::vector<std::uint64_t> runs_of_dropped_;  // Spaces.
   std::atomic<std::uint64_t> max_sequence_{0}, superseded_{0};
-  std::uint64_t max_generation_ = 0;
+  std::uint64_t max_generation_ = 0, shared_limit_ = 0;
   std::uint64_t defects_total_ = 0;
   Status failure_;
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/kv/read_verbs.hpp>
+#include <holdfast/kv/region_options.hpp>
 #include <holdfast/kv/store_core.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
@@ -12,24 +13,6 @@ namespace {
 
 Error empty_snapshot() {
   return {Errc::kClosed, "the snapshot was moved from, or its store closed; take another"};
-}
-
-RegionOptions region_options(const StoreOptions& options) {
-  RegionOptions region;
-  region.access = options.access;
-  region.unit_bytes = options.segment_bytes;
-  region.size_bytes = std::max(options.initial_bytes, options.segment_bytes);
-  // Up to whole segments, but not beyond those that max_bytes leaves room for.
-  const std::uint64_t segments = std::min((region.size_bytes - 1) / options.segment_bytes + 1,
-                                          options.max_bytes / options.segment_bytes);
-  region.size_bytes = segments * options.segment_bytes;
-  region.file_bytes =
-      (std::max(options.file_bytes, options.segment_bytes) + options.segment_bytes - 1) /
-      options.segment_bytes * options.segment_bytes;
-  region.reserve_bytes = options.max_bytes / kPageBytes * kPageBytes;
-  region.prefault = options.prefault;
-  region.tolerate_damage = options.access == RegionAccess::kOpenReadOnly;
-  return region;
 }
 
 }  // namespace
@@ -144,10 +127,7 @@ VerifyReport StoreBase::verify() const {
 }
 Status StoreBase::close() {
   if (!core_) return {};
-  if (const std::uint64_t open = core_->rooms.versions.snapshots_open(); open != 0) {
-    return Error{Errc::kBusy, std::to_string(open) + " snapshots of the store are open; let " +
-                                  "them go, then close it"};
-  }
+  HF_RETURN_IF_ERROR(core_->may_close());
   Status status = core_->close();
   verbs_ = &closed_verbs;
   core_.reset();

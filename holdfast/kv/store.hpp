@@ -160,7 +160,8 @@ class Pinned {
 };
 
 class StoreCore;
-class Cursor;  // cursor.hpp
+class Cursor;      // cursor.hpp
+class Checkpoint;  // checkpoint.hpp
 
 // Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
 // the versions that it can see. It goes before its store does: close() waits for no snapshot, it
@@ -230,6 +231,8 @@ class StoreBase {
   Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
   Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
                                     WriteOptions options = {});
+  // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on.
+  Result<Checkpoint> checkpoint();
   StoreStats stats() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
@@ -243,8 +246,8 @@ class StoreBase {
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots are open: nothing has changed then. The destructor does the same and drops the
-  // status; no snapshot may be left then.
+  // snapshots or checkpoints are open: nothing has changed then. The destructor does the same and
+  // drops the status; none of them may be left then.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.

@@ -127,6 +127,18 @@ void StoreCore::abandon() {
   closed_ = true;
 }
 
+Status StoreCore::may_close() const {
+  const auto open = [](std::uint64_t count, const char* what) {
+    return Error{Errc::kBusy, std::to_string(count) + " " + what +
+                                  " of the store are open; let them go, then close it"};
+  };
+  if (const std::uint64_t count = rooms.versions.snapshots_open(); count != 0)
+    return open(count, "snapshots");
+  if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
+    return open(count, "checkpoints");
+  return {};
+}
+
 Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;

@@ -39,6 +39,12 @@ class StoreCore : public Verbs {
   StoreStats stats();
   const RecoveryReport& recovery() const { return recovery_; }
   Status close();
+  // Of checkpoints that are not released yet.
+  void count_checkpoint(std::int64_t change) {
+    checkpoints_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_acq_rel);
+  }
+  // What keeps the store from being closed; kOk: nothing.
+  Status may_close() const;
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
   // Other instances of the same verbs. Nobody uses the store.
@@ -58,6 +64,7 @@ class StoreCore : public Verbs {
   Status keep_order();  // At open, after recovery.
 
   RecoveryReport recovery_;
+  std::atomic<std::uint64_t> checkpoints_{0};
   bool closed_ = false;
 };
 

@@ -14,7 +14,7 @@
 namespace holdfast::kv {
 namespace {
 
-constexpr std::uint64_t kKnownIncompatible = kRunsOfVersion1 | kHasSpaces;
+constexpr std::uint64_t kKnownIncompatible = kRunsOfVersion1 | kHasSpaces | kSharesRuns;
 
 // XXH3 of everything behind the checksum field, which ends at `from`.
 template <class Block>
@@ -102,13 +102,8 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
   std::copy(options.patchable_words.begin(), options.patchable_words.end(),
             superblock.patchable_words.begin());
   superblock.checksum = checksum_of(superblock);
-  // A devdax or an interrupted creation may hold anything in the words that change.
-  const std::byte zeros[kSuperblockPageBytes] = {};
-  HF_RETURN_IF_ERROR(
-      medium.put(sizeof(std::uint64_t), zeros, sizeof zeros - sizeof(std::uint64_t)));
   // Ordered by format_segments(), before the magic number: without that nobody looks at the rest.
-  HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &superblock, sizeof superblock));
-  HF_RETURN_IF_ERROR(medium.put_word(kVersionWordAt, version_word(superblock)));
+  HF_RETURN_IF_ERROR(put_superblock(medium, superblock));
   BlockTable table(medium, geometry_of(superblock), region.size_bytes());
   const std::uint64_t wanted =
       (std::max(options.initial_bytes, options.segment_bytes) + options.segment_bytes - 1) /
@@ -117,6 +112,25 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
       table.format_segments(0, std::min(wanted, region.size_bytes() / options.segment_bytes)));
   HF_RETURN_IF_ERROR(medium.put_word(0, kMagic));
   return medium.order();  // Here the store begins.
+}
+
+Status put_superblock(Medium& medium, const Superblock& superblock) {
+  // A devdax or an interrupted creation may hold anything in the words that change.
+  const std::byte zeros[kSuperblockPageBytes] = {};
+  HF_RETURN_IF_ERROR(
+      medium.put(sizeof(std::uint64_t), zeros, sizeof zeros - sizeof(std::uint64_t)));
+  HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &superblock, sizeof superblock));
+  return medium.put_word(kVersionWordAt, version_word(superblock));
+}
+
+Status give_origin(Superblock& superblock, std::uint64_t first_generation) {
+  superblock.parent_origin = superblock.origin != 0 ? superblock.origin : superblock.store_id;
+  superblock.parent_generation = superblock.origin_generation;
+  HF_RETURN_IF_ERROR(draw_random(&superblock.origin, sizeof superblock.origin));
+  superblock.origin |= 1;
+  superblock.origin_generation = first_generation;
+  superblock.checksum = checksum_of(superblock);
+  return {};
 }
 
 Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_generation) {
@@ -130,16 +144,16 @@ Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_gener
   return medium.order();  // Before a run of version 2 is opened.
 }
 
-Status raise_spaces_flag(Medium& medium, Superblock& superblock) {
-  if ((superblock.incompatible_features & kHasSpaces) != 0) return {};
+Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flag) {
+  if ((superblock.incompatible_features & flag) != 0) return {};
   Superblock flagged = superblock;
-  flagged.incompatible_features |= kHasSpaces;
+  flagged.incompatible_features |= flag;
   flagged.checksum = checksum_of(flagged);
   HF_RETURN_IF_ERROR(
       HF_MUTANT("K50", medium.put(kSuperblockCopyAt, &flagged, sizeof flagged), ok_status()));
   HF_RETURN_IF_ERROR(medium.order());  // Before the one that it stands in for is touched.
   HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &flagged, sizeof flagged));
-  HF_RETURN_IF_ERROR(medium.order());  // Before a record of a space is written.
+  HF_RETURN_IF_ERROR(medium.order());  // Before what it stands for is written.
   superblock.incompatible_features = flagged.incompatible_features;
   superblock.checksum = flagged.checksum;
   return {};
@@ -170,6 +184,42 @@ Geometry geometry_of(const Superblock& superblock) {
 
 namespace {
 
+Error contradictory() {
+  return {Errc::kCorrupt,
+          "superblock: its fields contradict each other; restore the first page from a copy"};
+}
+
+bool is_sane(const Superblock& superblock) {
+  return std::has_single_bit(superblock.block_bytes) && superblock.block_bytes >= 8 * KiB &&
+         superblock.block_bytes <= 16 * MiB && superblock.segment_bytes != 0 &&
+         superblock.segment_bytes % superblock.block_bytes == 0 &&
+         superblock.patchable_count <= kMaxPatchableWords &&
+         (superblock.hash_kind == HashKind::kXxh3 || superblock.hash_kind == HashKind::kKeyed);
+}
+
+}  // namespace
+
+Status check_superblock(const Superblock& superblock) {
+  if (superblock.checksum != checksum_of(superblock))
+    return Error{Errc::kCorrupt,
+                 "superblock: its checksum does not hold; restore the first page from a copy"};
+  if (superblock.oldest_reader > kFormatVersion)
+    return Error{Errc::kNewerFormat, "the store needs a reader of format version " +
+                                         std::to_string(superblock.oldest_reader) +
+                                         "; this build reads up to " +
+                                         std::to_string(kFormatVersion) + ": use a newer build"};
+  if (const std::uint64_t unknown = superblock.incompatible_features & ~kKnownIncompatible;
+      unknown != 0) {
+    return Error{Errc::kNewerFormat, "the store uses feature " +
+                                         std::to_string(std::countr_zero(unknown)) +
+                                         ", which this build does not know: use a newer build"};
+  }
+  if (!is_sane(superblock)) return contradictory();
+  return {};
+}
+
+namespace {
+
 Result<Superblock> read_version1(const Region& region) {
   v1::SuperblockV1 old;
   std::memcpy(&old, region.data(), sizeof old);
@@ -192,32 +242,11 @@ Result<Superblock> read_version1(const Region& region) {
 Result<Superblock> read_version2(const Region& region) {
   Superblock superblock;
   std::memcpy(&superblock, region.data() + kSuperblockAt, sizeof superblock);
-  // Torn by a crash while the flag of keyspaces was raised: then its copy holds.
+  // Torn by a crash while a flag was raised: then its copy holds.
   if (superblock.checksum != checksum_of(superblock))
     std::memcpy(&superblock, region.data() + kSuperblockCopyAt, sizeof superblock);
-  if (superblock.checksum != checksum_of(superblock))
-    return Error{Errc::kCorrupt,
-                 "superblock: its checksum does not hold; restore the first page from a copy"};
-  if (superblock.oldest_reader > kFormatVersion)
-    return Error{Errc::kNewerFormat, "the store needs a reader of format version " +
-                                         std::to_string(superblock.oldest_reader) +
-                                         "; this build reads up to " +
-                                         std::to_string(kFormatVersion) + ": use a newer build"};
-  if (const std::uint64_t unknown = superblock.incompatible_features & ~kKnownIncompatible;
-      unknown != 0) {
-    return Error{Errc::kNewerFormat, "the store uses feature " +
-                                         std::to_string(std::countr_zero(unknown)) +
-                                         ", which this build does not know: use a newer build"};
-  }
+  HF_RETURN_IF_ERROR(check_superblock(superblock));
   return superblock;
-}
-
-bool is_sane(const Superblock& superblock) {
-  return std::has_single_bit(superblock.block_bytes) && superblock.block_bytes >= 8 * KiB &&
-         superblock.block_bytes <= 16 * MiB && superblock.segment_bytes != 0 &&
-         superblock.segment_bytes % superblock.block_bytes == 0 &&
-         superblock.patchable_count <= kMaxPatchableWords &&
-         (superblock.hash_kind == HashKind::kXxh3 || superblock.hash_kind == HashKind::kKeyed);
 }
 
 }  // namespace
@@ -252,11 +281,8 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
                                                        ? read_version1(region)
                                                        : read_version2(region));
   if (!is_sane(superblock) ||
-      (version != v1::kFormatVersion && word(kVersionWordAt) != version_word(superblock))) {
-    return Error{
-        Errc::kCorrupt,
-        "superblock: its fields contradict each other; restore the first page from a copy"};
-  }
+      (version != v1::kFormatVersion && word(kVersionWordAt) != version_word(superblock)))
+    return contradictory();
   if (!options.any_shape &&
       (superblock.key_bytes != shape.key_bytes || superblock.value_bytes != shape.value_bytes)) {
     return Error{Errc::kWrongType, "the store was created for " +

@@ -29,10 +29,18 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
 // every run it has. Durable when it returns; `superblock` is then what the medium has.
 Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_generation);
 
-// Of a store that is to get its first keyspace: builds that do not know of them refuse it from then
-// on. Durable when it returns. A crash leaves a superblock that holds, at its place or beside it.
-Status raise_spaces_flag(Medium& medium, Superblock& superblock);
-// A crash in raise_spaces_flag() left the superblock torn, and its copy was read instead.
+// Of one that is not in its store any more. Errors: kCorrupt, kNewerFormat.
+Status check_superblock(const Superblock& superblock);
+// Draws an origin for the runs from `first_generation` on: those below keep the names that they
+// have, two restores back. Errors: kIo.
+Status give_origin(Superblock& superblock, std::uint64_t first_generation);
+// Puts it where a store without one is to begin, but for the magic number; not ordered.
+Status put_superblock(Medium& medium, const Superblock& superblock);
+
+// Of a store that is to get what builds may not know: those refuse it from then on. Durable when it
+// returns. A crash leaves a superblock that holds, at its place or beside it.
+Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flag);
+// A crash in raise_flag() left the superblock torn, and its copy was read instead.
 Status mend_superblock(Medium& medium, const Superblock& superblock);
 
 KeyHash key_hash_of(const Superblock& superblock);

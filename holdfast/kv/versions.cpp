@@ -16,23 +16,29 @@ void Versions::publish(Open open) {
   }
 }
 
+// Sequences that lanes have in reserve lapse between announce() and enter(), so that none below the
+// snapshot's is drawn from there on. A writer that draws a newer one sees that a snapshot is open.
+// Until it is in the list, the writer takes every record for one that it can see.
+void Versions::announce() {
+  const Lock lock(mutex_);  // Not while close() drops what nobody is left to see.
+  held_.fetch_add(1, std::memory_order_seq_cst);
+  open_.fetch_add(1, std::memory_order_seq_cst);
+  opening_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Versions::enter(std::uint64_t version) {
+  const Lock lock(mutex_);
+  const Open* const present = versions_.load(std::memory_order_relaxed);
+  Open open = present == nullptr ? Open() : *present;
+  open.insert(std::upper_bound(open.begin(), open.end(), version), version);
+  publish(std::move(open));
+  opening_.fetch_sub(1, std::memory_order_release);
+}
+
 std::uint64_t Versions::open() {
-  std::uint64_t version = 0;
-  {
-    const Lock lock(mutex_);
-    held_.fetch_add(1, std::memory_order_seq_cst);
-    open_.fetch_add(1, std::memory_order_seq_cst);
-    // Sequences that lanes have in reserve lapse, so that none below ours is drawn from here on. A
-    // writer that draws a newer one sees that a snapshot is open. Until it is in the list, the
-    // writer takes every record for one that it can see.
-    opening_.fetch_add(1, std::memory_order_seq_cst);
-    version = sequences_.lapse();
-    const Open* const present = versions_.load(std::memory_order_relaxed);
-    Open open = present == nullptr ? Open() : *present;
-    open.push_back(version);
-    publish(std::move(open));
-    opening_.fetch_sub(1, std::memory_order_release);
-  }
+  announce();
+  const std::uint64_t version = sequences_.lapse();
+  enter(version);
   epochs_.synchronize();  // A writer that drew one before is done when this returns.
   return version;
 }

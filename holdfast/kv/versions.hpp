@@ -33,6 +33,10 @@ class Versions {
   // The sequence of a new snapshot: it sees what was acknowledged before, and nothing newer. The
   // caller is in no guard.
   std::uint64_t open();
+  // The same for several Versions, of one store: announce() to all, then one Sequences::lapse(),
+  // then enter() to all, then EpochDomain::synchronize().
+  void announce();
+  void enter(std::uint64_t version);
   // Ends one, and drops the versions that only it could see: `table` learns that they are dead.
   void close(std::uint64_t version, Session& session, BlockTable& table);
   std::uint64_t snapshots_open() const { return open_.load(std::memory_order_acquire); }

@@ -335,7 +335,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
     // begins later sees the latch or the mark.
     if (in_place && run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
-        !run.relocating.load(std::memory_order_acquire) && rooms.versions.snapshots_open() == 0 &&
+        run.fixed.load(std::memory_order_acquire) == 0 && rooms.versions.snapshots_open() == 0 &&
         run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
       const Persist& persist = rooms.medium.persist();
       const std::uint64_t before = Persist::load(word);

@@ -119,7 +119,7 @@ bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, Lat
   // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
   // begins later sees the latch or the mark.
   if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
-      run.relocating.load(std::memory_order_acquire) || rooms.versions.snapshots_open() != 0 ||
+      run.fixed.load(std::memory_order_acquire) != 0 || rooms.versions.snapshots_open() != 0 ||
       run.pins.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
     const OffsetMap::PatchedHome ends(*place.home);
     return false;

@@ -453,7 +453,7 @@ TEST_P(Concurrent, AWordThatIsBeingUpdatedIsNotLeftBehindByAPass) {
   std::future<std::uint64_t> pass;
   const auto change = [&](std::uint64_t word) {
     pass = std::async(std::launch::async, [&] { return ForTests::pass(store).value(); });
-    EXPECT_TRUE(soon([&] { return victim.relocating.load(); }));
+    EXPECT_TRUE(soon([&] { return victim.is_moving(); }));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // The pass waits for us now.
     return word + 1;
   };

@@ -150,9 +150,9 @@ TEST_F(Displacing, WhatIsBeingMovedIsRead) {
   Rooms& rooms = ForTests::rooms(*store_);
   const Place place = rooms.index.place(rooms.index.hash(ForTests::bytes("a")));
   BlockMeta& run = rooms.table.run_of(offset_of(rooms.index.map().candidate(place)));
-  run.relocating = true;
+  run.set_moving(true);
   put("a", "2", PutOutcome::kOverwrote);
-  run.relocating = false;
+  run.set_moving(false);
   put("a", "3", PutOutcome::kWritten);
 }
 

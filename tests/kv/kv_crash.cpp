@@ -330,6 +330,7 @@ Report Crash::run(const crash::Model& model) {
       Tested tested(in_memory ? std::move(region) : absent(std::move(region)), options, run, model_,
                     1'000'000);
       tested.dull_ = found;
+      if (afterwards) return afterwards(tested);
       tested.put("then", value_of('t', 40));
       if (!found.empty() && !found.begin()->first.starts_with('~')) {
         const std::string key = found.begin()->first;

@@ -138,6 +138,7 @@ class Crash {
   std::function<void(Region&, crash::Workload&, KeyValueModel&)>
       instead;       // Of both, where there is no store yet.
   bool then = true;  // A normal operation after each recovery, and crashes in it.
+  std::function<void(Tested&)> afterwards;  // In its place.
   // What must hold beside the model: "" or what does not. Only without `then`.
   std::function<std::string(const crash::Past<State>&, const State&)> also;
 

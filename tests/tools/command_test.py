@@ -106,6 +106,41 @@ class Scans(Command):
         self.refused('kv', self.store, '--space', 'users', 'scan', says='--space does not go')
 
 
+class Backups(Command):
+    def test_a_backup_leads_back(self):
+        backups, again, before = self.path('backups'), self.path('again'), self.path('before')
+        self.kv('put', 'ada', 'lovelace')
+        first = json.loads(self.kv('backup', backups, '--json'))
+        self.assertEqual((first['backup'], first['runs'], first['copied_runs']), (1, 1, 1))
+        self.kv('put', 'bob', 'kahn')
+        self.assertIn(b'backup 2 of 2 runs', self.kv('backup', backups))
+        self.assertEqual(len(self.holdfast('kv', 'backup', '--list', backups).splitlines()), 2)
+        self.assertIn(b'sound: 2 backups', self.holdfast('kv', 'backup', '--verify', backups))
+        self.assertIn(b'2 records', self.holdfast('kv', 'restore', backups, again))
+        self.assertEqual(self.holdfast('kv', again, 'scan', '--keys-only'), b'ada\nbob\n')
+        self.assertEqual(json.loads(self.holdfast('kv', 'restore', backups, before, '--backup', '1', '--json'))['records'], 1)
+        self.kv('put', 'eve', '1')
+        self.assertIn(b'removed 1 backup', self.kv('backup', backups, '--keep', '2'))
+
+    def test_what_is_wrong_is_said(self):
+        backups, again = self.path('backups'), self.path('again')
+        self.refused('kv', 'backup', '--list', backups, code=1, says=('not found', backups))
+        self.refused('kv', 'backup', backups, code=2, says='STORE is missing')
+        self.kv('put', 'ada', 'lovelace')
+        self.kv('backup', backups)
+        self.refused('kv', 'restore', backups, self.store, code=1, says='already exists')
+        self.refused('kv', 'restore', backups, again, '--backup', '7', code=1, says='no backup 7')
+        self.holdfast('kv', self.path('other'), 'put', 'a', '1')
+        self.refused('kv', self.path('other'), 'backup', backups, code=1, says='another store')
+        self.refused('kv', self.store, 'backup', self.path('no/such'), code=1, says='no/such')
+        runs = pathlib.Path(backups, 'runs-00000001-000')
+        whole = runs.read_bytes()
+        runs.write_bytes(whole[:70] + bytes([whole[70] ^ 1]) + whole[71:])
+        self.assertIn(b'damage', self.holdfast('kv', 'backup', '--verify', backups, code=1))
+        self.refused('kv', 'restore', backups, again, code=1, says=('runs-00000001-000', '--verify'))
+        self.assertEqual(self.kv('get', 'ada'), b'lovelace')
+
+
 class Keyspaces(Command):
     def test_a_space_has_keys_of_its_own(self):
         self.kv('put', 'ada', 'the store\'s')

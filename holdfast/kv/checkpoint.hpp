@@ -1,0 +1,107 @@
+// checkpoint.hpp: a store at one moment, as runs that never change and a small private part. For
+// incremental backups and for the checkpoints of stream processors. backup.hpp keeps them in a
+// directory.
+// Public header.
+//
+//   auto checkpoint = store.checkpoint().value();
+//   for (std::size_t i = 0; i < checkpoint.runs().size(); ++i) {
+//     const kv::CheckpointRun& run = checkpoint.runs()[i];
+//     if (mine.contains(run.name)) continue;                    // An earlier checkpoint had it.
+//     bytes.resize(run.bytes);
+//     checkpoint.read(i, bytes);
+//     mine.keep(run.name, bytes);
+//   }
+//   mine.keep_private_part(checkpoint.private_part().value());
+//   …
+//   kv::restore("/mnt/pmem/users", private_part, [&](const kv::CheckpointRun& run,
+//                                                    std::span<std::byte> to) { … });
+//
+// A run is a piece of the store's log, of block_bytes or more. Its records never change, and its
+// name is never given to other bytes. What changes with each checkpoint is the list of the runs,
+// and which of their records are dead: these are the private part.
+//
+// Guarantee  What restore() makes has exactly the records that were acknowledged before
+//            checkpoint() was called, of all keyspaces, and of those that were written while it ran
+//            a part that a crash at some moment of it might have left. Batches are whole.
+// Words      A word of a record in a run that a checkpoint has, or ever had, is not updated in
+//            place any more: its next update writes a new record.
+// Cost       checkpoint(): seals the open runs, and reads a bit per line of the medium; writers go
+//            on. O(runs). What is held: until a Checkpoint is released, the medium of its runs.
+// Threads    checkpoint() from any thread, outside of what update() was given; the functions of a
+//            Checkpoint from one at a time, read() from any number.
+// Errors     kReadOnly, kBusy (called by a verb that is under way), kNoSpace (no block for what
+//            writers need next), kIo.
+// Implements nothing of the paper (Benson, Makait, Rabl: "Viper", VLDB 2021), which has no backups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/kv/options.hpp>
+#include <holdfast/kv/store.hpp>
+
+namespace holdfast::kv {
+
+// Of a run, for ever. `origin`: of the store that wrote it; a store that is restored gets a new one
+// for the runs that it will write, so that two stores restored from one checkpoint never give one
+// name to different bytes.
+struct RunName {
+  std::uint64_t origin = 0, generation = 0;
+  auto operator<=>(const RunName&) const = default;
+};
+
+struct CheckpointRun {
+  RunName name;
+  std::uint64_t bytes = 0;    // Of what read() gives.
+  std::uint64_t records = 0;  // Dead ones too.
+};
+
+class Checkpoint {
+ public:
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+  ~Checkpoint();  // Releases the runs. Before the store closes: close() refuses meanwhile.
+
+  // Every record of the checkpoint has this version or an older one.
+  Version version() const;
+  std::span<const CheckpointRun> runs() const;
+  // Reads the summaries of runs with dead records. Errors: kCorrupt, kIo.
+  Result<std::vector<std::byte>> private_part() const;
+  // All bytes of the run `i`, always the same ones: `to` has runs()[i].bytes. The sum of each
+  // record that is not dead is checked. Errors: kInvalidOption (`to` has another size), kCorrupt
+  // (names the record that the medium damaged), kIo.
+  Status read(std::size_t i, std::span<std::byte> to) const;
+
+  struct State;
+  explicit Checkpoint(std::unique_ptr<State> state);  // For the store.
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// What a private part says of itself. Errors: kCorrupt, kNewerFormat.
+struct CheckpointContents {
+  std::uint64_t store_id = 0;  // A store and those restored from its checkpoints have the same.
+  Version version = 0;
+  std::vector<CheckpointRun> runs;
+  std::uint64_t medium_bytes = 0;  // That restore() takes, at least.
+};
+Result<CheckpointContents> read_private_part(std::span<const std::byte> private_part);
+
+// Makes the store anew in `spec`, where nothing may be, and closes it: copies runs, rewrites no
+// record. `read` fills its buffer with the run's bytes. Of the options file_bytes, max_bytes,
+// prefault. A crash leaves no store; what it left must be removed before the next try. Four fences.
+// Errors: kAlreadyExists, kCorrupt (the private part; a run that does not hold; a run of
+// another name), kNewerFormat, kNoSpace (names how much is needed), kIo, those of `read`.
+using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte> to)>;
+Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
+               const StoreOptions& options = {});
+
+}  // namespace holdfast::kv

@@ -1,0 +1,135 @@
+// A store from the runs and the private part of a checkpoint. The superblock's magic number comes
+// last: a region whose restoring was interrupted holds no store.
+#include <algorithm>
+#include <cstring>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/kv/region_options.hpp>
+#include <holdfast/kv/sealed_run.hpp>
+#include <holdfast/kv/superblock.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+class Restoration {
+ public:
+  Restoration(Medium& medium, const CheckpointPlan& plan, const RunPlacement& placed)
+      : medium_(medium),
+        plan_(plan),
+        placed_(placed),
+        table_(medium, geometry_of(plan.superblock), medium.size_bytes()) {}
+
+  Status begin(const Superblock& superblock) {
+    HF_RETURN_IF_ERROR(put_superblock(medium_, superblock));
+    return table_.format_segments(0, placed_.segments);
+  }
+  Status put(std::size_t i, std::span<const std::byte> packed);
+  Status end() {
+    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, plan_.generation_limit));
+    HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, plan_.sequence_limit));
+    if (plan_.superblock.patchable_count != 0)
+      HF_RETURN_IF_ERROR(medium_.put_word(kSharedLimitWordAt, plan_.generation_limit));
+    HF_RETURN_IF_ERROR(medium_.order());  // All of it, before the store begins.
+    HF_RETURN_IF_ERROR(medium_.put_word(0, kMagic));
+    return medium_.order();
+  }
+
+ private:
+  Status put_words(std::uint64_t head, const PlannedRun& run);
+
+  Medium& medium_;
+  const CheckpointPlan& plan_;
+  const RunPlacement& placed_;
+  BlockTable table_;
+};
+
+Status Restoration::put_words(std::uint64_t head, const PlannedRun& run) {
+  const Geometry& geometry = table_.geometry();
+  for (std::uint64_t block = head; block < head + run.run_blocks; ++block) {
+    const BlockWord word{run.name.generation,
+                         block == head ? BlockState::kSealed : BlockState::kTail};
+    HF_RETURN_IF_ERROR(medium_.put_word(geometry.table_word_at(block),
+                                        encode_block_word(word, geometry.store_id, block)));
+  }
+  return {};
+}
+
+Status Restoration::put(std::size_t i, std::span<const std::byte> packed) {
+  const PlannedRun& run = plan_.runs[i];
+  const std::uint64_t head = placed_.heads[i];
+  const std::uint64_t at = table_.run_at(head);
+  const std::uint64_t end = at + run.run_blocks * table_.geometry().block_bytes;
+  const std::uint64_t tail_bytes = run_tail_bytes(run.records);
+  const auto tail = packed.subspan(run.used_bytes);
+  HF_RETURN_IF_ERROR(medium_.put(at, packed.data(), run.used_bytes));
+  HF_RETURN_IF_ERROR(medium_.put(end - tail_bytes, tail.data(), tail_bytes));
+  if (!run.dead.empty())
+    HF_RETURN_IF_ERROR(HF_MUTANT(
+        "K92", medium_.put(end - tail_bytes, run.dead.data(), run.dead.size() * 8), ok_status()));
+  HF_RETURN_IF_ERROR(put_words(head, run));
+  table_.mark_run(head, run.run_blocks, {run.name.generation, BlockState::kSealed});
+  const auto sealed = SealedRun::read(medium_, table_, head);
+  if (!sealed || sealed->footer().used_bytes != run.used_bytes ||
+      sealed->records() != run.records) {
+    return Error{Errc::kCorrupt, "run " + std::to_string(run.name.generation) + " of origin " +
+                                     std::to_string(run.name.origin) +
+                                     ": its bytes are not those of the checkpoint; they are "
+                                     "damaged, or of another run"};
+  }
+  return {};
+}
+
+// The region is new, so it has zeros, but for a devdax and the like.
+Result<Region> make_region(std::string_view spec, const StoreOptions& options,
+                           const CheckpointPlan& plan) {
+  StoreOptions store = options;
+  store.access = RegionAccess::kCreate;
+  store.block_bytes = plan.superblock.block_bytes;
+  store.segment_bytes = plan.superblock.segment_bytes;
+  store.initial_bytes = place_runs(plan).segments * store.segment_bytes;
+  if (store.max_bytes < store.initial_bytes) {
+    return Error{Errc::kNoSpace, "max_bytes=" + std::to_string(store.max_bytes) +
+                                     "; the checkpoint needs " +
+                                     std::to_string(store.initial_bytes) + " bytes"};
+  }
+  HF_RETURN_IF_ERROR(store.validate());
+  HF_ASSIGN_OR_RETURN(Region region, Region::open(spec, region_options(store)));
+  if (region.size_bytes() < store.initial_bytes) {
+    return Error{Errc::kNoSpace, "the region has " + std::to_string(region.size_bytes()) +
+                                     " bytes; the checkpoint needs " +
+                                     std::to_string(store.initial_bytes)};
+  }
+  if (Persist::load(reinterpret_cast<const std::uint64_t*>(region.data())) == kMagic)
+    return Error{Errc::kAlreadyExists, "the region holds a store"};
+  return region;
+}
+
+}  // namespace
+
+Status restore_into(Medium& medium, const CheckpointPlan& plan, ReadRun read) {
+  Superblock superblock = plan.superblock;
+  HF_RETURN_IF_ERROR(give_origin(superblock, plan.generation_limit));
+  const RunPlacement placed = place_runs(plan);
+  Restoration restoration(medium, plan, placed);
+  HF_RETURN_IF_ERROR(restoration.begin(superblock));
+  std::vector<std::byte> packed;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const PlannedRun& run = plan.runs[i];
+    packed.resize(run.packed_bytes());
+    HF_RETURN_IF_ERROR(read({run.name, run.packed_bytes(), run.records}, packed));
+    HF_RETURN_IF_ERROR(restoration.put(i, packed));
+  }
+  return restoration.end();
+}
+
+Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
+               const StoreOptions& options) {
+  HF_ASSIGN_OR_RETURN(const CheckpointPlan plan, CheckpointPlan::decode(private_part));
+  HF_ASSIGN_OR_RETURN(Region region, make_region(spec, options, plan));
+  Medium medium(std::move(region));
+  return restore_into(medium, plan, read);
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,302 @@
+// Backups in a directory: each is whole or not there, whatever ends its process, and leads back to
+// the store as it was.
+#include <holdfast/kv/backup.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include <holdfast/kv/backup_directory.hpp>
+#include <holdfast/memory/system.hpp>
+
+#include "damage.hpp"
+#include "for_tests.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+using memory_detail::Call;
+
+class Backups : public OnEveryPlace {
+ protected:
+  std::string directory() const { return scratch_.path("backups"); }
+  Store<> restored(std::uint32_t number, const std::string& name) const {
+    const auto done = restore_backup(directory(), spec(name), number);
+    EXPECT_TRUE(done) << done.error().message();
+    return open(with_access(RegionAccess::kOpen), name);
+  }
+  static Contents put_some(Store<>& store, int from, int count, Contents expected = {}) {
+    for (int i = from; i < from + count; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      EXPECT_TRUE(store.put(key, expected[key] = text_of(static_cast<std::uint64_t>(i), 300)));
+    }
+    return expected;
+  }
+  std::uint64_t bytes_in_directory() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(directory()))
+      bytes += file.file_size();
+    return bytes;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Backups, kEveryPlace, place_name);
+
+TEST_P(Backups, EachLeadsBackToItsMoment) {
+  auto store = open();
+  std::vector<Contents> moments{{}};
+  std::uint64_t first_bytes = 0;
+  for (int round = 0; round < 4; ++round) {
+    moments.push_back(round == 0 ? put_some(store, 0, 1000)
+                                 : put_some(store, 950 + round, 10, moments.back()));
+    if (round == 2) {
+      store.erase("key7").value();
+      moments.back().erase("key7");
+      ASSERT_TRUE(store.reclaim());
+    }
+    const BackupReport report = backup(store, directory()).value();
+    EXPECT_EQ(report.number, static_cast<std::uint32_t>(round + 1));
+    EXPECT_GE(report.bytes, 300'000u);
+    if (round == 0) {
+      first_bytes = report.copied_bytes;
+      EXPECT_EQ(report.copied_bytes, report.bytes);
+    } else {
+      EXPECT_LT(report.copied_bytes, first_bytes / 10) << "only what is new";
+      EXPECT_GT(report.copied_bytes, 0u);
+    }
+  }
+  const auto backups = list_backups(directory()).value();
+  ASSERT_EQ(backups.size(), 4u);
+  for (std::uint32_t number = 1; number <= 4; ++number) {
+    EXPECT_EQ(backups[number - 1].number, number);
+    auto copy = restored(number, "copy" + std::to_string(number));
+    expect_contents(copy, moments[number]);
+  }
+  auto newest = restored(0, "newest");
+  expect_contents(newest, moments.back());
+  const BackupVerification verified = verify_backup(directory()).value();
+  EXPECT_TRUE(verified.defects.empty());
+  EXPECT_EQ(verified.backups, 4u);
+  EXPECT_GT(verified.runs, backups.back().runs) << "those of older ones, too";
+}
+
+TEST_P(Backups, OldOnesGoWithWhatOnlyTheyNeed) {
+  auto store = open();
+  Contents expected;
+  std::uint64_t bytes = 0;
+  for (int round = 0; round < 6; ++round) {
+    expected = put_some(store, 0, 300);  // All of it anew.
+    ASSERT_TRUE(store.put("round", expected["round"] = std::to_string(round)));
+    ASSERT_TRUE(store.reclaim());
+    BackupOptions options;
+    options.keep = 2;
+    const BackupReport report = backup(store, directory(), options).value();
+    EXPECT_EQ(report.removed_backups, round >= 2 ? 1u : 0u);
+    if (round == 2) bytes = bytes_in_directory();
+  }
+  EXPECT_EQ(list_backups(directory()).value().size(), 2u);
+  EXPECT_LT(bytes_in_directory(), bytes * 3 / 2) << "what nobody needs was removed";
+  EXPECT_TRUE(verify_backup(directory()).value().defects.empty());
+  auto copy = restored(0, "copy");
+  expect_contents(copy, expected);
+  EXPECT_EQ(get(restored(5, "before"), "round"), "4");
+  const auto gone = restore_backup(directory(), spec("gone"), 1);
+  EXPECT_EQ(gone.code(), Errc::kNotFound);
+  EXPECT_TRUE(mentions(gone.error(), "5 to 6"));
+}
+
+TEST_P(Backups, ARestoredStoreIsBackedUpBesideIt) {
+  {
+    auto store = open();
+    put_some(store, 0, 500);
+    ASSERT_TRUE(backup(store, directory()));
+  }
+  auto copy = restored(0, "copy");
+  const Contents expected = put_some(copy, 500, 10, contents_of(copy));
+  const BackupReport report = backup(copy, directory()).value();
+  EXPECT_LT(report.copied_bytes, report.bytes / 5) << "its runs came from there";
+  auto again = restored(2, "again");
+  expect_contents(again, expected);
+}
+
+// ---- Ends ----
+
+std::string g_watched;     // The calls that count are those on files below.
+int g_calls_left = 0;      // At the last one the process ends.
+std::set<int> g_unsynced;  // Written and not synced.
+bool g_renamed_too_early = false;
+
+bool is_watched(int fd) {
+  char path[512] = {};
+  const auto link = "/proc/self/fd/" + std::to_string(fd);
+  return ::readlink(link.c_str(), path, sizeof path - 1) > 0 &&
+         std::string_view(path).starts_with(g_watched);
+}
+
+int end_at_last_call(Call, int fd) {
+  if (is_watched(fd) && --g_calls_left == 0) ::_exit(9);
+  return 0;
+}
+
+TEST_P(Backups, AKillLeavesTheOnesBefore) {
+  Contents first, second;
+  {
+    auto store = open();
+    first = put_some(store, 0, 200);
+    ASSERT_TRUE(backup(store, directory()));
+    second = put_some(store, 200, 50, first);
+    ASSERT_TRUE(store.close());
+  }
+  g_watched = directory();
+  std::uint32_t newest = 1;
+  bool finished = false;
+  int kills = 0;
+  for (int calls = 1; !finished; ++calls) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto store = Store<>::open(spec(), with_access(RegionAccess::kOpen));
+      g_calls_left = calls;
+      memory_detail::set_fault_hook(&end_at_last_call);
+      BackupOptions options;
+      options.keep = 2;
+      const bool done = store && backup(*store, directory(), options);
+      ::_exit(done ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 9))
+        << status;
+    finished = WEXITSTATUS(status) == 0;
+    kills += !finished;
+    const auto backups = list_backups(directory()).value();
+    ASSERT_FALSE(backups.empty());
+    EXPECT_GE(backups.back().number, newest);
+    newest = backups.back().number;
+    EXPECT_TRUE(verify_backup(directory()).value().defects.empty()) << "after " << calls;
+    auto copy = restored(0, "copy" + std::to_string(calls));
+    expect_contents(copy, newest == 1 ? first : second);
+  }
+  EXPECT_GE(kills, 5);
+  EXPECT_GE(newest, 2u);
+  EXPECT_FALSE(std::filesystem::exists(directory() + "/backup.unfinished"));
+}
+
+int watch_order(Call call, int fd) {
+  if (!is_watched(fd)) return 0;
+  if (call == Call::kWrite) g_unsynced.insert(fd);
+  if (call == Call::kDataSync) g_unsynced.erase(fd);
+  if (call == Call::kRename && !g_unsynced.empty()) g_renamed_too_early = true;
+  return 0;
+}
+
+TEST_P(Backups, TheListComesIntoBeingWhenAllItNamesIsDurable) {
+  auto store = open();
+  put_some(store, 0, 100);
+  g_watched = directory();
+  g_unsynced.clear();
+  g_renamed_too_early = false;
+  memory_detail::set_fault_hook(&watch_order);
+  const auto done = backup(store, directory());
+  memory_detail::set_fault_hook(nullptr);
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(g_renamed_too_early);
+}
+
+int fail_writes(Call call, int fd) { return call == Call::kWrite && is_watched(fd) ? ENOSPC : 0; }
+
+TEST_P(Backups, AFullDiskLeavesTheOnesBefore) {
+  auto store = open();
+  const Contents expected = put_some(store, 0, 100);
+  ASSERT_TRUE(backup(store, directory()));
+  put_some(store, 100, 10);
+  g_watched = directory();
+  memory_detail::set_fault_hook(&fail_writes);
+  EXPECT_EQ(backup(store, directory()).code(), Errc::kNoSpace);
+  memory_detail::set_fault_hook(nullptr);
+  EXPECT_EQ(list_backups(directory()).value().size(), 1u);
+  expect_contents(*std::make_unique<Store<>>(restored(0, "copy")), expected);
+  EXPECT_EQ(backup(store, directory()).value().number, 2u) << "the next one goes on";
+  EXPECT_TRUE(store.close()) << "no checkpoint was left";
+}
+
+// ---- Damage and mistakes ----
+
+void flip(const std::string& path, std::uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char byte = static_cast<char>(file.get() ^ 16);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
+TEST_P(Backups, DamageIsNamedAndNothingIsRemoved) {
+  auto store = open();
+  put_some(store, 0, 100);
+  ASSERT_TRUE(backup(store, directory()));
+  const std::string runs = directory() + "/runs-00000001-000",
+                    list = directory() + "/backup-00000001";
+  flip(runs, 5000);
+  const auto verified = verify_backup(directory()).value();
+  ASSERT_EQ(verified.defects.size(), 1u);
+  EXPECT_NE(verified.defects[0].find(runs), std::string::npos) << verified.defects[0];
+  const auto refused = restore_backup(directory(), spec("copy"));
+  EXPECT_EQ(refused.code(), Errc::kCorrupt);
+  EXPECT_TRUE(mentions(refused.error(), runs));
+  flip(runs, 5000);
+  flip(list, 100);
+  EXPECT_EQ(verify_backup(directory()).value().defects.size(), 1u);
+  EXPECT_EQ(list_backups(directory()).code(), Errc::kCorrupt);
+  const auto again = backup(store, directory());
+  EXPECT_EQ(again.code(), Errc::kCorrupt);
+  EXPECT_TRUE(mentions(again.error(), list));
+  EXPECT_TRUE(std::filesystem::exists(runs)) << "its runs are not taken for left-overs";
+  flip(list, 100);
+  std::filesystem::resize_file(runs, 6000);
+  EXPECT_EQ(restore_backup(directory(), spec("cut")).code(), Errc::kCorrupt);
+  // A run that is not there is copied again.
+  ASSERT_TRUE(backup(store, directory()));
+  expect_contents(*std::make_unique<Store<>>(restored(0, "whole")), contents_of(store));
+}
+
+TEST_P(Backups, MistakesAreExplained) {
+  auto store = open(), other = open(tiny(), "other");
+  put_some(store, 0, 10);
+  EXPECT_EQ(restore_backup(directory(), spec("copy")).code(), Errc::kNotFound);
+  EXPECT_EQ(verify_backup(directory()).code(), Errc::kNotFound);
+  ASSERT_TRUE(backup(store, directory()));
+  EXPECT_EQ(backup(other, directory()).code(), Errc::kWrongType);
+  const auto exists = restore_backup(directory(), spec("other"));
+  EXPECT_FALSE(exists);
+  {
+    const auto held = BackupDirectory::open(directory(), true).value();
+    EXPECT_EQ(backup(store, directory()).code(), Errc::kBusy);
+  }
+  StoreOptions small;
+  small.max_bytes = 4 * MiB;
+  put_some(store, 0, 20'000);
+  ASSERT_TRUE(backup(store, directory()));
+  const auto full = restore_backup(directory(), spec("small"), 0, small);
+  EXPECT_EQ(full.code(), Errc::kNoSpace);
+  EXPECT_TRUE(mentions(full.error(), "needs"));
+}
+
+TEST_P(Backups, AnyBytesAsAListAreAnError) {
+  auto store = open();
+  put_some(store, 0, 20);
+  ASSERT_TRUE(backup(store, directory()));
+  const Manifest manifest = BackupDirectory::open(directory(), false).value().read(1).value();
+  const auto bytes = manifest.encode();
+  for (std::size_t size = 0; size < bytes.size(); size += 3)
+    EXPECT_FALSE(Manifest::decode(std::span(bytes).first(size))) << size;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    auto damaged = bytes;
+    damaged[at] ^= std::byte{1};
+    EXPECT_FALSE(Manifest::decode(damaged)) << at;
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::kv

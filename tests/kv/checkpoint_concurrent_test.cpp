@@ -1,0 +1,78 @@
+// Checkpoints beside writers and reclamation.
+#include <holdfast/kv/checkpoint.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "for_tests.hpp"
+#include "kept_checkpoints.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+class CheckpointsConcurrent : public OnEveryPlace {};
+INSTANTIATE_TEST_SUITE_P(Everywhere, CheckpointsConcurrent, kEveryPlace, place_name);
+
+// Writers count their own keys up, in turn: a moment of that is one of few states.
+TEST_P(CheckpointsConcurrent, ItIsAMomentOfWhatWritersDid) {
+  auto store = open();
+  constexpr int kWriters = 2, kKeys = 10;
+  std::atomic<bool> stop{false};
+  std::array<std::atomic<std::uint64_t>, kWriters> acknowledged{};
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&store, &stop, &acknowledged, writer] {
+      for (std::uint64_t i = 0; !stop; ++i) {
+        const std::string key = std::to_string(writer) + "/" + std::to_string(i % kKeys);
+        ASSERT_TRUE(store.put(key, std::to_string(i)));
+        acknowledged[static_cast<std::size_t>(writer)] = i + 1;
+        if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    });
+  }
+  Kept kept;
+  for (int round = 0; round < 8; ++round) {
+    std::array<std::uint64_t, kWriters> before{}, after{};
+    for (std::size_t writer = 0; writer < kWriters; ++writer) {
+      while (acknowledged[writer] < static_cast<std::uint64_t>(round + 1) * 200)
+        std::this_thread::yield();
+      before[writer] = acknowledged[writer];
+    }
+    {
+      const Checkpoint checkpoint = store.checkpoint().value();
+      for (std::size_t writer = 0; writer < kWriters; ++writer)
+        after[writer] = acknowledged[writer] + 1;
+      if (round % 2 == 0) {
+        ASSERT_TRUE(ForTests::pass(store, 0.1));
+      }
+      kept.take(checkpoint);
+    }
+    const std::string name = "copy" + std::to_string(round);
+    ASSERT_TRUE(kept.restore_to(spec(name)));
+    auto copy = open(with_access(RegionAccess::kOpen), name);
+    EXPECT_TRUE(copy.verify().ok());
+    for (std::size_t writer = 0; writer < kWriters; ++writer) {
+      std::uint64_t newest = 0;
+      std::array<std::uint64_t, kKeys> seen{};
+      for (std::size_t key = 0; key < kKeys; ++key) {
+        seen[key] = std::stoull(get(copy, std::to_string(writer) + "/" + std::to_string(key)));
+        newest = std::max(newest, seen[key]);
+      }
+      EXPECT_GE(newest + 1, before[writer]) << "what was acknowledged is in it";
+      EXPECT_LE(newest, after[writer]);
+      for (std::size_t key = 0; key < kKeys; ++key) {
+        const std::uint64_t behind = (newest % kKeys + kKeys - key) % kKeys;
+        EXPECT_EQ(seen[key], newest - behind) << "writer " << writer << ", key " << key;
+      }
+    }
+  }
+  stop = true;
+  for (std::thread& writer : writers)
+    writer.join();
+}
+
+}  // namespace
+}  // namespace holdfast::kv

@@ -1,0 +1,160 @@
+// backup, restore: a store into a directory, and back.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include <holdfast/kv/backup.hpp>
+#include <nlohmann/json.hpp>
+
+#include "console.hpp"
+#include "kv_verbs.hpp"
+#include "text_layout.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kCommand = "holdfast kv";
+
+std::string bytes_text(std::uint64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+// What a copy shows while it runs.
+class CopyProgress {
+ public:
+  explicit CopyProgress(const char* verb) : verb_(verb) {}
+  void operator()(std::uint64_t done, std::uint64_t all) {
+    if (!line_.due()) return;
+    line_.show(fmt::format("{} {} of {}, {} %", verb_, bytes_text(done), bytes_text(all),
+                           all == 0 ? 100 : done * 100 / all));
+  }
+  void finish() { line_.finish(); }
+
+ private:
+  const char* verb_;
+  ProgressLine line_{true};
+};
+
+// Of what went wrong in a directory of backups.
+int report_directory(const std::string& directory, const Error& error) {
+  const bool named = error.detail.find(directory) != std::string::npos;
+  std::string_view help;
+  if (error.code == Errc::kNotFound)
+    help =
+        "`holdfast kv STORE backup DIR` makes backups; `holdfast kv backup --list DIR` names them.";
+  if (error.code == Errc::kCorrupt)
+    help = "`holdfast kv backup --verify DIR` names all damage; older backups may be sound.";
+  complain(kCommand, (named ? "" : directory + ": ") + plain(error), help);
+  return exit_code_of(error.code);
+}
+
+int print_backups(const KvTarget& target, const std::string& directory) {
+  const auto backups = kv::list_backups(directory);
+  if (!backups) return report_directory(directory, backups.error());
+  for (const kv::BackupInfo& backup : *backups) {
+    if (target.json) {
+      out("{}\n", Json{{"backup", backup.number},
+                       {"version", backup.version},
+                       {"runs", backup.runs},
+                       {"bytes", backup.bytes},
+                       {"medium_bytes", backup.medium_bytes}}
+                      .dump());
+    } else {
+      out("{}\t{}\t{}\n", backup.number, counted(backup.runs, "run"), bytes_text(backup.bytes));
+    }
+  }
+  return kExitDone;
+}
+
+int verify(const KvTarget& target, const std::string& directory) {
+  CopyProgress progress("checked");
+  const auto verified = kv::verify_backup(directory, kv::Progress(progress));
+  progress.finish();
+  if (!verified) return report_directory(directory, verified.error());
+  if (target.json) {
+    out("{}\n", Json{{"directory", directory},
+                     {"ok", verified->defects.empty()},
+                     {"backups", verified->backups},
+                     {"runs", verified->runs},
+                     {"bytes", verified->bytes},
+                     {"defects", verified->defects}}
+                    .dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    for (const std::string& defect : verified->defects)
+      out("{}: {}\n", ink(stdout, Ink::kBad, "damage"), visible(defect));
+    out("{}: {}, {}, {} read and checked\n",
+        verified->defects.empty()
+            ? ink(stdout, Ink::kGood, "sound")
+            : ink(stdout, Ink::kBad, counted(verified->defects.size(), "defect")),
+        counted(verified->backups, "backup"), counted(verified->runs, "run"),
+        bytes_text(verified->bytes));
+  }
+  return verified->defects.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
+  if (arguments.list) return print_backups(target, arguments.directory);
+  if (arguments.verify) return verify(target, arguments.directory);
+  auto store = open_for_reclaiming(target.spec);
+  if (!store) return report_error(target, store.error());
+  CopyProgress progress("copied");
+  kv::BackupOptions options;
+  options.keep = arguments.keep;
+  options.progress.emplace(progress);
+  const auto report = kv::backup(*store, arguments.directory, options);
+  progress.finish();
+  if (!report) return report_directory(arguments.directory, report.error());
+  if (const Status closed = store->close(); !closed) return report_error(target, closed.error());
+  if (target.json) {
+    out("{}\n", Json{{"store", target.spec},
+                     {"directory", arguments.directory},
+                     {"backup", report->number},
+                     {"version", report->version},
+                     {"runs", report->runs},
+                     {"bytes", report->bytes},
+                     {"copied_runs", report->copied_runs},
+                     {"copied_bytes", report->copied_bytes},
+                     {"removed_backups", report->removed_backups},
+                     {"checkpoint_seconds", report->checkpoint_seconds},
+                     {"seconds", report->seconds}}
+                    .dump(2, ' ', false, Json::error_handler_t::replace));
+    return kExitDone;
+  }
+  out("backup {} of {}, {}; copied {}, {}, in {}\n", report->number, counted(report->runs, "run"),
+      bytes_text(report->bytes), counted(report->copied_runs, "run"),
+      bytes_text(report->copied_bytes), human_seconds(report->seconds));
+  if (report->removed_backups != 0)
+    out("removed {} older\n", counted(report->removed_backups, "backup"));
+  return kExitDone;
+}
+
+int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
+  CopyProgress progress("restored");
+  const auto restored = kv::restore_backup(arguments.directory, arguments.store, arguments.number,
+                                           {}, kv::Progress(progress));
+  progress.finish();
+  if (!restored) {
+    const int code = report_directory(arguments.directory, restored.error());
+    if (restored.code() == Errc::kCorrupt && std::filesystem::exists(arguments.store))
+      note("{} was begun and holds no store; remove it before the next try\n", arguments.store);
+    return code;
+  }
+  auto store = open_for_reading(arguments.store);
+  if (!store) return report_error(kCommand, arguments.store, store.error());
+  if (target.json) {
+    out("{}\n", Json{{"store", arguments.store},
+                     {"directory", arguments.directory},
+                     {"backup", restored->number},
+                     {"version", restored->version},
+                     {"records", store->count()},
+                     {"bytes", restored->bytes}}
+                    .dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    out("restored backup {} into {}: {}, {}\n", restored->number, arguments.store,
+        counted(store->count(), "record"), bytes_text(restored->bytes));
+  }
+  return kExitDone;
+}
+
+}  // namespace holdfast::tools
