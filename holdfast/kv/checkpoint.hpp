@@ -104,4 +104,15 @@ using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});
 
+// Puts the records of a checkpoint whose keys lie in one of the ranges into another store, over what
+// it has: the store's own keys, not those of keyspaces. Not at once: an error leaves a part. Reads
+// each run twice, and keeps the keys of the ranges in memory meanwhile. Returns how many records.
+// Errors: kCorrupt (the private part; names the record), kNewerFormat, those of put_many() and
+// `read`.
+struct KeyRange {
+  std::string from, to;  // Keys from the one on, and below the other; empty `to`: no end.
+};
+Result<std::uint64_t> import_checkpoint(Store<>& into, std::span<const std::byte> private_part,
+                                        ReadRun read, std::span<const KeyRange> ranges);
+
 }  // namespace holdfast::kv

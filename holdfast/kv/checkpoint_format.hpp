@@ -7,6 +7,7 @@
 // superseded, and such as are newer than the checkpoint. A run of which none is dead has no words.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,9 +32,10 @@ struct PrivateHeader {
   std::uint64_t newest;            // Version of the checkpoint.
   std::uint64_t generation_limit;  // All that were handed out are below, and sequences below ...
   std::uint64_t sequence_limit;    // ... this one.
-  Superblock superblock;           // Of the store.
+  std::array<std::uint64_t, 2> reserved2;  // Zero.
+  Superblock superblock;                   // Of the store.
 };
-static_assert(sizeof(PrivateHeader) == 56 + sizeof(Superblock));
+static_assert(sizeof(PrivateHeader) == 72 + sizeof(Superblock));
 static_assert(std::has_unique_object_representations_v<PrivateHeader>);
 
 struct PrivateRun {

@@ -124,17 +124,17 @@ TEST_P(Backups, ARestoredStoreIsBackedUpBesideIt) {
 
 // ---- Ends ----
 
-std::string g_watched;     // The calls that count are those on files below.
-int g_calls_left = 0;      // At the last one the process ends.
-std::set<int> g_unsynced;  // Written and not synced.
+std::string g_watched;             // The calls that count are those on files below.
+int g_calls_left = 0;              // At the last one the process ends.
+std::set<std::string> g_unsynced;  // Written and not synced.
 bool g_renamed_too_early = false;
 
-bool is_watched(int fd) {
+std::string path_of(int fd) {
   char path[512] = {};
   const auto link = "/proc/self/fd/" + std::to_string(fd);
-  return ::readlink(link.c_str(), path, sizeof path - 1) > 0 &&
-         std::string_view(path).starts_with(g_watched);
+  return ::readlink(link.c_str(), path, sizeof path - 1) > 0 ? path : "";
 }
+bool is_watched(int fd) { return path_of(fd).starts_with(g_watched); }
 
 int end_at_last_call(Call, int fd) {
   if (is_watched(fd) && --g_calls_left == 0) ::_exit(9);
@@ -186,8 +186,8 @@ TEST_P(Backups, AKillLeavesTheOnesBefore) {
 
 int watch_order(Call call, int fd) {
   if (!is_watched(fd)) return 0;
-  if (call == Call::kWrite) g_unsynced.insert(fd);
-  if (call == Call::kDataSync) g_unsynced.erase(fd);
+  if (call == Call::kWrite) g_unsynced.insert(path_of(fd));
+  if (call == Call::kDataSync) g_unsynced.erase(path_of(fd));
   if (call == Call::kRename && !g_unsynced.empty()) g_renamed_too_early = true;
   return 0;
 }

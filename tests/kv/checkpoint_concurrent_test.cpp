@@ -1,5 +1,6 @@
 // Checkpoints beside writers and reclamation.
 #include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include <array>
 #include <atomic>
@@ -72,6 +73,50 @@ TEST_P(CheckpointsConcurrent, ItIsAMomentOfWhatWritersDid) {
   stop = true;
   for (std::thread& writer : writers)
     writer.join();
+}
+
+// One thread answers the other: an answer is never there without its question, though the runs of
+// the two are sealed one after the other. (Those of keyspaces come last.)
+TEST_P(CheckpointsConcurrent, AnAnswerIsNotThereWithoutItsQuestion) {
+  auto store = open();
+  Space space = store.create_space("answers").value();
+  std::atomic<std::uint64_t> asked{0}, answered{0};
+  std::atomic<bool> stop{false};
+  std::thread answers([&] {
+    while (!stop) {
+      const std::uint64_t question = asked;
+      if (question == answered) continue;
+      ASSERT_TRUE(space.put("answer", std::to_string(question)));
+      answered = question;
+    }
+  });
+  std::thread questions([&] {
+    while (!stop) {
+      ASSERT_TRUE(store.put("question", std::to_string(asked + 1)));
+      ++asked;
+      while (answered != asked && !stop) {
+      }
+      if (asked % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(10));
+    }
+  });
+  while (answered < 10)
+    std::this_thread::yield();
+  for (int round = 0; round < 60; ++round) {
+    Kept kept;
+    kept.take(store.checkpoint().value());
+    ASSERT_TRUE(store.reclaim());
+    const std::string name = "copy" + std::to_string(round);
+    ASSERT_TRUE(kept.restore_to(spec(name)));
+    auto copy = open(with_access(RegionAccess::kOpen), name);
+    const std::uint64_t question = std::stoull(get(copy, "question"));
+    std::string value;
+    ASSERT_TRUE(copy.space("answers").value().get("answer", value));
+    const std::uint64_t answer = std::stoull(value);
+    EXPECT_TRUE(question == answer || question == answer + 1) << question << ", " << answer;
+  }
+  stop = true;
+  answers.join();
+  questions.join();
 }
 
 }  // namespace

@@ -262,6 +262,55 @@ TEST_P(Checkpoints, KeyspacesAreInIt) {
   expect_in("orders", in_orders);
 }
 
+TEST_P(Checkpoints, RangesOfAForeignOneAreImported) {
+  auto store = open();
+  Space space = store.create_space("space").value();
+  ASSERT_TRUE(space.put("key150", "of a space"));
+  Contents all;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 100; i < 300; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      ASSERT_TRUE(
+          store.put(key, all[key] = text_of(static_cast<std::uint64_t>(round * 1000 + i), 200)));
+    }
+  }
+  for (int i = 100; i < 300; i += 7) {
+    store.erase("key" + std::to_string(i)).value();
+    all.erase("key" + std::to_string(i));
+  }
+  WriteBatch batch;
+  for (int i = 110; i < 120; ++i)
+    batch.put("key" + std::to_string(i), all["key" + std::to_string(i)] = "batch");
+  ASSERT_TRUE(store.write(batch));
+  ASSERT_TRUE(ForTests::pass(store, 0.3));
+  ASSERT_TRUE(store.put("key130", all["key130"] = text_of(1, 20'000)));
+  Kept kept;
+  {
+    const Checkpoint checkpoint = store.checkpoint().value();
+    ASSERT_TRUE(store.put("key131", "later"));
+    kept.take(checkpoint);
+  }
+  auto other = open(tiny(), "other");
+  ASSERT_TRUE(other.put("key131", "before"));
+  ASSERT_TRUE(other.put("mine", "1"));
+  const std::vector<KeyRange> ranges{{"key110", "key140"}, {"key290", ""}};
+  const auto read = kept.reader();
+  Contents expected{{"mine", "1"}};
+  for (const auto& [key, value] : all) {
+    if ((key >= "key110" && key < "key140") || key >= "key290") expected[key] = value;
+  }
+  EXPECT_EQ(import_checkpoint(other, kept.private_part, read, ranges).value(), expected.size() - 1);
+  expect_contents(other, expected);
+
+  Kept damaged = kept;
+  for (auto& [name, bytes] : damaged.runs)
+    bytes[40] ^= std::byte{1};
+  const auto read_damaged = damaged.reader();
+  EXPECT_EQ(import_checkpoint(other, kept.private_part, read_damaged, ranges).code(),
+            Errc::kCorrupt);
+  expect_contents(other, expected);
+}
+
 // ---- What is refused ----
 
 TEST_P(Checkpoints, ErrorsSayWhatIsWrong) {

@@ -33,15 +33,19 @@ struct Kept {
     }
     private_part = checkpoint.private_part().value();
   }
+  // As restore() and import_checkpoint() ask for them.
+  auto reader() const {
+    return [this](const CheckpointRun& run, std::span<std::byte> to) -> Status {
+      const auto found = runs.find(run.name);
+      if (found == runs.end() || found->second.size() != to.size())
+        return Error{Errc::kNotFound, "run " + std::to_string(run.name.generation)};
+      std::copy(found->second.begin(), found->second.end(), to.begin());
+      return {};
+    };
+  }
   Status restore_to(const std::string& spec) const {
-    return restore(spec, private_part,
-                   [&](const CheckpointRun& run, std::span<std::byte> to) -> Status {
-                     const auto found = runs.find(run.name);
-                     if (found == runs.end() || found->second.size() != to.size())
-                       return Error{Errc::kNotFound, "run " + std::to_string(run.name.generation)};
-                     std::copy(found->second.begin(), found->second.end(), to.begin());
-                     return {};
-                   });
+    const auto read = reader();
+    return restore(spec, private_part, read);
   }
 };
 

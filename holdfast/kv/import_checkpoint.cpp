@@ -1,0 +1,134 @@
+// Records of a foreign checkpoint that fall into given key ranges, put into a store.
+//
+// A key may have several records that are not dead, in runs that are read in any order: first the
+// newest sequence of each key is found, then its record is put.
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/kv/record.hpp>
+#include <holdfast/kv/superblock.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+// What the records of a run were summed with.
+struct Sums {
+  explicit Sums(const Superblock& superblock)
+      : geometry(geometry_of(superblock)),
+        words(std::span(superblock.patchable_words).first(superblock.patchable_count)) {}
+  SumRule rule(std::uint64_t generation) const {
+    return {geometry.seed(generation), words, geometry.is_version1(generation)};
+  }
+  const Geometry geometry;
+  const PatchableWords words;
+};
+
+Error damaged(const PlannedRun& run, std::uint64_t at) {
+  return {Errc::kCorrupt, "run " + std::to_string(run.name.generation) + " of origin " +
+                              std::to_string(run.name.origin) + ", byte " + std::to_string(at) +
+                              ": the checksum of a record does not hold"};
+}
+
+// Calls visit(record) for the puts and tombstones of the store's own keys that are not dead.
+template <class Visit>
+Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const std::byte> packed,
+                       Visit&& visit) {
+  const SumRule rule = sums.rule(run.name.generation);
+  std::uint32_t number = 0;
+  for (std::uint64_t at = 0; at < run.used_bytes;) {
+    const RecordView record(packed.data() + at, sums.geometry);
+    if (!record.fits(run.used_bytes - at)) return damaged(run, at);
+    const std::uint64_t here = std::exchange(at, at + record.padded_bytes());
+    if (record.kind() == RecordKind::kBatch) continue;  // Its members follow.
+    if (number == run.records) return damaged(run, here);
+    const bool dead = !run.dead.empty() && (run.dead[number / 64] >> number % 64 & 1) != 0;
+    ++number;
+    if (dead) continue;
+    if (!record.is_sound(rule)) return damaged(run, here);
+    if (record.header().space() == kDefaultSpace) HF_RETURN_IF_ERROR(visit(record));
+  }
+  return number == run.records ? ok_status() : Status(damaged(run, run.used_bytes));
+}
+
+class Import {
+ public:
+  Import(Store<>& into, const CheckpointPlan& plan, std::span<const KeyRange> ranges)
+      : into_(into), plan_(plan), ranges_(ranges), sums_(plan.superblock) {}
+
+  Status find_newest(ReadRun read) {
+    return for_each_run(read, [&](const RecordView& record) -> Status {
+      if (is_wanted(record.key())) {
+        std::uint64_t& newest = newest_[std::string(record.key())];
+        newest = std::max(newest, record.sequence());
+      }
+      return {};
+    });
+  }
+  Status put_newest(ReadRun read) {
+    HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
+      if (record.kind() != RecordKind::kPut || !is_wanted(record.key())) return {};
+      const auto found = newest_.find(std::string(record.key()));
+      // A copy that reclamation made has the sequence of its original, and its bytes.
+      if (found == newest_.end() || found->second != record.sequence()) return {};
+      newest_.erase(found);
+      keys_.emplace_back(record.key());
+      values_.emplace_back(record.value());
+      bytes_ += record.record_bytes();
+      return keys_.size() == kGroup || bytes_ >= kGroupBytes ? flush() : ok_status();
+    }));
+    return flush();
+  }
+  std::uint64_t records() const { return records_; }
+
+ private:
+  static constexpr std::size_t kGroup = 256, kGroupBytes = 4 * MiB;
+
+  bool is_wanted(std::string_view key) const {
+    for (const KeyRange& range : ranges_) {
+      if (key >= range.from && (range.to.empty() || key < range.to)) return true;
+    }
+    return ranges_.empty();
+  }
+  template <class Visit>
+  Status for_each_run(ReadRun read, Visit&& visit) {
+    std::vector<std::byte> packed;
+    for (const PlannedRun& run : plan_.runs) {
+      packed.resize(run.packed_bytes());
+      HF_RETURN_IF_ERROR(read({run.name, run.packed_bytes(), run.records}, packed));
+      HF_RETURN_IF_ERROR(for_each_living(sums_, run, packed, visit));
+    }
+    return {};
+  }
+  Status flush() {
+    const std::vector<std::string_view> keys(keys_.begin(), keys_.end());
+    const std::vector<std::string_view> values(values_.begin(), values_.end());
+    HF_RETURN_IF_ERROR(into_.put_many(keys, values));
+    records_ += keys.size();
+    keys_.clear(), values_.clear();
+    bytes_ = 0;
+    return {};
+  }
+
+  Store<>& into_;
+  const CheckpointPlan& plan_;
+  const std::span<const KeyRange> ranges_;
+  const Sums sums_;
+  std::unordered_map<std::string, std::uint64_t> newest_;  // Sequence, by key.
+  std::vector<std::string> keys_, values_;
+  std::uint64_t bytes_ = 0, records_ = 0;
+};
+
+}  // namespace
+
+Result<std::uint64_t> import_checkpoint(Store<>& into, std::span<const std::byte> private_part,
+                                        ReadRun read, std::span<const KeyRange> ranges) {
+  HF_ASSIGN_OR_RETURN(const CheckpointPlan plan, CheckpointPlan::decode(private_part));
+  Import import(into, plan, ranges);
+  HF_RETURN_IF_ERROR(import.find_newest(read));
+  HF_RETURN_IF_ERROR(import.put_newest(read));
+  return import.records();
+}
+
+}  // namespace holdfast::kv
