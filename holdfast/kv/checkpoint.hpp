@@ -104,9 +104,10 @@ using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});
 
-// Puts the records of a checkpoint whose keys lie in one of the ranges into another store, over what
-// it has: the store's own keys, not those of keyspaces. Not at once: an error leaves a part. Reads
-// each run twice, and keeps the keys of the ranges in memory meanwhile. Returns how many records.
+// Puts the records of a checkpoint whose keys lie in one of the ranges (none given: all) into
+// another store, over what it has: the store's own keys, not those of keyspaces. Not at once: an
+// error leaves a part. Reads each run twice, and keeps the keys of the ranges in memory meanwhile.
+// Returns how many records.
 // Errors: kCorrupt (the private part; names the record), kNewerFormat, those of put_many() and
 // `read`.
 struct KeyRange {
