@@ -119,7 +119,7 @@ void Checkpoint::State::hold_runs() {
   BlockTable& table = core.rooms.table;
   for (std::uint64_t block = 0; block < table.blocks(); ++block) {
     BlockMeta& run = table.meta(block);
-    if (run.head != block || run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || run.head != block ||
         run.evacuated.load(std::memory_order_relaxed) ||
         run.min_sequence.load(std::memory_order_acquire) > version)
       continue;

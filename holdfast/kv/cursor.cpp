@@ -51,9 +51,10 @@ struct Cursor::State {
     StoreCore* const open = store->load(std::memory_order_acquire);
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
     Rooms& rooms = open->rooms;
+    rooms.index.order()->wait();
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
     const KeyOrder& order = *rooms.index.order();
-    if (!order.complete())
+    if (order.state() != KeyOrder::State::kComplete)
       return fail(
           {Errc::kNoSpace, "there was no memory to keep all keys in order; open the store again"});
     if (!keys) keys.emplace(order.keys());

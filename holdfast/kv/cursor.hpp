@@ -16,7 +16,8 @@
 // Errors     status(): kClosed, kCorrupt, kIo; kNoSpace: there was no memory for a key of the
 //            order. The cursor is at no record then, and may be sought again.
 // Threads    One at a time. It holds nothing of the store between calls and may be kept for any
-//            time; one of a snapshot goes before the snapshot does.
+//            time; one of a snapshot goes before the snapshot does. The first move after an open
+//            waits until the keys are in order.
 // Cost       A move: one look-up, whose misses overlap with those of the next ones. Keys are copied
 //            out of the order in pieces of up to 2 KiB.
 #pragma once

@@ -179,6 +179,13 @@ class KeyIndex {
       order_->remove(key);
   }
 
+  // What the order is to have of a key, by whether it has an entry now.
+  void settle_in_order(Bytes key, Session& session, const EpochDomain::Guard&) {
+    Place at = place(hash(key));
+    OffsetMap::Latched home = latch(at, session);
+    order_->enter_if(key, static_cast<bool>(home.find(matches(key))));
+  }
+
   // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
   // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller
   // retires `batch` behind the end.

@@ -6,15 +6,22 @@
 //
 // On page media a key may stand apart from the index (displaced.hpp): it is here all the same.
 //
-// Threads    Any, inside a guard of the store's domain; load() by one, before the others.
+// Loading    load() may run beside writers. Their keys are noted meanwhile and not entered. What a
+//            key's noted changes come to is asked of the index, under the key's latch; a key that
+//            was not noted is as load() found it. Cursors wait.
+// Threads    Any, inside a guard of the store's domain; load() by one.
 // Memory     An insert for which there is none makes the order incomplete, for good. The write is
 //            not refused for it: what scans is (kNoSpace).
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <holdfast/base/condition.hpp>
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/index/ordered/ordered_index.hpp>
 #include <holdfast/kv/records.hpp>
@@ -23,31 +30,65 @@ namespace holdfast::kv {
 
 class KeyOrder {
  public:
+  enum class State : std::uint8_t { kLoading, kComplete, kIncomplete };
+
   // Errors: kNoSpace.
   static Result<std::unique_ptr<KeyOrder>> create(EpochDomain& domain);
   explicit KeyOrder(std::unique_ptr<index::ordered::OrderedIndex> keys) : keys_(std::move(keys)) {}
 
   // Of a key that may be there already.
   void add(Bytes key) {
-    if (!keys_->insert(text_of(key))) [[unlikely]]
-      complete_.store(false, std::memory_order_release);
+    if (state() == State::kLoading && note(key)) [[unlikely]]
+      return;
+    insert(key);
   }
-  void remove(Bytes key) { keys_->erase(text_of(key)); }
-  // The keys of all entries, by so many threads: reads the key of each record. O(n log n). Nobody
-  // else uses either index. Errors: kNoSpace.
-  Status load(const index::OffsetMap& map, const Records& records, EpochDomain& domain,
-              unsigned threads);
+  void remove(Bytes key) {
+    if (state() == State::kLoading && note(key)) [[unlikely]]
+      return;
+    keys_->erase(text_of(key));
+  }
+
+  // The keys of all entries, by so many threads: reads the key of each record. O(n log n).
+  // `settle(key)` calls enter_if() for a key, under the latch of its home. `stop`: gives up when it
+  // is set. Once, first of all.
+  using Settle = FunctionRef<void(Bytes key)>;
+  void load(const index::OffsetMap& map, const Records& records, EpochDomain& domain,
+            unsigned threads, Settle settle, const std::atomic<bool>& stop);
+  // What the index says of a key that was noted: whether it has an entry.
+  void enter_if(Bytes key, bool there) {
+    if (there)
+      insert(key);
+    else
+      keys_->erase(text_of(key));
+  }
 
   const index::ordered::OrderedIndex& keys() const { return *keys_; }
-  bool complete() const { return complete_.load(std::memory_order_acquire); }
+  State state() const { return state_.load(std::memory_order_acquire); }
+  // Until it is loaded. In no guard.
+  void wait() const {
+    if (state() == State::kLoading) [[unlikely]]
+      wait_for_load();
+  }
 
  private:
   static std::string_view text_of(Bytes key) {
     return {reinterpret_cast<const char*>(key.data()), key.size()};
   }
+  void insert(Bytes key) {
+    if (!keys_->insert(text_of(key))) [[unlikely]]
+      set(State::kIncomplete);
+  }
+  // False: it is loaded meanwhile.
+  bool note(Bytes key);
+  void set(State state);
+  void wait_for_load() const;
 
   std::unique_ptr<index::ordered::OrderedIndex> keys_;
-  std::atomic<bool> complete_{true};
+  std::atomic<State> state_{State::kLoading};
+  mutable KernelMutex mutex_;
+  mutable Condition loaded_;
+  bool noting_ HF_GUARDED_BY(mutex_) = true;
+  std::vector<std::string> noted_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv

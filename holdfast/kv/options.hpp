@@ -54,7 +54,8 @@ struct StoreOptions {
   // open has accepted, and `verify` and reclamation find damage.
   bool verify_reads = false;
   // Keeps the keys in order, in DRAM, for cursors (cursor.hpp): some 30 bytes more per key of 16.
-  // An open then reads the key of each record. The bytes on the medium are the same.
+  // After an open the key of each record is read, in the background where that is on; cursors wait
+  // for it. The bytes on the medium are the same.
   bool order = false;
   bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
   unsigned recovery_threads = 0;  // 0: one per CPU.

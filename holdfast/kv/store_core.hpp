@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <thread>
 
 #include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/keyspaces.hpp>
@@ -61,10 +62,15 @@ class StoreCore : public Verbs {
 
  private:
   void settle_displaced();
-  Status keep_order();  // At open, after recovery.
+  // At open, after recovery. Without background work and on page media it is loaded on return.
+  Status keep_order();
+  void load_order(KeyOrder& order);
+  void stop_loading();
 
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
+  std::atomic<bool> stop_loading_{false};
+  std::thread order_loader_;
   bool closed_ = false;
 };
 

@@ -99,8 +99,63 @@ TEST_P(OrderedConcurrent, KeysThatStayAreSeenOnceAndTheOrderAgreesInTheEnd) {
   EXPECT_EQ(wanted, by_hash.end());
   ASSERT_TRUE(store.reclaim());
   const KeyOrder& order = *ForTests::rooms(store).index.order();
-  EXPECT_TRUE(order.complete());
+  EXPECT_EQ(order.state(), KeyOrder::State::kComplete);
   EXPECT_EQ(order.keys().count(), by_hash.size()) << "no key of a tombstone is left";
+}
+
+// The order is built while writers go on: what they insert and erase meanwhile is in it.
+TEST_P(OrderedConcurrent, AnOpenLoadsTheOrderBesideWriters) {
+  constexpr int kKeys = 30'000;
+  const auto key_of = [](int i) { return "key" + std::to_string(100'000 + i); };
+  Contents expected;
+  {
+    auto store = open();
+    for (int i = 0; i < kKeys; i += 2)
+      ASSERT_TRUE(store.put(key_of(i), expected[key_of(i)] = "0"));
+  }
+  for (int round = 0; round < 4; ++round) {
+    StoreOptions options = with_access(RegionAccess::kOpen);
+    options.order = true;
+    options.background = true;
+    auto store = open(options);
+    // At once, in all corners: the load is under way.
+    for (int i = round; i < kKeys; i += 37) {
+      const std::string key = key_of(i);
+      if (i % 3 == 0) {
+        store.erase(key).value();
+        expected.erase(key);
+      } else {
+        ASSERT_TRUE(store.put(key, expected[key] = std::to_string(round)));
+      }
+    }
+    Cursor cursor = store.cursor().value();
+    auto wanted = expected.begin();
+    for (cursor.first(); cursor; cursor.next(), ++wanted) {
+      ASSERT_NE(wanted, expected.end()) << cursor.key();
+      ASSERT_EQ(cursor.key(), wanted->first) << "round " << round;
+      ASSERT_EQ(cursor.value(), wanted->second);
+    }
+    EXPECT_TRUE(cursor.status()) << cursor.status().error().message();
+    EXPECT_EQ(wanted, expected.end());
+    ASSERT_TRUE(store.close());
+  }
+}
+
+TEST_P(OrderedConcurrent, ACloseDoesNotWaitForTheLoad) {
+  {
+    auto store = open();
+    for (int i = 0; i < 20'000; ++i)
+      ASSERT_TRUE(store.put("key" + std::to_string(i), "0"));
+  }
+  for (int round = 0; round < 10; ++round) {
+    StoreOptions options =
+        with_access(round % 2 == 0 ? RegionAccess::kOpen : RegionAccess::kOpenReadOnly);
+    options.order = true;
+    options.background = true;
+    auto store = open(options);
+    EXPECT_EQ(get(store, "key77"), "0") << "before the keys are in order";
+    ASSERT_TRUE(store.close());
+  }
 }
 
 }  // namespace
