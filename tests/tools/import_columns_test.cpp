@@ -80,6 +80,8 @@ TEST(Csv, BadLinesAreNamedWithTheirColumnAndTheRestGoesOn) {
   EXPECT_EQ(csv("one\na,b\n"), "1!column 4: the end of the line; a record is KEY,VALUE;2:a=b;");
   EXPECT_EQ(csv("a,b,c\nd,e\n"), "1!column 4: a third field; a record is KEY,VALUE;2:d=e;");
   EXPECT_EQ(csv("a,b,\"c\nd\"\ne,f"), "1!column 4: a third field; a record is KEY,VALUE;3:e=f;");
+  EXPECT_EQ(csv("a,b,\"c\nd"), "1!column 4: a third field; a record is KEY,VALUE;");
+  EXPECT_EQ(csv("a,b,c,d,\""), "1!column 4: a third field; a record is KEY,VALUE;");
   EXPECT_EQ(csv("a\"b,c\nd,e\n"),
             "1!column 2: a quote in a field that does not begin with one; put "
             "the field in quotes and double it;2:d=e;");

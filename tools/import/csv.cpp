@@ -32,8 +32,9 @@ class CsvParser final : public RecordParser {
   bool finish(RecordSink& sink) override {
     if (mark_bytes_ < kByteOrderMark.size() && !take_back_mark(sink)) return false;
     if (state_ == State::kQuoted) {
-      return sink.skip(line_of_record_,
-                       "the quote at " + where(fields_[field_]) + " is not closed before the end");
+      if (reason_.empty())
+        reason_ = "the quote at " + where(fields_[field_]) + " is not closed before the end";
+      return sink.skip(line_of_record_, reason_);
     }
     if (state_ == State::kReturn) state_ = State::kPlain;
     ++column_;
@@ -97,7 +98,7 @@ class CsvParser final : public RecordParser {
       case '\n': return end_record(sink);
       case '\r': state_ = State::kReturn; return true;
       case ',':
-        if (++field_ == 2 && reason_.empty())
+        if (field_ < 2 && ++field_ == 2 && reason_.empty())
           reason_ = at_column(column_, "a third field; a record is KEY,VALUE");
         state_ = State::kFieldBegins;
         return true;
