@@ -20,8 +20,11 @@ set(HOLDFAST_PUBLIC_HEADERS
   index/dash/dash.hpp
   kv/background_pool.hpp
   kv/cursor.hpp
+  kv/events.hpp
+  kv/latencies.hpp
   kv/options.hpp
   kv/pipeline.hpp
+  kv/prometheus.hpp
   kv/space.hpp
   kv/store.hpp
   kv/typed_store.hpp)

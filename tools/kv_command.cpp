@@ -23,6 +23,7 @@ struct KvState {
   ImportArguments import;
   ExportArguments export_;
   ScriptArguments script;
+  bool prometheus = false;
   std::string space;  // That is created or dropped.
 };
 
@@ -272,9 +273,14 @@ constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "li
                                                "import", "export", "script", "verify"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
-  verb("stats", "What the store holds, takes and promises", [&] {
-    return kv_stats(state.target);
-  })->footer("Example:\n  holdfast kv ./users stats --json | jq .used_bytes");
+  auto* stats = verb("stats", "What the store holds, takes and promises",
+                     [&] { return kv_stats(state.target, state.prometheus); });
+  stats->add_flag("--prometheus", state.prometheus, "As metrics in Prometheus' text format")
+      ->excludes("--json");
+  stats->footer(
+      "Examples:\n"
+      "  holdfast kv ./users stats --json | jq .used_bytes\n"
+      "  holdfast kv ./users stats --prometheus > /var/lib/node_exporter/users.prom");
   verb("verify", "Read and check everything; name each defect",
        [&] { return kv_verify(state.target); })
       ->footer(

@@ -82,9 +82,10 @@ int kv_script(const KvTarget& target, const ScriptArguments& arguments);  // kv_
 int kv_spaces(const KvTarget& target);                                    // kv_spaces.cpp
 int kv_create_space(const KvTarget& target, const std::string& name);     // kv_spaces.cpp
 int kv_drop_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
-int kv_stats(const KvTarget& target);                                     // kv_inspect.cpp
-int kv_verify(const KvTarget& target);                                    // kv_inspect.cpp
-int kv_reclaim(const KvTarget& target);                                   // kv_inspect.cpp
+// `prometheus`: as its text, else for people.
+int kv_stats(const KvTarget& target, bool prometheus);  // kv_inspect.cpp
+int kv_verify(const KvTarget& target);                  // kv_inspect.cpp
+int kv_reclaim(const KvTarget& target);                 // kv_inspect.cpp
 
 // --- Shared by the verbs, the tour and its child (kv_support.cpp).
 

@@ -36,6 +36,7 @@
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/kv/latencies.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/verb_table.hpp>
 #include <holdfast/memory/region.hpp>
@@ -74,6 +75,7 @@ struct StoreStats {
   // counted as dead.
   std::uint64_t displaced_records = 0;
   Version newest_version = 0;
+  std::uint64_t events_dropped = 0;  // That the listener was too slow for (events.hpp).
 };
 
 struct Defect {
@@ -222,6 +224,13 @@ class StoreBase {
   // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
   Result<Cursor> cursor() const;
   StoreStats stats() const;
+  // Times every `one_in`-th call of put, erase, update_word, get, put_many and get_many of each
+  // thread, until it is called again; 0, as after open: none, and those verbs know nothing of it.
+  // Two readings of the clock for each call that is timed. Not those of keyspaces and pipelines,
+  // nor with a durability of their own. May be called while other threads use the store.
+  Status sample_latencies(std::uint32_t one_in);
+  // Of all calls that were timed since open.
+  Latencies latencies() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
   // Takes the memory of an index of so many records in all, so that no put until then grows it; of

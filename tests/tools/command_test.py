@@ -453,6 +453,16 @@ class Stores(Command):
 
 
 class Transfer(Command):
+    def test_stats_as_text_for_prometheus(self):
+        self.kv('put', 'ada', 'lovelace')
+        text = self.kv('stats', '--prometheus').decode()
+        self.assertIn('# HELP holdfast_store_records Live keys.\n# TYPE holdfast_store_records gauge\n'
+                      f'holdfast_store_records{{store="{self.store}"}} 1\n', text)
+        self.assertIn('# TYPE holdfast_store_fences_total counter\n', text)
+        for line in text.splitlines():
+            self.assertRegex(line, r'^(# (HELP|TYPE) holdfast_store_[a-z_]+ .+|holdfast_store_[a-z_]+\{store=".*"\} [0-9]+)$')
+        self.refused('kv', self.store, 'stats', '--prometheus', '--json', says='--prometheus')
+
     def test_json_lines_come_back(self):
         lines = [{'key': 'ada', 'value': 'lovelace'}, {'key': '', 'value': ''}, {'key': 'n\0l', 'value': '\n\t"\\é😀'}]
         source = b''.join(json.dumps(line).encode() + b'\n' for line in lines)
