@@ -37,6 +37,8 @@ class EventQueue {
   // Returns after the listener has seen all events; later ones are dropped.
   void stop();
   std::uint64_t dropped() const;
+  // Whether the listener is the caller.
+  bool is_calling() const { return thread_.get_id() == std::this_thread::get_id(); }
 
  private:
   void deliver();

@@ -7,8 +7,8 @@
 //   options.listener = std::make_shared<Watch>();
 //
 // Threads    A thread of the store's own calls one function at a time, in the order of the events,
-//            with no lock held: any verb of the store may be called there, but not close(), which
-//            waits for that thread. The store waits for nobody: of more than 1,024 events that a
+//            with no lock held: any verb of the store may be called there; close(), which waits for
+//            that thread, is kBusy. The store waits for nobody: of more than 1,024 events that a
 //            slow listener has not taken, the oldest are dropped (StoreStats::events_dropped).
 // Life       Calls begin before open() returns and end before close() does. The listener lives at
 //            least as long as the store.

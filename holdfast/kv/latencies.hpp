@@ -31,7 +31,7 @@ struct LatencyCounts {
 };
 
 struct Latencies {
-  std::uint32_t one_in = 0;  // Every so-manieth call of a thread is timed; 0: none.
+  std::uint32_t one_in = 0;  // One in so many calls is timed; 0: none.
   std::array<LatencyCounts, kTimedVerbs> verbs{};
   const LatencyCounts& of(TimedVerb verb) const { return verbs[static_cast<std::size_t>(verb)]; }
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include <holdfast/base/random.hpp>
 #include <holdfast/kv/store_core.hpp>
 
 namespace holdfast::kv {
@@ -50,6 +51,21 @@ std::uint64_t LatencyCounts::quantile_ns(double share) const {
     if (seen >= wanted) return largest_ns(bucket);
   }
   return 0;
+}
+
+bool LatencySampler::drawn(std::uint32_t one_in) {
+  thread_local Random random(reinterpret_cast<std::uintptr_t>(&random));
+  thread_local std::uint32_t drawn_for = 0;
+  thread_local std::uint64_t to_skip = 0;  // Calls until the next one that is timed.
+  if (drawn_for == one_in && to_skip != 0) {
+    --to_skip;
+    return false;
+  }
+  // After a change of `one_in` this call would always be taken: it may be skipped, too.
+  const bool taken = drawn_for == one_in || one_in == 1;
+  drawn_for = one_in;
+  to_skip = random.below(2 * std::uint64_t{one_in} - 1);
+  return taken;
 }
 
 Latencies LatencySampler::snapshot() const {

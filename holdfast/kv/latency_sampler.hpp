@@ -30,14 +30,12 @@ class LatencySampler {
   // Whether this call of the thread is one to be timed.
   bool is_due() const {
     const std::uint32_t one_in = this->one_in();
-    if (one_in == 0) return false;
-    thread_local std::uint32_t calls = 0;
-    if (++calls < one_in) return false;
-    calls = 0;
-    return true;
+    return one_in != 0 && drawn(one_in);
   }
 
  private:
+  // One of `one_in` calls of a thread, at random: verbs that take turns are timed alike.
+  static bool drawn(std::uint32_t one_in);
   struct Counts {
     std::atomic<std::uint64_t> sum_ns{0};
     std::array<std::atomic<std::uint64_t>, LatencyCounts::kBuckets> buckets{};

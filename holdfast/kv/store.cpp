@@ -154,6 +154,8 @@ Status StoreBase::close() {
     return Error{Errc::kBusy, std::to_string(open) + " snapshots of the store are open; let " +
                                   "them go, then close it"};
   }
+  if (core_->rooms.events.is_calling())
+    return Error{Errc::kBusy, "close() of a store from its listener, which it would wait for"};
   Status status = core_->close();
   verbs_ = &closed_verbs;
   core_.reset();

@@ -224,8 +224,8 @@ class StoreBase {
   // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
   Result<Cursor> cursor() const;
   StoreStats stats() const;
-  // Times every `one_in`-th call of put, erase, update_word, get, put_many and get_many of each
-  // thread, until it is called again; 0, as after open: none, and those verbs know nothing of it.
+  // Times one in so many calls, drawn at random, of put, erase, update_word, get, put_many and
+  // get_many, until it is called again; 0, as after open: none, and those verbs know nothing of it.
   // Two readings of the clock for each call that is timed. Not those of keyspaces and pipelines,
   // nor with a durability of their own. May be called while other threads use the store.
   Status sample_latencies(std::uint32_t one_in);
@@ -243,8 +243,8 @@ class StoreBase {
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots are open: nothing has changed then. The destructor does the same and drops the
-  // status; no snapshot may be left then.
+  // snapshots are open, and from the store's listener: nothing has changed then. The destructor
+  // does the same and drops the status; no snapshot may be left then.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.

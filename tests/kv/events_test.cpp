@@ -163,6 +163,7 @@ TEST_F(Events, AListenerMayUseTheStore) {
     EXPECT_TRUE(of->get("from the listener", value));
     EXPECT_TRUE(of->sync());
     EXPECT_TRUE(of->reclaim());
+    EXPECT_EQ(of->close().code(), Errc::kBusy);
     (void)of->snapshot();
     (void)of->stats();
     ++calls;
