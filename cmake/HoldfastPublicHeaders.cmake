@@ -22,8 +22,11 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/backup.hpp
   kv/checkpoint.hpp
   kv/cursor.hpp
+  kv/events.hpp
+  kv/latencies.hpp
   kv/options.hpp
   kv/pipeline.hpp
+  kv/prometheus.hpp
   kv/space.hpp
   kv/store.hpp
   kv/typed_store.hpp)

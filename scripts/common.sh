@@ -7,7 +7,7 @@ JOBS=${HOLDFAST_JOBS:-$(nproc)}
 mkdir -p "$LOGS"
 
 BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
-  libxxhash-dev libyaml-cpp-dev"
+  libxxhash-dev libyaml-cpp-dev zlib1g-dev"
 # What benchmarks compare with: other stores, PMDK. Each makes a module that the command loads (holdfast/bench/peers.hpp);
 # nothing else needs them.
 PEER_PACKAGES="librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev

@@ -280,18 +280,21 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   auto& options = arguments->options;
   auto& app = *kv.add_subcommand("bench", kKvBenchHelp);
   app.add_option("--stores", options.stores,
-                 "holdfast, holdfast-typed, holdfast-pipeline (put, overwrite, get, update8, erase "
+                 "holdfast, holdfast-ordered (with its keys in order: scans), holdfast-typed, "
+                 "holdfast-pipeline (put, overwrite, get, update8, erase "
                  "through a Pipeline), floor (no store: the bare memory traffic), rocksdb, "
                  "lmdb, leveldb, tbb, map")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--ops", options.ops,
-                 "put, put_many, overwrite, get, get_many, update8, erase, ycsb-a, ycsb-b, ycsb-c, "
-                 "ycsb-d, ycsb-f; also group64, "
-                 "waiters64 (the default with --durability power), ycsb-w90, update_copy, "
-                 "get_reclaiming, put_reclaiming, steady-overwrite (overwrites for all of "
-                 "--seconds; medium in "
-                 "use, stalls, cost of reclamation)")
+  app.add_option(
+         "--ops", options.ops,
+         "put, put_many, overwrite, get, get_many, update8, erase, ycsb-a, ycsb-b, ycsb-c, "
+         "ycsb-d, ycsb-f; also scan, ycsb-e (stores with an order of keys: holdfast-ordered, "
+         "rocksdb, lmdb, leveldb), group64, "
+         "waiters64 (the default with --durability power), ycsb-w90, update_copy, "
+         "get_reclaiming, put_reclaiming, steady-overwrite (overwrites for all of "
+         "--seconds; medium in "
+         "use, stalls, cost of reclamation)")
       ->delimiter(',');
   app.add_option("--region", options.region,
                  "Where: a path of its own, dram, node:N or /dev/daxX.Y, with options "
@@ -342,6 +345,8 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
       "Example: holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
       "--seconds 60 --threads 1,2 --stores holdfast --records 3M --repeat 1 --quick --region "
       "'/dev/shm/x?granularity=line'\n"
+      "Example: holdfast kv bench --ops scan,ycsb-e --stores holdfast-ordered,rocksdb,lmdb,leveldb "
+      "--records 1M --against lmdb --region '/dev/shm/x?granularity=line'\n"
       "Example: holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
       "put,overwrite,get,get_many --records 8M --threads 1 --repeat 1 --quick --region "
       "/var/tmp/x\n");

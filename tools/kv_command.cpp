@@ -25,6 +25,7 @@ struct KvState {
   BackupArguments backup;
   RestoreArguments restore;
   ScriptArguments script;
+  bool prometheus = false;
   std::string space;  // That is created or dropped.
 };
 
@@ -54,11 +55,20 @@ void add_encoding(CLI::App* app, const std::string& name, Encoding& encoding,
   add_choice<Encoding>(app, name, words, [&encoding](Encoding chosen) { encoding = chosen; }, help);
 }
 
-void add_format(CLI::App* app, const std::function<void(RecordFormat)>& set,
-                const std::string& help) {
+// The formats that a file can have; import knows two more than export.
+void add_format(CLI::App* app, std::optional<RecordFormat>& format, bool import) {
+  Words<RecordFormat> words{{"jsonl", RecordFormat::kJsonLines},
+                            {"control", RecordFormat::kControl},
+                            {"csv", RecordFormat::kCsv},
+                            {"tsv", RecordFormat::kTsv}};
+  if (import) {
+    words.emplace_back("mdb-dump", RecordFormat::kMdbDump);
+    words.emplace_back("ldb-dump", RecordFormat::kLdbDump);
+  }
   add_choice<RecordFormat>(
-      app, "--format", {{"jsonl", RecordFormat::kJsonLines}, {"control", RecordFormat::kControl}},
-      set, help);
+      app, "--format", words, [&format](RecordFormat chosen) { format = chosen; },
+      import ? "Default: told by the suffix of FILE, or by how it begins (csv and tsv are not)"
+             : "Default: told by the suffix of FILE; else jsonl");
 }
 
 // What people who come from elsewhere type.
@@ -123,6 +133,7 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
   auto* list = verb("list", "Print records, one per line, in no order",
                     [&] { return kv_list(state.target, state.list); });
   list->add_option("--prefix", state.list.prefix, "Only keys that begin with this");
+  add_encoding(list, "--key-as", state.list.key_encoding, "How --prefix is written");
   list->add_option("--limit", state.list.limit, "At most so many records; 0 is all");
   list->add_flag("--keys-only", state.list.keys_only, "Leave the values out");
   add_output_encodings(list, state.list.output);
@@ -138,6 +149,8 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
   scan->add_option("--from", state.scan.from, "Keys from this one on")->type_name("KEY");
   scan->add_option("--to", state.scan.to, "Keys below this one")->type_name("KEY");
   scan->add_option("--prefix", state.scan.prefix, "Only keys that begin with this");
+  add_encoding(scan, "--key-as", state.scan.key_encoding,
+               "How --from, --to and --prefix are written");
   scan->add_flag("--reverse", state.scan.reverse, "From the last key down");
   scan->add_option("--limit", state.scan.limit, "At most so many records; 0 is all");
   scan->add_flag("--keys-only", state.scan.keys_only, "Leave the values out");
@@ -160,14 +173,15 @@ void add_transfer_verbs(KvState& state, const AddVerb& verb) {
                       [&] { return kv_import(state.target, state.import); });
   import
       ->add_option("FILE", state.import.file,
-                   "JSON lines or Debian control stanzas; - for standard input")
+                   "JSON lines, CSV, TSV, control stanzas, or what mdb_dump or ldb printed; gzip "
+                   "is undone; - for standard input")
       ->capture_default_str();
-  add_format(
-      import, [&state](RecordFormat format) { state.import.format = format; },
-      "Default: told by the first character");
+  add_format(import, state.import.format, true);
   import->add_option("--key", state.import.key_fields, "Member or fields that make the key")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,…");
+  import->add_flag("--header", state.import.header, "The first line of csv or tsv is no record");
   import
       ->add_option("--max-record", state.import.max_record_bytes,
                    "A longer line or stanza is skipped")
@@ -191,31 +205,47 @@ void add_transfer_verbs(KvState& state, const AddVerb& verb) {
       "in base64\n"
       "                whole objects with --key NAME: the key is that member, the value the "
       "object\n"
+      "csv             KEY,VALUE; quotes as in RFC 4180; a field \\x00ff is bytes as hex digits\n"
+      "tsv             KEY, a tab, VALUE, as `list` prints; \\t \\n \\r \\\\ \\0 \\x00 stand for "
+      "bytes\n"
+      "mdb-dump        of `mdb_dump` (LMDB), with -p or without; one database\n"
+      "ldb-dump        of `ldb dump --hex` (RocksDB)\n"
       "stanzas         the key is the field Package, or --key Package,Version,Architecture joined "
       "by _;\n"
       "                the value is the stanza's text\n"
       "Exit code 1 if anything was skipped.\n"
       "Examples:\n"
       "  holdfast kv ./users import users.jsonl\n"
-      "  zcat events.jsonl.gz | holdfast kv ./events import - --key id --on-error stop\n"
+      "  holdfast kv ./users import users.csv.gz --header\n"
+      "  holdfast kv ./events import events.jsonl.gz --key id --on-error stop\n"
+      "  mdb_dump ./lmdb | holdfast kv ./users import -\n"
+      "  ldb --db=./rocks dump --hex | holdfast kv ./users import -\n"
       "  apt-cache dumpavail | holdfast kv ./packages import - --key Package,Version");
 
   auto* export_ = verb("export", "Write all records, as import reads them",
                        [&] { return kv_export(state.target, state.export_); });
-  export_->add_option("FILE", state.export_.file, "Replaced when complete; - for standard output")
+  export_
+      ->add_option("FILE", state.export_.file,
+                   "Replaced when complete; …csv, …tsv, …jsonl, each with .gz or without; - for "
+                   "standard output")
       ->capture_default_str();
-  add_format(
-      export_, [&state](RecordFormat format) { state.export_.format = format; }, "Default jsonl");
+  add_format(export_, state.export_.format, false);
+  export_->add_flag("--header", state.export_.header, "csv and tsv begin with key,value");
+  export_->add_flag("--gzip", state.export_.gzip, "Compress, whatever FILE is called");
   export_
       ->add_option("--key", state.export_.key_fields,
                    "As for import: whole objects, or the fields of the key")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,…");
   export_->add_option("--prefix", state.export_.prefix, "Only keys that begin with this");
+  add_encoding(export_, "--key-as", state.export_.key_encoding, "How --prefix is written");
   export_->footer(
-      "A consistent snapshot, in no order. Exit code 1 if a record does not fit the format.\n"
+      "A consistent snapshot, in no order. Bytes that are no text: base64 as \"key64\" in jsonl, a "
+      "field\n\\x00ff in csv, \\xNN in tsv. Exit code 1 if a record does not fit the format.\n"
       "Examples:\n"
-      "  holdfast kv ./users export backup.jsonl\n"
+      "  holdfast kv ./users export backup.jsonl.gz\n"
+      "  holdfast kv ./users export users.csv --header\n"
       "  holdfast kv ./packages export - --format control --key Package,Version | grep ^Section: | "
       "sort | uniq -c");
 }
@@ -276,9 +306,14 @@ constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "li
                                                "import", "export", "script", "verify"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
-  verb("stats", "What the store holds, takes and promises", [&] {
-    return kv_stats(state.target);
-  })->footer("Example:\n  holdfast kv ./users stats --json | jq .used_bytes");
+  auto* stats = verb("stats", "What the store holds, takes and promises",
+                     [&] { return kv_stats(state.target, state.prometheus); });
+  stats->add_flag("--prometheus", state.prometheus, "As metrics in Prometheus' text format")
+      ->excludes("--json");
+  stats->footer(
+      "Examples:\n"
+      "  holdfast kv ./users stats --json | jq .used_bytes\n"
+      "  holdfast kv ./users stats --prometheus > /var/lib/node_exporter/users.prom");
   verb("verify", "Read and check everything; name each defect",
        [&] { return kv_verify(state.target); })
       ->footer(

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <holdfast/kv/prometheus.hpp>
+
 #include "console.hpp"
 #include "kv_keys.hpp"
 #include "kv_verbs.hpp"
@@ -44,7 +46,7 @@ double ratio(std::uint64_t numerator, std::uint64_t denominator) {
 
 }  // namespace
 
-int kv_stats(const KvTarget& target) {
+int kv_stats(const KvTarget& target, bool prometheus) {
   bool typed = false;
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
@@ -52,6 +54,10 @@ int kv_stats(const KvTarget& target) {
   const kv::RecoveryReport& recovery = store->recovery();
   const RegionReport region = store->region_report();
   const Survival survival = survival_of(region);
+  if (prometheus) {
+    standard_output().write(kv::prometheus_text(stats, store->latencies(), target.spec));
+    return kExitDone;
+  }
   if (target.json) {
     const Json document = {
         {"store", target.spec},

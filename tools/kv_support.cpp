@@ -88,8 +88,7 @@ std::string remedy(const std::string& spec, const Error& error) {
              "changed.";
     case Errc::kWrongType:
       return "A program with fixed key and value types made it, and that program writes to it. "
-             "Here "
-             "get, list, count, export, stats, verify and reclaim work.";
+             "Here get, list, scan, count, export, erase, stats, verify and reclaim work.";
     case Errc::kCorrupt:
       return fmt::format(
           "`holdfast kv {0} verify` names the damage; `holdfast kv {0} export` saves what is "
@@ -144,7 +143,7 @@ Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed, bool 
 }
 
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
-                                     kv::Durability durability) {
+                                     bool* typed) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
@@ -152,8 +151,7 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
   options.verify_reads = true;
   options.background = background;
   options.reclaim.background = background;
-  options.durability = durability;
-  return kv::Store<>::open(spec, options);
+  return open_any(spec, options, typed);
 }
 
 Result<kv::Store<>> open_for_reclaiming(const std::string& spec) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 
 #include <holdfast/kv/cursor.hpp>
 
@@ -158,7 +159,8 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
 int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
   if (!key) return report_error(target, key.error());
-  auto store = open_for_writing(target.spec, RegionAccess::kOpen, false);
+  bool typed = false;
+  auto store = open_for_writing(target.spec, RegionAccess::kOpen, false, &typed);
   if (!store) return report_error(target, store.error());
   auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
@@ -166,7 +168,7 @@ int kv_erase(const KvTarget& target, const KeyArguments& arguments) {
   if (!erased) return report_error(target, erased.error());
   const auto survival = settle(*store);
   if (!survival) return report_error(target, survival.error());
-  if (!*erased && !arguments.if_exists) return report_miss(target, *key, false, false);
+  if (!*erased && !arguments.if_exists) return report_miss(target, *key, false, typed);
   print_outcome(target, *erased ? "erased" : "absent", *survival);
   return kExitDone;
 }
@@ -227,10 +229,14 @@ class RecordLines {
   std::string line_;
 };
 
+struct KeyRange {
+  std::string from, to, prefix;  // Empty: no bound.
+};
+
 // From `from` on and below `to`, or from the end down.
-Status scan(kv::Cursor& cursor, const ScanArguments& range, RecordLines& lines) {
+Status scan(kv::Cursor& cursor, const KeyRange& range, bool reverse, RecordLines& lines) {
   const std::string& prefix = range.prefix;
-  if (range.reverse) {
+  if (reverse) {
     if (cursor.last(prefix) && !range.to.empty() && cursor.key() >= range.to)
       cursor.seek_below(range.to);
   } else if (range.from > prefix) {
@@ -238,10 +244,8 @@ Status scan(kv::Cursor& cursor, const ScanArguments& range, RecordLines& lines) 
   } else {
     cursor.first(prefix);
   }
-  for (; cursor && cursor.key().starts_with(prefix);
-       range.reverse ? cursor.prev() : cursor.next()) {
-    if (range.reverse ? cursor.key() < range.from : !range.to.empty() && cursor.key() >= range.to)
-      break;
+  for (; cursor && cursor.key().starts_with(prefix); reverse ? cursor.prev() : cursor.next()) {
+    if (reverse ? cursor.key() < range.from : !range.to.empty() && cursor.key() >= range.to) break;
     if (!lines.print(cursor.key(), cursor.value())) break;
   }
   return cursor.status();
@@ -250,6 +254,8 @@ Status scan(kv::Cursor& cursor, const ScanArguments& range, RecordLines& lines) 
 }  // namespace
 
 int kv_list(const KvTarget& target, const ListArguments& arguments) {
+  const auto prefix = option_bytes("--prefix", arguments.prefix, arguments.key_encoding);
+  if (!prefix) return report_error(target, prefix.error());
   bool typed = false;
   auto store = open_for_reading(target.spec, &typed);
   if (!store) return report_error(target, store.error());
@@ -259,7 +265,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   RecordLines lines(target, arguments, typed);
   const Status walked =
       keys->for_each([&](std::string_view key, std::string_view value, kv::Version) {
-        return !key.starts_with(arguments.prefix) || lines.print(key, value);
+        return !key.starts_with(*prefix) || lines.print(key, value);
       });
   const Status written = standard_output().finish();
   if (!walked) return report_error(target, walked.error());
@@ -268,10 +274,19 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
 }
 
 int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
-  if (!arguments.to.empty() && arguments.from >= arguments.to) {
+  KeyRange range;
+  for (const auto& [name, text, bytes] :
+       {std::tuple{"--from", &arguments.from, &range.from},
+        std::tuple{"--to", &arguments.to, &range.to},
+        std::tuple{"--prefix", &arguments.prefix, &range.prefix}}) {
+    auto decoded = option_bytes(name, *text, arguments.key_encoding);
+    if (!decoded) return report_error(target, decoded.error());
+    *bytes = std::move(*decoded);
+  }
+  if (!range.to.empty() && range.from >= range.to) {
     complain(kCommand,
-             fmt::format("no key lies between --from '{}' and --to '{}'", visible(arguments.from),
-                         visible(arguments.to)),
+             fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
+                         visible(range.to)),
              "--from has to be below --to; --reverse turns the order round, not the bounds.");
     return kExitBadRequest;
   }
@@ -283,7 +298,7 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
   auto cursor = store->cursor();
   if (!cursor) return report_error(target, cursor.error());
   RecordLines lines(target, arguments, typed);
-  const Status walked = scan(*cursor, arguments, lines);
+  const Status walked = scan(*cursor, range, arguments.reverse, lines);
   const Status written = standard_output().finish();
   if (!walked) return report_error(target, walked.error());
   if (!written) return report_error(target, written.error());

@@ -36,7 +36,8 @@ struct KeyArguments {
 };
 struct ListArguments {
   std::string prefix;
-  std::uint64_t limit = 0;  // 0: all.
+  Encoding key_encoding = Encoding::kText;  // Of prefix, and of the bounds of a scan.
+  std::uint64_t limit = 0;                  // 0: all.
   bool keys_only = false;
   Encoding output = Encoding::kText;
 };
@@ -46,8 +47,9 @@ struct ScanArguments : ListArguments {
 };
 struct ImportArguments {
   std::string file = "-";
-  std::optional<RecordFormat> format;  // Absent: told by the first character.
+  std::optional<RecordFormat> format;  // Absent: told by the file's name, or how it begins.
   std::vector<std::string> key_fields;
+  bool header = false;
   std::uint64_t max_record_bytes = Limits{}.record_bytes;
   bool stop_on_error = false;
   std::uint64_t show_skipped = 10;
@@ -55,9 +57,12 @@ struct ImportArguments {
 };
 struct ExportArguments {
   std::string file = "-";
-  RecordFormat format = RecordFormat::kJsonLines;
+  std::optional<RecordFormat> format;  // Absent: told by the file's name; else JSON lines.
   std::vector<std::string> key_fields;
+  bool header = false;
+  bool gzip = false;  // Whatever the file's name.
   std::string prefix;
+  Encoding key_encoding = Encoding::kText;  // Of prefix.
 };
 
 struct BackupArguments {
@@ -81,17 +86,18 @@ int kv_list(const KvTarget& target, const ListArguments& arguments);
 // In the order of the keys, whatever the store keeps.
 int kv_scan(const KvTarget& target, const ScanArguments& arguments);
 int kv_count(const KvTarget& target);
-int kv_import(const KvTarget& target, const ImportArguments& arguments);    // kv_transfer.cpp
-int kv_export(const KvTarget& target, const ExportArguments& arguments);    // kv_transfer.cpp
+int kv_import(const KvTarget& target, const ImportArguments& arguments);    // kv_import.cpp
+int kv_export(const KvTarget& target, const ExportArguments& arguments);    // kv_export.cpp
 int kv_script(const KvTarget& target, const ScriptArguments& arguments);    // kv_script.cpp
 int kv_backup(const KvTarget& target, const BackupArguments& arguments);    // kv_backup.cpp
 int kv_restore(const KvTarget& target, const RestoreArguments& arguments);  // kv_backup.cpp
 int kv_spaces(const KvTarget& target);                                      // kv_spaces.cpp
 int kv_create_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
 int kv_drop_space(const KvTarget& target, const std::string& name);         // kv_spaces.cpp
-int kv_stats(const KvTarget& target);                                       // kv_inspect.cpp
-int kv_verify(const KvTarget& target);                                      // kv_inspect.cpp
-int kv_reclaim(const KvTarget& target);                                     // kv_inspect.cpp
+// `prometheus`: as its text, else for people.
+int kv_stats(const KvTarget& target, bool prometheus);  // kv_inspect.cpp
+int kv_verify(const KvTarget& target);                  // kv_inspect.cpp
+int kv_reclaim(const KvTarget& target);                 // kv_inspect.cpp
 
 // --- Shared by the verbs, the tour and its child (kv_support.cpp).
 
@@ -101,8 +107,9 @@ int kv_reclaim(const KvTarget& target);                                     // k
 // then opened all the same: its bytes mean nothing to people.
 Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr,
                                      bool order = false);
+// `typed` as above: only for what writes no keys and values.
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
-                                     kv::Durability durability = kv::Durability::kDefault);
+                                     bool* typed = nullptr);
 // For a verb that creates its store; never for the sake of a keyspace that is then not there.
 inline RegionAccess access_to_put(const KvTarget& target) {
   return target.space.empty() ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;

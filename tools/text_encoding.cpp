@@ -166,6 +166,13 @@ Result<std::string> decode(std::string_view text, Encoding encoding) {
   }
 }
 
+Result<std::string> option_bytes(std::string_view option, std::string_view text,
+                                 Encoding encoding) {
+  auto bytes = decode(text, encoding);
+  if (!bytes) return Error{bytes.code(), fmt::format("{}: {}", option, bytes.error().detail)};
+  return bytes;
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   std::size_t plain_from = 0;

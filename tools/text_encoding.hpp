@@ -25,6 +25,8 @@ Result<std::string> from_base64(std::string_view text);
 
 std::string encode(std::string_view bytes, Encoding encoding);
 Result<std::string> decode(std::string_view text, Encoding encoding);
+// The same of an option's value; the error names the option.
+Result<std::string> option_bytes(std::string_view option, std::string_view text, Encoding encoding);
 
 // `text`, which is valid UTF-8, as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);

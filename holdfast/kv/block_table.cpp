@@ -1,4 +1,5 @@
 #include <holdfast/kv/block_table.hpp>
+#include <holdfast/kv/event_queue.hpp>
 
 #include <algorithm>
 #include <string>
@@ -6,11 +7,13 @@
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes)
+BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes,
+                       EventQueue* events)
     : medium_(medium),
       geometry_(geometry),
       max_bytes_(
           std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
+      events_(events),
       block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
       lines_per_block_(geometry.block_bytes / kCacheLineBytes),
       chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1) {}
@@ -156,14 +159,17 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
     return Error{Errc::kNoSpace, "the store is full: max_bytes=" + std::to_string(max_bytes_) +
                                      " are in use; erase records, reclaim, or raise max_bytes"};
   }
-  if (medium_.size_bytes() < new_size) {
+  const std::uint64_t old_size = medium_.size_bytes();
+  if (old_size < new_size) {
     auto grown = medium_.region().grow(whole_units(new_size));
     // For a put, kNotFound would mean something else than a directory that is gone.
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));
   }
   const Lock lock(mutex_);
-  return format_segments_locked(segments, 1);
+  HF_RETURN_IF_ERROR(format_segments_locked(segments, 1));
+  if (events_ != nullptr) events_->post(GrowthEvent{old_size, medium_.size_bytes()});
+  return {};
 }
 
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,

@@ -70,13 +70,17 @@ struct alignas(kCacheLineBytes) BlockMeta {
   }
 };
 
+class EventQueue;
+
 class BlockTable {
  public:
   // The last blocks are kept for what frees space. kAgain: by an operation that cannot be refused
   // any more without leaving something behind.
   enum class Purpose { kPut, kErase, kAgain, kReclaim };
 
-  BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes);
+  // `events`: who is told of growth, or null.
+  BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes,
+             EventQueue* events = nullptr);
   BlockTable(const BlockTable&) = delete;
   ~BlockTable();
 
@@ -227,6 +231,7 @@ class BlockTable {
   Medium& medium_;
   Geometry geometry_;
   std::uint64_t max_bytes_;
+  EventQueue* events_;
   unsigned block_shift_;
   std::uint64_t lines_per_block_;
   SparseArray<BlockMeta*> chunks_;  // A place for each that there may ever be.

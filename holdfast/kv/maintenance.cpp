@@ -23,6 +23,31 @@ double least_gain(double space_amplification) { return (1 - 1 / space_amplificat
 
 }  // namespace
 
+// From its making to its end one pass of reclamation, by the holder of mutex_.
+class Maintenance::PassWatch {
+ public:
+  PassWatch(Maintenance& of, bool in_caller)
+      : of_(of),
+        in_caller_(in_caller),
+        begin_(std::chrono::steady_clock::now()),
+        moved_before_(of.counts_.relocated_bytes.load(std::memory_order_relaxed)) {}
+  // A pass that did nothing is none.
+  void ended(const Result<std::uint64_t>& freed_blocks) const {
+    const std::uint64_t freed = freed_blocks ? *freed_blocks : 0;
+    const std::uint64_t moved =
+        of_.counts_.relocated_bytes.load(std::memory_order_relaxed) - moved_before_;
+    if (!of_.rooms_.events || (freed == 0 && moved == 0)) return;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    of_.rooms_.events.post(ReclaimEvent{freed, moved, spent.count(), in_caller_});
+  }
+
+ private:
+  Maintenance& of_;
+  const bool in_caller_;
+  const std::chrono::steady_clock::time_point begin_;
+  const std::uint64_t moved_before_;
+};
+
 // ---- In the background ----
 
 Status Maintenance::start() {
@@ -104,8 +129,10 @@ bool Maintenance::reclaim_in_background() {
     const std::uint64_t sequence_before = rooms_.sequences.next();
     Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
     pace.begin_pass();
+    const PassWatch watch(*this, /*in_caller=*/false);
     auto freed = reclaimer.pass(Reclaimer::Choice::kWorthMost, pace.runs_per_pass(),
                                 least_gain(options.space_amplification), options.bytes_per_second);
+    watch.ended(freed);
     pace.end_pass(freed && *freed != 0 ? reclaimer.gained_blocks() : 0);
     if (!freed && freed.code() == Errc::kIo) rooms_.gate.fail(freed.error());
     if (!freed || *freed == 0) return false;
@@ -160,8 +187,11 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
 
 Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
                                         std::uint64_t bytes_per_second) {
-  return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-      .pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
+  const PassWatch watch(*this, /*in_caller=*/true);
+  auto freed = Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
+                   .pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
+  watch.ended(freed);
+  return freed;
 }
 
 Status Maintenance::reclaim() {
@@ -195,6 +225,14 @@ Status Maintenance::reclaim() {
 // in turn. A pass that gained nothing is the last one, so that of many that wait none does so for
 // ever; one that finds that another thread's pass freed blocks meanwhile tries with these first.
 Result<bool> Maintenance::make_room() {
+  const auto begin = std::chrono::steady_clock::now();
+  auto made = make_room_now();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  rooms_.events.post(StallEvent{spent.count(), made && *made});
+  return made;
+}
+
+Result<bool> Maintenance::make_room_now() {
   // Called from what update() was given: passes wait for guards, and so for ourselves.
   if (rooms_.inside()) return false;
   constexpr double kLeastGain = 0.02;
@@ -205,7 +243,9 @@ Result<bool> Maintenance::make_room() {
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
   for (bool last = false;; last = true) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    const PassWatch watch(*this, /*in_caller=*/true);
     auto freed = reclaimer.pass(Reclaimer::Choice::kMostDead, kVictimsPerPass, kLeastGain, 0);
+    watch.ended(freed);
     // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
     if (freed.code() == Errc::kCorrupt) return true;
     HF_RETURN_IF_ERROR(std::move(freed));

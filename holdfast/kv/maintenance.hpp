@@ -58,9 +58,11 @@ class Maintenance {
   void hurry() { waiters_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
+  class PassWatch;  // Tells the listener of a pass.
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
+  Result<bool> make_room_now();
   // True: there is more to settle.
   bool settle_in_background();
   Status settle_all_displaced();

@@ -14,6 +14,7 @@
 namespace holdfast::kv {
 
 class BackgroundPool;  // background_pool.hpp
+class EventListener;   // events.hpp
 
 // What an acknowledged operation survives. docs/durability.md says what each medium can give.
 enum class Durability : std::uint8_t {
@@ -67,6 +68,8 @@ struct StoreOptions {
   // Opens a store of whatever types, as bytes: for tools. Writes do not check the sizes then, so a
   // program that uses it opens read-only.
   bool any_shape = false;
+  // Is told of growth, reclamation, failures, recovery and stalls; null: nobody is.
+  std::shared_ptr<EventListener> listener;
   ReclaimOptions reclaim;
 
   // kInvalidOption, naming the field, the value seen and what is allowed.

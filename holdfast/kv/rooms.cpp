@@ -24,11 +24,12 @@ std::string kind_that_loses_power(const Medium& medium) {
 
 Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
     : options(asked),
+      events(asked.listener),
       medium(std::move(given)),
       superblock(found),
       default_durability(default_durability_of(options, medium)),
-      gate(medium.region().read_only(), kind_that_loses_power(medium)),
-      table(medium, geometry_of(superblock), options.max_bytes),
+      gate(medium.region().read_only(), kind_that_loses_power(medium), &events),
+      table(medium, geometry_of(superblock), options.max_bytes, &events),
       pace(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),

@@ -20,6 +20,7 @@
 #include <holdfast/kv/appender.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/displaced.hpp>
+#include <holdfast/kv/event_queue.hpp>
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/key_index.hpp>
 #include <holdfast/kv/medium.hpp>
@@ -62,6 +63,7 @@ struct Rooms {
   }
 
   StoreOptions options;
+  EventQueue events;  // Whoever has something to tell has a pointer to it.
   Medium medium;
   Superblock superblock;
   Durability default_durability;

@@ -103,6 +103,12 @@ Status StoreBase::sync() {
 Version StoreBase::durable_up_to() const { return core_ ? core_->durable_up_to() : 0; }
 Snapshot StoreBase::snapshot() { return core_ ? core_->snapshot() : Snapshot(); }
 StoreStats StoreBase::stats() const { return core_ ? core_->stats() : StoreStats{}; }
+Status StoreBase::sample_latencies(std::uint32_t one_in) {
+  if (!core_) return closed();
+  core_->sample_latencies(one_in);
+  return {};
+}
+Latencies StoreBase::latencies() const { return core_ ? core_->latencies.snapshot() : Latencies{}; }
 const RecoveryReport& StoreBase::recovery() const {
   static const RecoveryReport nothing;
   return core_ ? core_->recovery() : nothing;
@@ -181,11 +187,13 @@ Status StoreBase::put_texts(std::span<const std::string_view> keys,
                             std::span<const std::string_view> values, WriteOptions options) {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.size(), values.size()));
+  const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
   return core_->put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
 }
 Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.count, values.count));
+  const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
   return core_->put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
                          ByteSpans(values.first, values.bytes, values.count), options);
 }
@@ -193,6 +201,7 @@ Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<st
                             std::span<Errc> outcomes) const {
   if (!core_) return closed();
   HF_RETURN_IF_ERROR(check_get_counts(keys.size(), values.size(), outcomes.size()));
+  const LatencyTimer timer(core_->latencies, TimedVerb::kGetMany);
   return core_->get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
 }
 Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
@@ -200,6 +209,7 @@ Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outc
   HF_RETURN_IF_ERROR(check_get_counts(keys.count, values.count, outcomes.size()));
   // NOLINTNEXTLINE: the caller's values, which it may write.
   auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
+  const LatencyTimer timer(core_->latencies, TimedVerb::kGetMany);
   return core_->get_objects(*core_, ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
                             outcomes);
 }

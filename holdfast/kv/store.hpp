@@ -36,6 +36,7 @@
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/kv/latencies.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/verb_table.hpp>
 #include <holdfast/memory/region.hpp>
@@ -74,6 +75,7 @@ struct StoreStats {
   // counted as dead.
   std::uint64_t displaced_records = 0;
   Version newest_version = 0;
+  std::uint64_t events_dropped = 0;  // That the listener was too slow for (events.hpp).
 };
 
 struct Defect {
@@ -234,6 +236,13 @@ class StoreBase {
   // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on.
   Result<Checkpoint> checkpoint();
   StoreStats stats() const;
+  // Times one in so many calls, drawn at random, of put, erase, update_word, get, put_many and
+  // get_many, until it is called again; 0, as after open: none, and those verbs know nothing of it.
+  // Two readings of the clock for each call that is timed. Not those of keyspaces and pipelines,
+  // nor with a durability of their own. May be called while other threads use the store.
+  Status sample_latencies(std::uint32_t one_in);
+  // Of all calls that were timed since open.
+  Latencies latencies() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
   // Takes the memory of an index of so many records in all, so that no put until then grows it; of
@@ -246,8 +255,8 @@ class StoreBase {
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots or checkpoints are open: nothing has changed then. The destructor does the same and
-  // drops the status; none of them may be left then.
+  // snapshots or checkpoints are open, and from the store's listener: nothing has changed then. The
+  // destructor does the same and drops the status; none of them may be left then.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.

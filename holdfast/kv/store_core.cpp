@@ -87,18 +87,22 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   enroll(core.get());
+  core->rooms.events.post(core->recovery_);
+  HF_RETURN_IF_ERROR(core->rooms.events.start());
   if (!core->rooms.gate.read_only()) HF_RETURN_IF_ERROR(core->maintenance.start());
   return core;
 }
 
 StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superblock& superblock)
-    : rooms(std::move(medium), options, superblock),
+    : Verbs(verbs_of_any()),  // Until the rooms tell which are best.
+      rooms(std::move(medium), options, superblock),
       maintenance(rooms),
       reads(rooms),
       writes(rooms, maintenance),
       groups(rooms, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
-      keyspaces(rooms, maintenance, writes) {
+      keyspaces(rooms, maintenance, writes),
+      untimed_(*this) {
   take(verbs_for(rooms));
 }
 
@@ -143,8 +147,15 @@ void StoreCoreDeleter::operator()(StoreCore* core) const {
   delete core;
 }
 
+void StoreCore::sample_latencies(std::uint32_t one_in) {
+  const Lock lock(sampling_);
+  latencies.set(one_in);
+  static_cast<HotVerbs&>(*this) = one_in != 0 ? sampled_verbs() : untimed_;
+}
+
 void StoreCore::abandon() {
   stop_loading();
+  rooms.events.stop();
   maintenance.stop();
   withdraw(this);
   closed_ = true;
@@ -159,6 +170,8 @@ Status StoreCore::may_close() const {
     return open(count, "snapshots");
   if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
     return open(count, "checkpoints");
+  if (rooms.events.is_calling())
+    return Error{Errc::kBusy, "close() of a store from its listener, which it would wait for"};
   return {};
 }
 
@@ -169,6 +182,7 @@ Status StoreCore::close() {
   if (!rooms.gate.left_to_parent()) stop_loading();
   if (rooms.gate.left_to_parent())
     return rooms.gate.read_only() ? ok_status() : Status(rooms.gate.refusal());
+  rooms.events.stop();  // The listener may use the store until then.
   maintenance.stop();
   withdraw(this);
   if (rooms.gate.read_only()) return {};
@@ -278,6 +292,7 @@ StoreStats StoreCore::stats() {
   stats.tombstones_dropped = counts.tombstones_dropped.load(std::memory_order_relaxed);
   stats.index_rehashes = rooms.index.map().rehashes();
   stats.newest_version = rooms.sequences.next() - 1;
+  stats.events_dropped = rooms.events.dropped();
   return stats;
 }
 

@@ -6,8 +6,10 @@
 #include <memory>
 #include <thread>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/keyspaces.hpp>
+#include <holdfast/kv/latency_sampler.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
@@ -49,8 +51,15 @@ class StoreCore : public Verbs {
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
   // Other instances of the same verbs. Nobody uses the store.
-  void take(const Verbs& verbs) { static_cast<Verbs&>(*this) = verbs; }
+  void take(const Verbs& verbs) {
+    untimed_ = verbs;
+    static_cast<Verbs&>(*this) = verbs;
+  }
+  // Beside others that use the store.
+  void sample_latencies(std::uint32_t one_in);
+  const HotVerbs& untimed() const { return untimed_; }
 
+  LatencySampler latencies;
   Rooms rooms;
   Maintenance maintenance;
   Reads reads;
@@ -67,6 +76,8 @@ class StoreCore : public Verbs {
   void load_order(KeyOrder& order);
   void stop_loading();
 
+  Mutex sampling_;    // Of sample_latencies().
+  HotVerbs untimed_;  // Those that were chosen at open.
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> stop_loading_{false};

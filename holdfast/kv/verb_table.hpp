@@ -1,11 +1,12 @@
 // verb_table.hpp: the verbs of a store that are hot, as they were compiled for its CPU and medium.
 // Included by the public header; for the library.
 //
-// Chosen once, when the store opens (verbs.hpp). A call is one indirect call with nothing around
-// it: what a Result consists of comes back in registers, a closed store has a table of its own, and
-// nobody asks first whether it is closed.
+// Chosen when the store opens (verbs.hpp); exchanged when latencies are sampled. A call is one
+// indirect call with nothing around it: what a Result consists of comes back in registers, a closed
+// store has a table of its own, and nobody asks first whether it is closed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,18 +22,40 @@ enum class PutOutcome : std::uint8_t;
 
 // Each takes the table that it is called from: it is part of the store. With the durability of the
 // store, so that the arguments fit into registers.
+// A function that may be exchanged for another while threads call it.
+template <class Function>
+class Exchangeable;
+template <class Returned, class... Arguments>
+class Exchangeable<Returned(Arguments...)> {
+ public:
+  using Pointer = Returned (*)(Arguments...);
+  constexpr Exchangeable(Pointer function) : pointer_(function) {}
+  Exchangeable(const Exchangeable& other) : pointer_(other.pointer()) {}
+  Exchangeable& operator=(const Exchangeable& other) {
+    pointer_.store(other.pointer(), std::memory_order_relaxed);
+    return *this;
+  }
+  Returned operator()(Arguments... arguments) const { return pointer()(arguments...); }
+
+ private:
+  Pointer pointer() const { return pointer_.load(std::memory_order_relaxed); }
+  std::atomic<Pointer> pointer_;
+};
+
 struct HotVerbs {
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
   using Word = RawResult<std::uint64_t>;
 
-  RawResult<PutOutcome> (*put)(HotVerbs&, std::string_view key, std::string_view value);
-  RawResult<bool> (*erase)(HotVerbs&, std::string_view key);
-  Word (*update_word)(HotVerbs&, std::string_view key, std::uint32_t offset_bytes, Change change);
+  Exchangeable<RawResult<PutOutcome>(HotVerbs&, std::string_view key, std::string_view value)> put;
+  Exchangeable<RawResult<bool>(HotVerbs&, std::string_view key)> erase;
+  Exchangeable<Word(HotVerbs&, std::string_view key, std::uint32_t offset_bytes, Change change)>
+      update_word;
   // These copy as much as fits. The first returns the version, the second the length of the whole
   // value.
-  Word (*get)(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
-  Word (*get_length)(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
-  Word (*get_text)(HotVerbs&, std::string_view key, std::string& value);  // Returns the version.
+  using Get = Word(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
+  Exchangeable<Get> get, get_length;
+  // Returns the version.
+  Exchangeable<Word(HotVerbs&, std::string_view key, std::string& value)> get_text;
 };
 
 // Of a store that was closed, or moved from: each returns kClosed.

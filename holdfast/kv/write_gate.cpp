@@ -1,5 +1,7 @@
 #include <holdfast/kv/write_gate.hpp>
 
+#include <holdfast/kv/event_queue.hpp>
+
 namespace holdfast::kv {
 
 Error WriteGate::refusal() const {
@@ -28,6 +30,7 @@ void WriteGate::fail(const Error& error) {
 
 void WriteGate::fail_in_doubt(const Error& error) {
   const Lock lock(mutex_);
+  if (!failure_ && events_ != nullptr) events_->post(FailureEvent{error});
   if (!failure_) failure_ = error;
   close();
 }

@@ -14,13 +14,17 @@
 
 namespace holdfast::kv {
 
+class EventQueue;
+
 class WriteGate {
  public:
-  // `loses_power`: the kind of a medium that keeps nothing without power, or empty.
-  WriteGate(bool read_only, std::string loses_power)
+  // `loses_power`: the kind of a medium that keeps nothing without power, or empty. `events`: who
+  // is told of the failure that closes it, or null.
+  WriteGate(bool read_only, std::string loses_power, EventQueue* events = nullptr)
       : read_only_(read_only),
         gives_power_(loses_power.empty()),
         loses_power_(std::move(loses_power)),
+        events_(events),
         open_(!read_only),
         takes_all_(open() && gives_power_) {}
 
@@ -61,6 +65,7 @@ class WriteGate {
   const bool read_only_;
   const bool gives_power_;
   const std::string loses_power_;
+  EventQueue* const events_;
   bool left_to_parent_ = false;
   std::atomic<bool> open_;
   std::atomic<bool> takes_all_;

@@ -62,9 +62,32 @@ class TypedStores(CommandLine):
     def test_an_export_holds_every_record(self):
         lines = [json.loads(line) for line in self.kv('export', '-').stdout.splitlines()]
         self.assertEqual(len(lines), 100)
+        self.assertEqual({tuple(sorted(line)) for line in lines}, {('key64', 'value64')})
+        fields = [field for line in self.kv('export', '--format', 'csv').stdout.split() for field in line.split(',')]
+        self.assertEqual((len(fields), {field[:2] for field in fields}), (200, {'\\x'}))
+        for name in ('all.csv', 'all.tsv.gz', 'all.jsonl'):
+            self.kv('export', name)
+            self.run_command('kv', name + '.store', 'import', name)
+            self.assertEqual(sorted(self.run_command('kv', name + '.store', 'list', '--hex').stdout.split('\n')),
+                             sorted(self.kv('list').stdout.split('\n')))
+
+    def test_a_scan_orders_keys_by_their_bytes_and_takes_bounds_in_hex(self):
+        keys = self.kv('scan', '--keys-only').stdout.split()
+        self.assertEqual((len(keys), keys), (100, sorted(keys)))
+        self.assertEqual(self.kv('scan', '--key-as', 'hex', '--from', '05', '--to', '07', '--keys-only').stdout.split(),
+                         ['0500000000000000', '0600000000000000'])
+        self.assertEqual(self.kv('list', '--key-as', 'hex', '--prefix', '63', '--keys-only').stdout, '6300000000000000\n')
+        self.assertIn('--prefix: ', self.kv('scan', '--key-as', 'hex', '--prefix', '0g', code=2).stderr)
+
+    def test_a_record_is_erased_by_its_key_in_hex(self):
+        self.kv('erase', '--key-as', 'hex', '0700000000000000')
+        self.kv('get', '--key-as', 'hex', '0700000000000000', code=1)
+        self.assertIn('--key-as hex', self.kv('erase', '7', code=1).stderr)
+        self.assertEqual(self.kv('count').stdout, '99\n')
+        self.assertIn('sound', self.kv('verify').stdout)
 
     def test_it_is_not_written_to_and_the_message_says_what_works(self):
-        for words in (('put', 'k', 'v'), ('erase', 'k'), ('import', '-')):
+        for words in (('put', 'k', 'v'), ('import', '-')):
             said = self.kv(*words, code=1, stdin='{"key":"a","value":"b"}\n').stderr
             self.assertIn('wrong type', said)
             self.assertIn('verify', said)

@@ -6,6 +6,7 @@ Every case runs the real command on real stores in a scratch directory below the
 0 done, 1 the work failed, 2 the request was wrong.
 """
 import fcntl
+import gzip
 import json
 import os
 import pathlib
@@ -487,6 +488,16 @@ class Stores(Command):
 
 
 class Transfer(Command):
+    def test_stats_as_text_for_prometheus(self):
+        self.kv('put', 'ada', 'lovelace')
+        text = self.kv('stats', '--prometheus').decode()
+        self.assertIn('# HELP holdfast_store_records Live keys.\n# TYPE holdfast_store_records gauge\n'
+                      f'holdfast_store_records{{store="{self.store}"}} 1\n', text)
+        self.assertIn('# TYPE holdfast_store_fences_total counter\n', text)
+        for line in text.splitlines():
+            self.assertRegex(line, r'^(# (HELP|TYPE) holdfast_store_[a-z_]+ .+|holdfast_store_[a-z_]+\{store=".*"\} [0-9]+)$')
+        self.refused('kv', self.store, 'stats', '--prometheus', '--json', says='--prometheus')
+
     def test_json_lines_come_back(self):
         lines = [{'key': 'ada', 'value': 'lovelace'}, {'key': '', 'value': ''}, {'key': 'n\0l', 'value': '\n\t"\\é😀'}]
         source = b''.join(json.dumps(line).encode() + b'\n' for line in lines)
@@ -495,6 +506,64 @@ class Transfer(Command):
         exported = self.kv('export', '-')
         self.kv('import', self.path('again.jsonl', exported))
         self.assertEqual(self.records(), {b'ada': b'lovelace', b'': b'', b'n\0l': '\n\t"\\é😀'.encode(), b'\x00\xff': b'\xff\xfe\xfd'})
+
+    def test_columns_come_back_plain_and_compressed(self):
+        records = {b'ada': b'lovelace', b'': b'', b'a,"b"\t\r\n\\x41': b'\\x41\0\xff', b'\xef\xbb\xbf': b'=1+1'}
+        for key, value in records.items():
+            self.kv('put', '--key-as', 'hex', '--value-as', 'hex', key.hex(), value.hex())
+        for name in ('all.csv', 'all.csv.gz', 'all.tsv', 'all.tsv.gz'):
+            for header in ((), ('--header',)):
+                self.kv('export', self.path(name), *header)
+                content = pathlib.Path(self.path(name)).read_bytes()
+                self.assertEqual(content.startswith(b'\x1f\x8b'), name.endswith('.gz'))
+                if name.endswith('.gz'):
+                    content = gzip.decompress(content)
+                self.assertEqual(content.startswith(b'key'), bool(header))
+                format = name[4:7]
+                other = self.store + name + ''.join(header)
+                self.holdfast('kv', other, 'import', self.path(name), *header)
+                self.assertEqual(self.holdfast('kv', other, 'count'), b'4\n')
+                for key, value in records.items():
+                    self.assertEqual(self.holdfast('kv', other, 'get', '--key-as', 'hex', key.hex()), value)
+                out = self.kv('export', '-', '--format', format, '--gzip', *header)
+                self.assertEqual(gzip.decompress(out), content)
+
+    def test_what_list_prints_is_tsv(self):
+        self.kv('put', 'a\tb', 'c\nd\\')
+        printed = self.kv('list')
+        self.holdfast('kv', self.store + '2', 'import', '-', '--format', 'tsv', stdin=printed)
+        self.assertEqual(self.holdfast('kv', self.store + '2', 'get', 'a\tb'), b'c\nd\\')
+
+    def test_dumps_of_other_stores_are_told_by_how_they_begin(self):
+        lmdb = b'VERSION=3\nformat=bytevalue\ntype=btree\nmapsize=1048576\nHEADER=END\n 61\n 00ff\nDATA=END\n'
+        self.assertIn(b'imported 1 records', self.kv('import', '-', stdin=lmdb))
+        self.assertIn(b'imported 1 records', self.kv('import', '-', stdin=b'0x62 ==> 0x00FF\nKeys in range: 1\n'))
+        self.assertEqual(self.records(), {b'a': b'\0\xff', b'b': b'\0\xff'})
+        result = self.run_command('kv', self.store, 'import', self.path('cut', lmdb[:-9]))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'cut, line 8: the end; DATA=END is missing', result.stderr)
+
+    def test_bad_lines_of_columns_are_named_with_file_line_and_column(self):
+        result = self.run_command('kv', self.store, 'import', self.path('bad.csv', b'a,b\n"c"x,d\ne,f\n'))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"bad.csv, line 2: column 4: 'x' behind a closing quote; allowed are a comma", result.stderr)
+        self.assertEqual(self.records(), {b'a': b'b', b'e': b'f'})
+        result = self.run_command('kv', self.store, 'import', '-', stdin=b'a,b\n')
+        self.assertIn(b'add --format csv', result.stderr)
+
+    def test_gzip_that_is_not_intact_is_told_with_its_place_and_what_came_before_stays(self):
+        lines = b''.join(b'%d,%d\n' % (i, i * i) for i in range(100000))
+        whole = gzip.compress(lines)
+        self.assertIn(b'imported 100000 records'.replace(b'100000', b'100,000'),
+                      self.kv('import', self.path('a.csv', whole)))  # By its first bytes, not its name.
+        result = self.run_command('kv', self.store + '2', 'import', self.path('cut.csv.gz', whole[:-50]))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f'cut.csv.gz: not intact gzip: it is cut short after byte {len(whole) - 50}'.encode(), result.stderr)
+        self.assertGreater(int(self.holdfast('kv', self.store + '2', 'count')), 50000)
+        damaged = whole[:1000] + bytes([whole[1000] ^ 0xff]) + whole[1001:]
+        result = self.run_command('kv', self.store + '3', 'import', '--format', 'csv', '-', stdin=damaged)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b'standard input: not intact gzip at byte', result.stderr)
 
     def test_what_is_skipped_is_counted_and_named_with_its_line(self):
         source = b'{"key":"a","value":"1"}\r\n\nnonsense\n{"key":"b"}\n{"key":"\xff","value":"x"}\n{"key":"c","value":"2"}'
@@ -562,6 +631,8 @@ class Transfer(Command):
         self.refused('kv', self.store, 'import', self.path('none'), says=('none', 'No such file'))
         self.refused('kv', self.store, 'import', self.directory, says='is a directory')
         self.refused('kv', self.store, 'import', '-', '--format', 'jsonl', '--key', 'a,b', says='--key names 2 members')
+        self.refused('kv', self.store, 'import', '-', '--header', says='--header is for csv and tsv')
+        self.refused('kv', self.store, 'import', self.path('x.csv', b''), '--key', 'a', says="--key is 'a'; it is for JSON lines")
         self.refused('kv', self.store, 'import', '-', '--max-record', '1', says='--max-record is 1 bytes')
         self.assertFalse(os.path.exists(self.store))
         self.kv('put', 'k', 'v')

@@ -30,6 +30,13 @@ class RoundTrip final : public RecordSink {
   std::string_view key_, value_;
 };
 
+void append_member(std::string& out, std::string_view name, std::string_view bytes, bool as_bytes) {
+  if (as_bytes)
+    fmt::format_to(std::back_inserter(out), "\"{}64\":\"{}\"", name, to_base64(bytes));
+  else
+    append_json_member(out, name, bytes);
+}
+
 }  // namespace
 
 Status ParserOptions::validate() const {
@@ -42,6 +49,17 @@ Status ParserOptions::validate() const {
                  fmt::format("--key names {} members; JSON lines take one, for example --key id",
                              key_fields.size())};
   }
+  const bool columns = format == RecordFormat::kCsv || format == RecordFormat::kTsv;
+  const bool names_keys = format == RecordFormat::kControl || format == RecordFormat::kJsonLines;
+  if (!names_keys && !key_fields.empty()) {
+    return Error{
+        Errc::kInvalidOption,
+        fmt::format("--key is '{}'; it is for JSON lines and control stanzas, other formats "
+                    "have a key and a value",
+                    visible(key_fields.front()))};
+  }
+  if (header && !columns)
+    return Error{Errc::kInvalidOption, "--header is for csv and tsv: add --format csv or tsv"};
   for (const std::string& field : key_fields) {
     if (field.empty())
       return Error{Errc::kInvalidOption,
@@ -56,18 +74,33 @@ Status ParserOptions::validate() const {
 }
 
 std::unique_ptr<RecordParser> make_parser(const ParserOptions& options) {
-  return options.format == RecordFormat::kControl ? make_control_parser(options)
-                                                  : make_json_lines_parser(options);
+  switch (options.format) {
+    case RecordFormat::kControl: return make_control_parser(options);
+    case RecordFormat::kCsv: return make_csv_parser(options);
+    case RecordFormat::kTsv: return make_tsv_parser(options);
+    case RecordFormat::kMdbDump: return make_mdb_dump_parser(options);
+    case RecordFormat::kLdbDump: return make_ldb_dump_parser(options);
+    case RecordFormat::kJsonLines: break;
+  }
+  return make_json_lines_parser(options);
 }
 
 Status append_record(std::string& out, const ParserOptions& options, std::string_view key,
                      std::string_view value) {
   if (options.format == RecordFormat::kJsonLines && options.key_fields.empty()) {
     out += '{';
-    append_json_member(out, "key", key);
+    append_member(out, "key", key, options.as_bytes);
     out += ',';
-    append_json_member(out, "value", value);
+    append_member(out, "value", value, options.as_bytes);
     out += "}\n";
+    return ok_status();
+  }
+  if (options.format == RecordFormat::kCsv) {
+    append_csv(out, key, value, options.as_bytes);
+    return ok_status();
+  }
+  if (options.format == RecordFormat::kTsv) {
+    append_tsv(out, key, value, options.as_bytes);
     return ok_status();
   }
   RoundTrip check{key, value};
@@ -84,6 +117,10 @@ Status append_record(std::string& out, const ParserOptions& options, std::string
   out.append(value);
   out += '\n';
   return ok_status();
+}
+
+void append_header(std::string& out, const ParserOptions& options) {
+  if (options.header) out += options.format == RecordFormat::kTsv ? "key\tvalue\n" : "key,value\n";
 }
 
 }  // namespace holdfast::tools

@@ -39,26 +39,41 @@ struct Limits {
   std::uint64_t record_bytes = 256 * MiB;  // A longer line or stanza is skipped, unread.
 };
 
-enum class RecordFormat : std::uint8_t { kJsonLines, kControl };
+// The last two are only read.
+enum class RecordFormat : std::uint8_t { kJsonLines, kControl, kCsv, kTsv, kMdbDump, kLdbDump };
 
 struct ParserOptions {
   RecordFormat format = RecordFormat::kJsonLines;
   // kControl: the fields whose values, joined by '_', make the key; not empty.
   // kJsonLines: empty for {"key": …, "value": …}; one name for whole objects under that member.
+  // All others: empty.
   std::vector<std::string> key_fields;
+  bool header = false;  // kCsv, kTsv: the first line names the columns; it is no record.
+  // Of append_record: bytes are no text, even if they look like some. kControl has no such bytes.
+  bool as_bytes = false;
   Limits limits;
 
   Status validate() const;  // kInvalidOption.
 };
 
-// json_lines.cpp and control_stanzas.cpp. `options` are valid.
+// Each in a file of its own. `options` are valid.
 std::unique_ptr<RecordParser> make_json_lines_parser(const ParserOptions& options);
 std::unique_ptr<RecordParser> make_control_parser(const ParserOptions& options);
+std::unique_ptr<RecordParser> make_csv_parser(const ParserOptions& options);
+std::unique_ptr<RecordParser> make_tsv_parser(const ParserOptions& options);
+std::unique_ptr<RecordParser> make_mdb_dump_parser(const ParserOptions& options);
+std::unique_ptr<RecordParser> make_ldb_dump_parser(const ParserOptions& options);
 std::unique_ptr<RecordParser> make_parser(const ParserOptions& options);
 
 // The way back: appends the text from which a parser with the same options makes exactly this
 // record. kInvalidOption where there is none (a value that is no stanza, a key that is not in it).
 Status append_record(std::string& out, const ParserOptions& options, std::string_view key,
                      std::string_view value);
+// The line before the first record, if options.header.
+void append_header(std::string& out, const ParserOptions& options);
+
+// Lines of one record; `as_bytes` as in ParserOptions. csv.cpp and tsv.cpp.
+void append_csv(std::string& out, std::string_view key, std::string_view value, bool as_bytes);
+void append_tsv(std::string& out, std::string_view key, std::string_view value, bool as_bytes);
 
 }  // namespace holdfast::tools

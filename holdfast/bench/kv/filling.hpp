@@ -99,6 +99,19 @@ Status grow_by_puts(Store& store, const Context& context, const Records& records
   return status;
 }
 
+// The row put_longest.
+inline ExtraSample growth_sample(const Growth& growth) {
+  ExtraSample sample;
+  sample.operation = "put_longest";
+  sample.seconds = static_cast<double>(growth.longest_put_ns) * 1e-9;
+  sample.facts.set("records", growth.records_timed);
+  sample.facts.set("clock", "thread CPU time");
+  sample.facts.set("p50_ns", growth.p50_ns);
+  sample.facts.set("p999_ns", growth.p999_ns);
+  sample.facts.set("max_ns", growth.longest_put_ns);
+  return sample;
+}
+
 // In a child: fills a new store from nothing, and removes it.
 template <class Store>
 Status grow_from_nothing(const Context& context, const std::string& name, HelperShared& shared) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <holdfast/bench/kv/rest.hpp>
+#include <holdfast/bench/kv/scans.hpp>
 #include <holdfast/bench/kv/steady.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
@@ -36,6 +37,7 @@ class HoldfastStore {
     options.access =
         opening == Opening::kExisting ? RegionAccess::kOpen : RegionAccess::kOpenOrCreate;
     options.patchable_words = {0};
+    options.order = ScansInOrder<Session>;
     // What is timed of an existing store is how soon it serves; a first touch then costs its user.
     options.prefault = opening != Opening::kExisting;
     options.reclaim.background = context_.background_reclaim;

@@ -1,9 +1,11 @@
 // Our own store, as anybody would use it: the public interface of kv/store.hpp and nothing else.
+// Twice: as it comes, and with its keys in order (kv/cursor.hpp).
 #include <cstring>
 
 #include <holdfast/bench/kv/holdfast_store.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/store.hpp>
 
 namespace holdfast::bench::kv {
@@ -51,7 +53,7 @@ class HoldfastSession {
   }
   std::string error() const { return error_.empty() ? "the key is not there" : error_; }
 
- private:
+ protected:
   template <class T>
   bool note(const Result<T>& result) {
     if (result) [[likely]]
@@ -59,6 +61,8 @@ class HoldfastSession {
     error_ = result.error().message();
     return false;
   }
+
+ private:
   void views(const Key* keys, unsigned count) {
     keys_.resize(count);
     for (unsigned i = 0; i < count; ++i)
@@ -73,7 +77,31 @@ class HoldfastSession {
   std::string error_;
 };
 
+// Its cursor is kept from scan to scan.
+class OrderedSession : public HoldfastSession {
+ public:
+  OrderedSession(store::Store<>& store, const Records& records)
+      : HoldfastSession(store, records), cursor_(store.cursor()) {}
+
+  bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
+    if (!note(cursor_)) return false;
+    auto& cursor = *cursor_;
+    for (cursor.seek(from.view()); cursor; cursor.next()) {
+      answer(cursor.key(), cursor.value());
+      if (--count == 0) break;
+    }
+    return note(cursor.status());
+  }
+
+ private:
+  Result<store::Cursor> cursor_;
+};
+
 }  // namespace
+
+SubjectKind holdfast_ordered_kind() {
+  return kind_of<HoldfastStore<store::Store<>, OrderedSession>>("holdfast-ordered");
+}
 
 SubjectKind holdfast_kind() {
   return kind_of<HoldfastStore<store::Store<>, HoldfastSession>>("holdfast");

@@ -1,7 +1,9 @@
 // LevelDB: sync off, and on under --durability power. No compression, bloom filters of 10 bits,
 // 128 MiB write buffer, 512 MiB block cache. It has no batched read: get_many is gets one by one.
+// An iterator shows what was there when it was made: each scan makes one.
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
@@ -58,6 +60,15 @@ class LeveldbSession {
     return note(db_.Put(options_, slice(key), value_));
   }
   bool erase(const Key& key) { return note(db_.Delete(options_, slice(key))); }
+  bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
+    const std::unique_ptr<leveldb::Iterator> iterator(db_.NewIterator(read_));
+    for (iterator->Seek(slice(from)); iterator->Valid(); iterator->Next()) {
+      const auto key = iterator->key(), value = iterator->value();
+      answer({key.data(), key.size()}, {value.data(), value.size()});
+      if (--count == 0) break;
+    }
+    return note(iterator->status());
+  }
   std::string error() const { return status_.ToString(); }
 
  private:

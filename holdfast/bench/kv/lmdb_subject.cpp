@@ -1,7 +1,7 @@
 // LMDB: one transaction per call. Without a promise of power durability with WRITEMAP and NOSYNC,
 // its fastest mode that survives the death of the process; under --durability power as it comes,
-// with fdatasync at each commit. A reading session keeps one transaction handle and renews it per
-// call.
+// with fdatasync at each commit. A reading session keeps one transaction handle and one cursor,
+// and renews them per call.
 #include <cstring>
 #include <filesystem>
 
@@ -22,6 +22,7 @@ class LmdbSession {
   LmdbSession(MDB_env* env, MDB_dbi dbi, const Records& records)
       : env_(env), dbi_(dbi), records_(records), value_(records.value_stride()) {}
   ~LmdbSession() {
+    if (cursor_ != nullptr) mdb_cursor_close(cursor_);
     if (reader_ != nullptr) mdb_txn_abort(reader_);
   }
   LmdbSession(const LmdbSession&) = delete;
@@ -45,9 +46,7 @@ class LmdbSession {
   }
   bool get_many(const Key* keys, unsigned count, std::byte* out, std::size_t stride,
                 ValueView* values) {
-    if (!note(reader_ == nullptr ? mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_)
-                                 : mdb_txn_renew(reader_)))
-      return false;
+    if (!begin_reading()) return false;
     for (unsigned i = 0; i < count; ++i) {
       auto key = as_val(keys[i]);
       MDB_val value{};
@@ -81,9 +80,29 @@ class LmdbSession {
       return mdb_del(txn, dbi_, &name, nullptr);
     });
   }
+  bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
+    if (!begin_reading()) return false;
+    auto code = cursor_ == nullptr ? mdb_cursor_open(reader_, dbi_, &cursor_)
+                                   : mdb_cursor_renew(reader_, cursor_);
+    auto key = as_val(from);
+    MDB_val value{};
+    if (code == 0) code = mdb_cursor_get(cursor_, &key, &value, MDB_SET_RANGE);
+    while (code == 0) {
+      answer({static_cast<const char*>(key.mv_data), key.mv_size},
+             {static_cast<const char*>(value.mv_data), value.mv_size});
+      if (--count == 0) break;
+      code = mdb_cursor_get(cursor_, &key, &value, MDB_NEXT);
+    }
+    mdb_txn_reset(reader_);
+    return note(code == MDB_NOTFOUND ? 0 : code);
+  }
   std::string error() const { return mdb_strerror(code_); }
 
  private:
+  bool begin_reading() {
+    return note(reader_ == nullptr ? mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_)
+                                   : mdb_txn_renew(reader_));
+  }
   template <class Body>
   bool write(Body&& body) {
     MDB_txn* txn = nullptr;
@@ -104,6 +123,7 @@ class LmdbSession {
   const Records& records_;
   std::vector<std::byte> value_;
   MDB_txn* reader_ = nullptr;
+  MDB_cursor* cursor_ = nullptr;
   int code_ = 0;
 };
 

@@ -6,6 +6,7 @@ const std::vector<Operation>& operations() {
   static const std::vector<Operation> all = {
       {"get", Verb::kGet, false, 0, "one value copied out"},
       {"get_many", Verb::kGetMany, false, 0, "a batch of values copied out"},
+      {"scan", Verb::kScan, false, 0, "100 records copied out in the order of their keys"},
       {"ycsb-c", Verb::kYcsbC, false, 0, "100 % get"},
       {"update8", Verb::kUpdate8, false, 0, "an 8-byte word of a value changed"},
       {"overwrite", Verb::kOverwrite, false, 1, "put of a key that is there"},
@@ -26,6 +27,7 @@ const std::vector<Operation>& operations() {
       {"group64", Verb::kPutMany, true, 1, "put of a batch of 64 new keys by one thread"},
       {"waiters64", Verb::kPut, true, 1, "64 threads that each put a new key and wait"},
       {"ycsb-d", Verb::kYcsbD, true, 0.06, "95 % get of the latest, 5 % put of a new key"},
+      {"ycsb-e", Verb::kYcsbE, true, 0.06, "95 % scan of 1 to 100 records, 5 % put of a new key"},
       {"erase", Verb::kErase, false, 1, "erase of a key that is there"},
   };
   return all;

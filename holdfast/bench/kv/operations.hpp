@@ -27,12 +27,14 @@ enum class Verb : std::uint8_t {
   kYcsbB,
   kYcsbC,
   kYcsbD,
+  kYcsbE,
   kYcsbF,
   kYcsbW90,
   kUpdateCopy,
   kGetReclaiming,
   kPutReclaiming,
   kSteadyOverwrite,
+  kScan,
 };
 
 struct Operation {
@@ -64,6 +66,7 @@ class Buffers {
   unsigned places() const { return static_cast<unsigned>(keys.size()); }
   // Room for the value at place `at`.
   std::byte* value(unsigned at = 0) { return value_bytes_.get() + at * value_stride_; }
+  std::byte* key_bytes(unsigned at) { return key_bytes_.get() + at * key_stride_; }
   const Key& make_key(unsigned at, std::uint64_t index) {
     return keys[at] = records_.key(index, key_bytes_.get() + at * key_stride_);
   }

@@ -3,10 +3,11 @@
 // two background jobs. Under --memory-limit the cache takes at most a quarter of it and a buffer an
 // eighth: two of them may be in memory, and the page cache serves reads, too. Filling is in batches
 // without the log and ends with a flush; update8 and erase are what its interface has: get + put,
-// and a blind delete.
+// and a blind delete. A session keeps one iterator and refreshes it per scan.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
@@ -75,6 +76,18 @@ class RocksdbSession {
     return put(key, {value_.data(), size});
   }
   bool erase(const Key& key) { return note(db_.Delete(options_, slice(key))); }
+  bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
+    if (!iterator_)
+      iterator_.reset(db_.NewIterator(read_));
+    else if (!note(iterator_->Refresh()))  // To what has been put since.
+      return false;
+    for (iterator_->Seek(slice(from)); iterator_->Valid(); iterator_->Next()) {
+      const auto key = iterator_->key(), value = iterator_->value();
+      answer({key.data(), key.size()}, {value.data(), value.size()});
+      if (--count == 0) break;
+    }
+    return note(iterator_->status());
+  }
   std::string error() const { return status_.ToString(); }
 
  private:
@@ -94,6 +107,7 @@ class RocksdbSession {
   const rocksdb::WriteOptions options_;
   const rocksdb::ReadOptions read_;
   const Records& records_;
+  std::unique_ptr<rocksdb::Iterator> iterator_;
   rocksdb::WriteBatch batch_;
   rocksdb::PinnableSlice pinned_;
   std::vector<rocksdb::Slice> slices_;

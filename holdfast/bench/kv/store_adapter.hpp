@@ -47,6 +47,9 @@
 //     bool update8(const Key&, std::uint64_t stamp);
 //     // The key is there.
 //     bool erase(const Key&);
+//     // Optional (scans.hpp): gives the key and value of up to `count` records from `from` on to
+//     // `answer`, in the order of their keys. It sees every record that was put before the call.
+//     bool scan(const Key& from, unsigned count, ScanAnswer& answer);
 //     // Optional, both: answers come, and writes are acknowledged, with flush() only, which ends a
 //     // chunk of operations.
 //     void get_later(const Key&, std::byte* out, std::uint32_t& size);

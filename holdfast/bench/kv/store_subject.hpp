@@ -22,6 +22,7 @@
 #include <holdfast/bench/kv/filling.hpp>
 #include <holdfast/bench/kv/helper_process.hpp>
 #include <holdfast/bench/kv/operations.hpp>
+#include <holdfast/bench/kv/scans.hpp>
 #include <holdfast/bench/kv/steady.hpp>
 #include <holdfast/bench/kv/store_adapter.hpp>
 #include <holdfast/bench/kv/survival.hpp>
@@ -68,7 +69,9 @@ class StoreSubject final : public Subject {
 
   bool supports(const std::string& operation) const override {
     const auto* found = find_operation(operation);
-    if (found == nullptr || (reclaiming(found->verb) && !Store::kReclaims)) return false;
+    if (found == nullptr || (reclaiming(found->verb) && !Store::kReclaims) ||
+        (is_scan(found->verb) && !ScansInOrder<Session>))
+      return false;
     return store_ ? store_->supports(operation)
                   : Store(context_, records_, name_).supports(operation);
   }
@@ -91,6 +94,8 @@ class StoreSubject final : public Subject {
       if (operation.inserts) next_new_ += appended;
       HF_RETURN_IF_ERROR(store_->reserve(next_new_, appended));
     }
+    if (is_scan(operation.verb) && greatest_rank_ == 0)
+      greatest_rank_ = greatest_rank(context_.records);
     if (reclaiming(operation.verb)) HF_RETURN_IF_ERROR(make_holes(phase));
     if (operation.verb == Verb::kErase) {
       const auto count = std::min(phase.operations, context_.records);
@@ -115,6 +120,10 @@ class StoreSubject final : public Subject {
       case Verb::kUpdate8: return updates(thread, session);
       case Verb::kGetMany: return get_many(thread, session);
       case Verb::kYcsbD: return latest(thread, session);
+      case Verb::kScan:
+      case Verb::kYcsbE:
+        if constexpr (ScansInOrder<Session>) return scans(thread, session);
+        break;
       case Verb::kGet:
       case Verb::kGetReclaiming:
       case Verb::kYcsbC: return gets(thread, session);
@@ -141,6 +150,10 @@ class StoreSubject final : public Subject {
       for (std::uint64_t i = done - sampled; i < done; ++i) {
         HF_RETURN_IF_ERROR(check_written(session, phase, verb, thread, i));
       }
+    }
+    if constexpr (ScansInOrder<Session>) {
+      if (is_scan(verb))
+        return check_scans(session, records_, context_.records, greatest_rank_, phase.number);
     }
     return verb == Verb::kErase ? put_back(session, phase) : ok_status();
   }
@@ -197,6 +210,7 @@ class StoreSubject final : public Subject {
   }
   unsigned batch_of(const Phase& phase) const {
     const auto verb = find_operation(phase.operation)->verb;
+    if (verb == Verb::kScan) return kScanRecords;
     return verb == Verb::kPutMany || verb == Verb::kGetMany ? own_batch(phase, context_.batch) : 1;
   }
   // Record numbers that each thread of a phase of inserts has to itself.
@@ -465,12 +479,20 @@ class StoreSubject final : public Subject {
     return status;
   }
 
+  Status scans(PhaseThread& thread, Session& session) {
+    return run_scans(thread, session, context_, {records_, choice_of(thread), greatest_rank_},
+                     done_[thread.index()], [&](Buffers& buffers, unsigned step, auto&&... parts) {
+                       return loop(thread, session, buffers, step, parts...);
+                     });
+  }
+
   // The record that operation i of a thread wrote must now be as this phase left it.
   Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
                        std::uint64_t i) {
     switch (verb) {
       case Verb::kGet:
       case Verb::kGetMany:
+      case Verb::kScan:
       case Verb::kGetReclaiming:
       case Verb::kYcsbC: return {};
       case Verb::kYcsbA:
@@ -543,15 +565,7 @@ class StoreSubject final : public Subject {
     facts_.set("dram_bytes_per_record", per_record(growth->dram_bytes));
     if constexpr (Store::kKeepsFiles)
       facts_.set("medium_bytes_per_record", per_record(growth->medium_bytes));
-    ExtraSample sample;
-    sample.operation = "put_longest";
-    sample.seconds = static_cast<double>(growth->longest_put_ns) * 1e-9;
-    sample.facts.set("records", growth->records_timed);
-    sample.facts.set("clock", "thread CPU time");
-    sample.facts.set("p50_ns", growth->p50_ns);
-    sample.facts.set("p999_ns", growth->p999_ns);
-    sample.facts.set("max_ns", growth->longest_put_ns);
-    extras_.push_back(std::move(sample));
+    extras_.push_back(growth_sample(*growth));
     return {};
   }
 
@@ -573,6 +587,7 @@ class StoreSubject final : public Subject {
   std::optional<Store> store_;
   std::uint64_t first_new_ = 0,
                 next_new_ = 0;         // Record numbers of this phase's inserts; the next free one.
+  std::uint64_t greatest_rank_ = 0;    // Of the records that are filled in.
   std::vector<std::uint32_t> erased_;  // Of the current phase of erases.
   std::vector<std::uint64_t> done_;    // By thread of the current phase.
   std::vector<ExtraSample> extras_;

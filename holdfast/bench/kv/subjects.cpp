@@ -19,6 +19,7 @@ const char* durability_on(const RegionReport& report, Promise promise) {
 
 std::vector<SubjectKind> subject_kinds(const Context& context) {
   return {holdfast_kind(),
+          holdfast_ordered_kind(),
           holdfast_typed_kind(context.shape),
           holdfast_pipeline_kind(),
           floor_kind(),

@@ -24,11 +24,12 @@ struct SubjectKind {
   std::function<Status(const Context&, HelperShared&)> grow;
 };
 
-// holdfast, holdfast-typed, holdfast-pipeline, floor, rocksdb, lmdb, leveldb, tbb, map. The context
-// tells which shape the typed ones are for.
+// holdfast, holdfast-ordered, holdfast-typed, holdfast-pipeline, floor, rocksdb, lmdb, leveldb,
+// tbb, map. The context tells which shape the typed ones are for.
 std::vector<SubjectKind> subject_kinds(const Context& context);
 
 SubjectKind holdfast_kind();
+SubjectKind holdfast_ordered_kind();
 SubjectKind holdfast_pipeline_kind();
 SubjectKind holdfast_typed_kind(const Shape& shape);
 SubjectKind floor_kind();

@@ -34,9 +34,18 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-const std::vector<std::string> kStoreNames = {
-    "holdfast", "holdfast-typed", "holdfast-pipeline", "floor", "rocksdb", "lmdb", "leveldb", "tbb",
-    "map"};
+const std::vector<std::string> kStoreNames = {"holdfast",
+                                              "holdfast-ordered",
+                                              "holdfast-typed",
+                                              "holdfast-pipeline",
+                                              "floor",
+                                              "rocksdb",
+                                              "lmdb",
+                                              "leveldb",
+                                              "tbb",
+                                              "map"};
+// Those that can scan.
+const std::vector<std::string> kOrderedStores = {"holdfast-ordered", "rocksdb", "lmdb", "leveldb"};
 const std::vector<std::string> kDefaultOps = {"put",      "put_many", "overwrite", "get",
                                               "get_many", "update8",  "erase",     "ycsb-a",
                                               "ycsb-b",   "ycsb-c",   "ycsb-d",    "ycsb-f"};
@@ -261,6 +270,7 @@ Outcome compare(const Comparison& comparison) {
     const bool batched = row.operation() == "put_many" || row.operation() == "get_many";
     if (batched) row.set("batch", options.batch);
     if (row.operation() == "group64") row.set("batch", 64);
+    if (row.operation() == "scan") row.set("batch", kScanRecords);
     check_against_limits(
         row, comparison.limits,
         comparison.context.records * (options.shape.key_bytes + options.shape.value_bytes));
@@ -339,14 +349,17 @@ Status KvBenchOptions::validate() const {
   if (const auto twice = first_duplicate(threads); !twice.empty())
     return invalid("threads", twice, "is given twice");
   for (const auto& op : ops) {
-    if (op == "ycsb-e")
+    const auto* operation = find_operation(op);
+    if (operation != nullptr && is_scan(operation->verb) &&
+        std::find_first_of(stores.begin(), stores.end(), kOrderedStores.begin(),
+                           kOrderedStores.end()) == stores.end())
       return invalid(
           "ops", op,
-          "is scans of key ranges, and these stores are compared without an order of keys");
-    if (find_operation(op) != nullptr) continue;
+          "needs a store with an order of keys: give --stores one of " + joined(kOrderedStores));
+    if (operation != nullptr) continue;
     std::vector<std::string> names;
-    for (const auto& operation : operations())
-      names.emplace_back(operation.name);
+    for (const auto& known : operations())
+      names.emplace_back(known.name);
     return invalid("ops", op, "allowed are " + joined(names));
   }
   if (const auto twice = first_duplicate(ops); !twice.empty())

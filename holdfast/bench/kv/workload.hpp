@@ -20,6 +20,7 @@
 // a store overlap in the processor as they would in an application. Threads: all pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -48,6 +49,14 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
+
+// The number whose mix is `x`.
+constexpr std::uint64_t unmix(std::uint64_t x) {
+  x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642b2d24d8ec3;  // The inverses modulo 2^64.
+  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96de1b173f119089;
+  return (x ^ (x >> 30) ^ (x >> 60)) - 0x9e3779b97f4a7c15;
+}
+static_assert(unmix(mix(0)) == 0 && unmix(mix(~std::uint64_t{0} / 3)) == ~std::uint64_t{0} / 3);
 
 // x * n / 2^64: a number below n that is uniform if x is.
 constexpr std::uint64_t scaled(std::uint64_t x, std::uint64_t n) {
@@ -121,6 +130,21 @@ class Records {
       std::memcpy(buffer + at, &derived, 8);  // May write past the key, within the stride.
     }
     return key;
+  }
+
+  // 0 if the key.size bytes at `buffer` are the key of a record. Fills in its number and word.
+  std::uint64_t key_difference(const std::byte* buffer, Key& key) const {
+    if (key.size < 8) return 1;
+    std::memcpy(&key.word, buffer, 8);
+    key.index = unmix(key.word);
+    std::uint64_t difference = key.size ^ key_bytes(key.word);
+    auto derived = key.word;
+    for (std::uint32_t at = 8; at < key.size; at += 8) {
+      derived = derived * 0xd6e8feb86659fd93 + kStep;
+      difference |= static_cast<std::uint64_t>(
+          std::memcmp(buffer + at, &derived, std::min(key.size - at, 8u)) != 0);
+    }
+    return difference;
   }
 
   // Writes the value of version `version` to `buffer` (value_stride() bytes).

@@ -1,8 +1,8 @@
-// import and export: many records, in bounded memory.
+// import: many records, in bounded memory.
 //
-// An import hands records to put_many in batches; what a batch acknowledged stays, whatever comes
-// after. Nothing is skipped in silence: each skipped piece is counted, the first are shown with
-// their line, and the exit code is 1. An export to a file appears there complete or not at all.
+// Records go to put_many in batches; what a batch acknowledged stays, whatever comes after. Nothing
+// is skipped in silence: each skipped piece is counted, the first are shown with their line, and
+// the exit code is 1.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -14,10 +14,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "console.hpp"
+#include "import/format_guess.hpp"
+#include "import/gzip.hpp"
 #include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 
@@ -27,10 +28,6 @@ namespace {
 constexpr const char* kCommand = "holdfast kv";
 constexpr std::size_t kBatchRecords = 256;
 constexpr std::size_t kBatchBytes = 1 * MiB;
-
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 class Descriptor {
  public:
@@ -145,42 +142,6 @@ class Importer final : public RecordSink {
   std::size_t batch_bytes_ = 0;
 };
 
-// The format of a text, told by its first character that is no blank and no byte order mark. The
-// chunks before that one are of no format, but lines are counted from the first.
-class FormatGuess {
- public:
-  // Nothing while only such characters have been seen.
-  std::optional<RecordFormat> look(std::string_view chunk) {
-    for (const char c : chunk) {
-      if (c == kMark[mark_bytes_]) {  // A pipe may cut it anywhere.
-        mark_bytes_ = (mark_bytes_ + 1) % kMark.size();
-      } else if (mark_bytes_ == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n')) {
-        newlines_ += c == '\n';
-      } else {
-        return c == '{' && mark_bytes_ == 0 ? RecordFormat::kJsonLines : RecordFormat::kControl;
-      }
-    }
-    kept_ = {newlines_, mark_bytes_};
-    return std::nullopt;
-  }
-
-  // Gives the parser of that format what matters of the chunks before the one that told it.
-  void feed_earlier(RecordParser& parser, RecordSink& sink) const {
-    for (std::uint64_t i = 0; i < kept_.newlines; ++i)
-      (void)parser.feed("\n", sink);  // Blank lines: the sink is not called.
-    (void)parser.feed(kMark.substr(0, kept_.mark_bytes), sink);
-  }
-
- private:
-  static constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  std::size_t mark_bytes_ = 0;
-  std::uint64_t newlines_ = 0;
-  struct {
-    std::uint64_t newlines = 0;
-    std::size_t mark_bytes = 0;
-  } kept_;
-};
-
 std::string progress_text(const Importer& importer, std::uint64_t read_bytes,
                           std::uint64_t total_bytes, double seconds) {
   std::string text = fmt::format(
@@ -195,52 +156,94 @@ std::string progress_text(const Importer& importer, std::uint64_t read_bytes,
   return text;
 }
 
-// Reads `input` to its end, or to where the sink or a signal says stop. kIo if reading failed.
-Status pump(int input, std::uint64_t total_bytes, const ParserOptions& fixed, bool detect,
-            Importer& importer) {
-  ParserOptions options = fixed;
-  std::unique_ptr<RecordParser> parser;
-  if (!detect) parser = make_parser(options);
-  FormatGuess guess;
+// What is read becomes records: gzip is undone, and the format told by its beginning if need be.
+class ImportText {
+ public:
+  ImportText(const ParserOptions& options, bool detect, Importer& importer)
+      : options_(options), detect_(detect), importer_(importer) {}
+
+  // False: stop. Errors: kInvalidOption (options that do not go with the format), kIo (the gzip).
+  Result<bool> feed(std::string_view bytes) {
+    return checked(gzip_.feed(bytes, [this](std::string_view text) { return parse(text); }));
+  }
+  Status finish() {
+    const auto more = checked(gzip_.finish([this](std::string_view text) { return parse(text); }));
+    if (!more) return more.error();
+    if (!*more) return {};
+    if (!parser_) {
+      const auto format = detect_ ? guess_.end() : options_.format;
+      if (!format) return {};
+      HF_RETURN_IF_ERROR(choose(*format));
+      guess_.feed_earlier(*parser_, importer_);
+    }
+    (void)parser_->finish(importer_);
+    return {};
+  }
+
+ private:
+  Result<bool> checked(Result<bool> fed) {
+    if (fed && !status_) return status_.error();
+    return fed;
+  }
+  bool parse(std::string_view text) {
+    if (!parser_) {
+      const auto format = detect_ ? guess_.look(text) : options_.format;
+      if (!format) return true;
+      status_ = choose(*format);
+      if (!status_) return false;
+      guess_.feed_earlier(*parser_, importer_);
+    }
+    return parser_->feed(text, importer_);
+  }
+  Status choose(RecordFormat format) {
+    options_.format = format;
+    if (format == RecordFormat::kControl && options_.key_fields.empty())
+      options_.key_fields = {"Package"};
+    HF_RETURN_IF_ERROR(options_.validate());
+    parser_ = make_parser(options_);
+    return {};
+  }
+
+  ParserOptions options_;
+  const bool detect_;
+  Importer& importer_;
+  GzipReader gzip_;
+  FormatGuess guess_;
+  std::unique_ptr<RecordParser> parser_;
+  Status status_;
+};
+
+// Reads `input` to its end, or to where the sink or a signal says stop. Errors: of ImportText, and
+// kIo if reading failed.
+Status pump(int input, std::uint64_t total_bytes, ImportText& text, const Importer& importer) {
   ProgressLine progress{true};
   const auto start = std::chrono::steady_clock::now();
   std::vector<char> buffer(1 * MiB);
   std::uint64_t read_bytes = 0;
-  bool go_on = true;
-  while (go_on && !interrupted.load()) {
+  while (!interrupted.load()) {
     pollfd waits[2] = {{input, POLLIN, 0}, {wake_up[0], POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0 && errno != EINTR)
       return Error{Errc::kIo, fmt::format("poll: {}", std::strerror(errno))};
     if (waits[0].revents == 0) continue;
     const ssize_t got = ::read(input, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return Error{Errc::kIo, fmt::format("reading {}: {}", "the input", std::strerror(errno))};
-    if (got == 0) break;
+    if (got < 0) return Error{Errc::kIo, std::strerror(errno)};
+    if (got == 0) return interrupted.load() ? ok_status() : text.finish();
     read_bytes += static_cast<std::uint64_t>(got);
-    const std::string_view chunk{buffer.data(), static_cast<std::size_t>(got)};
-    if (!parser) {
-      const auto format = guess.look(chunk);
-      if (!format) continue;
-      options.format = *format;
-      if (*format == RecordFormat::kControl && options.key_fields.empty())
-        options.key_fields = {"Package"};
-      HF_RETURN_IF_ERROR(options.validate());
-      parser = make_parser(options);
-      guess.feed_earlier(*parser, importer);
-    }
-    go_on = parser->feed(chunk, importer);
+    HF_ASSIGN_OR_RETURN(const bool go_on,
+                        text.feed({buffer.data(), static_cast<std::size_t>(got)}));
+    if (!go_on) break;
     if (progress.due())
       progress.show(progress_text(importer, read_bytes, total_bytes, seconds_since(start)));
   }
-  if (go_on && parser && !interrupted.load()) (void)parser->finish(importer);
   return ok_status();
 }
 
-void print_import(const KvTarget& target, const Importer& importer, std::uint64_t count,
-                  double seconds, const Survival& survival, bool created) {
+// `input`: the file's name, for people, or empty.
+void print_import(const KvTarget& target, std::string_view input, const Importer& importer,
+                  std::uint64_t count, double seconds, const Survival& survival, bool created) {
   for (const Importer::Skipped& skipped : importer.first_skipped) {
-    note("skipped line {}: {}\n", skipped.line, skipped.reason);
+    note("skipped {}line {}: {}\n", input, skipped.line, skipped.reason);
   }
   if (importer.skipped > importer.first_skipped.size()) {
     note("… and {} more (--show-skipped N shows more)\n",
@@ -274,15 +277,17 @@ void print_import(const KvTarget& target, const Importer& importer, std::uint64_
 }  // namespace
 
 int kv_import(const KvTarget& target, const ImportArguments& arguments) {
+  const auto format = arguments.format ? arguments.format : format_of_name(arguments.file);
   ParserOptions options;
-  options.format = arguments.format.value_or(RecordFormat::kJsonLines);
+  options.format = format.value_or(RecordFormat::kJsonLines);
   options.key_fields = arguments.key_fields;
+  options.header = arguments.header;
   options.limits.record_bytes = arguments.max_record_bytes;
-  if (arguments.format == RecordFormat::kControl && options.key_fields.empty())
+  if (options.format == RecordFormat::kControl && options.key_fields.empty())
     options.key_fields = {"Package"};
   // With the format yet to be told, a list of keys can only be judged then.
   ParserOptions judged = options;
-  if (!arguments.format && judged.key_fields.size() > 1) judged.format = RecordFormat::kControl;
+  if (!format && judged.key_fields.size() > 1) judged.format = RecordFormat::kControl;
   if (const Status status = judged.validate(); !status) return report_error(target, status.error());
 
   const bool from_stdin = arguments.file == "-";
@@ -310,8 +315,10 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   Importer importer{*keys, arguments};
   const auto start = std::chrono::steady_clock::now();
   Status done = stop_on_signals();
-  if (done) done = pump(input.get(), total_bytes, options, !arguments.format.has_value(), importer);
-  if (done && importer.failure) (void)importer.flush();
+  ImportText text{options, !format.has_value(), importer};
+  Status read;
+  if (done) read = pump(input.get(), total_bytes, text, importer);
+  if (done && read && importer.failure) (void)importer.flush();
   if (done && !importer.failure) done = importer.failure;
   if (const Status synced = store->sync(); done && !synced) done = synced;
   const double seconds = seconds_since(start);
@@ -319,96 +326,25 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   const Survival survival = survival_of(store->region_report());
   if (const Status closed = store->close(); done && !closed) done = closed;
 
-  if (!done) {
+  const auto name = visible(arguments.file);
+  if (!done || !read) {
     complain(kCommand, fmt::format("stopped after {} records; they are in the store",
                                    with_separators(importer.records)));
-    return report_error(target, done.error());
+    if (!done) return report_error(target, done.error());
+    const Error error{read.code(), fmt::format("{}: {}", from_stdin ? "standard input" : name,
+                                               read.error().detail)};
+    return report_error({{}, {}, target.json}, error);  // It is not about the store.
   }
-  print_import(target, importer, count, seconds, survival, created);
+  print_import(target, from_stdin ? "" : name + ", ", importer, count, seconds, survival, created);
+  if (!format && importer.records == 0 && importer.skipped != 0) {
+    note("what it is was told by how it begins; if that is wrong, add --format csv, tsv, …\n");
+  }
   if (interrupted.load()) {
     complain(kCommand,
              "interrupted before the end of the input; what was imported is in the store");
     return kExitFailed;
   }
   return importer.skipped == 0 ? kExitDone : kExitFailed;
-}
-
-int kv_export(const KvTarget& target, const ExportArguments& arguments) {
-  ParserOptions options;
-  options.format = arguments.format;
-  options.key_fields = arguments.key_fields;
-  if (options.format == RecordFormat::kControl && options.key_fields.empty())
-    options.key_fields = {"Package"};
-  if (const Status status = options.validate(); !status)
-    return report_error(target, status.error());
-  bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
-  if (!store) return report_error(target, store.error());
-
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  const auto keys = Keys::of(*store, target.space);
-  if (!keys) return report_error(target, keys.error());
-
-  // A file gets its name once it is complete and on the medium; behind a symbolic link, the file
-  // that it names. A pipe or device keeps its place: it is written to.
-  const bool to_stdout = arguments.file == "-";
-  std::error_code none;
-  const std::filesystem::path there = std::filesystem::canonical(arguments.file, none);
-  const bool in_place = !to_stdout && !none && !std::filesystem::is_regular_file(there, none);
-  const std::string place = none || there.empty() ? arguments.file : there.string();
-  const std::string partial = in_place ? place : place + ".partial";
-  std::unique_ptr<std::FILE, FileCloser> file;
-  if (!to_stdout) {
-    file.reset(std::fopen(partial.c_str(), "we"));
-    if (!file) {
-      complain(kCommand, fmt::format("cannot write '{}': {}", partial, std::strerror(errno)));
-      return kExitBadRequest;
-    }
-  }
-  Output file_output{file.get(), partial};
-  Output& output = to_stdout ? standard_output() : file_output;
-  ProgressLine progress{!to_stdout || !is_terminal(stdout)};
-  const std::uint64_t total = keys->count();
-  std::uint64_t exported = 0, skipped = 0;
-  std::string text;
-  const Status walked =
-      keys->for_each([&](std::string_view key, std::string_view value, kv::Version) {
-        if (!key.starts_with(arguments.prefix)) return true;
-        text.clear();
-        if (const Status made = append_record(text, options, key, value); made) {
-          output.write(text);
-          ++exported;
-        } else {
-          progress.finish();
-          if (++skipped <= 10) {
-            note("skipped record '{}': {}\n", visible(key.substr(0, 60)), made.error().detail);
-          }
-        }
-        if (progress.due())
-          progress.show(
-              fmt::format("{} of {} records", with_separators(exported), with_separators(total)));
-        return output.open();
-      });
-  progress.finish();
-  Status written = output.finish();
-  if (!to_stdout) {
-    if (written && ::fsync(fileno(file.get())) != 0 && !(in_place && errno == EINVAL)) {
-      written = Error{Errc::kIo, fmt::format("fsync {}: {}", partial, std::strerror(errno))};
-    }
-    file.reset();
-    if (!in_place && walked && written && ::rename(partial.c_str(), place.c_str()) != 0) {
-      written = Error{Errc::kIo,
-                      fmt::format("rename {} to {}: {}", partial, place, std::strerror(errno))};
-    }
-    if (!in_place && (!walked || !written)) ::unlink(partial.c_str());
-  }
-  if (!walked) return report_error(target, walked.error());
-  if (!written) return report_error(target, written.error());
-  if (skipped > 10) note("… and {} more\n", with_separators(skipped - 10));
-  if (!to_stdout || skipped != 0) {
-    note("exported {} records; skipped {}\n", with_separators(exported), with_separators(skipped));
-  }
-  return skipped == 0 && !damaged ? kExitDone : kExitFailed;
 }
 
 }  // namespace holdfast::tools
