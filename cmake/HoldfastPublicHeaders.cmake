@@ -18,6 +18,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/page/buffer_manager.hpp
   blocks/page/page_store.hpp
   index/dash/dash.hpp
+  index/fptree/fptree.hpp
   kv/background_pool.hpp
   kv/backup.hpp
   kv/checkpoint.hpp

@@ -18,6 +18,7 @@
 #include "blocks_command.hpp"
 #include "completion.hpp"
 #include "console.hpp"
+#include "index_command.hpp"
 #include "kv_bench_command.hpp"
 
 namespace holdfast::tools {
@@ -74,6 +75,9 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
 }
 void add_blocks_command(CLI::App& root, int& exit_code) {
   add_elsewhere(root, "blocks", kBlocksHelp, exit_code);
+}
+void add_index_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "index", kIndexHelp, exit_code);
 }
 void add_bench_command(CLI::App& root, int& exit_code) {
   add_elsewhere(root, "bench", kBenchHelp, exit_code);

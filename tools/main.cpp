@@ -18,6 +18,7 @@
 #include "blocks_command.hpp"
 #include "completion.hpp"
 #include "console.hpp"
+#include "index_command.hpp"
 #include "kv_command.hpp"
 #include "mem_command.hpp"
 #include "text_layout.hpp"
@@ -150,6 +151,7 @@ int run(int argc, char** argv) {
   add_kv_command(root, exit_code);
   add_mem_command(root, exit_code);
   add_blocks_command(root, exit_code);
+  add_index_command(root, exit_code);
   add_bench_command(root, exit_code);
   add_completion_command(root, exit_code);
   refuse_negative_numbers(root);

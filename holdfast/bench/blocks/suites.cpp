@@ -141,9 +141,9 @@ void run_experiment(const Context& context, const Suite& suite, Experiment& expe
   result.interrupted = outcome.interrupted;
 }
 
-Fields command_of(const BlocksBenchOptions& options) {
+Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
   Fields command;
-  command.set("name", "blocks bench");
+  command.set("name", Value(name));
   command.set("suites", Value(joined(options.suites)));
   command.set("only", Value(joined(options.only)));
   command.set("region", Value(options.region));
@@ -183,20 +183,21 @@ Fields region_entry(const std::string& spec, const RegionReport& report) {
   return entry;
 }
 
-}  // namespace
-
-Status BlocksBenchOptions::validate() const {
+// kInvalidOption, naming the option, the value seen and what is allowed.
+Status validate(const std::vector<Suite>& all, const BlocksBenchOptions& options) {
+  const auto& region = options.region;
+  const auto& threads = options.threads;
   std::vector<std::string> names;
-  for (const auto& suite : blocks::suites())
+  for (const auto& suite : all)
     names.push_back(suite.name);
-  for (const auto& suite : suites) {
+  for (const auto& suite : options.suites) {
     if (std::find(names.begin(), names.end(), suite) == names.end())
       return invalid("suite", suite, "allowed are " + joined(names));
   }
   if (region.empty())
     return invalid("region", region,
                    "give a path that does not exist yet, dram, node:N or /dev/daxX.Y");
-  if (region.starts_with("/dev/dax") && !erase_device)
+  if (region.starts_with("/dev/dax") && !options.erase_device)
     return invalid("region", region,
                    "the suites overwrite the whole device; add --erase-device if nothing on it is "
                    "needed");
@@ -207,18 +208,22 @@ Status BlocksBenchOptions::validate() const {
     if (std::count(threads.begin(), threads.end(), count) > 1)
       return invalid("threads", std::to_string(count), "is given twice");
   }
-  if (repeat < 1 || repeat > 1000)
-    return invalid("repeat", std::to_string(repeat), "allowed are 1 to 1,000");
-  if (!(seconds >= 0.001 && seconds <= 3600))
-    return invalid("seconds", std::to_string(seconds), "allowed are 0.001 to 3,600");
-  if (region_bytes < 64 * MiB || region_bytes > TiB || region_bytes % (2 * MiB) != 0)
-    return invalid("region-bytes", std::to_string(region_bytes),
+  if (options.repeat < 1 || options.repeat > 1000)
+    return invalid("repeat", std::to_string(options.repeat), "allowed are 1 to 1,000");
+  if (!(options.seconds >= 0.001 && options.seconds <= 3600))
+    return invalid("seconds", std::to_string(options.seconds), "allowed are 0.001 to 3,600");
+  if (options.region_bytes < 64 * MiB || options.region_bytes > TiB ||
+      options.region_bytes % (2 * MiB) != 0)
+    return invalid("region-bytes", std::to_string(options.region_bytes),
                    "allowed are multiples of 2 MiB from 64 MiB to 1 TiB");
   return {};
 }
 
-Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
-  HF_RETURN_IF_ERROR(options.validate());
+}  // namespace
+
+Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                                     const BlocksBenchOptions& options) {
+  HF_RETURN_IF_ERROR(validate(all, options));
   WorkPlace place;
   HF_RETURN_IF_ERROR(place.prepare(options));
 
@@ -241,14 +246,14 @@ Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
       options, region, region.report(), calibrate(region.persist()), place.peer_directory(), 0};
   const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
   context.last_level_cache_bytes = cache > 0 ? static_cast<std::uint64_t>(cache) : 32 * MiB;
-  result.document.command = command_of(options);
+  result.document.command = command_of(command, options);
   result.document.parameters = {"suite", "experiment"};
   result.document.regions = {region_entry(options.region, context.report)};
   result.document.environment = environment();
   result.document.calibration = context.limits.fields();
 
   bool any = false;
-  for (const auto& suite : blocks::suites()) {
+  for (const auto& suite : all) {
     if (!options.suites.empty() &&
         std::find(options.suites.begin(), options.suites.end(), suite.name) == options.suites.end())
       continue;

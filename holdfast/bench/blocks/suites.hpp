@@ -37,9 +37,6 @@ struct BlocksBenchOptions {
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
-
-  // kInvalidOption, naming the option, the value seen and what is allowed.
-  Status validate() const;
 };
 
 // What a suite builds its experiments from. Outlives them.
@@ -84,10 +81,16 @@ struct BlocksBenchResult {
   bool interrupted = false;
 };
 
-// Runs the suites. Everything it writes lies below the region's path and the peer directory, and is
-// gone when it returns, also after SIGINT. Errors: kInvalidOption, kAlreadyExists (the path holds
-// something), kNoSpace, kUnsupported (a region of page granularity), what opening the region says.
-Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options);
+// Runs those of `all` that the options name; `command` is what the document says of its origin.
+// Everything it writes lies below the region's path and the peer directory, and is gone when it
+// returns, also after SIGINT. Errors: kInvalidOption (names the option, the value seen and what is
+// allowed), kAlreadyExists (the path holds something), kNoSpace, kUnsupported (a region of page
+// granularity), what opening the region says.
+Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                                     const BlocksBenchOptions& options);
+inline Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
+  return run_suites("blocks bench", suites(), options);
+}
 
 // The points of a curve. With `quick` the first, the middle one and the last.
 template <class T>

@@ -16,27 +16,36 @@
 
 namespace holdfast::blocks {
 
+// Zero bytes are a free latch, so that an array of them may be memory that nobody has touched.
 class NodeLatch {
  public:
   bool try_lock() {
-    auto state = state_.load(std::memory_order_relaxed);
+    auto state = word().load(std::memory_order_relaxed);
     return (state & 1) == 0 &&
-           state_.compare_exchange_strong(state, state + 1, std::memory_order_acquire);
+           word().compare_exchange_strong(state, state + 1, std::memory_order_acquire);
   }
   // A plain store: nobody else writes while it is odd.
-  void unlock() {
-    state_.store(state_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  void unlock() { word().store(own() + 1, std::memory_order_release); }
+  // The same for a holder that changed nothing: readers go on.
+  void unlock_unchanged() { word().store(own() - 1, std::memory_order_release); }
+  // For the holder: the number before it came.
+  std::uint32_t before() const { return own() - 1; }
 
   // A reader's view: `begin` is odd while somebody holds the node; what was read in between counts
   // if `unchanged(begin)`. Reads in between are Persist::load().
-  std::uint32_t begin_read() const { return state_.load(std::memory_order_acquire); }
+  std::uint32_t begin_read() const { return word().load(std::memory_order_acquire); }
   bool unchanged(std::uint32_t begin) const {
-    return (begin & 1) == 0 && state_.load(std::memory_order_relaxed) == begin;
+    return (begin & 1) == 0 && word().load(std::memory_order_relaxed) == begin;
   }
 
  private:
-  std::atomic<std::uint32_t> state_{0};
+  std::atomic_ref<std::uint32_t> word() const {
+    return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(state_));
+  }
+
+  std::uint32_t own() const { return word().load(std::memory_order_relaxed); }
+
+  std::uint32_t state_ = 0;  // A plain one: arrays of zeros hold nothing that cannot be copied.
 };
 
 // Latches for any number of nodes. Two nodes may share one: then an operation waits without need.

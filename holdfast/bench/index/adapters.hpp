@@ -1,0 +1,251 @@
+// adapters.hpp: the indexes that are measured, under one set of verbs.
+//
+//   Adapter(const blocks::Context&); Status create(std::uint64_t records)
+//   Adapter::Session(Adapter&)        one for each thread
+//     bool insert(key, value), update(key, value), erase(key); std::optional<value> find(key)
+//     scan(from, visit(key, value) -> bool)                where kScans
+//     find_many(keys, values), insert_many(records) -> inserted   where kMany
+//   std::uint64_t medium_bytes(), dram_bytes()             0: not known
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <holdfast/base/epoch.hpp>
+#include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/bench/index/key_choice.hpp>
+#include <holdfast/blocks/extent.hpp>
+#include <holdfast/index/dash/dash.hpp>
+#include <holdfast/index/fptree/fptree.hpp>
+#include <holdfast/index/offset_map.hpp>
+#include <holdfast/index/ordered/ordered_index.hpp>
+#include <holdfast/memory/superblock.hpp>
+
+namespace holdfast::bench::index {
+
+using holdfast::index::FpRecord;
+
+inline Extent extent_of(const blocks::Context& context) {
+  return {0, context.options.region_bytes};
+}
+// The region holds leftovers: of the subject before, or of a run that was killed.
+inline Status clear_place(const blocks::Context& context) {
+  return erase_superblock(DurableWriter(context.region));
+}
+
+class DashAdapter {
+ public:
+  static constexpr bool kScans = false, kMany = false, kUpdates = true, kPersistent = true;
+  explicit DashAdapter(const blocks::Context& context) : context_(context) {}
+  Status create(std::uint64_t) {
+    HF_RETURN_IF_ERROR(clear_place(context_));
+    HF_ASSIGN_OR_RETURN(index_,
+                        holdfast::index::Dash::create(context_.region, extent_of(context_)));
+    return {};
+  }
+  class Session {
+   public:
+    explicit Session(DashAdapter& adapter) : index_(*adapter.index_) {}
+    bool insert(std::uint64_t key, std::uint64_t value) {
+      return index_.insert(key, value).has_value();
+    }
+    bool update(std::uint64_t key, std::uint64_t value) {
+      return index_.update(key, value).has_value();
+    }
+    bool erase(std::uint64_t key) { return index_.erase(key).has_value(); }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto found = index_.find(key);
+      return found ? std::optional(*found) : std::nullopt;
+    }
+
+   private:
+    holdfast::index::Dash& index_;
+  };
+  std::uint64_t medium_bytes() const { return index_->segments() * std::uint64_t{16} * KiB; }
+  std::uint64_t dram_bytes() const { return index_->segments() * std::uint64_t{8}; }
+
+ private:
+  const blocks::Context& context_;
+  std::unique_ptr<holdfast::index::Dash> index_;
+};
+
+class FpTreeAdapter {
+ public:
+  static constexpr bool kScans = true, kMany = true, kUpdates = true, kPersistent = true;
+  explicit FpTreeAdapter(const blocks::Context& context) : context_(context) {}
+  Status create(std::uint64_t) {
+    HF_RETURN_IF_ERROR(clear_place(context_));
+    HF_ASSIGN_OR_RETURN(tree_,
+                        holdfast::index::FpTree::create(context_.region, extent_of(context_)));
+    return {};
+  }
+  class Session {
+   public:
+    explicit Session(FpTreeAdapter& adapter) : tree_(*adapter.tree_) {}
+    bool insert(std::uint64_t key, std::uint64_t value) {
+      return tree_.insert(key, value).has_value();
+    }
+    bool update(std::uint64_t key, std::uint64_t value) {
+      return tree_.update(key, value).has_value();
+    }
+    bool erase(std::uint64_t key) { return tree_.erase(key).has_value(); }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto found = tree_.find(key);
+      return found ? std::optional(*found) : std::nullopt;
+    }
+    template <class Visit>
+    void scan(std::uint64_t from, Visit&& visit) {
+      (void)tree_.scan(from, visit);
+    }
+    bool find_many(std::span<const std::uint64_t> keys,
+                   std::span<std::optional<std::uint64_t>> values) {
+      return tree_.find_many(keys, values).has_value();
+    }
+    bool insert_many(std::span<const FpRecord> records, std::span<Errc> outcomes) {
+      return tree_.insert_many(records, outcomes).has_value();
+    }
+
+   private:
+    holdfast::index::FpTree& tree_;
+  };
+  std::uint64_t medium_bytes() const { return tree_->leaves() * std::uint64_t{1} * KiB; }
+  std::uint64_t dram_bytes() const {
+    return tree_->inner_bytes() + tree_->leaves() * std::uint64_t{4};
+  }
+
+ private:
+  const blocks::Context& context_;
+  std::unique_ptr<holdfast::index::FpTree> tree_;
+};
+
+// The store's hash index, in DRAM: from a key to a number. No value is kept: the number is that of
+// the record, and the value follows from it.
+class OffsetMapAdapter {
+ public:
+  static constexpr bool kScans = false, kMany = false, kUpdates = false, kPersistent = false;
+  explicit OffsetMapAdapter(const blocks::Context&) {}
+  Status create(std::uint64_t records) {
+    HF_ASSIGN_OR_RETURN(map_,
+                        holdfast::index::OffsetMap::create(domain_, {.expected_records = records}));
+    return {};
+  }
+  class Session {
+    // The key is a hash already.
+    static holdfast::index::Line line_of(std::uint64_t key) { return {number_of(key) + 1}; }
+    static auto matching(std::uint64_t key) {
+      return [key](holdfast::index::Line at) { return key_of(at.number - 1) == key; };
+    }
+
+   public:
+    explicit Session(OffsetMapAdapter& adapter)
+        : domain_(adapter.domain_), map_(*adapter.map_), participant_(domain_.join()) {}
+    bool insert(std::uint64_t key, std::uint64_t) {
+      const auto guard = domain_.enter(participant_);
+      for (;;) {
+        auto home = map_.latch(key);
+        if (home.find(matching(key))) return false;
+        if (home.insert(line_of(key))) return true;
+        home.release();
+        if (!map_.grow(key)) return false;
+      }
+    }
+    bool update(std::uint64_t, std::uint64_t) { return false; }
+    bool erase(std::uint64_t key) {
+      const auto guard = domain_.enter(participant_);
+      auto home = map_.latch(key);
+      const auto entry = home.find(matching(key));
+      if (entry) home.remove(entry);
+      return static_cast<bool>(entry);
+    }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto guard = domain_.enter(participant_);
+      if (!map_.find(key, matching(key))) return std::nullopt;
+      return value_of(key);
+    }
+
+   private:
+    EpochDomain& domain_;
+    holdfast::index::OffsetMap& map_;
+    EpochDomain::Participant participant_;
+  };
+  std::uint64_t medium_bytes() const { return 0; }
+  std::uint64_t dram_bytes() const { return map_->dram_bytes(); }
+
+ private:
+  EpochDomain domain_;
+  std::unique_ptr<holdfast::index::OffsetMap> map_;
+};
+
+// The store's set of keys in order, in DRAM. No values: they follow from the keys.
+class OrderedAdapter {
+ public:
+  static constexpr bool kScans = true, kMany = false, kUpdates = false, kPersistent = false;
+  explicit OrderedAdapter(const blocks::Context&) {}
+  Status create(std::uint64_t) {
+    HF_ASSIGN_OR_RETURN(index_, holdfast::index::ordered::OrderedIndex::create(domain_));
+    return {};
+  }
+  class Session {
+   public:
+    explicit Session(OrderedAdapter& adapter)
+        : domain_(adapter.domain_), index_(*adapter.index_), participant_(domain_.join()) {}
+    bool insert(std::uint64_t key, std::uint64_t) {
+      const auto guard = domain_.enter(participant_);
+      return index_.insert(Text(key).view()).value_or(false);
+    }
+    bool update(std::uint64_t, std::uint64_t) { return false; }
+    bool erase(std::uint64_t key) {
+      const auto guard = domain_.enter(participant_);
+      return index_.erase(Text(key).view());
+    }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto guard = domain_.enter(participant_);
+      if (!index_.contains(Text(key).view())) return std::nullopt;
+      return value_of(key);
+    }
+    template <class Visit>
+    void scan(std::uint64_t from, Visit&& visit) {
+      const auto guard = domain_.enter(participant_);
+      index_.read_from(Text(from).view(), batch_);
+      for (;;) {
+        for (std::size_t i = 0; i < batch_.size(); ++i) {
+          std::uint64_t key;
+          std::memcpy(&key, batch_[i].data(), sizeof key);
+          key = __builtin_bswap64(key);
+          if (!visit(key, value_of(key))) return;
+        }
+        if (!batch_.more()) return;
+        index_.read_from(std::string(batch_.resume()), batch_);
+      }
+    }
+
+   private:
+    // Big-endian: in the order of the numbers.
+    class Text {
+     public:
+      explicit Text(std::uint64_t key) : bytes_(__builtin_bswap64(key)) {}
+      std::string_view view() const {
+        return {reinterpret_cast<const char*>(&bytes_), sizeof bytes_};
+      }
+
+     private:
+      std::uint64_t bytes_;
+    };
+    EpochDomain& domain_;
+    holdfast::index::ordered::OrderedIndex& index_;
+    EpochDomain::Participant participant_;
+    holdfast::index::ordered::KeyBatch batch_;
+  };
+  std::uint64_t medium_bytes() const { return 0; }
+  std::uint64_t dram_bytes() const { return index_->bytes(); }
+
+ private:
+  EpochDomain domain_;
+  std::unique_ptr<holdfast::index::ordered::OrderedIndex> index_;
+};
+
+}  // namespace holdfast::bench::index

@@ -1,0 +1,117 @@
+#include <holdfast/bench/index/index_suites.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <holdfast/bench/index/index_subject.hpp>
+
+namespace holdfast::bench::index {
+namespace {
+
+using blocks::Context;
+using blocks::Experiment;
+
+template <class Adapter, bool kInterleaved = false>
+void add(Experiment& experiment, const Context& context, const char* name,
+         Distribution distribution) {
+  experiment.plan.subjects.push_back(
+      {name,
+       [&context, distribution](unsigned) {
+         return std::make_unique<IndexSubject<Adapter, kInterleaved>>(context, distribution);
+       },
+       ""});
+}
+
+std::vector<Experiment> point_experiments(const Context& context) {
+  std::vector<Experiment> experiments;
+  const std::pair<const char*, Distribution> drawn[] = {
+      {"uniform", Distribution::kUniform},
+      {"zipf", Distribution::kZipf},
+      {"self-similar", Distribution::kSelfSimilar}};
+  for (const auto& [name, distribution] : drawn) {
+    Experiment experiment;
+    experiment.name = std::string("point ") + name;
+    experiment.what = "PiBench: operations one by one and mixed, by how keys are drawn";
+    experiment.part = "point";
+    experiment.parameters.set("keys", name);
+    add<DashAdapter>(experiment, context, "dash", distribution);
+    add<FpTreeAdapter>(experiment, context, "fptree", distribution);
+    add<FpTreeAdapter, true>(experiment, context, "fptree-interleaved", distribution);
+    add<OffsetMapAdapter>(experiment, context, "offset-map-dram", distribution);
+    add<OrderedAdapter>(experiment, context, "ordered-dram", distribution);
+    experiment.plan.operations = {{"find", {}}, {"update", {}}, {"mixed_90_10", {}}};
+    // New keys are what they are, however old ones are drawn.
+    if (distribution == Distribution::kUniform)
+      experiment.plan.operations.push_back({"insert", {}});
+    experiment.plan.threads = {};
+    experiment.plan.baseline = "dash";
+    experiments.push_back(std::move(experiment));
+  }
+  return experiments;
+}
+
+std::vector<Experiment> scan_experiments(const Context& context) {
+  Experiment experiment;
+  experiment.name = experiment.part = "scan";
+  experiment.what = "100 records in order, from a key drawn uniformly";
+  add<FpTreeAdapter>(experiment, context, "fptree", Distribution::kUniform);
+  add<OrderedAdapter>(experiment, context, "ordered-dram", Distribution::kUniform);
+  experiment.plan.operations = {{"scan_100", {}}};
+  experiment.plan.threads = {};
+  experiment.plan.baseline = "fptree";
+  return {std::move(experiment)};
+}
+
+// An index beside its model, operation by operation.
+template <class Adapter>
+void add_limit(std::vector<Experiment>& experiments, const Context& context, const char* name,
+               const char* operation, const char* chain) {
+  Experiment experiment;
+  experiment.name = std::string("limit ") + name + " " + operation;
+  experiment.what = "Benson 2023, figures 3.8 to 3.10: the index and the chain that models it";
+  experiment.part = "limit";
+  experiment.parameters.set("index", name);
+  add<Adapter>(experiment, context, name, Distribution::kUniform);
+  experiment.plan.subjects.push_back(
+      {"model",
+       [&context, operation, chain](unsigned) { return make_model(context, operation, chain); },
+       ""});
+  experiment.plan.operations = {{operation, {}}};
+  experiment.plan.threads = {};
+  experiment.plan.baseline = "model";
+  experiments.push_back(std::move(experiment));
+}
+
+// The chains are those of workloads/operations/, for the sizes that the indexes have.
+std::vector<Experiment> limit_experiments(const Context& context) {
+  std::vector<Experiment> experiments;
+  add_limit<DashAdapter>(experiments, context, "dash", "find", "r_512");
+  add_limit<DashAdapter>(experiments, context, "dash", "insert",
+                         "r_512,w_64_cache_128,w_64_cache_-128");
+  add_limit<FpTreeAdapter>(experiments, context, "fptree", "find", "rd_2048,rd_2048,rp_1024");
+  add_limit<FpTreeAdapter>(
+      experiments, context, "fptree", "insert",
+      "rd_2048,rd_2048,rp_1024,wp_64_cache_512,wp_64_cache_-448,wp_64_cache_-64");
+  return experiments;
+}
+
+}  // namespace
+
+const std::vector<blocks::Suite>& suites() {
+  static const std::vector<blocks::Suite> all = {
+      {"point", "look-ups, updates, inserts and a mixture, by how keys are drawn",
+       &point_experiments},
+      {"scan", "100 records in order", &scan_experiments},
+      {"limit", "each persistent index beside the chain of accesses that models it",
+       &limit_experiments},
+  };
+  return all;
+}
+
+// A sixty-fourth of the bytes: 16 for the record, the rest for half full nodes and new keys.
+std::uint64_t records_of(const Context& context) {
+  return context.options.region_bytes / (context.options.quick ? 2'048 : 64);
+}
+
+}  // namespace holdfast::bench::index

@@ -1,0 +1,52 @@
+// fptree_support.hpp: what the tests of the FP-Tree share.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <holdfast/blocks/extent.hpp>
+#include <holdfast/index/fptree/fptree.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::index {
+
+inline std::uint64_t id_of(const Region& region) {
+  SuperblockHeader header;
+  std::memcpy(&header, region.data(), sizeof header);
+  return header.id;
+}
+
+inline fptree_detail::LeafHead* head_of(std::byte* leaf) {
+  return reinterpret_cast<fptree_detail::LeafHead*>(leaf);
+}
+
+inline Region region_of(std::uint64_t bytes, const std::string& spec = "dram?granularity=line") {
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes = bytes;
+  return Region::open(spec, options).value();
+}
+
+inline FpTreeOptions leaves_of(std::uint32_t records) {
+  FpTreeOptions options;
+  options.records = records;
+  return options;
+}
+
+using Contents = std::map<std::uint64_t, std::uint64_t>;
+
+inline Contents contents_of(const FpTree& tree) {
+  Contents contents;
+  tree.scan(0,
+            [&](std::uint64_t key, std::uint64_t value) {
+              EXPECT_TRUE(contents.emplace(key, value).second) << "twice: " << key;
+              return true;
+            })
+      .value();
+  return contents;
+}
+
+}  // namespace holdfast::index

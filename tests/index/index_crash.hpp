@@ -1,0 +1,183 @@
+// index_crash.hpp: an ordered index under the crash checker: its operations, what a reader sees,
+// and the dull model that says what may be seen. For any index with create(), open(), the verbs and
+// scan().
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <holdfast/blocks/extent.hpp>
+#include <holdfast/crash/checker.hpp>
+#include <holdfast/memory/region.hpp>
+
+namespace holdfast::index {
+
+struct IndexState {
+  bool exists = true;
+  std::map<std::uint64_t, std::uint64_t> records;
+  bool operator==(const IndexState&) const = default;
+};
+
+struct IndexOperation {
+  enum Kind { kInsert, kUpdate, kErase, kRefused };
+  std::uint64_t id;
+  Kind kind;
+  std::uint64_t key;
+
+  void apply(IndexState& state) const {
+    if (kind == kErase)
+      state.records.erase(key);
+    else if (kind != kRefused)
+      state.records[key] = id;  // Each operation writes a value of its own.
+  }
+};
+
+template <class Index>
+void do_operation(Index& index, const IndexOperation& operation) {
+  switch (operation.kind) {
+    case IndexOperation::kInsert: return index.insert(operation.key, operation.id).value();
+    case IndexOperation::kUpdate: return index.update(operation.key, operation.id).value();
+    case IndexOperation::kErase: return index.erase(operation.key).value();
+    case IndexOperation::kRefused:
+      EXPECT_EQ(index.insert(operation.key, operation.id).code(), Errc::kNoSpace);
+      return;
+  }
+}
+
+// Opens the index and reads it twice: by a scan, and by its keys.
+template <class Index>
+Result<IndexState> read_index(Region& region) {
+  auto index = Index::open(region, blocks::whole(region));
+  if (!index) {
+    if (index.code() != Errc::kNotHoldfast) return std::move(index).error();
+    return IndexState{false, {}};
+  }
+  IndexState state;
+  bool ascending = true;
+  HF_RETURN_IF_ERROR((*index)->scan(0, [&](std::uint64_t key, std::uint64_t value) {
+    ascending &= state.records.empty() || key > state.records.rbegin()->first;
+    state.records[key] = value;
+    return true;
+  }));
+  if (!ascending) return Error{Errc::kCorrupt, "a scan does not ascend"};
+  for (const auto& [key, value] : state.records) {
+    HF_ASSIGN_OR_RETURN(const auto found, (*index)->find(key));
+    if (found != value) return Error{Errc::kCorrupt, "find() and scan() disagree"};
+  }
+  return state;
+}
+
+// `before` is done quietly, then `operations` one after the other, then, in each recovered index,
+// `after`. Ids differ.
+template <class Index, class Options>
+struct IndexRun {
+  Options options;
+  std::vector<IndexOperation> before, operations, after;
+
+  crash::Protocol<IndexState> protocol() const {
+    crash::Protocol<IndexState> protocol;
+    for (const auto& operation : before)
+      operation.apply(protocol.initial);
+    protocol.setup = [*this](Region& region) {
+      const auto index = Index::create(region, blocks::whole(region), options).value();
+      for (const auto& operation : before)
+        do_operation(*index, operation);
+    };
+    protocol.workload = [*this](Region& region, crash::Workload& run) {
+      // The first access to a node may repair it; that is no part of an operation.
+      const auto index = Index::open(region, blocks::whole(region)).value();
+      index->scan(0, [](std::uint64_t, std::uint64_t) { return true; }).value();
+      for (const auto& operation : operations)
+        (void)index->find(operation.key);
+      perform(*index, run, operations);
+    };
+    protocol.recover = read_index<Index>;
+    protocol.check = [*this](const auto& past, const auto& seen) { return check(past, seen); };
+    protocol.then = [*this](Region& region, crash::Workload& run, const IndexState&) {
+      perform(*Index::open(region, blocks::whole(region)).value(), run, after);
+    };
+    protocol.print = [](const IndexState& state) {
+      std::string text = state.exists ? "" : "no index";
+      for (const auto& [key, value] : state.records)
+        text += std::to_string(key) + "=" + std::to_string(value) + " ";
+      return text;
+    };
+    return protocol;
+  }
+
+  static void perform(Index& index, crash::Workload& run,
+                      const std::vector<IndexOperation>& operations) {
+    for (const auto& operation : operations) {
+      run.begin(operation.id);
+      do_operation(index, operation);
+      if (operation.kind == IndexOperation::kRefused)
+        run.withdraw(operation.id);
+      else
+        run.acknowledge(operation.id);
+    }
+  }
+
+  // All that was acknowledged, and each that was in flight wholly or not at all.
+  std::string check(const crash::Past<IndexState>& past, const IndexState& seen) const {
+    std::vector<IndexState> allowed = {past.base};
+    for (const auto& done : past.operations) {
+      auto next = allowed;
+      for (const auto* list : {&operations, &after}) {
+        for (const auto& operation : *list) {
+          if (operation.id != done.id) continue;
+          for (auto& state : next)
+            operation.apply(state);
+        }
+      }
+      if (done.acknowledged())
+        allowed = next;
+      else
+        allowed.insert(allowed.end(), next.begin(), next.end());
+    }
+    for (const auto& state : allowed) {
+      if (state == seen) return "";
+    }
+    return "neither what was acknowledged nor that and all of what was in flight";
+  }
+
+  // `count` inserts into `before`, of keys from `first` on in steps.
+  void add_before(std::uint64_t first, unsigned count, std::uint64_t step = 10) {
+    for (unsigned i = 0; i < count; ++i)
+      before.push_back({1'000 + before.size(), IndexOperation::kInsert, first + i * step});
+  }
+};
+
+inline crash::Options index_medium(const crash::Model& model, std::uint64_t size_bytes) {
+  crash::Options options;
+  options.model = model;
+  options.size_bytes = options.unit_bytes = options.max_size_bytes = size_bytes;
+  options.states_per_point = 5'000;
+  options.nested_states_per_point = 5'000;
+  options.images_per_run = 60'000;
+  return options;
+}
+
+inline const std::vector<crash::Model>& index_models() {
+  static const std::vector<crash::Model> models = {crash::kLine, crash::kLineStreaming,
+                                                   crash::kByte};
+  return models;
+}
+
+// Checked under each model; returns the report under kLine.
+inline crash::Report check_index(const crash::Protocol<IndexState>& protocol,
+                                 std::uint64_t size_bytes = 16 * KiB) {
+  crash::Report first;
+  for (const auto& model : index_models()) {
+    const auto report = crash::check(protocol, index_medium(model, size_bytes));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 5u);
+    if (&model == &index_models().front()) first = report;
+  }
+  return first;
+}
+
+}  // namespace holdfast::index

@@ -1,0 +1,150 @@
+#include "suite_bench.hpp"
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/output.hpp>
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/bench/table.hpp>
+
+#include "console.hpp"
+#include "text_layout.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+namespace bb = holdfast::bench::blocks;
+
+struct Arguments {
+  SuiteBench bench;
+  bb::BlocksBenchOptions options;
+  std::string json, against;
+  bool quick = false, quiet = false;
+};
+
+// The smallest run that still goes through everything: seconds for all suites.
+void make_quick(bb::BlocksBenchOptions& options) {
+  options.quick = true;
+  options.region_bytes = 64 * MiB;
+  options.repeat = 1;
+  options.seconds = 0.01;
+}
+
+void print_preface(const bench::Document& document) {
+  const auto& environment = document.environment;
+  out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
+      environment.text("compiler"));
+  const auto& region = document.regions.front();
+  standard_output().write(fit_terminal(
+      fmt::format("region {}: {}, granularity {} ({}), {}, pages of {}, {}; durability: {}\n\n",
+                  region.text("spec"), region.text("kind"), region.text("granularity"),
+                  region.text("granularity_source"), region.text("mapping"),
+                  format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
+                  region.text("write_back"), region.text("durability"))));
+}
+
+int run_and_report(Arguments& arguments) {
+  auto& options = arguments.options;
+  const auto& command = arguments.bench.command;
+  if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
+  if (arguments.quick) make_quick(options);
+  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  const auto& json = arguments.json;
+  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+    complain("holdfast " + command, "--json " + status.error().detail);
+    return kExitBadRequest;
+  }
+  bench::interrupt_on_signals();
+  const auto result = bb::run_suites(command, arguments.bench.suites, options);
+  if (!result) {
+    complain("holdfast " + command, plain(result.error()));
+    const auto code = result.code();
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ||
+                   code == Errc::kUnsupported
+               ? kExitBadRequest
+               : kExitFailed;
+  }
+  const bool json_only = !json.empty() && bench::is_standard_output(json);
+  const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
+  if (!json_only) {
+    print_preface(result->document);
+    standard_output().write(
+        fit_terminal(bench::table(result->document, {"", arguments.against, table_columns()})));
+  }
+  if (!written) {
+    complain("holdfast " + command, "--json " + written.error().detail);
+    return kExitFailed;
+  }
+  if (result->interrupted)
+    complain("holdfast " + command,
+             "interrupted; rows hold the repetitions that were complete, files are removed");
+  else if (!result->trustworthy)
+    complain("holdfast " + command, "some rows are INVALID; see their reasons");
+  return bench::exit_code(result->trustworthy, result->interrupted);
+}
+
+}  // namespace
+
+void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->bench = bench;
+  auto& options = arguments->options;
+  auto& app = *parent.add_subcommand("bench", bench.what);
+  std::string list;
+  for (const auto& suite : bench.suites)
+    list += "\n  " + suite.name + std::string(14 - suite.name.size(), ' ') + suite.what;
+  app.add_option("--suite", options.suites, "Which suites (default: all)")->delimiter(',');
+  app.add_option("--only", options.only,
+                 "Only experiments whose name contains one of these ('64 B')")
+      ->delimiter(',');
+  app.add_option("--region", options.region,
+                 "Where: a path of its own, dram, node:N or /dev/daxX.Y, with options "
+                 "('/dev/shm/x?granularity=line')")
+      ->required();
+  app.add_option_function<std::string>(
+         "--region-bytes",
+         [&options](const std::string& text) {
+           const auto value = parse_bytes(text, "--region-bytes");
+           if (!value) throw CLI::ValidationError("--region-bytes", value.error().detail);
+           options.region_bytes = *value;
+         },
+         "How much of it the suites may use")
+      ->type_name("BYTES")
+      ->default_str("1GiB");
+  app.add_option("--threads", options.threads, "Thread counts to measure")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--repeat", options.repeat, "Repetitions, the order of subjects rotated")
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Seconds a phase takes at most")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of random places")->capture_default_str();
+  if (bench.peers) {
+    app.add_option("--peer-directory", options.peer_directory,
+                   "For peers that need files (default: beside --region, or /dev/shm)");
+  }
+  app.add_flag("--erase-device", options.erase_device,
+               "With --region /dev/daxX.Y: all the device holds may be lost");
+  app.add_option("--against", arguments->against, "One more column: time as a ratio to this one");
+  app.add_option("--json", arguments->json,
+                 "Write the result document; - for standard output, and no table then");
+  app.add_flag("--latency", options.latency, "Percentiles too, from a pass of their own");
+  app.add_flag("--quick", arguments->quick,
+               "Smoke size: one repetition of 10 ms phases in 64 MiB; no number to quote");
+  app.add_flag("--quiet", arguments->quiet, "No progress");
+  app.footer("Suites:" + list +
+             "\nExit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a "
+             "peer not built).\n"
+             "Example: holdfast " +
+             bench.example + "\n");
+  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+}
+
+}  // namespace holdfast::tools
