@@ -102,11 +102,11 @@ class Binder {
                               : e.name == "HOUR"   ? 3'600'000
                               : e.name == "MINUTE" ? 60'000
                                                    : 1000;
-    const Int128 ms =
-        *amount > 1'000'000'000'000'000 ? Int128{kMaxTimestampMs} + 1 : *amount * unit / 1000;
-    if (ms > kMaxTimestampMs || ms < -kMaxTimestampMs)
+    constexpr std::int64_t kLongest = kMaxTimestampMs - kMinTimestampMs;
+    if (*amount > kLongest || *amount < -kLongest || *amount * unit / 1000 > kLongest ||
+        *amount * unit / 1000 < -kLongest)
       return error_at(e.at, "an interval is longer than 9999 years");
-    return literal_of(Value::of(ms), kIntervalType, e.at);
+    return literal_of(Value::of(*amount * unit / 1000), kIntervalType, e.at);
   }
 
   static Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& type) {

@@ -39,14 +39,15 @@ Status Script::set(const sql::syntax::Option& option) {
 }
 
 Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) const {
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    if (!plans_[i].updating || options.final_state) continue;
+    return Error{Errc::kUnsupported,
+                 "query " + std::to_string(i + 1) +
+                     " has groups without a window: its rows change while the input goes on, "
+                     "and a changelog is not supported; --final shows them at the end"};
+  }
   for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i) {
     const auto& plan = plans_[i];
-    if (plan.updating && !options.final_state) {
-      return Error{Errc::kUnsupported,
-                   "query " + std::to_string(i + 1) +
-                       " has groups without a window: its rows change while the input goes on, "
-                       "and a changelog is not supported; --final shows them at the end"};
-    }
     HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source()));
     HF_ASSIGN_OR_RETURN(auto sink, open_sink(plan.sink, plan.columns(), options.output));
     std::unique_ptr<StateStore> state;

@@ -14,13 +14,13 @@ Status WindowState::restore() {
       continue;
     }
     Groups& groups = memory_[slice];
-    HF_RETURN_IF_ERROR(
-        store_->for_each(slice, [&](std::string_view key, std::string_view state) -> Status {
-          Accumulators accumulators;
-          HF_RETURN_IF_ERROR(read(state, accumulators));
-          groups.emplace(key, std::move(accumulators));
-          return {};
-        }));
+    const auto take = [&](std::string_view key, std::string_view state) -> Status {
+      Accumulators accumulators;
+      HF_RETURN_IF_ERROR(read(state, accumulators));
+      groups.emplace(key, std::move(accumulators));
+      return {};
+    };
+    HF_RETURN_IF_ERROR(store_->for_each(slice, take));
   }
   return {};
 }
