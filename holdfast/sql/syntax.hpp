@@ -103,7 +103,6 @@ struct SelectItem {
 
 struct Select {
   Position at;
-  bool distinct = false;
   std::vector<SelectItem> items;
   TableReference from;
   ExpressionPointer where;
