@@ -1,0 +1,484 @@
+#include "binder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/cast.hpp>
+#include <holdfast/sql/evaluate.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+using syntax::Form;
+
+ExpressionPointer made(Operation operation, const Type& type, Position at) {
+  auto expression = std::make_unique<Expression>();
+  expression->operation = operation;
+  expression->type = type;
+  expression->at = at;
+  return expression;
+}
+
+template <class... Arguments>
+ExpressionPointer made(Operation operation, const Type& type, Position at, ExpressionPointer first,
+                       Arguments... rest) {
+  auto expression = made(operation, type, at);
+  expression->arguments.push_back(std::move(first));
+  (expression->arguments.push_back(std::move(rest)), ...);
+  return expression;
+}
+
+class Binder {
+ public:
+  explicit Binder(const Scope& scope) : scope_(scope) {}
+
+  Result<ExpressionPointer> bind(const syntax::Expression& e) {
+    switch (e.form) {
+      case Form::kName: return name(e);
+      case Form::kNumber: return number(e);
+      case Form::kText: return literal_of(Value::of_text(e.text), kStringType, e.at);
+      case Form::kTrue: return literal_of(Value::of(1), kBooleanType, e.at);
+      case Form::kFalse: return literal_of(Value::of(0), kBooleanType, e.at);
+      case Form::kNull: return literal_of(Value(), Type{}, e.at);
+      case Form::kInterval: return interval(e);
+      case Form::kDate: return time_literal(e, Type{Kind::kDate});
+      case Form::kTimestamp: return time_literal(e, kTimestampType);
+      case Form::kUnary: return unary(e);
+      case Form::kBinary: return binary(e);
+      case Form::kIs: return is_test(e);
+      case Form::kIn: return membership(e);
+      case Form::kBetween: return between(e);
+      case Form::kLike: return like(e);
+      case Form::kCase: return choice(e);
+      case Form::kCast: return cast(e);
+      case Form::kCall: return call(e);
+    }
+    return error_at(e.at, "this expression is not known");
+  }
+
+  Result<ExpressionPointer> condition(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto bound, bind(e));
+    if (bound->type.kind == Kind::kNull) bound->type = kBooleanType;
+    if (bound->type.kind != Kind::kBoolean)
+      return error_at(e.at, "a BOOLEAN is wanted, this is " + name_of(bound->type));
+    return bound;
+  }
+
+ private:
+  Result<ExpressionPointer> name(const syntax::Expression& e) {
+    if (!e.qualifier.empty() && e.qualifier != scope_.qualifier)
+      return error_at(e.at, "there is no table " + escape(e.qualifier) + " in this query",
+                      "its table is " + escape(scope_.qualifier));
+    HF_ASSIGN_OR_RETURN(const auto index, find_column(scope_, e.name, e.at));
+    return column_of(index, scope_.columns[index].type, e.at);
+  }
+
+  static Result<ExpressionPointer> number(const syntax::Expression& e) {
+    if (e.text.find_first_of("eE") != std::string::npos) {
+      const auto real = value_of(e.text, kDoubleType);
+      if (!real) return error_at(e.at, "the number " + e.text + " is none a DOUBLE can hold");
+      return literal_of(*real, kDoubleType, e.at);
+    }
+    const auto point = e.text.find('.');
+    const auto scale =
+        static_cast<std::uint32_t>(point == std::string::npos ? 0 : e.text.size() - point - 1);
+    const auto digits = scale > kMaxDigits ? std::nullopt : decimal_of(e.text, scale);
+    if (!digits) return error_at(e.at, "a number has more than 38 digits");
+    Type type = decimal_type(std::max(digits_of(*digits), std::max(scale, 1u)), scale);
+    if (point == std::string::npos) {
+      if (in_range(*digits, Kind::kBigInt)) type = kBigIntType;
+      if (in_range(*digits, Kind::kInt)) type = kIntType;
+    }
+    return literal_of(Value::of(*digits), type, e.at);
+  }
+
+  static Result<ExpressionPointer> interval(const syntax::Expression& e) {
+    const auto amount = decimal_of(e.text, 3);
+    if (!amount) return error_at(e.at, "'" + escape(e.text) + "' is no number of " + e.name);
+    const std::int64_t unit = e.name == "DAY"      ? kDayMs
+                              : e.name == "HOUR"   ? 3'600'000
+                              : e.name == "MINUTE" ? 60'000
+                                                   : 1000;
+    constexpr std::int64_t kLongest = kMaxTimestampMs - kMinTimestampMs;
+    if (*amount > kLongest || *amount < -kLongest || *amount * unit / 1000 > kLongest ||
+        *amount * unit / 1000 < -kLongest)
+      return error_at(e.at, "an interval is longer than 9999 years");
+    return literal_of(Value::of(*amount * unit / 1000), kIntervalType, e.at);
+  }
+
+  static Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& type) {
+    auto value = value_of(e.text, type);
+    if (!value)
+      return error_at(e.at, "'" + escape(e.text) + "' is no " + name_of(type),
+                      type.kind == Kind::kDate ? "2026-11-23" : "2026-11-23 05:30:00.000");
+    return literal_of(*std::move(value), type, e.at);
+  }
+
+  Result<ExpressionPointer> unary(const syntax::Expression& e) {
+    if (e.name == "NOT") {
+      HF_ASSIGN_OR_RETURN(auto operand, condition(*e.arguments[0]));
+      return made(Operation::kNot, kBooleanType, e.at, std::move(operand));
+    }
+    HF_ASSIGN_OR_RETURN(auto operand, bind(*e.arguments[0]));
+    if (!operand->type.is_numeric() && operand->type.kind != Kind::kInterval)
+      return error_at(e.at, "a number is wanted, this is " + name_of(operand->type));
+    if (e.name == "+") return operand;
+    const Type type = operand->type;
+    return made(Operation::kNegate, type, e.at, std::move(operand));
+  }
+
+  Result<ExpressionPointer> binary(const syntax::Expression& e) {
+    if (e.name == "AND" || e.name == "OR") {
+      HF_ASSIGN_OR_RETURN(auto left, condition(*e.arguments[0]));
+      HF_ASSIGN_OR_RETURN(auto right, condition(*e.arguments[1]));
+      return made(e.name == "AND" ? Operation::kAnd : Operation::kOr, kBooleanType, e.at,
+                  std::move(left), std::move(right));
+    }
+    HF_ASSIGN_OR_RETURN(auto left, bind(*e.arguments[0]));
+    HF_ASSIGN_OR_RETURN(auto right, bind(*e.arguments[1]));
+    if (e.name == "||") {
+      HF_ASSIGN_OR_RETURN(left, converted(std::move(left), kStringType, "||"));
+      HF_ASSIGN_OR_RETURN(right, converted(std::move(right), kStringType, "||"));
+      return made(Operation::kConcat, kStringType, e.at, std::move(left), std::move(right));
+    }
+    static constexpr std::string_view kArithmetic = "+-*/%";
+    const auto sign = kArithmetic.find(e.name[0]);
+    if (sign != std::string_view::npos)
+      return arithmetic(sign, e, std::move(left), std::move(right));
+    return comparison(e.name, e.at, std::move(left), std::move(right));
+  }
+
+  Result<ExpressionPointer> arithmetic(std::size_t sign, const syntax::Expression& e,
+                                       ExpressionPointer left, ExpressionPointer right) {
+    const bool adds = sign < 2;
+    if (adds && right->type.kind == Kind::kInterval && left->type.kind == Kind::kTimestamp) {
+      if (sign == 1)
+        right = folded(made(Operation::kNegate, kIntervalType, e.at, std::move(right)));
+      return made(Operation::kShiftTime, kTimestampType, e.at, std::move(left), std::move(right));
+    }
+    const auto type = arithmetic_type(static_cast<Arithmetic>(sign), left->type, right->type);
+    if (!type) {
+      return error_at(
+          e.at, "there is no " + name_of(left->type) + " " + e.name + " " + name_of(right->type));
+    }
+    const auto operand = [&](ExpressionPointer side) {
+      if (type->kind != Kind::kDecimal || side->type.kind == Kind::kNull)
+        return cast_to(std::move(side), *type);
+      return side;  // An exact number, of its own scale.
+    };
+    const auto operation = static_cast<Operation>(static_cast<std::size_t>(Operation::kAdd) + sign);
+    return made(operation, *type, e.at, operand(std::move(left)), operand(std::move(right)));
+  }
+
+  static Result<ExpressionPointer> comparison(const std::string& sign, Position at,
+                                              ExpressionPointer left, ExpressionPointer right) {
+    static constexpr std::array<std::string_view, 6> kSigns = {"=", "<>", "<", "<=", ">", ">="};
+    const auto found = std::find(kSigns.begin(), kSigns.end(), sign) - kSigns.begin();
+    HF_RETURN_IF_ERROR(make_comparable(at, left, right));
+    const auto operation =
+        static_cast<Operation>(static_cast<std::ptrdiff_t>(Operation::kEqual) + found);
+    return made(operation, kBooleanType, at, std::move(left), std::move(right));
+  }
+
+  // Casts both to what they have in common. Exact numbers stay: they are compared exactly. A text
+  // beside a time is read as a time.
+  static Status make_comparable(Position at, ExpressionPointer& left, ExpressionPointer& right) {
+    if (left->type.is_exact() && right->type.is_exact()) return {};
+    if (left->type.is_time() && right->type.kind == Kind::kString)
+      return right = folded(cast_to(std::move(right), left->type)), Status();
+    if (right->type.is_time() && left->type.kind == Kind::kString)
+      return left = folded(cast_to(std::move(left), right->type)), Status();
+    const auto type = common_type(left->type, right->type);
+    if (!type) {
+      return error_at(at,
+                      name_of(left->type) + " and " + name_of(right->type) + " cannot be compared",
+                      "write a CAST");
+    }
+    left = cast_to(std::move(left), *type);
+    right = cast_to(std::move(right), *type);
+    return {};
+  }
+
+  static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {
+    const Position at = test->at;
+    return negated ? made(Operation::kNot, kBooleanType, at, std::move(test)) : std::move(test);
+  }
+
+  Result<ExpressionPointer> is_test(const syntax::Expression& e) {
+    if (e.name == "NULL" || e.name == "UNKNOWN") {
+      HF_ASSIGN_OR_RETURN(auto operand, bind(*e.arguments[0]));
+      return negated_if(e.negated,
+                        made(Operation::kIsNull, kBooleanType, e.at, std::move(operand)));
+    }
+    HF_ASSIGN_OR_RETURN(auto operand, condition(*e.arguments[0]));
+    const auto operation = e.name == "TRUE" ? Operation::kIsTrue : Operation::kIsFalse;
+    return negated_if(e.negated, made(operation, kBooleanType, e.at, std::move(operand)));
+  }
+
+  Result<ExpressionPointer> membership(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
+    std::vector<ExpressionPointer> members;
+    for (std::size_t i = 1; i < e.arguments.size(); ++i) {
+      HF_ASSIGN_OR_RETURN(auto member, bind(*e.arguments[i]));
+      HF_RETURN_IF_ERROR(make_comparable(e.arguments[i]->at, value, member));
+      members.push_back(std::move(member));
+    }
+    // A later member may have widened the value: the earlier ones follow.
+    for (auto& member : members)
+      HF_RETURN_IF_ERROR(make_comparable(e.at, value, member));
+    auto test = made(Operation::kIn, kBooleanType, e.at, std::move(value));
+    for (auto& member : members)
+      test->arguments.push_back(std::move(member));
+    return negated_if(e.negated, std::move(test));
+  }
+
+  Result<ExpressionPointer> between(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
+    HF_ASSIGN_OR_RETURN(auto low, bind(*e.arguments[1]));
+    HF_ASSIGN_OR_RETURN(auto high, bind(*e.arguments[2]));
+    HF_ASSIGN_OR_RETURN(auto above, comparison(">=", e.at, clone(*value), std::move(low)));
+    HF_ASSIGN_OR_RETURN(auto below, comparison("<=", e.at, std::move(value), std::move(high)));
+    return negated_if(
+        e.negated, made(Operation::kAnd, kBooleanType, e.at, std::move(above), std::move(below)));
+  }
+
+  Result<ExpressionPointer> like(const syntax::Expression& e) {
+    auto test = made(Operation::kLike, kBooleanType, e.at);
+    for (const auto& argument : e.arguments) {
+      HF_ASSIGN_OR_RETURN(auto text, bind(*argument));
+      HF_ASSIGN_OR_RETURN(text, converted(std::move(text), kStringType, "LIKE"));
+      test->arguments.push_back(std::move(text));
+    }
+    if (test->arguments.size() < 3) {
+      test->arguments.push_back(literal_of(Value(), kStringType, e.at));
+    } else if (const auto& escape_text = test->arguments[2];
+               escape_text->operation != Operation::kLiteral ||
+               escape_text->literal.text.size() != 1) {
+      return error_at(escape_text->at, "ESCAPE wants a text of one ASCII character");
+    }
+    return negated_if(e.negated, std::move(test));
+  }
+
+  Result<ExpressionPointer> choice(const syntax::Expression& e) {
+    auto bound = made(Operation::kCase, Type{}, e.at);
+    const std::size_t pairs = e.arguments.size() / 2;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      HF_ASSIGN_OR_RETURN(auto condition_of_pair, condition(*e.arguments[2 * i]));
+      HF_ASSIGN_OR_RETURN(auto answer, bind(*e.arguments[2 * i + 1]));
+      bound->arguments.push_back(std::move(condition_of_pair));
+      bound->arguments.push_back(std::move(answer));
+    }
+    auto otherwise = literal_of(Value(), Type{}, e.at);
+    if (e.has_else) {
+      HF_ASSIGN_OR_RETURN(otherwise, bind(*e.arguments.back()));
+    }
+    bound->arguments.push_back(std::move(otherwise));
+    return with_common_answers(std::move(bound));
+  }
+
+  static Result<ExpressionPointer> with_common_answers(ExpressionPointer choice) {
+    const auto is_answer = [&](std::size_t i) {
+      return i % 2 == 1 || i + 1 == choice->arguments.size();
+    };
+    for (std::size_t i = 0; i < choice->arguments.size(); ++i) {
+      if (!is_answer(i)) continue;
+      const auto type = common_type(choice->type, choice->arguments[i]->type);
+      if (!type) {
+        return error_at(choice->arguments[i]->at,
+                        "an answer is " + name_of(choice->arguments[i]->type) +
+                            ", the others are " + name_of(choice->type),
+                        "write a CAST");
+      }
+      choice->type = *type;
+    }
+    for (std::size_t i = 0; i < choice->arguments.size(); ++i) {
+      if (is_answer(i))
+        choice->arguments[i] = cast_to(std::move(choice->arguments[i]), choice->type);
+    }
+    return choice;
+  }
+
+  Result<ExpressionPointer> cast(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto operand, bind(*e.arguments[0]));
+    if (!can_cast(operand->type, e.type)) {
+      return error_at(e.at,
+                      "there is no cast of " + name_of(operand->type) + " to " + name_of(e.type));
+    }
+    const auto operation = e.name == "CAST" ? Operation::kCast : Operation::kTryCast;
+    return made(operation, e.type, e.at, std::move(operand));
+  }
+
+  Result<ExpressionPointer> call(const syntax::Expression& e) {
+    static constexpr std::array<std::string_view, 5> kAggregates = {"COUNT", "SUM", "MIN", "MAX",
+                                                                    "AVG"};
+    const auto found = std::find(kAggregates.begin(), kAggregates.end(), e.name);
+    if (found != kAggregates.end())
+      return aggregate(e, static_cast<AggregateKind>(found - kAggregates.begin() + 1));
+    if (e.has_filter || e.distinct || e.star)
+      return error_at(e.at, e.name + " is no aggregate: DISTINCT, * and FILTER do not belong here");
+    if (e.name.starts_with("TUMBLE_") || e.name.starts_with("HOP_")) return window_property(e);
+    if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
+    std::vector<ExpressionPointer> arguments;
+    for (const auto& argument : e.arguments) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*argument));
+      arguments.push_back(std::move(bound));
+    }
+    if (e.name == "NULLIF" && arguments.size() == 2) {
+      auto value = clone(*arguments[0]);
+      HF_ASSIGN_OR_RETURN(auto test,
+                          comparison("=", e.at, std::move(arguments[0]), std::move(arguments[1])));
+      const Type type = value->type;
+      return made(Operation::kCase, type, e.at, std::move(test), literal_of(Value(), type, e.at),
+                  std::move(value));
+    }
+    return bind_function(e.name, e.at, std::move(arguments));
+  }
+
+  Result<ExpressionPointer> coalesce(const syntax::Expression& e) {
+    if (e.arguments.empty()) return error_at(e.at, e.name + " wants an argument");
+    auto choice = made(Operation::kCase, Type{}, e.at);
+    for (std::size_t i = 0; i < e.arguments.size(); ++i) {
+      HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[i]));
+      if (i + 1 < e.arguments.size()) {
+        auto null = made(Operation::kIsNull, kBooleanType, e.at, clone(*value));
+        choice->arguments.push_back(made(Operation::kNot, kBooleanType, e.at, std::move(null)));
+      }
+      choice->arguments.push_back(std::move(value));
+    }
+    return with_common_answers(std::move(choice));
+  }
+
+  Result<ExpressionPointer> aggregate(const syntax::Expression& e, AggregateKind kind) {
+    if (scope_.aggregates == nullptr)
+      return error_at(e.at, "an aggregate cannot stand here",
+                      "a condition on aggregates stands in HAVING");
+    Scope inner = scope_;
+    inner.aggregates = nullptr;
+    Aggregate made_of;
+    made_of.kind = e.star ? AggregateKind::kCountRows : kind;
+    made_of.distinct = e.distinct;
+    made_of.at = e.at;
+    if (e.arguments.size() != (e.star ? 0u : 1u) + (e.has_filter ? 1u : 0u) ||
+        (e.star && (kind != AggregateKind::kCount || e.distinct)))
+      return error_at(e.at, e.name + " wants one argument");
+    Type argument = kBigIntType;
+    if (!e.star) {
+      HF_ASSIGN_OR_RETURN(made_of.argument, Binder(inner).bind(*e.arguments[0]));
+      argument = made_of.argument->type;
+    }
+    if (e.has_filter) {
+      HF_ASSIGN_OR_RETURN(made_of.filter, Binder(inner).condition(*e.arguments.back()));
+    }
+    made_of.type = aggregate_type(made_of.kind, argument);
+    if (made_of.type.kind == Kind::kNull)
+      return error_at(e.at, "there is no " + e.name + " of " + name_of(argument));
+    auto& all = *scope_.aggregates;
+    const auto known = std::find_if(all.begin(), all.end(),
+                                    [&](const Aggregate& one) { return equal(one, made_of); });
+    auto reference = made(Operation::kAggregate, made_of.type, e.at);
+    reference->column = static_cast<std::uint32_t>(known - all.begin());
+    if (known == all.end()) all.push_back(std::move(made_of));
+    return reference;
+  }
+
+  // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
+  Result<ExpressionPointer> window_property(const syntax::Expression& e) {
+    const auto line = e.name.find('_');
+    static constexpr std::array<std::string_view, 3> kProperties = {"START", "END", "ROWTIME"};
+    const auto property =
+        std::find(kProperties.begin(), kProperties.end(), e.name.substr(line + 1)) -
+        kProperties.begin();
+    if (property == 3) return unsupported_at(e.at, e.name, "_START, _END and _ROWTIME are");
+    if (scope_.group_window == nullptr)
+      return error_at(e.at, e.name + " wants the same window in GROUP BY");
+    std::vector<const syntax::Expression*> sizes;
+    for (std::size_t i = 1; i < e.arguments.size(); ++i)
+      sizes.push_back(e.arguments[i].get());
+    if (e.arguments.empty() || e.arguments[0]->form != Form::kName)
+      return error_at(e.at, e.name + " wants the time column first");
+    HF_ASSIGN_OR_RETURN(const auto column,
+                        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at));
+    HF_ASSIGN_OR_RETURN(const Window window,
+                        bind_window(e.name.substr(0, line), e.at, column, sizes));
+    if (!(window == *scope_.group_window))
+      return error_at(e.at, e.name + " names another window than GROUP BY");
+    return column_of(scope_.window_column + static_cast<std::uint32_t>(property), kTimestampType,
+                     e.at);
+  }
+
+  const Scope& scope_;
+};
+
+}  // namespace
+
+Result<ExpressionPointer> bind(const syntax::Expression& expression, const Scope& scope) {
+  return Binder(scope).bind(expression);
+}
+
+Result<ExpressionPointer> bind_condition(const syntax::Expression& expression, const Scope& scope) {
+  return Binder(scope).condition(expression);
+}
+
+Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
+                                    std::string_view place) {
+  const Type from = operand->type;
+  const auto common = common_type(from, type);
+  const bool widens = common && (*common == type || (from.is_exact() && type.is_real()));
+  const bool strings = from.kind == Kind::kString && type.kind == Kind::kString;
+  if (!widens && !strings) {
+    return error_at(operand->at,
+                    std::string(place) + " wants " + name_of(type) + ", this is " + name_of(from),
+                    "write a CAST");
+  }
+  // A longer text stays whole, as in Flink, where a sink does not cut either.
+  if (strings) return operand;
+  return cast_to(std::move(operand), type);
+}
+
+Result<std::uint32_t> find_column(const Scope& scope, const std::string& name, Position at) {
+  std::vector<std::string_view> names;
+  for (std::uint32_t i = 0; i < scope.columns.size(); ++i) {
+    if (scope.columns[i].name == name) return i;
+    if (!scope.columns[i].name.starts_with('$')) names.push_back(scope.columns[i].name);
+  }
+  const auto meant = closest(name, names);
+  return error_at(at, "there is no column " + escape(name),
+                  meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
+}
+
+Result<Window> bind_window(std::string_view function, Position at, std::uint32_t time_column,
+                           const std::vector<const syntax::Expression*>& sizes) {
+  const bool hops = function == "HOP";
+  const std::size_t least = hops ? 2 : 1;
+  if (sizes.size() < least || sizes.size() > least + 1)
+    return error_at(at, std::string(function) + (hops ? " wants a time column, a slide and a size"
+                                                      : " wants a time column and a size"));
+  std::vector<std::int64_t> numbers;
+  for (const auto* size : sizes) {
+    HF_ASSIGN_OR_RETURN(auto bound, bind(*size, Scope{}));
+    bound = folded(std::move(bound));
+    if (bound->type.kind != Kind::kInterval || bound->operation != Operation::kLiteral)
+      return error_at(size->at, "an INTERVAL is wanted", "INTERVAL '10' SECOND");
+    numbers.push_back(static_cast<std::int64_t>(bound->literal.number));
+  }
+  Window window;
+  window.time_column = time_column;
+  window.slide_ms = numbers[0];
+  window.size_ms = numbers[least - 1];
+  window.offset_ms = numbers.size() > least ? numbers[least] : 0;
+  if (window.slide_ms <= 0 || window.size_ms <= 0)
+    return error_at(at, "a window is longer than nothing");
+  if (window.size_ms % window.slide_ms != 0)
+    return error_at(at, "the size of a window is a multiple of its slide");
+  if (window.size_ms / window.slide_ms > 100'000)
+    return error_at(at, "a window has more than 100000 slides");
+  if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -window.slide_ms ||
+      window.offset_ms >= window.slide_ms)
+    return error_at(at, "a window is shorter than 36500 days, and its offset than its slide");
+  return window;
+}
+
+}  // namespace holdfast::sql

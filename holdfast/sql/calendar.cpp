@@ -1,0 +1,120 @@
+#include "calendar.hpp"
+
+#include <cstdio>
+
+namespace holdfast::sql {
+namespace {
+
+// Exactly `count` digits at the head of `text`, which it takes off.
+std::optional<std::int64_t> take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : text.substr(0, count)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+bool take(std::string_view& text, char wanted) {
+  if (!text.starts_with(wanted)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<std::int64_t> take_date(std::string_view& text) {
+  const auto year = take_digits(text, 4);
+  if (!year || *year < 1 || !take(text, '-')) return std::nullopt;
+  const auto month = take_digits(text, 2);
+  if (!month || *month < 1 || *month > 12 || !take(text, '-')) return std::nullopt;
+  const auto day = take_digits(text, 2);
+  if (!day || *day < 1) return std::nullopt;
+  const CivilDate date{*year, static_cast<unsigned>(*month), static_cast<unsigned>(*day)};
+  const std::int64_t days = days_of(date);
+  if (date_of(days).day != date.day) return std::nullopt;  // 31 April.
+  return days;
+}
+
+std::optional<std::int64_t> take_time(std::string_view& text) {
+  const auto hour = take_digits(text, 2);
+  if (!hour || *hour > 23 || !take(text, ':')) return std::nullopt;
+  const auto minute = take_digits(text, 2);
+  if (!minute || *minute > 59) return std::nullopt;
+  std::int64_t ms = (*hour * 60 + *minute) * 60'000;
+  if (!take(text, ':')) return ms;
+  const auto second = take_digits(text, 2);
+  if (!second || *second > 59) return std::nullopt;
+  ms += *second * 1000;
+  if (!take(text, '.')) return ms;
+  if (text.empty()) return std::nullopt;
+  std::int64_t unit = 100;
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    ms += (text.front() - '0') * unit;
+    unit /= 10;
+    text.remove_prefix(1);
+  }
+  return ms;
+}
+
+}  // namespace
+
+// Days of a year that begins in March, in eras of 400 years.
+std::int64_t days_of(CivilDate date) {
+  const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0);
+  const std::int64_t era = floor_divide(year, 400);
+  const std::int64_t year_of_era = year - era * 400;
+  const std::int64_t month = (date.month + 9) % 12;
+  const std::int64_t day_of_year = (153 * month + 2) / 5 + date.day - 1;
+  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+         719'468;
+}
+
+CivilDate date_of(std::int64_t days) {
+  days += 719'468;
+  const std::int64_t era = floor_divide(days, 146'097);
+  const std::int64_t day_of_era = days - era * 146'097;
+  const std::int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const std::int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t month = (5 * day_of_year + 2) / 153;
+  const unsigned civil_month = static_cast<unsigned>(month < 10 ? month + 3 : month - 9);
+  return {year_of_era + era * 400 + (civil_month <= 2 ? 1 : 0), civil_month,
+          static_cast<unsigned>(day_of_year - (153 * month + 2) / 5 + 1)};
+}
+
+std::string date_text(std::int64_t days) {
+  const CivilDate date = date_of(days);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04lld-%02u-%02u", static_cast<long long>(date.year),
+                date.month, date.day);
+  return text;
+}
+
+std::string timestamp_text(std::int64_t ms) {
+  const std::int64_t days = floor_divide(ms, kDayMs);
+  const std::int64_t rest = ms - days * kDayMs;
+  char text[64];
+  std::snprintf(text, sizeof text, " %02d:%02d:%02d.%03d", static_cast<int>(rest / 3'600'000),
+                static_cast<int>(rest / 60'000 % 60), static_cast<int>(rest / 1000 % 60),
+                static_cast<int>(rest % 1000));
+  return date_text(days) + text;
+}
+
+std::optional<std::int64_t> timestamp_of(std::string_view text) {
+  const auto days = take_date(text);
+  if (!days) return std::nullopt;
+  if (text.empty()) return *days * kDayMs;
+  if (!take(text, ' ') && !take(text, 'T')) return std::nullopt;
+  const auto time = take_time(text);
+  if (!time || !text.empty()) return std::nullopt;
+  return *days * kDayMs + *time;
+}
+
+std::optional<std::int64_t> date_days_of(std::string_view text) {
+  const auto days = take_date(text);
+  return days && text.empty() ? days : std::nullopt;
+}
+
+}  // namespace holdfast::sql

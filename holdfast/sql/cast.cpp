@@ -1,0 +1,90 @@
+#include "cast.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include <holdfast/sql/calendar.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+// Truncated; NaN is 0; beyond the range its end. First INT or BIGINT, then wrapped, as in Java.
+std::int64_t saturated(double value, Kind kind) {
+  if (std::isnan(value)) return 0;
+  const bool wide = kind == Kind::kBigInt;
+  const std::int64_t low =
+      wide ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int32_t>::min();
+  const std::int64_t high =
+      wide ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int32_t>::max();
+  const double limit = wide ? 9223372036854775808.0 : 2147483648.0;
+  if (value >= limit) return wrapped(high, kind);
+  if (value <= -limit) return wrapped(low, kind);
+  return wrapped(static_cast<std::int64_t>(value), kind);
+}
+
+double as_real(const Value& value, const Type& from) {
+  if (from.is_real()) return value.real;
+  if (from.kind != Kind::kDecimal) return static_cast<double>(value.number);
+  double real = 0;  // Through the digits: correctly rounded.
+  if (const auto parsed = value_of(decimal_text(value.number, from.scale), kDoubleType))
+    real = parsed->real;
+  return real;
+}
+
+std::optional<Value> to_decimal(const Value& value, const Type& from, const Type& to) {
+  if (from.is_real()) {
+    if (!std::isfinite(value.real)) return std::nullopt;
+    return value_of(text_of(value, from), to);
+  }
+  const std::uint32_t scale = from.kind == Kind::kDecimal ? from.scale : 0;
+  const auto number = rescaled(value.number, scale, to.scale);
+  if (!number || !fits(*number, to.precision)) return std::nullopt;
+  return Value::of(*number);
+}
+
+std::optional<Value> to_integer(const Value& value, const Type& from, Kind kind) {
+  if (from.is_real()) return Value::of(saturated(value.real, kind));
+  Int128 number = value.number;
+  if (from.kind == Kind::kDecimal) {
+    number /= power_of_ten(from.scale);
+    if (!in_range(number, kind)) return std::nullopt;
+  }
+  return Value::of(wrapped(number, kind));
+}
+
+}  // namespace
+
+bool can_cast(const Type& from, const Type& to) {
+  if (from.kind == Kind::kNull || from.kind == to.kind) return true;
+  if (from.kind == Kind::kInterval || to.kind == Kind::kInterval) return false;
+  if (from.kind == Kind::kString || to.kind == Kind::kString) return true;
+  if (from.is_numeric() && to.is_numeric()) return true;
+  if (from.is_time() && to.is_time()) return true;
+  return (from.kind == Kind::kBoolean && to.is_integer()) ||
+         (from.is_integer() && to.kind == Kind::kBoolean);
+}
+
+std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to) {
+  if (from == to) return value;
+  if (from.kind == Kind::kString) return value_of(value.text, to);
+  switch (to.kind) {
+    case Kind::kString: {
+      std::string text = text_of(value, from);
+      if (from.kind == Kind::kBoolean) text = value.number != 0 ? "TRUE" : "FALSE";
+      if (to.precision != 0) text = first_characters(text, to.precision);
+      return Value::of_text(std::move(text));
+    }
+    case Kind::kDecimal: return to_decimal(value, from, to);
+    case Kind::kFloat:
+      return Value::of_real(static_cast<double>(static_cast<float>(as_real(value, from))));
+    case Kind::kDouble: return Value::of_real(as_real(value, from));
+    case Kind::kBoolean: return Value::of(value.number != 0 ? 1 : 0);
+    case Kind::kDate:
+      return Value::of(floor_divide(static_cast<std::int64_t>(value.number), kDayMs));
+    case Kind::kTimestamp: return Value::of(value.number * kDayMs);
+    default: return to_integer(value, from, to.kind);
+  }
+}
+
+}  // namespace holdfast::sql

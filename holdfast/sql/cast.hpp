@@ -1,0 +1,18 @@
+// cast.hpp: a value of one type as one of another.
+#pragma once
+
+#include <optional>
+
+#include <holdfast/sql/type.hpp>
+#include <holdfast/sql/value.hpp>
+
+namespace holdfast::sql {
+
+// Whether such a cast exists.
+bool can_cast(const Type& from, const Type& to);
+
+// `value` is not NULL. nullopt: it has no place in `to`: a text that is no number, a decimal with
+// too many digits. Integers wrap to narrower ones, reals saturate, as in Flink.
+std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to);
+
+}  // namespace holdfast::sql

@@ -1,0 +1,359 @@
+#include "evaluate.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/cast.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+std::uint32_t scale_of(const Type& type) { return type.kind == Kind::kDecimal ? type.scale : 0; }
+
+Error too_long(const Expression& e) {
+  return error_at(e.at, "the result does not fit " + name_of(e.type));
+}
+
+double real_arithmetic(Operation operation, double a, double b) {
+  switch (operation) {
+    case Operation::kAdd: return a + b;
+    case Operation::kSubtract: return a - b;
+    case Operation::kMultiply: return a * b;
+    case Operation::kDivide: return a / b;
+    default: return std::fmod(a, b);
+  }
+}
+
+// Of 64 bits at most each, so that 128 hold any answer.
+Int128 integer_arithmetic(Operation operation, Int128 a, Int128 b) {
+  switch (operation) {
+    case Operation::kAdd: return a + b;
+    case Operation::kSubtract: return a - b;
+    case Operation::kMultiply: return a * b;
+    case Operation::kDivide: return a / b;
+    default: return a % b;
+  }
+}
+
+std::optional<Int128> decimal_arithmetic(const Expression& e, Int128 a, Int128 b) {
+  const std::uint32_t s1 = scale_of(e.arguments[0]->type), s2 = scale_of(e.arguments[1]->type);
+  const std::uint32_t scale = e.type.scale;
+  if (e.operation == Operation::kMultiply) return multiplied(a, b, s1 + s2 - scale);
+  // a / 10^s1 / (b / 10^s2) * 10^scale; the rule of the type makes the shift positive.
+  if (e.operation == Operation::kDivide) return divided(a, b, scale + s2 - s1);
+  const std::uint32_t common = std::max(s1, s2);
+  const auto left = rescaled(a, s1, common), right = rescaled(b, s2, common);
+  if (!left || !right) return std::nullopt;
+  if (e.operation == Operation::kModulo) return rescaled(*left % *right, common, scale);
+  const auto sum = added(*left, e.operation == Operation::kSubtract ? -*right : *right);
+  return sum ? rescaled(*sum, common, scale) : std::nullopt;
+}
+
+Status arithmetic(const Expression& e, const Value& a, const Value& b, Value& out) {
+  out.null = false;
+  if (e.type.is_real()) {
+    const double real = real_arithmetic(e.operation, a.real, b.real);
+    out.real = e.type.kind == Kind::kFloat ? static_cast<double>(static_cast<float>(real)) : real;
+    return {};
+  }
+  const bool divides = e.operation == Operation::kDivide || e.operation == Operation::kModulo;
+  if (divides && b.number == 0) return error_at(e.at, "division by zero");
+  if (e.type.is_integer()) {
+    out.number = wrapped(integer_arithmetic(e.operation, a.number, b.number), e.type.kind);
+    return {};
+  }
+  const auto number = decimal_arithmetic(e, a.number, b.number);
+  if (!number || !fits(*number, e.type.precision)) return too_long(e);
+  out.number = *number;
+  return {};
+}
+
+bool holds(Operation operation, int order) {
+  switch (operation) {
+    case Operation::kEqual: return order == 0;
+    case Operation::kNotEqual: return order != 0;
+    case Operation::kLess: return order < 0;
+    case Operation::kLessEqual: return order <= 0;
+    case Operation::kGreater: return order > 0;
+    default: return order >= 0;
+  }
+}
+
+int order_of(const Expression& a, const Value& left, const Expression& b, const Value& right) {
+  if (a.type.kind == Kind::kDecimal || b.type.kind == Kind::kDecimal)
+    return compared(left.number, scale_of(a.type), right.number, scale_of(b.type));
+  return compare(left, right, a.type);
+}
+
+// AND stops at false, OR at true: what stands behind is not evaluated then.
+Status junction(const Expression& e, const Row& row, Value& out) {
+  const bool decisive = e.operation == Operation::kOr;
+  bool unknown = false;
+  for (const auto& argument : e.arguments) {
+    HF_RETURN_IF_ERROR(evaluate(*argument, row, out));
+    if (out.null) {
+      unknown = true;
+    } else if ((out.number != 0) == decisive) {
+      return {};
+    }
+  }
+  out.null = unknown;
+  out.number = decisive ? 0 : 1;
+  return {};
+}
+
+Status membership(const Expression& e, const Row& row, Value& out) {
+  Value value;
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[0], row, value));
+  if (value.null) return out.null = true, Status();
+  bool unknown = false;
+  for (std::size_t i = 1; i < e.arguments.size(); ++i) {
+    HF_RETURN_IF_ERROR(evaluate(*e.arguments[i], row, out));
+    if (out.null) {
+      unknown = true;
+    } else if (order_of(*e.arguments[0], value, *e.arguments[i], out) == 0) {
+      out = Value::of(1);
+      return {};
+    }
+  }
+  out = Value::of(0);
+  out.null = unknown;
+  return {};
+}
+
+Status choice(const Expression& e, const Row& row, Value& out) {
+  for (std::size_t i = 0; i + 1 < e.arguments.size(); i += 2) {
+    HF_RETURN_IF_ERROR(evaluate(*e.arguments[i], row, out));
+    if (out.is_true()) return evaluate(*e.arguments[i + 1], row, out);
+  }
+  return evaluate(*e.arguments.back(), row, out);
+}
+
+// The pattern as steps: % any characters, _ one, else this byte. O(text x pattern), no recursion.
+Result<bool> like(std::string_view text, std::string_view pattern, char escape, Position at) {
+  std::string steps, kinds;  // kinds: '%', '_' or '=' for a byte.
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    char c = pattern[i];
+    const bool escaped = escape != '\0' && c == escape;
+    if (escaped) {
+      if (i + 1 == pattern.size())
+        return error_at(at, "the pattern ends with its escape character");
+      c = pattern[++i];
+      if (c != '%' && c != '_' && c != escape)
+        return error_at(at, "the pattern's escape character stands before neither % nor _");
+    }
+    steps += c;
+    kinds += !escaped && (c == '%' || c == '_') ? c : '=';
+  }
+  const auto width_at = [&](std::size_t i) {
+    std::size_t width = 1;
+    while (i + width < text.size() && (static_cast<unsigned char>(text[i + width]) & 0xC0) == 0x80)
+      ++width;
+    return width;
+  };
+  std::size_t at_text = 0, at_step = 0, star = std::string::npos, star_text = 0;
+  while (at_text < text.size()) {
+    const char kind = at_step < kinds.size() ? kinds[at_step] : '\0';
+    if (kind == '%') {
+      star = at_step++;
+      star_text = at_text;
+    } else if (kind == '_') {
+      at_text += width_at(at_text);
+      ++at_step;
+    } else if (kind == '=' && steps[at_step] == text[at_text]) {
+      ++at_text, ++at_step;
+    } else if (star != std::string::npos) {
+      star_text += width_at(star_text);
+      at_text = star_text;
+      at_step = star + 1;
+    } else {
+      return false;
+    }
+  }
+  while (at_step < kinds.size() && kinds[at_step] == '%')
+    ++at_step;
+  return at_step == kinds.size();
+}
+
+std::string substring(std::string_view text, Int128 from, Int128 count) {
+  const Int128 length = static_cast<Int128>(characters_of(text));
+  if (from < 0) from += length + 1;  // From the end; what begins before the first has nothing
+  if (from <= 0 && count > 0) {      // there.
+    count += from - 1;
+    from = 1;
+  }
+  if (count <= 0 || from > length) return {};
+  const auto before = first_characters(text, static_cast<std::size_t>(from - 1));
+  const Int128 rest = length - from + 1;
+  return std::string(first_characters(text.substr(before.size()),
+                                      static_cast<std::size_t>(count < rest ? count : rest)));
+}
+
+std::int64_t extract(std::string_view unit, const Value& value, const Type& type) {
+  const auto number = static_cast<std::int64_t>(value.number);
+  const std::int64_t days = type.kind == Kind::kDate ? number : floor_divide(number, kDayMs);
+  const std::int64_t ms = type.kind == Kind::kDate ? 0 : number - days * kDayMs;
+  const CivilDate date = date_of(days);
+  if (unit == "YEAR") return date.year;
+  if (unit == "MONTH") return date.month;
+  if (unit == "DAY") return date.day;
+  if (unit == "HOUR") return ms / 3'600'000;
+  if (unit == "MINUTE") return ms / 60'000 % 60;
+  return ms / 1000 % 60;
+}
+
+Status whole(const Expression& e, const Value& value, Value& out) {
+  const Type& from = e.arguments[0]->type;
+  out = value;
+  if (from.is_real()) {
+    out.real = e.operation == Operation::kFloor ? std::floor(value.real) : std::ceil(value.real);
+  } else if (from.kind == Kind::kDecimal) {
+    const Int128 unit = power_of_ten(from.scale);
+    Int128 quotient = value.number / unit;
+    const Int128 rest = value.number % unit;
+    if (e.operation == Operation::kFloor && rest < 0) --quotient;
+    if (e.operation == Operation::kCeil && rest > 0) ++quotient;
+    out.number = quotient;
+  }
+  return {};
+}
+
+Status rounded(const Expression& e, const Value& value, Value& out) {
+  const Type& from = e.arguments[0]->type;
+  out = value;
+  const auto digits = static_cast<std::uint32_t>(e.arguments[1]->literal.number);
+  if (from.kind == Kind::kDecimal) {
+    const auto number = rescaled(value.number, from.scale, e.type.scale);
+    if (!number) return too_long(e);
+    out.number = *number;
+  } else if (from.is_real() && std::isfinite(value.real)) {
+    // By its shortest digits, as they are printed: 2.675 is 2.68.
+    const auto number = decimal_of(text_of(value, from), digits);
+    if (number) out = value_of(decimal_text(*number, digits), from).value_or(value);
+  }
+  return {};
+}
+
+Status strings(const Expression& e, const Row& row, const Value& first, Value& out) {
+  if (e.operation == Operation::kCharLength)
+    return out = Value::of(static_cast<Int128>(characters_of(first.text))), Status();
+  if (e.operation == Operation::kTrim) {
+    const auto begin = first.text.find_first_not_of(' ');
+    const auto end = first.text.find_last_not_of(' ');
+    out =
+        Value::of_text(begin == std::string::npos ? "" : first.text.substr(begin, end - begin + 1));
+    return {};
+  }
+  Value second, third;
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
+  const bool has_third = e.arguments.size() > 2;
+  if (has_third) HF_RETURN_IF_ERROR(evaluate(*e.arguments[2], row, third));
+  const bool optional_third = e.operation == Operation::kLike;
+  if (second.null || (has_third && !optional_third && third.null)) return out.null = true, Status();
+  if (e.operation == Operation::kConcat) {
+    out = Value::of_text(first.text + second.text);
+  } else if (e.operation == Operation::kSubstring) {
+    const Int128 all = std::numeric_limits<std::int64_t>::max();
+    out = Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
+  } else {
+    const char escape = third.null ? '\0' : third.text.front();
+    HF_ASSIGN_OR_RETURN(const bool found, like(first.text, second.text, escape, e.at));
+    out = Value::of(found ? 1 : 0);
+  }
+  return {};
+}
+
+Status shifted(const Expression& e, Int128 ms, Value& out) {
+  if (ms < kMinTimestampMs || ms > kMaxTimestampMs)
+    return error_at(e.at, "the time lies beyond the years 1 to 9999");
+  out = Value::of(ms);
+  return {};
+}
+
+Status absolute(const Expression& e, Value& out) {
+  if (e.type.is_real()) {
+    out.real = e.operation == Operation::kNegate ? -out.real : std::fabs(out.real);
+  } else if (e.operation == Operation::kNegate || out.number < 0) {
+    out.number = e.type.is_integer() ? wrapped(-out.number, e.type.kind) : -out.number;
+  }
+  return {};
+}
+
+Status cast(const Expression& e, const Value& value, Value& out) {
+  const Type& from = e.arguments[0]->type;
+  auto result = cast_value(value, from, e.type);
+  if (!result && e.operation == Operation::kCast) {
+    return error_at(e.at, "'" + text_of(value, from) + "' is no " + name_of(e.type),
+                    "TRY_CAST gives NULL");
+  }
+  out = result ? *std::move(result) : Value();
+  return {};
+}
+
+// What is NULL if its first operand is.
+Status of_one(const Expression& e, const Row& row, const Value& first, Value& out) {
+  switch (e.operation) {
+    case Operation::kNot: return out = Value::of(first.number == 0 ? 1 : 0), Status();
+    case Operation::kNegate:
+    case Operation::kAbsolute: return out = first, absolute(e, out);
+    case Operation::kFloor:
+    case Operation::kCeil: return whole(e, first, out);
+    case Operation::kRound: return rounded(e, first, out);
+    case Operation::kCast:
+    case Operation::kTryCast: return cast(e, first, out);
+    case Operation::kExtract:
+      out = Value::of(extract(e.literal.text, first, e.arguments[0]->type));
+      return {};
+    case Operation::kTimestampOfMs: return shifted(e, first.number, out);
+    default: return strings(e, row, first, out);
+  }
+}
+
+}  // namespace
+
+Status evaluate(const Expression& e, const Row& row, Value& out) {
+  switch (e.operation) {
+    case Operation::kColumn: return out = row[e.column], Status();
+    case Operation::kLiteral: return out = e.literal, Status();
+    case Operation::kAggregate: return error_at(e.at, "an aggregate has no value of one row");
+    case Operation::kAnd:
+    case Operation::kOr: return junction(e, row, out);
+    case Operation::kIn: return membership(e, row, out);
+    case Operation::kCase: return choice(e, row, out);
+    default: break;
+  }
+  Value first;
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[0], row, first));
+  if (e.operation == Operation::kIsNull) return out = Value::of(first.null ? 1 : 0), Status();
+  if (e.operation == Operation::kIsTrue) return out = Value::of(first.is_true() ? 1 : 0), Status();
+  if (e.operation == Operation::kIsFalse)
+    return out = Value::of(!first.null && first.number == 0 ? 1 : 0), Status();
+  if (first.null) return out = Value(), Status();
+  const bool arithmetical = e.operation >= Operation::kAdd && e.operation <= Operation::kShiftTime;
+  const bool comparing =
+      e.operation >= Operation::kEqual && e.operation <= Operation::kGreaterEqual;
+  if (!arithmetical && !comparing) return of_one(e, row, first, out);
+  Value second;
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
+  if (second.null) return out = Value(), Status();
+  if (e.operation == Operation::kShiftTime) return shifted(e, first.number + second.number, out);
+  if (arithmetical) return arithmetic(e, first, second, out);
+  const int order = order_of(*e.arguments[0], first, *e.arguments[1], second);
+  out = Value::of(holds(e.operation, order) ? 1 : 0);
+  return {};
+}
+
+ExpressionPointer folded(ExpressionPointer expression) {
+  bool literal = !expression->arguments.empty();
+  for (auto& argument : expression->arguments) {
+    argument = folded(std::move(argument));
+    literal = literal && argument->operation == Operation::kLiteral;
+  }
+  if (!literal || expression->operation == Operation::kAggregate) return expression;
+  Value value;
+  if (!evaluate(*expression, {}, value)) return expression;
+  return literal_of(std::move(value), expression->type, expression->at);
+}
+
+}  // namespace holdfast::sql

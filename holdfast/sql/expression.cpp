@@ -1,0 +1,134 @@
+#include "expression.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+constexpr std::array<std::string_view, 35> kNames = {
+    "column",   "literal", "aggregate", "+",     "-",           "*",         "/",
+    "%",        "+",       "-",         "=",     "<>",          "<",         "<=",
+    ">",        ">=",      "AND",       "OR",    "NOT",         "IS NULL",   "IS TRUE",
+    "IS FALSE", "IN",      "CASE",      "CAST",  "TRY_CAST",    "LIKE",      "||",
+    "ABS",      "FLOOR",   "CEIL",      "ROUND", "CHAR_LENGTH", "SUBSTRING", "TRIM"};
+
+std::string_view name_of(Operation operation) {
+  if (operation == Operation::kExtract) return "EXTRACT";
+  if (operation == Operation::kTimestampOfMs) return "TO_TIMESTAMP_LTZ";
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+bool is_infix(const Expression& expression) {
+  const auto operation = expression.operation;
+  return expression.arguments.size() == 2 &&
+         ((operation >= Operation::kAdd && operation <= Operation::kShiftTime) ||
+          (operation >= Operation::kEqual && operation <= Operation::kOr) ||
+          operation == Operation::kConcat);
+}
+
+std::string literal_text(const Expression& literal) {
+  if (literal.literal.null) return "NULL";
+  const std::string text = text_of(literal.literal, literal.type);
+  if (literal.type.kind == Kind::kString || literal.type.is_time()) return "'" + escape(text) + "'";
+  return literal.type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
+}
+
+void collect_columns(const Expression& expression, std::vector<std::uint32_t>& columns) {
+  if (expression.operation == Operation::kColumn) columns.push_back(expression.column);
+  for (const auto& argument : expression.arguments)
+    collect_columns(*argument, columns);
+}
+
+}  // namespace
+
+ExpressionPointer clone(const Expression& expression) {
+  auto copy = std::make_unique<Expression>();
+  copy->operation = expression.operation;
+  copy->type = expression.type;
+  copy->at = expression.at;
+  copy->literal = expression.literal;
+  copy->column = expression.column;
+  for (const auto& argument : expression.arguments)
+    copy->arguments.push_back(clone(*argument));
+  return copy;
+}
+
+ExpressionPointer column_of(std::uint32_t column, const Type& type, Position at) {
+  auto expression = std::make_unique<Expression>();
+  expression->operation = Operation::kColumn;
+  expression->type = type;
+  expression->at = at;
+  expression->column = column;
+  return expression;
+}
+
+ExpressionPointer literal_of(Value value, const Type& type, Position at) {
+  auto expression = std::make_unique<Expression>();
+  expression->type = type;
+  expression->at = at;
+  expression->literal = std::move(value);
+  return expression;
+}
+
+ExpressionPointer cast_to(ExpressionPointer operand, const Type& type) {
+  if (operand->type == type) return operand;
+  if (operand->operation == Operation::kLiteral && operand->literal.null) {
+    operand->type = type;
+    return operand;
+  }
+  auto cast = std::make_unique<Expression>();
+  cast->operation = Operation::kCast;
+  cast->type = type;
+  cast->at = operand->at;
+  cast->arguments.push_back(std::move(operand));
+  return cast;
+}
+
+bool equal(const Expression& left, const Expression& right) {
+  if (left.operation != right.operation || left.type != right.type || left.column != right.column ||
+      left.arguments.size() != right.arguments.size())
+    return false;
+  // The unit of EXTRACT is a text, whatever type the expression has.
+  if (left.operation == Operation::kExtract && left.literal.text != right.literal.text)
+    return false;
+  if (left.operation == Operation::kLiteral && !same(left.literal, right.literal, left.type))
+    return false;
+  return std::equal(left.arguments.begin(), left.arguments.end(), right.arguments.begin(),
+                    [](const auto& a, const auto& b) { return equal(*a, *b); });
+}
+
+std::string text_of(const Expression& expression, const std::vector<std::string>& names) {
+  if (expression.operation == Operation::kColumn) {
+    return expression.column < names.size() ? names[expression.column]
+                                            : "#" + std::to_string(expression.column);
+  }
+  if (expression.operation == Operation::kLiteral) return literal_text(expression);
+  const std::string name(name_of(expression.operation));
+  if (is_infix(expression)) {
+    return "(" + text_of(*expression.arguments[0], names) + " " + name + " " +
+           text_of(*expression.arguments[1], names) + ")";
+  }
+  std::string text = name + "(";
+  if (expression.operation == Operation::kExtract) text += expression.literal.text + " FROM ";
+  for (std::size_t i = 0; i < expression.arguments.size(); ++i)
+    text += (i == 0 ? "" : ", ") + text_of(*expression.arguments[i], names);
+  const bool cast =
+      expression.operation == Operation::kCast || expression.operation == Operation::kTryCast;
+  if (cast) text += " AS " + name_of(expression.type);
+  return text + ")";
+}
+
+std::vector<std::uint32_t> columns_of(const Expression& expression) {
+  std::vector<std::uint32_t> columns;
+  collect_columns(expression, columns);
+  std::sort(columns.begin(), columns.end());
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  return columns;
+}
+
+}  // namespace holdfast::sql

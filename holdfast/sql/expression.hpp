@@ -1,0 +1,84 @@
+// expression.hpp: an expression whose names and types are known.
+//
+// Threads  Plain values, read by any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <holdfast/sql/position.hpp>
+#include <holdfast/sql/type.hpp>
+#include <holdfast/sql/value.hpp>
+
+namespace holdfast::sql {
+
+enum class Operation : std::uint8_t {
+  kColumn,     // number `column` of the row
+  kLiteral,    // `literal`
+  kAggregate,  // Number `column` of the aggregates; only until planner.cpp has placed them.
+  // Of two numbers. Integers and reals are of the result's type, decimals of their own scales.
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kShiftTime,  // timestamp + interval
+  kNegate,
+  // Of two values of one type; decimals of their own scales. Three-valued.
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAnd,
+  kOr,
+  kNot,
+  // Never NULL.
+  kIsNull,
+  kIsTrue,
+  kIsFalse,
+  kIn,       // value, then members of its type
+  kCase,     // pairs of condition and answer, then the answer if none holds
+  kCast,     // A value that has no place in the type is an error;
+  kTryCast,  // NULL.
+  kLike,     // value, pattern, escape; NULL where there is no escape
+  kConcat,
+  kAbsolute,
+  kFloor,
+  kCeil,
+  kRound,  // value, literal digits
+  kCharLength,
+  kSubstring,  // text, from, optional count
+  kTrim,       // blanks, both sides
+  kExtract,    // `literal`: the unit
+  kTimestampOfMs,
+};
+
+struct Expression;
+using ExpressionPointer = std::unique_ptr<Expression>;
+
+struct Expression {
+  Operation operation = Operation::kLiteral;
+  Type type;
+  Position at;
+  std::vector<ExpressionPointer> arguments;
+  Value literal;
+  std::uint32_t column = 0;
+};
+
+ExpressionPointer clone(const Expression& expression);
+ExpressionPointer column_of(std::uint32_t column, const Type& type, Position at);
+ExpressionPointer literal_of(Value value, const Type& type, Position at);
+// `operand` as `type`; itself if it is of it.
+ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);
+// The same computation on the same columns.
+bool equal(const Expression& left, const Expression& right);
+// For people and fingerprints: "(price * 2)", with columns by these names.
+std::string text_of(const Expression& expression, const std::vector<std::string>& names);
+// Columns it reads, once each, in order.
+std::vector<std::uint32_t> columns_of(const Expression& expression);
+
+}  // namespace holdfast::sql

@@ -1,0 +1,372 @@
+#include "expression_parser.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace holdfast::sql {
+namespace {
+
+using syntax::Expression;
+using syntax::ExpressionPointer;
+using syntax::Form;
+
+class ExpressionParser {
+ public:
+  explicit ExpressionParser(TokenReader& tokens) : tokens_(tokens) {}
+
+  Result<ExpressionPointer> any() { return deeper(&ExpressionParser::disjunction); }
+
+ private:
+  using Rule = Result<ExpressionPointer> (ExpressionParser::*)();
+
+  // Each nesting passes here: the stack holds what kMaxDepth allows.
+  Result<ExpressionPointer> deeper(Rule rule) {
+    if (depth_ == kMaxDepth)
+      return error_at(tokens_.peek().at,
+                      "expressions are nested deeper than " + std::to_string(kMaxDepth));
+    ++depth_;
+    auto result = (this->*rule)();
+    --depth_;
+    return result;
+  }
+
+  // A long chain a + a + a is a deep tree, too.
+  Result<ExpressionPointer> made(ExpressionPointer node) {
+    for (const auto& argument : node->arguments)
+      node->depth = std::max(node->depth, argument->depth + 1);
+    if (node->depth > kMaxDepth)
+      return error_at(node->at, "an expression is deeper than " + std::to_string(kMaxDepth),
+                      "split it, or use IN for a long list of OR");
+    return node;
+  }
+  static ExpressionPointer leaf(Form form, Position at) {
+    auto node = std::make_unique<Expression>();
+    node->form = form;
+    node->at = at;
+    return node;
+  }
+  template <class... Arguments>
+  Result<ExpressionPointer> node(Form form, Position at, std::string name, Arguments... arguments) {
+    auto made_node = leaf(form, at);
+    made_node->name = std::move(name);
+    (made_node->arguments.push_back(std::move(arguments)), ...);
+    return made(std::move(made_node));
+  }
+
+  Result<ExpressionPointer> chain(Rule operand, std::initializer_list<std::string_view> words) {
+    HF_ASSIGN_OR_RETURN(auto left, (this->*operand)());
+    for (;;) {
+      const Token token = tokens_.peek();
+      const bool found = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+        return token.is(word) || token.is_sign(word);
+      });
+      if (!found) return left;
+      tokens_.take();
+      HF_ASSIGN_OR_RETURN(auto right, (this->*operand)());
+      const std::string name = token.kind == TokenKind::kWord ? token.upper : token.text;
+      HF_ASSIGN_OR_RETURN(left,
+                          node(Form::kBinary, token.at, name, std::move(left), std::move(right)));
+    }
+  }
+
+  Result<ExpressionPointer> disjunction() { return chain(&ExpressionParser::conjunction, {"OR"}); }
+  Result<ExpressionPointer> conjunction() { return chain(&ExpressionParser::negation, {"AND"}); }
+  Result<ExpressionPointer> negation() {
+    const Position at = tokens_.peek().at;
+    if (!tokens_.accept("NOT")) return comparison();
+    HF_ASSIGN_OR_RETURN(auto operand, deeper(&ExpressionParser::negation));
+    return node(Form::kUnary, at, "NOT", std::move(operand));
+  }
+
+  Result<ExpressionPointer> comparison() {
+    HF_ASSIGN_OR_RETURN(auto left, sum());
+    for (;;) {
+      const Token token = tokens_.peek();
+      static constexpr std::array<std::string_view, 6> kSigns = {"=", "<>", "<", "<=", ">", ">="};
+      if (token.kind == TokenKind::kSign &&
+          std::find(kSigns.begin(), kSigns.end(), token.text) != kSigns.end()) {
+        tokens_.take();
+        HF_ASSIGN_OR_RETURN(auto right, sum());
+        HF_ASSIGN_OR_RETURN(
+            left, node(Form::kBinary, token.at, token.text, std::move(left), std::move(right)));
+      } else if (token.is("IS")) {
+        HF_ASSIGN_OR_RETURN(left, is_test(std::move(left)));
+      } else if (token.is("IN") || token.is("BETWEEN") || token.is("LIKE") || token.is("NOT")) {
+        HF_ASSIGN_OR_RETURN(left, membership(std::move(left)));
+      } else {
+        return left;
+      }
+    }
+  }
+
+  Result<ExpressionPointer> is_test(ExpressionPointer left) {
+    const Position at = tokens_.take().at;
+    const bool negated = tokens_.accept("NOT");
+    const Token what = tokens_.peek();
+    if (what.is("DISTINCT")) return unsupported_at(what.at, "IS DISTINCT FROM");
+    if (!what.is("NULL") && !what.is("TRUE") && !what.is("FALSE") && !what.is("UNKNOWN"))
+      return tokens_.wrong("NULL, TRUE, FALSE or UNKNOWN");
+    tokens_.take();
+    HF_ASSIGN_OR_RETURN(auto test, node(Form::kIs, at, what.upper, std::move(left)));
+    test->negated = negated;
+    return test;
+  }
+
+  Result<ExpressionPointer> membership(ExpressionPointer left) {
+    const Position at = tokens_.peek().at;
+    const bool negated = tokens_.accept("NOT");
+    auto test = leaf(Form::kIn, at);
+    test->negated = negated;
+    test->arguments.push_back(std::move(left));
+    if (tokens_.accept("IN")) {
+      HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
+      if (tokens_.is("SELECT")) return unsupported_at(tokens_.peek().at, "a sub-query in IN");
+      do {
+        HF_ASSIGN_OR_RETURN(auto member, any());
+        test->arguments.push_back(std::move(member));
+      } while (tokens_.accept_sign(","));
+      HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    } else if (tokens_.accept("BETWEEN")) {
+      test->form = Form::kBetween;
+      HF_ASSIGN_OR_RETURN(auto low, sum());
+      HF_RETURN_IF_ERROR(tokens_.expect("AND"));
+      HF_ASSIGN_OR_RETURN(auto high, sum());
+      test->arguments.push_back(std::move(low));
+      test->arguments.push_back(std::move(high));
+    } else if (tokens_.accept("LIKE")) {
+      test->form = Form::kLike;
+      HF_ASSIGN_OR_RETURN(auto pattern, sum());
+      test->arguments.push_back(std::move(pattern));
+      if (tokens_.accept("ESCAPE")) {
+        HF_ASSIGN_OR_RETURN(auto escape, sum());
+        test->arguments.push_back(std::move(escape));
+      }
+    } else {
+      return tokens_.wrong("IN, BETWEEN or LIKE");
+    }
+    return made(std::move(test));
+  }
+
+  Result<ExpressionPointer> sum() { return chain(&ExpressionParser::product, {"+", "-", "||"}); }
+  Result<ExpressionPointer> product() { return chain(&ExpressionParser::sign, {"*", "/", "%"}); }
+  Result<ExpressionPointer> sign() {
+    const Token token = tokens_.peek();
+    if (!token.is_sign("-") && !token.is_sign("+")) return primary();
+    tokens_.take();
+    HF_ASSIGN_OR_RETURN(auto operand, deeper(&ExpressionParser::sign));
+    return node(Form::kUnary, token.at, token.text, std::move(operand));
+  }
+
+  Result<ExpressionPointer> primary() {
+    const Token token = tokens_.peek();
+    if (token.kind == TokenKind::kNumber || token.kind == TokenKind::kText) {
+      auto literal = leaf(token.kind == TokenKind::kText ? Form::kText : Form::kNumber, token.at);
+      literal->text = tokens_.take().text;
+      return literal;
+    }
+    if (tokens_.accept_sign("(")) {
+      if (tokens_.is("SELECT")) return unsupported_at(token.at, "a sub-query as a value");
+      HF_ASSIGN_OR_RETURN(auto inner, any());
+      HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+      return inner;
+    }
+    if (token.kind == TokenKind::kWord) {
+      if (token.is("CASE")) return deeper(&ExpressionParser::case_of);
+      if (token.is("CAST") || token.is("TRY_CAST")) return deeper(&ExpressionParser::cast);
+      if (token.is("EXISTS")) return unsupported_at(token.at, "EXISTS");
+      if (token.is("NULL")) return tokens_.take(), leaf(Form::kNull, token.at);
+      if (token.is("TRUE")) return tokens_.take(), leaf(Form::kTrue, token.at);
+      if (token.is("FALSE")) return tokens_.take(), leaf(Form::kFalse, token.at);
+      if (token.is("INTERVAL")) return interval();
+      if (tokens_.peek(1).kind == TokenKind::kText && (token.is("DATE") || token.is("TIMESTAMP"))) {
+        tokens_.take();
+        auto literal = leaf(token.is("DATE") ? Form::kDate : Form::kTimestamp, token.at);
+        literal->text = tokens_.take().text;
+        return literal;
+      }
+      if (tokens_.is_sign("(", 1)) return deeper(&ExpressionParser::call);
+    }
+    return name();
+  }
+
+  Result<ExpressionPointer> name() {
+    auto column = leaf(Form::kName, tokens_.peek().at);
+    HF_ASSIGN_OR_RETURN(column->name, take_name(tokens_, "an expression"));
+    if (tokens_.accept_sign(".")) {
+      column->qualifier = std::move(column->name);
+      HF_ASSIGN_OR_RETURN(column->name, take_name(tokens_, "a column"));
+    }
+    return column;
+  }
+
+  Result<ExpressionPointer> interval() {
+    auto literal = leaf(Form::kInterval, tokens_.take().at);
+    HF_ASSIGN_OR_RETURN(literal->text, tokens_.expect_text("a text such as '10'"));
+    literal->name = tokens_.peek().upper;
+    static constexpr std::array<std::string_view, 8> kUnits = {
+        "SECOND", "MINUTE", "HOUR", "DAY", "SECONDS", "MINUTES", "HOURS", "DAYS"};
+    if (literal->name == "MONTH" || literal->name == "YEAR")
+      return unsupported_at(tokens_.peek().at, "INTERVAL … " + literal->name,
+                            "DAY, HOUR, MINUTE and SECOND are");
+    if (std::find(kUnits.begin(), kUnits.end(), literal->name) == kUnits.end())
+      return tokens_.wrong("SECOND, MINUTE, HOUR or DAY");
+    tokens_.take();
+    if (literal->name.ends_with('S')) literal->name.pop_back();
+    if (tokens_.is("TO")) return unsupported_at(tokens_.peek().at, "INTERVAL … TO");
+    return literal;
+  }
+
+  Result<ExpressionPointer> case_of() {
+    auto choice = leaf(Form::kCase, tokens_.take().at);
+    if (!tokens_.is("WHEN"))
+      return unsupported_at(tokens_.peek().at, "CASE value WHEN", "write CASE WHEN value = …");
+    while (tokens_.accept("WHEN")) {
+      HF_ASSIGN_OR_RETURN(auto condition, any());
+      HF_RETURN_IF_ERROR(tokens_.expect("THEN"));
+      HF_ASSIGN_OR_RETURN(auto answer, any());
+      choice->arguments.push_back(std::move(condition));
+      choice->arguments.push_back(std::move(answer));
+    }
+    if (tokens_.accept("ELSE")) {
+      HF_ASSIGN_OR_RETURN(auto answer, any());
+      choice->arguments.push_back(std::move(answer));
+      choice->has_else = true;
+    }
+    HF_RETURN_IF_ERROR(tokens_.expect("END"));
+    return made(std::move(choice));
+  }
+
+  Result<ExpressionPointer> cast() {
+    const Token word = tokens_.take();
+    HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
+    HF_ASSIGN_OR_RETURN(auto operand, any());
+    HF_RETURN_IF_ERROR(tokens_.expect("AS"));
+    HF_ASSIGN_OR_RETURN(const Type type, parse_type(tokens_));
+    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    HF_ASSIGN_OR_RETURN(auto result, node(Form::kCast, word.at, word.upper, std::move(operand)));
+    result->type = type;
+    return result;
+  }
+
+  Result<ExpressionPointer> call() {
+    const Token word = tokens_.take();
+    auto result = leaf(Form::kCall, word.at);
+    result->name = word.upper;
+    tokens_.take();
+    if (word.is("EXTRACT")) {
+      auto unit = leaf(Form::kText, tokens_.peek().at);
+      unit->text = tokens_.take().upper;
+      HF_RETURN_IF_ERROR(tokens_.expect("FROM"));
+      HF_ASSIGN_OR_RETURN(auto operand, any());
+      result->arguments.push_back(std::move(unit));
+      result->arguments.push_back(std::move(operand));
+      HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+      return made(std::move(result));
+    }
+    result->distinct = tokens_.accept("DISTINCT");
+    if (tokens_.accept_sign("*")) {
+      result->star = true;
+    } else if (!tokens_.is_sign(")")) {
+      do {
+        HF_ASSIGN_OR_RETURN(auto argument, any());
+        result->arguments.push_back(std::move(argument));
+      } while (tokens_.accept_sign(","));
+    }
+    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {
+      tokens_.take(), tokens_.take();
+      HF_RETURN_IF_ERROR(tokens_.expect("WHERE"));
+      HF_ASSIGN_OR_RETURN(auto filter, any());
+      HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+      result->arguments.push_back(std::move(filter));
+      result->has_filter = true;
+    }
+    if (tokens_.is("OVER")) return unsupported_at(tokens_.peek().at, "OVER");
+    return made(std::move(result));
+  }
+
+  TokenReader& tokens_;
+  std::uint32_t depth_ = 0;
+};
+
+// (n) or (n, m), if they are there.
+Result<std::vector<std::uint32_t>> type_arguments(TokenReader& tokens) {
+  std::vector<std::uint32_t> numbers;
+  if (!tokens.accept_sign("(")) return numbers;
+  do {
+    const Token token = tokens.peek();
+    std::uint32_t number = 0;
+    const auto end = token.text.data() + token.text.size();
+    const auto [stop, code] = std::from_chars(token.text.data(), end, number);
+    if (token.kind != TokenKind::kNumber || code != std::errc() || stop != end)
+      return tokens.wrong("a whole number");
+    tokens.take();
+    numbers.push_back(number);
+  } while (tokens.accept_sign(","));
+  HF_RETURN_IF_ERROR(tokens.expect_sign(")"));
+  return numbers;
+}
+
+Result<Type> decimal_from(Position at, const std::vector<std::uint32_t>& numbers) {
+  const std::uint32_t precision = numbers.empty() ? 10 : numbers[0];
+  const std::uint32_t scale = numbers.size() < 2 ? 0 : numbers[1];
+  if (precision < 1 || precision > kMaxDigits || scale > precision || numbers.size() > 2)
+    return error_at(at, "DECIMAL(p, s) wants 1 <= p <= 38 and s <= p");
+  return decimal_type(precision, scale);
+}
+
+}  // namespace
+
+Result<syntax::ExpressionPointer> parse_expression(TokenReader& tokens) {
+  return ExpressionParser(tokens).any();
+}
+
+Result<Type> parse_type(TokenReader& tokens) {
+  const Token word = tokens.peek();
+  if (word.kind != TokenKind::kWord) return tokens.wrong("a type");
+  struct Plain {
+    std::string_view name;
+    Kind kind;
+  };
+  static constexpr std::array<Plain, 12> kPlain = {{{"BOOLEAN", Kind::kBoolean},
+                                                    {"TINYINT", Kind::kTinyInt},
+                                                    {"SMALLINT", Kind::kSmallInt},
+                                                    {"INT", Kind::kInt},
+                                                    {"INTEGER", Kind::kInt},
+                                                    {"BIGINT", Kind::kBigInt},
+                                                    {"FLOAT", Kind::kFloat},
+                                                    {"DOUBLE", Kind::kDouble},
+                                                    {"STRING", Kind::kString},
+                                                    {"DATE", Kind::kDate},
+                                                    {"TIMESTAMP", Kind::kTimestamp},
+                                                    {"TIMESTAMP_LTZ", Kind::kTimestamp}}};
+  tokens.take();
+  HF_ASSIGN_OR_RETURN(const auto numbers, type_arguments(tokens));
+  if (word.is("DECIMAL") || word.is("NUMERIC") || word.is("DEC"))
+    return decimal_from(word.at, numbers);
+  if (word.is("VARCHAR")) {
+    if (numbers.size() != 1 || numbers[0] == 0)
+      return error_at(word.at, "VARCHAR wants a length from 1", "VARCHAR(20), or STRING");
+    return Type{Kind::kString, numbers[0] == 2147483647 ? 0 : numbers[0]};
+  }
+  const auto found = std::find_if(kPlain.begin(), kPlain.end(),
+                                  [&](const Plain& plain) { return plain.name == word.upper; });
+  if (found == kPlain.end()) {
+    return unsupported_at(
+        word.at, "the type " + quoted(word),
+        "there are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DECIMAL(p, s), FLOAT, "
+        "DOUBLE, STRING, VARCHAR(n), DATE, TIMESTAMP(3), TIMESTAMP_LTZ(3)");
+  }
+  if (found->kind == Kind::kTimestamp) {
+    if (numbers.size() != 1 || numbers[0] != 3)
+      return unsupported_at(word.at, "a timestamp of another precision than 3",
+                            "write TIMESTAMP(3)");
+    return kTimestampType;
+  }
+  if (found->kind == Kind::kDouble) tokens.accept("PRECISION");
+  if (!numbers.empty()) return error_at(word.at, word.upper + " takes no number in parentheses");
+  return Type{found->kind};
+}
+
+}  // namespace holdfast::sql

@@ -1,0 +1,16 @@
+// planner.hpp: a query as a plan.
+//
+// Errors  kInvalidOption, kUnsupported, with line, column and a hint.
+#pragma once
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/catalog.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/sql/syntax.hpp>
+
+namespace holdfast::sql {
+
+// `catalog` outlives the plan.
+Result<Plan> plan_of(const syntax::Query& query, const Catalog& catalog);
+
+}  // namespace holdfast::sql

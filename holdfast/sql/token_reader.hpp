@@ -1,0 +1,57 @@
+// token_reader.hpp: a place in a list of tokens, and the errors of what is not there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/lexer.hpp>
+
+namespace holdfast::sql {
+
+class TokenReader {
+ public:
+  explicit TokenReader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  const Token& peek(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  bool at_end() const { return peek().kind == TokenKind::kEnd; }
+  Token take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
+
+  bool is(std::string_view keyword, std::size_t ahead = 0) const { return peek(ahead).is(keyword); }
+  bool is_sign(std::string_view sign, std::size_t ahead = 0) const {
+    return peek(ahead).is_sign(sign);
+  }
+  // Takes the token if it is this one.
+  bool accept(std::string_view keyword) { return is(keyword) && (take(), true); }
+  bool accept_sign(std::string_view sign) { return is_sign(sign) && (take(), true); }
+
+  Status expect(std::string_view keyword) {
+    if (accept(keyword)) return {};
+    return wrong(keyword);
+  }
+  Status expect_sign(std::string_view sign) {
+    if (accept_sign(sign)) return {};
+    return wrong("'" + std::string(sign) + "'");
+  }
+  Result<std::string> expect_text(std::string_view what) {
+    if (peek().kind != TokenKind::kText) return wrong(what);
+    return take().text;
+  }
+  Error wrong(std::string_view expected) const {
+    return error_at(peek().at, "expected " + std::string(expected) + ", found " + quoted(peek()));
+  }
+
+ private:
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+};
+
+// A name: quoted, or a word that is no reserved one.
+Result<std::string> take_name(TokenReader& tokens, std::string_view what);
+bool is_reserved(std::string_view upper);
+
+}  // namespace holdfast::sql

@@ -1,0 +1,101 @@
+#include "type.hpp"
+
+#include <algorithm>
+
+namespace holdfast::sql {
+namespace {
+
+// At most 38 digits: digits behind the point are given up for those before it, down to six.
+Type bounded(std::uint32_t precision, std::uint32_t scale) {
+  if (precision <= kMaxDigits) return decimal_type(precision, scale);
+  const std::uint32_t whole = precision - scale;
+  const std::uint32_t least = std::min(scale, 6u);
+  const std::uint32_t room = whole < kMaxDigits ? kMaxDigits - whole : 0;
+  return decimal_type(kMaxDigits, std::max(room, least));
+}
+
+Type decimal_arithmetic(Arithmetic operation, const Type& left, const Type& right) {
+  const std::uint32_t p1 = left.precision, s1 = left.scale;
+  const std::uint32_t p2 = right.precision, s2 = right.scale;
+  switch (operation) {
+    case Arithmetic::kAdd:
+    case Arithmetic::kSubtract:
+      return bounded(std::max(p1 - s1, p2 - s2) + std::max(s1, s2) + 1, std::max(s1, s2));
+    case Arithmetic::kMultiply: return bounded(p1 + p2 + 1, s1 + s2);
+    case Arithmetic::kDivide: {
+      const std::uint32_t scale = std::max(6u, s1 + p2 + 1);
+      return bounded(p1 - s1 + s2 + scale, scale);
+    }
+    case Arithmetic::kModulo:
+      return bounded(std::min(p1 - s1, p2 - s2) + std::max(s1, s2), std::max(s1, s2));
+  }
+  return {};
+}
+
+}  // namespace
+
+Type decimal_type(std::uint32_t precision, std::uint32_t scale) {
+  return {Kind::kDecimal, precision, scale};
+}
+
+std::string name_of(const Type& type) {
+  switch (type.kind) {
+    case Kind::kNull: return "NULL";
+    case Kind::kBoolean: return "BOOLEAN";
+    case Kind::kTinyInt: return "TINYINT";
+    case Kind::kSmallInt: return "SMALLINT";
+    case Kind::kInt: return "INT";
+    case Kind::kBigInt: return "BIGINT";
+    case Kind::kDecimal:
+      return "DECIMAL(" + std::to_string(type.precision) + ", " + std::to_string(type.scale) + ")";
+    case Kind::kFloat: return "FLOAT";
+    case Kind::kDouble: return "DOUBLE";
+    case Kind::kString:
+      return type.precision == 0 ? "STRING" : "VARCHAR(" + std::to_string(type.precision) + ")";
+    case Kind::kDate: return "DATE";
+    case Kind::kTimestamp: return "TIMESTAMP(3)";
+    case Kind::kInterval: return "INTERVAL";
+  }
+  return "?";
+}
+
+Type as_decimal(const Type& type) {
+  switch (type.kind) {
+    case Kind::kTinyInt: return decimal_type(3, 0);
+    case Kind::kSmallInt: return decimal_type(5, 0);
+    case Kind::kInt: return decimal_type(10, 0);
+    case Kind::kBigInt: return decimal_type(19, 0);
+    default: return type;
+  }
+}
+
+std::optional<Type> common_type(const Type& left, const Type& right) {
+  if (left.kind == Kind::kNull) return right;
+  if (right.kind == Kind::kNull || left == right) return left;
+  if (left.kind == Kind::kString && right.kind == Kind::kString) return kStringType;
+  if (left.is_time() && right.is_time()) return kTimestampType;
+  if (!left.is_numeric() || !right.is_numeric()) return std::nullopt;
+  if (left.is_real() || right.is_real()) {
+    const bool small = left.kind != Kind::kDouble && right.kind != Kind::kDouble &&
+                       left.kind != Kind::kDecimal && right.kind != Kind::kDecimal;
+    return small ? Type{Kind::kFloat} : kDoubleType;
+  }
+  if (left.is_integer() && right.is_integer()) return Type{std::max(left.kind, right.kind)};
+  const Type a = as_decimal(left), b = as_decimal(right);
+  const std::uint32_t scale = std::max(a.scale, b.scale);
+  return bounded(std::max(a.precision - a.scale, b.precision - b.scale) + scale, scale);
+}
+
+std::optional<Type> arithmetic_type(Arithmetic operation, const Type& left, const Type& right) {
+  if (left.kind == Kind::kNull && right.is_numeric())
+    return arithmetic_type(operation, right, right);
+  if (right.kind == Kind::kNull && left.is_numeric()) return arithmetic_type(operation, left, left);
+  if (!left.is_numeric() || !right.is_numeric()) return std::nullopt;
+  if (left.kind == Kind::kDecimal || right.kind == Kind::kDecimal) {
+    if (left.is_exact() && right.is_exact())
+      return decimal_arithmetic(operation, as_decimal(left), as_decimal(right));
+  }
+  return common_type(left, right);
+}
+
+}  // namespace holdfast::sql

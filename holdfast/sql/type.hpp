@@ -1,0 +1,65 @@
+// type.hpp: the types of SQL, and which type an operation has.
+//
+// The rules are Flink's: docs/stream.md has the table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace holdfast::sql {
+
+enum class Kind : std::uint8_t {
+  kNull,  // Of the literal NULL alone; it becomes what stands beside it.
+  kBoolean,
+  kTinyInt,
+  kSmallInt,
+  kInt,
+  kBigInt,
+  kDecimal,
+  kFloat,
+  kDouble,
+  kString,     // UTF-8
+  kDate,       // days since 1970-01-01
+  kTimestamp,  // milliseconds since 1970-01-01, TIMESTAMP(3)
+  kInterval,   // milliseconds; no column has it
+};
+
+inline constexpr std::uint32_t kMaxDigits = 38;
+
+struct Type {
+  Kind kind = Kind::kNull;
+  std::uint32_t precision = 0;  // Of a decimal: digits. Of a string: VARCHAR(n), 0 for any length.
+  std::uint32_t scale = 0;      // Of a decimal: digits behind the point.
+
+  bool operator==(const Type&) const = default;
+  bool is_integer() const { return kind >= Kind::kTinyInt && kind <= Kind::kBigInt; }
+  bool is_exact() const { return is_integer() || kind == Kind::kDecimal; }
+  bool is_real() const { return kind == Kind::kFloat || kind == Kind::kDouble; }
+  bool is_numeric() const { return is_exact() || is_real(); }
+  bool is_time() const { return kind == Kind::kDate || kind == Kind::kTimestamp; }
+};
+
+inline constexpr Type kBooleanType{Kind::kBoolean};
+inline constexpr Type kIntType{Kind::kInt};
+inline constexpr Type kBigIntType{Kind::kBigInt};
+inline constexpr Type kDoubleType{Kind::kDouble};
+inline constexpr Type kStringType{Kind::kString};
+inline constexpr Type kTimestampType{Kind::kTimestamp};
+inline constexpr Type kIntervalType{Kind::kInterval};
+Type decimal_type(std::uint32_t precision, std::uint32_t scale);
+
+// "DECIMAL(12, 2)", "VARCHAR(20)", "TIMESTAMP(3)".
+std::string name_of(const Type& type);
+
+// An exact number as a decimal: INT is DECIMAL(10, 0).
+Type as_decimal(const Type& type);
+
+// The type in which both can be compared or be branches of a CASE; none if there is none.
+std::optional<Type> common_type(const Type& left, const Type& right);
+
+enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide, kModulo };
+// Of two numbers; none if one is no number.
+std::optional<Type> arithmetic_type(Arithmetic operation, const Type& left, const Type& right);
+
+}  // namespace holdfast::sql

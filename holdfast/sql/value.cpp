@@ -1,0 +1,217 @@
+#include "value.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <holdfast/sql/calendar.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+std::string real_text(double value, bool single) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+  char text[64];
+  const auto end = single ? std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr
+                          : std::to_chars(text, text + sizeof text, value).ptr;
+  std::string shortest(text, end);
+  if (shortest.find_first_of(".e") == std::string::npos) shortest += ".0";
+  return shortest;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' '))
+    text.remove_prefix(1);
+  while (text.ends_with(' '))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::string in_small(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
+std::optional<Value> integer_of(std::string_view text, Kind kind) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  std::int64_t number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, number);
+  if (code != std::errc() || stop != end || !in_range(number, kind)) return std::nullopt;
+  return Value::of(number);
+}
+
+std::optional<Value> real_of(std::string_view text, bool single) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  double number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, number);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return Value::of_real(single ? static_cast<double>(static_cast<float>(number)) : number);
+}
+
+std::optional<Value> boolean_of(std::string_view text) {
+  const std::string word = in_small(text);
+  if (word == "true") return Value::of(1);
+  if (word == "false") return Value::of(0);
+  return std::nullopt;
+}
+
+std::optional<Value> maybe(std::optional<std::int64_t> number) {
+  return number ? std::optional(Value::of(*number)) : std::nullopt;
+}
+
+// Bytes of a value that is not NULL; 0 for strings, which bring their length.
+std::size_t width_of(const Type& type) {
+  switch (type.kind) {
+    case Kind::kBoolean:
+    case Kind::kTinyInt: return 1;
+    case Kind::kSmallInt: return 2;
+    case Kind::kInt:
+    case Kind::kDate: return 4;
+    case Kind::kDecimal: return 16;
+    case Kind::kString: return 0;
+    default: return 8;
+  }
+}
+
+}  // namespace
+
+int compare(const Value& left, const Value& right, const Type& type) {
+  if (type.is_real()) {
+    if (std::isnan(left.real) || std::isnan(right.real))
+      return static_cast<int>(std::isnan(left.real)) - static_cast<int>(std::isnan(right.real));
+    return left.real < right.real ? -1 : left.real > right.real ? 1 : 0;
+  }
+  if (type.kind == Kind::kString) {
+    const int order = left.text.compare(right.text);
+    return order < 0 ? -1 : order > 0 ? 1 : 0;
+  }
+  return left.number < right.number ? -1 : left.number > right.number ? 1 : 0;
+}
+
+bool same(const Value& left, const Value& right, const Type& type) {
+  if (left.null || right.null) return left.null == right.null;
+  return compare(left, right, type) == 0;
+}
+
+std::string text_of(const Value& value, const Type& type) {
+  if (value.null) return {};
+  switch (type.kind) {
+    case Kind::kBoolean: return value.number != 0 ? "true" : "false";
+    case Kind::kDecimal: return decimal_text(value.number, type.scale);
+    case Kind::kFloat: return real_text(value.real, true);
+    case Kind::kDouble: return real_text(value.real, false);
+    case Kind::kString: return value.text;
+    case Kind::kDate: return date_text(static_cast<std::int64_t>(value.number));
+    case Kind::kTimestamp: return timestamp_text(static_cast<std::int64_t>(value.number));
+    default: return decimal_text(value.number, 0);
+  }
+}
+
+std::optional<Value> value_of(std::string_view text, const Type& type) {
+  if (type.kind == Kind::kString) {
+    if (type.precision != 0) text = first_characters(text, type.precision);
+    return Value::of_text(std::string(text));
+  }
+  text = without_blanks(text);
+  switch (type.kind) {
+    case Kind::kBoolean: return boolean_of(text);
+    case Kind::kDecimal: {
+      const auto number = decimal_of(text, type.scale);
+      if (!number || !fits(*number, type.precision)) return std::nullopt;
+      return Value::of(*number);
+    }
+    case Kind::kFloat: return real_of(text, true);
+    case Kind::kDouble: return real_of(text, false);
+    case Kind::kDate: return maybe(date_days_of(text));
+    case Kind::kTimestamp: return maybe(timestamp_of(text));
+    case Kind::kTinyInt:
+    case Kind::kSmallInt:
+    case Kind::kInt:
+    case Kind::kBigInt: return integer_of(text, type.kind);
+    default: return std::nullopt;
+  }
+}
+
+void append_bytes(const Value& value, const Type& type, std::string& bytes) {
+  bytes += value.null ? '\0' : '\1';
+  if (value.null) return;
+  if (type.kind == Kind::kString) {
+    const std::uint32_t count = static_cast<std::uint32_t>(value.text.size());
+    bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+    bytes += value.text;
+  } else if (type.is_real()) {
+    // One zero and one NaN: what is equal has equal bytes.
+    const double real = std::isnan(value.real) ? std::numeric_limits<double>::quiet_NaN()
+                        : value.real == 0      ? 0.0
+                                               : value.real;
+    bytes.append(reinterpret_cast<const char*>(&real), sizeof real);
+  } else {
+    bytes.append(reinterpret_cast<const char*>(&value.number), width_of(type));
+  }
+}
+
+bool take_bytes(std::string_view& bytes, const Type& type, Value& value) {
+  if (bytes.empty() || static_cast<unsigned char>(bytes.front()) > 1) return false;
+  value = Value{};
+  value.null = bytes.front() == '\0';
+  bytes.remove_prefix(1);
+  if (value.null) return true;
+  std::size_t width = width_of(type);
+  if (type.kind == Kind::kString) {
+    std::uint32_t count = 0;
+    if (bytes.size() < sizeof count) return false;
+    std::memcpy(&count, bytes.data(), sizeof count);
+    bytes.remove_prefix(sizeof count);
+    width = count;
+  }
+  if (bytes.size() < width) return false;
+  if (type.kind == Kind::kString) {
+    value.text = bytes.substr(0, width);
+  } else if (type.is_real()) {
+    std::memcpy(&value.real, bytes.data(), sizeof value.real);
+  } else {
+    std::memcpy(&value.number, bytes.data(), width);
+    // The sign, from the width of the type to 128 bits.
+    const unsigned shift = 128 - 8 * static_cast<unsigned>(width);
+    value.number = static_cast<Int128>(static_cast<Uint128>(value.number) << shift) >> shift;
+  }
+  bytes.remove_prefix(width);
+  return true;
+}
+
+std::size_t characters_of(std::string_view text) {
+  std::size_t count = 0;
+  for (const char c : text)
+    count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return count;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) continue;
+    if (count == 0) break;
+    --count;
+  }
+  return text.substr(0, at);
+}
+
+std::int64_t wrapped(Int128 value, Kind kind) {
+  switch (kind) {
+    case Kind::kTinyInt: return static_cast<std::int8_t>(value);
+    case Kind::kSmallInt: return static_cast<std::int16_t>(value);
+    case Kind::kInt: return static_cast<std::int32_t>(value);
+    default: return static_cast<std::int64_t>(value);
+  }
+}
+
+bool in_range(Int128 value, Kind kind) { return wrapped(value, kind) == value; }
+
+}  // namespace holdfast::sql

@@ -1,0 +1,128 @@
+#include "group_operator.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/evaluate.hpp>
+
+namespace holdfast::stream {
+
+Status GroupOperator::restore(std::int64_t watermark) {
+  watermark_ = watermark;
+  HF_RETURN_IF_ERROR(state_.restore());
+  next_end_ = kEndOfTime;
+  if (!group_.windowed) return {};
+  for (const auto slice : state_.slices()) {
+    const auto end = first_open_end(slice);
+    // A crash came between a checkpoint and the removal of what it no longer needs.
+    if (end > slice + group_.window.size_ms - group_.window.slide_ms)
+      state_.drop(slice);
+    else
+      next_end_ = std::min(next_end_, end);
+  }
+  return {};
+}
+
+// The end of the first window that has this slice and is not past: window_end - 1 > watermark.
+std::int64_t GroupOperator::first_open_end(std::int64_t slice) const {
+  if (watermark_ == kNoWatermark || slice - 1 > watermark_) return slice;
+  const std::int64_t slide = group_.window.slide_ms;
+  return slice + (sql::floor_divide(watermark_ + 1 - slice, slide) + 1) * slide;
+}
+
+// False: the row is in no open window.
+bool GroupOperator::slice_of(const sql::Row& row, std::int64_t& slice) {
+  if (!group_.windowed) return slice = kNoWindow, true;
+  const sql::Value& time = row[group_.window.time_column];
+  if (time.null) return ++rows_without_time_, false;
+  const auto& window = group_.window;
+  const auto ms = static_cast<std::int64_t>(time.number) - window.offset_ms;
+  slice = (sql::floor_divide(ms, window.slide_ms) + 1) * window.slide_ms + window.offset_ms;
+  const auto end = first_open_end(slice);
+  if (end > slice + window.size_ms - window.slide_ms) return ++late_rows_, false;
+  next_end_ = std::min(next_end_, end);
+  return true;
+}
+
+Status GroupOperator::add(const sql::Row& row) {
+  std::int64_t slice = 0;
+  if (!slice_of(row, slice)) return {};
+  key_.clear();
+  sql::Value value;
+  for (const auto& key : group_.keys) {
+    HF_RETURN_IF_ERROR(sql::evaluate(*key, row, value));
+    sql::append_bytes(value, key->type, key_);
+  }
+  auto& accumulators = state_.at(slice, key_);
+  for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
+    const auto& aggregate = group_.aggregates[i];
+    if (aggregate.filter != nullptr) {
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
+      if (!value.is_true()) continue;
+    }
+    if (aggregate.argument != nullptr)
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
+    accumulators[i].add(aggregate, value);
+  }
+  return {};
+}
+
+Status GroupOperator::advance(std::int64_t watermark, Emit emit) {
+  if (!group_.windowed) {
+    if (watermark != kEndOfTime) return {};
+    // Without keys there is a group even where there was no row.
+    if (group_.keys.empty()) state_.at(kNoWindow, "");
+    HF_RETURN_IF_ERROR(fire(kNoWindow, emit));
+    state_.drop(kNoWindow);
+    return {};
+  }
+  while (next_end_ != kEndOfTime && next_end_ - 1 <= watermark) {
+    const std::int64_t end = next_end_;
+    HF_RETURN_IF_ERROR(fire(end, emit));
+    watermark_ = std::max(watermark_, end - 1);
+    // The slice that was in no later window.
+    state_.drop(end - group_.window.size_ms + group_.window.slide_ms);
+    next_end_ = kEndOfTime;
+    for (const auto slice : state_.slices())
+      next_end_ = std::min(next_end_, first_open_end(slice));
+  }
+  watermark_ = std::max(watermark_, watermark);
+  return {};
+}
+
+Status GroupOperator::fire(std::int64_t window_end, Emit emit) {
+  std::vector<std::int64_t> slices;
+  if (!group_.windowed) {
+    slices.push_back(kNoWindow);
+  } else {
+    const auto first = window_end - group_.window.size_ms + group_.window.slide_ms;
+    for (const auto slice : state_.slices()) {
+      if (slice >= first && slice <= window_end) slices.push_back(slice);
+    }
+  }
+  return state_.gather(slices, [&](std::string_view key, const Accumulators& accumulators) {
+    return emit_group(key, accumulators, window_end, emit);
+  });
+}
+
+Status GroupOperator::emit_group(std::string_view key, const Accumulators& accumulators,
+                                 std::int64_t window_end, Emit emit) {
+  sql::Row row(group_.keys.size());
+  for (std::size_t i = 0; i < group_.keys.size(); ++i) {
+    if (!sql::take_bytes(key, group_.keys[i]->type, row[i]))
+      return Error{Errc::kCorrupt, "a key of the state is none of this query"};
+  }
+  for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
+    HF_ASSIGN_OR_RETURN(auto value, accumulators[i].result(group_.aggregates[i]));
+    row.push_back(std::move(value));
+  }
+  if (group_.windowed) {
+    row.push_back(sql::Value::of(window_end - group_.window.size_ms));
+    row.push_back(sql::Value::of(window_end));
+    row.push_back(sql::Value::of(window_end - 1));
+  }
+  return emit(row);
+}
+
+}  // namespace holdfast::stream

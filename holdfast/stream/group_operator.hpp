@@ -1,0 +1,61 @@
+// group_operator.hpp: rows into groups, and groups into rows when their window ends.
+//
+// A row is late for a window when window_end - 1 ms <= watermark, judged by the watermark before
+// the row. A row that is late for all its windows is dropped and counted. Windows that end
+// together are given in the order of their ends, their groups in the order of the keys' bytes.
+//
+// Threads  One at a time.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/window_state.hpp>
+
+namespace holdfast::stream {
+
+inline constexpr std::int64_t kNoWatermark = std::numeric_limits<std::int64_t>::min();
+inline constexpr std::int64_t kEndOfTime = std::numeric_limits<std::int64_t>::max();
+
+class GroupOperator {
+ public:
+  using Emit = FunctionRef<Status(sql::Row& row)>;
+
+  GroupOperator(const sql::Group& group, StateStore* store)
+      : group_(group), state_(group.aggregates, store) {}
+
+  // After a checkpoint: its state, and the watermark it was taken at.
+  Status restore(std::int64_t watermark);
+  Status add(const sql::Row& row);
+  // Ends the windows that `watermark` has passed; kEndOfTime ends all.
+  Status advance(std::int64_t watermark, Emit emit);
+  Status put_state() { return state_.put_all(); }
+
+  std::uint64_t late_rows() const { return late_rows_; }
+  std::uint64_t rows_without_time() const { return rows_without_time_; }
+  void set_counters(std::uint64_t late, std::uint64_t without_time) {
+    late_rows_ = late;
+    rows_without_time_ = without_time;
+  }
+
+ private:
+  bool slice_of(const sql::Row& row, std::int64_t& slice);
+  std::int64_t first_open_end(std::int64_t slice) const;
+  Status fire(std::int64_t window_end, Emit emit);
+  Status emit_group(std::string_view key, const Accumulators& accumulators, std::int64_t window_end,
+                    Emit emit);
+
+  const sql::Group& group_;
+  WindowState state_;
+  std::int64_t watermark_ = kNoWatermark;
+  std::int64_t next_end_ = kEndOfTime;  // Of the first window that is open and not empty.
+  std::uint64_t late_rows_ = 0, rows_without_time_ = 0;
+  std::string key_;
+};
+
+}  // namespace holdfast::stream

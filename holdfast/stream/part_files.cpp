@@ -1,0 +1,123 @@
+#include "part_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include <holdfast/stream/durable_file.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+constexpr std::size_t kBufferBytes = 1 << 16;
+
+// The number in "part-0000000012.csv" or ".part-0000000012.inprogress"; 0: another file.
+std::uint64_t number_of(const std::string& name, bool& hidden) {
+  hidden = name.starts_with(".part-");
+  const std::size_t begin = hidden ? 6 : 5;
+  const std::string_view end = hidden ? ".inprogress" : ".csv";
+  if ((!hidden && !name.starts_with("part-")) || !name.ends_with(end)) return 0;
+  const auto digits = name.substr(begin, name.size() - begin - end.size());
+  if (digits.empty() || digits.size() > 18 ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return 0;
+  return std::stoull(digits);
+}
+
+std::string with_number(const char* format, std::uint64_t number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, static_cast<unsigned long long>(number));
+  return text;
+}
+
+}  // namespace
+
+PartFiles::~PartFiles() {
+  if (file_ >= 0) ::close(file_);
+}
+
+std::string PartFiles::finished(std::uint64_t number) const {
+  return directory_ + "/" + with_number("part-%010llu.csv", number);
+}
+std::string PartFiles::hidden(std::uint64_t number) const {
+  return directory_ + "/" + with_number(".part-%010llu.inprogress", number);
+}
+
+Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
+  std::error_code code;
+  std::filesystem::create_directories(directory_, code);
+  if (code) return Error{Errc::kIo, "mkdir " + directory_ + ": " + code.message()};
+  std::vector<std::uint64_t> hidden_ones;
+  std::uint64_t newest = 0;
+  for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
+       at.increment(code)) {
+    bool is_hidden = false;
+    const auto number = number_of(at->path().filename().string(), is_hidden);
+    if (number == 0) continue;
+    if (is_hidden)
+      hidden_ones.push_back(number);
+    else
+      newest = std::max(newest, number);
+  }
+  if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
+  base_ = epoch == 0 ? newest : base;
+  for (const auto number : hidden_ones) {
+    if (number > base_ && number <= base_ + epoch) {
+      HF_RETURN_IF_ERROR(finish(number));
+    } else if (::unlink(hidden(number).c_str()) != 0 && errno != ENOENT) {
+      return system_error("unlink", hidden(number));
+    }
+  }
+  number_ = base_ + epoch + 1;
+  return sync_directory(directory_);
+}
+
+Status PartFiles::write(std::string_view bytes) {
+  buffer_ += bytes;
+  return buffer_.size() < kBufferBytes ? Status() : flush();
+}
+
+Status PartFiles::flush() {
+  if (buffer_.empty()) return {};
+  if (file_ < 0) {
+    const auto path = hidden(number_);
+    file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file_ < 0) return system_error("open", path);
+  }
+  const Status written = write_all(file_, buffer_, hidden(number_));
+  buffer_.clear();
+  return written;
+}
+
+Status PartFiles::prepare(std::uint64_t epoch) {
+  HF_RETURN_IF_ERROR(flush());
+  number_ = base_ + epoch;
+  if (file_ < 0) return {};
+  if (::fsync(file_) != 0) return system_error("fsync", hidden(number_));
+  ::close(std::exchange(file_, -1));
+  return sync_directory(directory_);
+}
+
+Status PartFiles::commit(std::uint64_t epoch) {
+  const auto number = base_ + epoch;
+  number_ = number + 1;
+  if (::access(hidden(number).c_str(), F_OK) != 0) return {};  // Nothing was written.
+  HF_RETURN_IF_ERROR(finish(number));
+  return sync_directory(directory_);
+}
+
+Status PartFiles::finish(std::uint64_t number) {
+  const auto to = finished(number);
+  if (::access(to.c_str(), F_OK) == 0)
+    return Error{Errc::kAlreadyExists, to + " is there; another query writes to this directory"};
+  if (::rename(hidden(number).c_str(), to.c_str()) != 0) return system_error("rename", to);
+  return {};
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,50 @@
+// part_files.hpp: a directory of finished parts, which together are a query's output.
+//
+//   DIR/part-0000000001.csv        finished: never changes again
+//   DIR/.part-0000000002.inprogress  not yet to be read
+//
+// A part holds what was written between two checkpoints. It is written under its hidden name,
+// synced, and renamed when the checkpoint that covers it is complete. Parts are numbered in the
+// order of their rows; a number is used once.
+//
+// A crash leaves  at most one hidden part that is synced and not yet renamed, and one that is
+//                 neither. begin() renames the first and removes the second.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <holdfast/base/result.hpp>
+
+namespace holdfast::stream {
+
+class PartFiles {
+ public:
+  explicit PartFiles(std::string directory) : directory_(std::move(directory)) {}
+  PartFiles(const PartFiles&) = delete;
+  PartFiles& operator=(const PartFiles&) = delete;
+  ~PartFiles();
+
+  // Of a new run: numbers follow those that are there. Of a resumed one: parts up to `epoch` are
+  // finished, later ones removed. Makes the directory if need be.
+  Status begin(std::uint64_t epoch, std::uint64_t base);
+  Status write(std::string_view bytes);
+  Status prepare(std::uint64_t epoch);
+  Status commit(std::uint64_t epoch);
+  // Number of the part before this run's first. A checkpoint keeps it.
+  std::uint64_t base() const { return base_; }
+
+ private:
+  std::string finished(std::uint64_t number) const;
+  std::string hidden(std::uint64_t number) const;
+  Status finish(std::uint64_t number);
+  Status flush();
+
+  std::string directory_;
+  std::string buffer_;
+  int file_ = -1;
+  std::uint64_t base_ = 0, number_ = 0;  // Of the part being written.
+};
+
+}  // namespace holdfast::stream

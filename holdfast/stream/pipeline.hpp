@@ -1,0 +1,68 @@
+// pipeline.hpp: one plan, run from its source to its sink by the interpreter.
+//
+// Guarantee  A checkpoint covers the source's place, the state of the windows, the watermark, the
+//            counters and the sink, at one point between two rows. A run that resumes goes on
+//            there: each row counts once, and a transactional sink shows each result once.
+// Threads    run() is one thread; `stop` may be raised by another or by a signal handler.
+// Errors     Those of source, sink, state and expressions; kInvalidOption: the checkpoint is of
+//            another query.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/group_operator.hpp>
+#include <holdfast/stream/sink.hpp>
+#include <holdfast/stream/source.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream {
+
+struct PipelineReport {
+  std::uint64_t rows_in = 0, rows_out = 0, late_rows = 0, rows_without_time = 0, malformed = 0;
+  std::uint64_t checkpoints = 0;    // Of this run.
+  std::uint64_t resumed_epoch = 0;  // 0: it began.
+  std::string resumed_place;
+  bool finished_before = false;  // The checkpoint says so: nothing was done.
+  bool finished = false;         // The input has ended.
+};
+
+class Pipeline {
+ public:
+  // `store` may be null: no checkpoints. All outlive it.
+  Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source, std::unique_ptr<Sink> sink,
+           StateStore* store);
+
+  // Until the input ends, or `stop`. A checkpoint every `interval` (0: at the end only), and one
+  // at either end.
+  Result<PipelineReport> run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
+
+ private:
+  Status resume();
+  Status read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
+  Status take(sql::Row& row);
+  Status follow_watermark(const sql::Row& row);
+  Status pass_on(std::size_t node, sql::Row& row);
+  Status assign(const sql::AssignWindows& windows, std::size_t node, const sql::Row& row);
+  Status advance(std::int64_t watermark);
+  Status checkpoint(bool finished);
+  std::string metadata(bool finished) const;
+
+  const sql::Plan& plan_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Sink> sink_;
+  StateStore* store_;
+  std::unique_ptr<GroupOperator> group_;
+  std::size_t group_node_ = 0;
+  std::string plan_text_;
+  std::int64_t watermark_ = kNoWatermark;
+  std::uint64_t epoch_ = 0, late_rows_ = 0;
+  PipelineReport report_;
+};
+
+}  // namespace holdfast::stream

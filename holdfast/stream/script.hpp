@@ -1,0 +1,54 @@
+// script.hpp: an SQL text with several statements, prepared and run one query after the other.
+//
+// Errors  kInvalidOption, kUnsupported: in the text, with line, column and a hint; and those of
+//         pipeline.hpp.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/catalog.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/pipeline.hpp>
+#include <holdfast/stream/sink.hpp>
+
+namespace holdfast::stream {
+
+// Makes the state store of the query with this number, counted from 1. Null: no checkpoints.
+using OpenState = std::function<Result<std::unique_ptr<StateStore>>(std::size_t query)>;
+
+struct ScriptOptions {
+  bool final_state = false;  // Updating queries are shown as they are at the end.
+  std::chrono::milliseconds checkpoint_interval{0};
+  OpenState open_state;                                            // May be empty: no checkpoints.
+  Output output;                                                   // Rows of SELECT and of `print`.
+  std::function<void(std::size_t, const PipelineReport&)> report;  // May be empty.
+};
+
+class Script {
+ public:
+  static Result<Script> prepare(std::string_view text);
+  const std::vector<sql::Plan>& plans() const { return plans_; }
+  // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
+  std::chrono::milliseconds checkpoint_interval() const { return interval_; }
+  Status run(const ScriptOptions& options, const std::atomic<bool>& stop) const;
+
+ private:
+  Status set(const sql::syntax::Option& option);
+
+  std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
+  std::vector<sql::Plan> plans_;
+  std::chrono::milliseconds interval_{0};
+};
+
+// "1s", "500ms", "2 min". Errors: kInvalidOption, naming `what`.
+Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what);
+
+}  // namespace holdfast::stream

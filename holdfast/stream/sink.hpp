@@ -1,0 +1,47 @@
+// sink.hpp: where rows go.
+//
+// A sink that is transactional shows rows only once the checkpoint that covers them is complete:
+// what a run that was killed has shown is never shown again, and nothing is left out. The others
+// show a row when it is written, and may show it again after a crash (at least once).
+//
+// Threads  One at a time.
+// Errors   kIo, kNoSpace, kAlreadyExists, kInvalidOption (options of the table).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/catalog.hpp>
+#include <holdfast/sql/value.hpp>
+
+namespace holdfast::stream {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Before the first row. `state`: what state() gave in the checkpoint `epoch` that is resumed;
+  // empty, and epoch 0, for a run that begins.
+  virtual Status begin(std::uint64_t epoch, std::string_view state) = 0;
+  virtual Status write(const sql::Row& row) = 0;
+  // All rows so far are durable, not yet shown. The checkpoint `epoch` follows.
+  virtual Status prepare(std::uint64_t epoch) = 0;
+  // The checkpoint `epoch` is complete: shows them.
+  virtual Status commit(std::uint64_t epoch) = 0;
+  virtual std::string state() const { return {}; }
+  virtual bool transactional() const { return false; }
+};
+
+using Output = std::function<void(std::string_view)>;
+
+// By the option 'connector' of `table`; null: the rows go to `output` as CSV with one header line.
+// What it is given outlives the sink.
+Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
+                                        const std::vector<sql::Column>& columns,
+                                        const Output& output);
+
+}  // namespace holdfast::stream

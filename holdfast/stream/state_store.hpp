@@ -1,0 +1,48 @@
+// state_store.hpp: where the state of a query is when the process is not.
+//
+// A store holds entries (slice, key, state) that were put before a checkpoint was completed.
+// Everything put since the last completed one is gone after a crash, all of it: entries carry the
+// epoch of their checkpoint, and open() ignores those of later epochs. Nothing counts twice.
+//
+// Threads  One at a time.
+// Errors   kIo, kNoSpace, kCorrupt, and those of the medium.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/result.hpp>
+
+namespace holdfast::stream {
+
+struct Checkpoint {
+  std::uint64_t epoch = 0;  // Counted from 1.
+  std::string metadata;     // Source positions, watermark, counters, sinks: checkpoint.hpp.
+};
+
+class StateStore {
+ public:
+  using Visit = FunctionRef<Status(std::string_view key, std::string_view state)>;
+
+  virtual ~StateStore() = default;
+  // First of all: the last completed checkpoint; none: there was none.
+  virtual Result<std::optional<Checkpoint>> open() = 0;
+  // Slices that have entries.
+  virtual Result<std::vector<std::int64_t>> slices() = 0;
+  // The entries of completed checkpoints, several of a key perhaps: they are to be merged.
+  virtual Status for_each(std::int64_t slice, Visit visit) = 0;
+  // An entry of the checkpoint that complete() ends.
+  virtual Status put(std::int64_t slice, std::string_view key, std::string_view state) = 0;
+  // The next checkpoint does without this slice. Until it is complete the entries stay.
+  virtual void drop(std::int64_t slice) = 0;
+  virtual Status complete(const Checkpoint& checkpoint) = 0;
+  // True: what was put need not be put again, nor kept in memory: entries are deltas.
+  // False: each checkpoint is given all entries.
+  virtual bool keeps_entries() const = 0;
+};
+
+}  // namespace holdfast::stream

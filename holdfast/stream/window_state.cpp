@@ -1,0 +1,117 @@
+#include "window_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::stream {
+
+Status WindowState::restore() {
+  if (store_ == nullptr) return {};
+  HF_ASSIGN_OR_RETURN(const auto slices, store_->slices());
+  for (const auto slice : slices) {
+    if (store_->keeps_entries()) {
+      stored_.insert(slice);
+      continue;
+    }
+    Groups& groups = memory_[slice];
+    const auto take = [&](std::string_view key, std::string_view state) -> Status {
+      Accumulators accumulators;
+      HF_RETURN_IF_ERROR(read(state, accumulators));
+      groups.emplace(key, std::move(accumulators));
+      return {};
+    };
+    HF_RETURN_IF_ERROR(store_->for_each(slice, take));
+  }
+  return {};
+}
+
+Accumulators& WindowState::at(std::int64_t slice, const std::string& key) {
+  if (last_ == nullptr || last_slice_ != slice) {
+    last_ = &memory_[slice];
+    last_slice_ = slice;
+  }
+  auto& accumulators = (*last_)[key];
+  if (accumulators.empty()) accumulators.resize(aggregates_.size());
+  return accumulators;
+}
+
+void WindowState::merge(Accumulators& into, const Accumulators& from) const {
+  into.resize(aggregates_.size());
+  for (std::size_t i = 0; i < from.size(); ++i)
+    into[i].merge(aggregates_[i], from[i]);
+}
+
+Status WindowState::read(std::string_view bytes, Accumulators& accumulators) const {
+  accumulators.resize(aggregates_.size());
+  for (std::size_t i = 0; i < aggregates_.size(); ++i) {
+    if (!accumulators[i].take_bytes(aggregates_[i], bytes))
+      return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
+  }
+  if (!bytes.empty()) return Error{Errc::kCorrupt, "an entry of the state has bytes left over"};
+  return {};
+}
+
+Status WindowState::read_stored(std::int64_t slice, std::map<std::string, Accumulators>& merged) {
+  return store_->for_each(slice, [&](std::string_view key, std::string_view state) -> Status {
+    Accumulators accumulators;
+    HF_RETURN_IF_ERROR(read(state, accumulators));
+    merge(merged[std::string(key)], accumulators);
+    return {};
+  });
+}
+
+Status WindowState::gather(std::span<const std::int64_t> slices,
+                           FunctionRef<Status(std::string_view key, const Accumulators&)> visit) {
+  std::map<std::string, Accumulators> merged;
+  for (const auto slice : slices) {
+    if (stored_.contains(slice)) HF_RETURN_IF_ERROR(read_stored(slice, merged));
+    const auto found = memory_.find(slice);
+    if (found == memory_.end()) continue;
+    for (const auto& [key, accumulators] : found->second)
+      merge(merged[key], accumulators);
+  }
+  for (const auto& [key, accumulators] : merged)
+    HF_RETURN_IF_ERROR(visit(key, accumulators));
+  return {};
+}
+
+void WindowState::drop(std::int64_t slice) {
+  last_ = nullptr;
+  memory_.erase(slice);
+  if (stored_.erase(slice) != 0) store_->drop(slice);
+}
+
+std::set<std::int64_t> WindowState::slices() const {
+  std::set<std::int64_t> slices = stored_;
+  for (const auto& [slice, groups] : memory_)
+    slices.insert(slice);
+  return slices;
+}
+
+Status WindowState::put_all() {
+  if (store_ == nullptr) return {};
+  std::string bytes;
+  for (const auto& [slice, groups] : memory_) {
+    for (const auto& [key, accumulators] : groups) {
+      bytes.clear();
+      for (std::size_t i = 0; i < aggregates_.size(); ++i)
+        accumulators[i].append_bytes(aggregates_[i], bytes);
+      HF_RETURN_IF_ERROR(store_->put(slice, key, bytes));
+    }
+  }
+  if (!store_->keeps_entries()) return {};
+  for (const auto& [slice, groups] : memory_)
+    stored_.insert(slice);
+  last_ = nullptr;
+  memory_.clear();
+  return {};
+}
+
+std::uint64_t WindowState::entries() const {
+  std::uint64_t count = 0;
+  for (const auto& [slice, groups] : memory_)
+    count += groups.size();
+  return count;
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,66 @@
+// window_state.hpp: what the groups of open windows have gathered, by slice and key.
+//
+// Windows are made of slices: a slice is as long as the windows' slide and is named by its end. A
+// row is counted once, in its slice; a window that ends merges its slices. A query without windows
+// has the one slice kNoWindow.
+//
+// Threads  One at a time.   Errors  Those of the state store.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/aggregate.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream {
+
+inline constexpr std::int64_t kNoWindow = std::numeric_limits<std::int64_t>::max();
+
+using Accumulators = std::vector<sql::Accumulator>;
+
+class WindowState {
+ public:
+  // `store` may be null: state is in DRAM only and has no checkpoints. Both outlive it.
+  WindowState(const std::vector<sql::Aggregate>& aggregates, StateStore* store)
+      : aggregates_(aggregates), store_(store) {}
+
+  // After the store's open(): what it holds.
+  Status restore();
+  // To add a row to. Valid until the next call of anything.
+  Accumulators& at(std::int64_t slice, const std::string& key);
+  // Each key of these slices once, in the order of the keys' bytes, merged.
+  Status gather(std::span<const std::int64_t> slices,
+                FunctionRef<Status(std::string_view key, const Accumulators&)> visit);
+  void drop(std::int64_t slice);
+  // Slices that hold anything, ascending.
+  std::set<std::int64_t> slices() const;
+  // Puts into the store what the checkpoint needs.
+  Status put_all();
+  std::uint64_t entries() const;  // In memory.
+
+ private:
+  using Groups = std::unordered_map<std::string, Accumulators>;
+  Status read(std::string_view bytes, Accumulators& accumulators) const;
+  Status read_stored(std::int64_t slice, std::map<std::string, Accumulators>& merged);
+  void merge(Accumulators& into, const Accumulators& from) const;
+
+  const std::vector<sql::Aggregate>& aggregates_;
+  StateStore* store_;
+  std::map<std::int64_t, Groups> memory_;
+  std::set<std::int64_t> stored_;  // Slices with entries in a store that keeps them.
+  std::int64_t last_slice_ = 0;
+  Groups* last_ = nullptr;  // Of last_slice_: rows of one time come together.
+};
+
+}  // namespace holdfast::stream

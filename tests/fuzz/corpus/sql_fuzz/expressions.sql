@@ -1,0 +1,2 @@
+CREATE TABLE e (ts TIMESTAMP(3), k STRING, v BIGINT, d DECIMAL(38,10), b BOOLEAN, r DOUBLE, t TINYINT) WITH ('connector'='datagen');
+SELECT v/t, MOD(v, 3), d*d, d/3, ROUND(d, 2), r % 2, TRY_CAST(k AS INT), k || 'x', SUBSTRING(k, -2, 3), TRIM(k), EXTRACT(YEAR FROM ts), ts + INTERVAL '1' DAY, COALESCE(k, 'a'), NULLIF(v, 1), CAST(r AS TINYINT), FLOOR(d), -t, k IN ('a', NULL), v BETWEEN 1 AND 2, b OR NOT b FROM e

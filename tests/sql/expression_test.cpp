@@ -1,0 +1,131 @@
+// What expressions are: each answer stands beside its text. The row is named in kTable.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/parser.hpp>
+#include <holdfast/sql/planner.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+constexpr const char* kTable =
+    "CREATE TABLE t (i INT, big BIGINT, tiny TINYINT, d DECIMAL(12, 2), r DOUBLE, s STRING, "
+    "n INT, b BOOLEAN, ts TIMESTAMP(3)) WITH ('connector' = 'none');";
+
+Row row() {
+  return {Value::of(7),   Value::of(-5),       Value::of(127),
+          Value::of(250), Value::of_real(0.1), Value::of_text("größe %"),
+          Value(),        Value::of(1),        Value::of(1'700'000'000'123)};
+}
+
+// "TYPE value", or "error: …".
+std::string answer(const std::string& expression) {
+  const auto statements = parse(std::string(kTable) + "SELECT " + expression + " FROM t");
+  if (!statements) return "error: " + statements.error().detail;
+  Catalog catalog;
+  catalog.add(std::get<syntax::CreateTable>((*statements)[0])).value();
+  const auto plan = plan_of(std::get<syntax::Query>((*statements)[1]), catalog);
+  if (!plan) return "error: " + plan.error().detail;
+  const auto& e = *std::get<Project>(plan->nodes.back().what).expressions[0];
+  Value value;
+  if (const auto status = evaluate(e, row(), value); !status)
+    return "error: " + status.error().detail;
+  return name_of(e.type) + " " + (value.null ? "NULL" : text_of(value, e.type));
+}
+
+using Cases = std::vector<std::pair<const char*, const char*>>;
+void check(const Cases& cases) {
+  for (const auto& [text, wanted] : cases)
+    EXPECT_EQ(answer(text), wanted) << text;
+}
+
+TEST(Expression, Numbers) {
+  check({{"i + 1", "INT 8"},
+         {"i / 2", "INT 3"},
+         {"-i / 2", "INT -3"},
+         {"MOD(-i, 3)", "INT -1"},
+         {"i % -3", "INT 1"},
+         {"i + 2147483647", "INT -2147483642"},
+         {"big + 9223372036854775807 + 9", "BIGINT -9223372036854775805"},
+         {"tiny + tiny", "TINYINT -2"},
+         {"d * d", "DECIMAL(25, 4) 6.2500"},
+         {"d / 3", "DECIMAL(23, 13) 0.8333333333333"},
+         {"d + i", "DECIMAL(13, 2) 9.50"},
+         {"r + d", "DOUBLE 2.6"},
+         {"r / 0", "DOUBLE Infinity"},
+         {"99999999999999999999", "DECIMAL(20, 0) 99999999999999999999"},
+         {"ROUND(2.345, 2)", "DECIMAL(4, 2) 2.35"},
+         {"CEIL(-0.5)", "DECIMAL(1, 0) 0"},
+         {"FLOOR(-0.5)", "DECIMAL(1, 0) -1"},
+         {"ABS(-i)", "INT 7"}});
+}
+
+TEST(Expression, ErrorsInsteadOfWrongValues) {
+  EXPECT_NE(answer("i / 0").find("division by zero"), std::string::npos);
+  EXPECT_NE(answer("CAST(s AS INT)").find("is no INT"), std::string::npos);
+  EXPECT_NE(answer("CAST(d AS DECIMAL(2, 2))").find("is no DECIMAL(2, 2)"), std::string::npos);
+  EXPECT_NE(answer("ts + INTERVAL '9000' DAY * 2").find("error"), std::string::npos);
+  EXPECT_NE(answer("ts + INTERVAL '3000000' DAY").find("years 1 to 9999"), std::string::npos);
+  EXPECT_NE(answer("s + 1").find("there is no STRING + INT"), std::string::npos);
+  EXPECT_NE(answer("i = s").find("cannot be compared"), std::string::npos);
+  EXPECT_NE(answer("biig").find("did you mean big?"), std::string::npos);
+}
+
+TEST(Expression, Casts) {
+  check({{"CAST(1.5 AS INT)", "INT 1"},
+         {"CAST(-1.5 AS INT)", "INT -1"},
+         {"CAST(2.675 AS DECIMAL(5, 2))", "DECIMAL(5, 2) 2.68"},
+         {"CAST(300 AS TINYINT)", "TINYINT 44"},
+         {"CAST(1e99 AS INT)", "INT 2147483647"},
+         {"TRY_CAST(s AS INT)", "INT NULL"},
+         {"CAST(' 12 ' AS BIGINT)", "BIGINT 12"},
+         {"CAST(b AS STRING)", "STRING TRUE"},
+         {"CAST(ts AS DATE)", "DATE 2023-11-14"},
+         {"CAST('2026-11-23' AS TIMESTAMP(3))", "TIMESTAMP(3) 2026-11-23 00:00:00.000"},
+         {"CAST(s AS VARCHAR(3))", "VARCHAR(3) grö"}});
+}
+
+TEST(Expression, ThreeValuedLogic) {
+  check({{"n = 1", "BOOLEAN NULL"},
+         {"n = 1 AND FALSE", "BOOLEAN false"},
+         {"FALSE AND n = 1", "BOOLEAN false"},
+         {"n = 1 OR TRUE", "BOOLEAN true"},
+         {"n = 1 OR FALSE", "BOOLEAN NULL"},
+         {"NOT (n = 1)", "BOOLEAN NULL"},
+         {"n IS NULL", "BOOLEAN true"},
+         {"(n = 1) IS NOT TRUE", "BOOLEAN true"},
+         {"(n = 1) IS UNKNOWN", "BOOLEAN true"},
+         {"i IN (1, NULL)", "BOOLEAN NULL"},
+         {"i IN (7, NULL)", "BOOLEAN true"},
+         {"i NOT IN (1, 2)", "BOOLEAN true"},
+         {"n BETWEEN 1 AND 2", "BOOLEAN NULL"},
+         {"CASE WHEN n = 1 THEN 1 END", "INT NULL"},
+         {"CASE WHEN MOD(n, 2) = 0 THEN 'a' ELSE 'b' END", "STRING b"},
+         {"CASE WHEN b THEN 1 ELSE 2.5 END", "DECIMAL(11, 1) 1.0"},
+         {"COALESCE(n, i)", "INT 7"},
+         {"NULLIF(i, 7)", "INT NULL"},
+         {"FALSE AND 1 / (i - i) = 0", "BOOLEAN false"}});
+}
+
+TEST(Expression, StringsAndTimes) {
+  check({{"CHAR_LENGTH(s)", "INT 7"},
+         {"SUBSTRING(s, 3, 2)", "STRING öß"},
+         {"SUBSTRING(s, -1)", "STRING %"},
+         {"SUBSTRING(s, 0, 2)", "STRING g"},
+         {"SUBSTRING(s, 99)", "STRING "},
+         {"s LIKE 'gr__e%'", "BOOLEAN true"},
+         {"s LIKE '%!%' ESCAPE '!'", "BOOLEAN true"},
+         {"s LIKE 'GR%'", "BOOLEAN false"},
+         {"TRIM('  a b ') || 'c'", "STRING a bc"},
+         {"EXTRACT(MINUTE FROM ts)", "BIGINT 13"},
+         {"ts - INTERVAL '0.123' SECOND", "TIMESTAMP(3) 2023-11-14 22:13:20.000"},
+         {"ts > '2023-11-14'", "BOOLEAN true"}});
+}
+
+}  // namespace
+}  // namespace holdfast::sql

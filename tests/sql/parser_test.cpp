@@ -1,0 +1,82 @@
+// Texts that are refused: where, and in which words. And bounds that no text passes.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include <holdfast/sql/lexer.hpp>
+#include <holdfast/sql/parser.hpp>
+#include <holdfast/sql/planner.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+std::string refusal(const std::string& text) {
+  const auto statements = parse(text);
+  if (!statements) return statements.error().detail;
+  Catalog catalog;
+  for (const auto& statement : *statements) {
+    Status status;
+    if (const auto* table = std::get_if<syntax::CreateTable>(&statement)) {
+      status = catalog.add(*table);
+    } else if (const auto* query = std::get_if<syntax::Query>(&statement)) {
+      if (const auto plan = plan_of(*query, catalog); !plan) status = plan.error();
+    }
+    if (!status) return status.error().detail;
+  }
+  return "";
+}
+
+const std::string kTable =
+    "CREATE TABLE t (ts TIMESTAMP(3), k STRING, v INT, WATERMARK FOR ts AS ts) "
+    "WITH ('connector' = 'none');\n";
+
+TEST(Parser, NamesThePlace) {
+  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"), "line 2, column 7: expected FROM, found 'c'");
+  EXPECT_EQ(refusal("SELECT 'ö' + 'x FROM t"),
+            "line 1, column 14: this ' has no partner; a quote within is written twice");
+  EXPECT_EQ(refusal("SELECT v FROM t ORDER BY v"), "line 1, column 17: ORDER is not supported");
+  EXPECT_EQ(refusal(kTable + "SELECT k, SUM(v) FROM t GROUP BY v"),
+            "line 2, column 8: k is neither in GROUP BY nor in an aggregate");
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE SUM(v) > 1"),
+            "line 2, column 23: an aggregate cannot stand here; a condition on aggregates stands "
+            "in HAVING");
+  EXPECT_EQ(refusal(kTable + "SELECT SUM(k) FROM t"),
+            "line 2, column 8: there is no SUM of STRING");
+}
+
+TEST(Parser, WindowsWantTheirTimeAndTheirGroups) {
+  const std::string of = kTable + "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(";
+  EXPECT_EQ(refusal(of + "ts), INTERVAL '1' SECOND)) GROUP BY window_start, window_end"), "");
+  EXPECT_NE(refusal(of + "v), INTERVAL '1' SECOND)) GROUP BY window_start, window_end")
+                .find("no time attribute"),
+            std::string::npos);
+  EXPECT_NE(refusal(of + "ts), INTERVAL '1' SECOND)) GROUP BY window_start")
+                .find("grouping a window's rows without the window"),
+            std::string::npos);
+  EXPECT_NE(refusal(of + "ts), INTERVAL '0' SECOND)) GROUP BY window_start, window_end")
+                .find("longer than nothing"),
+            std::string::npos);
+  EXPECT_EQ(refusal(kTable + "SELECT HOP_START(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND) FROM "
+                             "t GROUP BY HOP(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND)"),
+            "");
+}
+
+TEST(Parser, NoTextIsTooDeepOrTooLong) {
+  const std::string deep(100'000, '(');
+  EXPECT_NE(refusal("SELECT " + deep).find("nested deeper"), std::string::npos);
+  std::string chain = "SELECT 1";
+  for (int i = 0; i < 100'000; ++i)
+    chain += "+1";
+  EXPECT_NE(refusal(chain + " FROM t").find("deeper than"), std::string::npos);
+  std::string nots = "SELECT ";
+  for (int i = 0; i < 100'000; ++i)
+    nots += "NOT ";
+  EXPECT_NE(refusal(nots + "TRUE FROM t").find("nested deeper"), std::string::npos);
+  EXPECT_NE(refusal(std::string(kMaxDepth, ' ') + std::string(2 << 20, ' ')).find("bytes"),
+            std::string::npos);
+  EXPECT_NE(refusal("SELECT \xff").find("UTF-8"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace holdfast::sql
