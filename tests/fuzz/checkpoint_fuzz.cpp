@@ -48,7 +48,6 @@ StoreOptions options(RegionAccess access) {
   options.max_bytes = kRegionBytes;
   options.background = false;
   options.recovery_threads = 1;
-  options.any_shape = true;
   return options;
 }
 
