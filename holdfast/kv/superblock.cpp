@@ -189,11 +189,19 @@ Error contradictory() {
           "superblock: its fields contradict each other; restore the first page from a copy"};
 }
 
+bool words_are_sane(const Superblock& superblock) {
+  if (superblock.patchable_count > kMaxPatchableWords) return false;
+  for (std::size_t i = 0; i < superblock.patchable_count; ++i) {
+    const auto& words = superblock.patchable_words;
+    if (words[i] % 8 != 0 || (i > 0 && words[i] <= words[i - 1])) return false;
+  }
+  return true;
+}
+
 bool is_sane(const Superblock& superblock) {
   return std::has_single_bit(superblock.block_bytes) && superblock.block_bytes >= 8 * KiB &&
          superblock.block_bytes <= 16 * MiB && superblock.segment_bytes != 0 &&
-         superblock.segment_bytes % superblock.block_bytes == 0 &&
-         superblock.patchable_count <= kMaxPatchableWords &&
+         superblock.segment_bytes % superblock.block_bytes == 0 && words_are_sane(superblock) &&
          (superblock.hash_kind == HashKind::kXxh3 || superblock.hash_kind == HashKind::kKeyed);
 }
 

@@ -135,6 +135,18 @@ TEST_P(GoldenFeatures, AStoreThatNeedsALaterReaderIsRefused) {
                  "a reader of format version 3");
 }
 
+// Found by the fuzzer: the process ended.
+TEST_P(GoldenFeatures, PatchableWordsThatCannotBeAreDamage) {
+  for (const std::uint32_t wrong : {4u, 8u}) {  // No multiple of 8; not above the one before it.
+    with([&](Superblock& superblock) {
+      superblock.patchable_count = 2;
+      superblock.patchable_words = {8, wrong};
+    });
+    const auto refused = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen));
+    EXPECT_EQ(refused.code(), Errc::kCorrupt) << wrong;
+  }
+}
+
 TEST_P(GoldenFeatures, OnesThatAreCompatibleAreIgnored) {
   with([](Superblock& superblock) { superblock.compatible_features = ~std::uint64_t{0}; });
   auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
