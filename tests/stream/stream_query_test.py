@@ -138,8 +138,11 @@ def parts(directory):
     return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*.csv')))
 
 
+KILLS = 20
+
+
 def check_kills(directory, state):
-    """Kills until 20 have hit a run in its middle; then lets it finish."""
+    """Runs a query from its beginning to its end, killed on the way, as often as it takes until KILLS have hit."""
     path, rand = directory / 'many.csv', random.Random(7)
     if not path.exists():
         write_csv(path, events(99, 60_000))
@@ -148,35 +151,49 @@ def check_kills(directory, state):
                 f" WITH ('connector' = 'filesystem', 'path' = '{to}', 'format' = 'csv');\n"
                 "INSERT INTO out SELECT window_start, k, COUNT(*), SUM(v), AVG(price) FROM TABLE(HOP(TABLE events, "
                 "DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, k")
-    whole, broken = directory / 'whole', directory / ('broken_' + state)
-    if not whole.exists():
-        run(['-e', text(whole)])
+    def where(round_):
+        options = (['--state', 'kv', '--region', f'{directory}/region_{round_}'] if state == 'kv'
+                   else ['--checkpoint-dir', f'{directory}/checkpoints_{round_}'])
+        return ['--checkpoint', '2ms', *options]
+
+    whole = directory / ('whole_' + state)
+    started = time.monotonic()
+    run(['-e', text(whole), *where('whole')])
+    undisturbed = time.monotonic() - started
     wanted = parts(whole)
     assert len(wanted.splitlines()) > 500
-    where = ['--checkpoint', '5ms']
-    if state == 'kv':
-        where += ['--state', 'kv', '--region', f'{directory}/region']
-    else:
-        where += ['--checkpoint-dir', f'{directory}/checkpoints']
-    kills, pause = 0, 0.03
-    for _ in range(400):
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '-e', text(broken), *where], stderr=subprocess.PIPE)
-        if kills < 20:
-            time.sleep(rand.uniform(0, pause))
+
+    kills = 0
+    for round_ in range(20 * KILLS):
+        broken = directory / f'broken_{state}_{round_}'
+        kills += kill_until_done(text(broken), where(round_), undisturbed, wanted, broken, rand)
+        if kills >= KILLS:
+            break
+    assert kills >= KILLS, f'only {kills} kills hit'
+
+    again = run(['-e', text(broken), *where(round_)])
+    assert 'it had finished' in again.stderr and parts(broken) == wanted
+    changed = run(['-e', text(broken).replace('COUNT(*)', 'COUNT(v)'), *where(round_)], code=2)
+    assert 'of another query' in changed.stderr
+    return kills
+
+
+def kill_until_done(text, where, undisturbed, wanted, broken, rand):
+    """Kills at most KILLS runs, each at a moment of its undisturbed time, then lets one finish. Returns the kills."""
+    kills = 0
+    while True:
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '-e', text, *where], stderr=subprocess.PIPE)
+        if kills < KILLS:
+            time.sleep(rand.uniform(0, undisturbed))
             process.send_signal(signal.SIGKILL)
         _, message = process.communicate(timeout=120)
-        kills += process.returncode == -signal.SIGKILL
         assert process.returncode in (0, -signal.SIGKILL), message
         assert wanted.startswith(parts(broken)), 'what is shown is a prefix of the whole'
         if process.returncode == 0:
             break
+        kills += 1
     assert parts(broken) == wanted
     assert not list(pathlib.Path(broken).glob('.part-*'))
-    assert kills >= 5, f'only {kills} kills hit: lengthen the input'
-    again = run(['-e', text(broken), *where])
-    assert 'it had finished' in again.stderr and parts(broken) == wanted
-    changed = run(['-e', text(broken).replace('COUNT(*)', 'COUNT(v)'), *where], code=2)
-    assert 'of another query' in changed.stderr
     return kills
 
 
