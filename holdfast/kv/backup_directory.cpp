@@ -22,7 +22,7 @@ using memory_detail::system_error;
 
 constexpr const char* kUnfinished = "backup.unfinished";
 
-// 1: none.
+// "backup-<number>", with a number above 0.
 bool number_in(const std::string& name, std::uint32_t& number) {
   unsigned parsed = 0;
   int end = 0;

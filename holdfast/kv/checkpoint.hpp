@@ -31,7 +31,6 @@
 //            Checkpoint from one at a time, read() from any number.
 // Errors     kReadOnly, kBusy (called by a verb that is under way), kNoSpace (no block for what
 //            writers need next), kIo.
-// Implements nothing of the paper (Benson, Makait, Rabl: "Viper", VLDB 2021), which has no backups.
 #pragma once
 
 #include <cstddef>

@@ -51,6 +51,11 @@ struct Cursor::State {
     StoreCore* const open = store->load(std::memory_order_acquire);
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
     Rooms& rooms = open->rooms;
+    // The loader asks the index for keys whose latch the calling verb may hold.
+    if (rooms.index.order()->state() == KeyOrder::State::kLoading && rooms.inside())
+      return fail({Errc::kBusy,
+                   "a cursor moved inside of a verb while the keys are put in order after an open; "
+                   "move it outside"});
     rooms.index.order()->wait();
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
     const KeyOrder& order = *rooms.index.order();

@@ -14,6 +14,7 @@
 //            throughout is seen exactly once, in order; one that comes or goes meanwhile at most
 //            once. Of a snapshot: exactly what the snapshot shows.
 // Errors     status(): kClosed, kCorrupt, kIo; kNoSpace: there was no memory for a key of the
+//            order; kBusy: it was moved inside of what update() was given, before the keys were in
 //            order. The cursor is at no record then, and may be sought again.
 // Threads    One at a time. It holds nothing of the store between calls and may be kept for any
 //            time; one of a snapshot goes before the snapshot does. The first move after an open

@@ -179,9 +179,9 @@ Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;
   keyspaces.close();
-  if (!rooms.gate.left_to_parent()) stop_loading();
   if (rooms.gate.left_to_parent())
     return rooms.gate.read_only() ? ok_status() : Status(rooms.gate.refusal());
+  stop_loading();
   rooms.events.stop();  // The listener may use the store until then.
   maintenance.stop();
   withdraw(this);

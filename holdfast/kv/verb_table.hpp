@@ -20,8 +20,6 @@ namespace holdfast::kv {
 
 enum class PutOutcome : std::uint8_t;
 
-// Each takes the table that it is called from: it is part of the store. With the durability of the
-// store, so that the arguments fit into registers.
 // A function that may be exchanged for another while threads call it.
 template <class Function>
 class Exchangeable;
@@ -42,6 +40,8 @@ class Exchangeable<Returned(Arguments...)> {
   std::atomic<Pointer> pointer_;
 };
 
+// Each takes the table that it is called from: it is part of the store. With the durability of the
+// store, so that the arguments fit into registers.
 struct HotVerbs {
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
   using Word = RawResult<std::uint64_t>;

@@ -30,6 +30,7 @@ TEST_P(CheckpointsConcurrent, ItIsAMomentOfWhatWritersDid) {
         const std::string key = std::to_string(writer) + "/" + std::to_string(i % kKeys);
         ASSERT_TRUE(store.put(key, std::to_string(i)));
         acknowledged[static_cast<std::size_t>(writer)] = i + 1;
+        // Paced: what a checkpoint holds may not fill the small region.
         if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
     });
@@ -96,6 +97,7 @@ TEST_P(CheckpointsConcurrent, AnAnswerIsNotThereWithoutItsQuestion) {
       ++asked;
       while (answered != asked && !stop) {
       }
+      // Paced: what a checkpoint holds may not fill the small region.
       if (asked % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(10));
     }
   });

@@ -1,4 +1,6 @@
 // Checkpoints and restore() under the crash checker.
+#include <vector>
+
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/checkpoint_format.hpp>
 
@@ -61,8 +63,16 @@ TEST_P(KvCheckpointCrash, RunsThatWereCopiedStayWhatTheyWere) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-TEST_P(KvCheckpointCrash, FencesOfACheckpoint) {
-  if (GetParam().granularity != Granularity::kLine) GTEST_SKIP() << "they count on line media";
+std::vector<crash::Model> line_models() {
+  std::vector<crash::Model> models;
+  for (const auto& model : crash::all_models())
+    if (model.granularity == Granularity::kLine) models.push_back(model);
+  return models;
+}
+class KvCheckpointFences : public OnEveryMedium {};
+INSTANTIATE_TEST_SUITE_P(Medium, KvCheckpointFences, testing::ValuesIn(line_models()), medium_name);
+
+TEST_P(KvCheckpointFences, OfACheckpoint) {
   Crash crash;
   crash.options = patchable_options();
   crash.before = [](Tested& store) { store.put("b", value_of('b', 100)); };

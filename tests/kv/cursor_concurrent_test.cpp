@@ -158,5 +158,38 @@ TEST_P(OrderedConcurrent, ACloseDoesNotWaitForTheLoad) {
   }
 }
 
+// The loader waits for the latch of a key that changed meanwhile: here the verb has it.
+TEST_P(OrderedConcurrent, ACursorInsideOfAVerbDoesNotWaitForTheLoad) {
+  {
+    auto store = open();
+    for (int i = 0; i < 20'000; ++i)
+      ASSERT_TRUE(store.put("key" + std::to_string(i), "0"));
+  }
+  int busy = 0;
+  for (int round = 0; round < 30 && busy == 0; ++round) {
+    StoreOptions options = with_access(RegionAccess::kOpen);
+    options.order = true;
+    options.background = true;
+    auto store = open(options);
+    const std::string key = "new" + std::to_string(round);
+    ASSERT_TRUE(store.put(key, "0"));
+    Cursor cursor = store.cursor().value();
+    const auto inside = [&](std::string& value) {
+      if (!cursor.first()) {
+        EXPECT_EQ(cursor.status().code(), Errc::kBusy);
+        ++busy;
+      }
+      value = "1";
+    };
+    ASSERT_TRUE(store.update(key, inside));
+    EXPECT_TRUE(cursor.first()) << "outside it waits";
+    ASSERT_TRUE(store.close());
+  }
+  if (GetParam().name == kPagePlace.name)
+    EXPECT_EQ(busy, 0) << "the open waits for the order there";
+  else
+    EXPECT_GT(busy, 0) << "the order was there before each update: add keys";
+}
+
 }  // namespace
 }  // namespace holdfast::kv
