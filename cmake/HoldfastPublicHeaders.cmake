@@ -24,6 +24,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/checkpoint.hpp
   kv/cursor.hpp
   kv/events.hpp
+  kv/expiry.hpp
   kv/latencies.hpp
   kv/options.hpp
   kv/pipeline.hpp

@@ -27,6 +27,8 @@ struct KvState {
   ScriptArguments script;
   bool prometheus = false;
   std::string space;  // That is created or dropped.
+  ExpireArguments expire;
+  std::uint64_t clock = 0;
 };
 
 template <class T>
@@ -301,9 +303,42 @@ void add_space_verbs(KvState& state, const AddVerb& verb) {
       "Example:\n  holdfast kv ./shop drop-space users");
 }
 
+void add_expiry_verbs(KvState& state, const AddVerb& verb) {
+  verb("expiry", "The rules by which records end, and the clock that they are judged by", [&] {
+    return kv_expiry(state.target);
+  })->footer("Example:\n  holdfast kv ./users expiry");
+  auto* expire = verb("expire", "Add a rule by which records end; creates the store",
+                      [&] { return kv_expire(state.target, state.expire); });
+  kv::ExpiryRule& rule = state.expire.rule;
+  expire->add_option("--prefix", rule.prefix, "Of the keys; the longest that fits a key counts");
+  add_encoding(expire, "--key-as", state.expire.key_encoding, "How --prefix is written");
+  expire->add_option("--ttl", rule.ttl, "How long a record lives, in the unit of its stamp")
+      ->required()
+      ->type_name("TIME");
+  expire->add_option("--offset", rule.offset_bytes, "Of the stamp in the value")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  expire->add_option("--width", rule.width_bytes, "Of the stamp: 4 or 8")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  expire->add_flag_callback(
+      "--big-endian", [&rule] { rule.order = std::endian::big; }, "The order of its bytes");
+  expire->footer(
+      "A record has expired when the clock has reached its stamp + TIME. Rules stay as they are.\n"
+      "Example:\n"
+      "  holdfast kv ./users expire --prefix session: --ttl 3600");
+  auto* clock = verb("clock", "Set the clock; what has expired by it is absent from then on",
+                     [&] { return kv_clock(state.target, state.clock); });
+  clock->add_option("NOW", state.clock, "In the unit of the stamps")->required();
+  clock->footer(
+      "It never runs backwards: `expiry` tells where it is.\n"
+      "Example:\n  holdfast kv ./users clock $(date +%s)");
+}
+
 // Those that --space is for.
-constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "list",  "count",
-                                               "import", "export", "script", "verify"};
+constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "list",
+                                               "count",  "import", "export", "script",
+                                               "verify", "expire", "expiry"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
   auto* stats = verb("stats", "What the store holds, takes and promises",
@@ -388,8 +423,8 @@ void add_kv_command(CLI::App& root, int& exit_code) {
               std::end(kVerbsOfSpaces)) {
         complain(
             "holdfast kv", std::string{"--space does not go with '"} + name + "'",
-            "It is for put, get, erase, list, count, import, export, script and verify; `spaces` "
-            "tells what each keyspace holds.");
+            "It is for put, get, erase, list, count, import, export, script, verify, expire and "
+            "expiry; `spaces` tells what each keyspace holds.");
         exit_code = kExitBadRequest;
         return;
       }
@@ -398,6 +433,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
     return app;
   };
   add_record_verbs(*state, verb);
+  add_expiry_verbs(*state, verb);
   add_transfer_verbs(*state, verb);
   add_backup_verbs(*state, verb);
   add_space_verbs(*state, verb);

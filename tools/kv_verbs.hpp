@@ -41,6 +41,10 @@ struct ListArguments {
   bool keys_only = false;
   Encoding output = Encoding::kText;
 };
+struct ExpireArguments {
+  kv::ExpiryRule rule;  // Its prefix as it was written.
+  Encoding key_encoding = Encoding::kText;
+};
 struct ScanArguments : ListArguments {
   std::string from, to;  // Keys from the one on, and below the other; empty: no bound.
   bool reverse = false;
@@ -93,6 +97,9 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments);    // k
 int kv_restore(const KvTarget& target, const RestoreArguments& arguments);  // kv_backup.cpp
 int kv_spaces(const KvTarget& target);                                      // kv_spaces.cpp
 int kv_create_space(const KvTarget& target, const std::string& name);       // kv_spaces.cpp
+int kv_expiry(const KvTarget& target);                                      // kv_expiry.cpp
+int kv_expire(const KvTarget& target, const ExpireArguments& arguments);    // kv_expiry.cpp
+int kv_clock(const KvTarget& target, std::uint64_t now);                    // kv_expiry.cpp
 int kv_drop_space(const KvTarget& target, const std::string& name);         // kv_spaces.cpp
 // `prometheus`: as its text, else for people.
 int kv_stats(const KvTarget& target, bool prometheus);  // kv_inspect.cpp

@@ -110,6 +110,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.records = 0;
     run.frame_bytes = 0;
     run.space = space_;
+    run.meta->space.store(group_ == nullptr ? space_ : kMixedSpaces, std::memory_order_relaxed);
     if (group_ != nullptr) {
       if (!lane.staging) lane.staging = make_line_buffer(geometry_.block_bytes);
       run.base = lane.staging.get();

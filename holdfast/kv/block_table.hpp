@@ -50,7 +50,8 @@ struct alignas(kCacheLineBytes) BlockMeta {
   std::atomic<std::uint64_t> min_sequence{0};
   std::uint32_t records = 0;  // Set when sealed.
   std::uint32_t tombstones = 0;
-  // Keyspace of its records, or kMixedSpaces; set when sealed.
+  // Keyspace of its records, or kMixedSpaces; of an open run, which batches may mix until it is
+  // sealed, that of its lane.
   std::atomic<std::uint16_t> space{kDefaultSpace};
 
   BlockMeta() = default;

@@ -33,7 +33,7 @@ Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition con
       continue;
     }
     const Line line = entry ? OffsetMap::Home::line(entry) : kNoLine;
-    const bool exists = entry && rooms_.records.at(line).kind() == RecordKind::kPut;
+    const bool exists = entry && index.is_there(rooms_.records.at(line), line);
     if (condition == Condition::kAbsent && exists) return Error{Errc::kAlreadyExists, {}};
     if (condition == Condition::kVersion) {
       const Version present = exists ? rooms_.records.at(line).sequence() : 0;

@@ -13,12 +13,12 @@ namespace holdfast::kv {
 
 // Goes from key to key of the order until one leads to a record.
 struct Cursor::State {
-  State(std::shared_ptr<std::atomic<StoreCore*>> of, std::optional<Version> at_version,
+  State(std::shared_ptr<std::atomic<StoreCore*>> of, std::optional<Moment> at_moment,
         bool with_values = true)
-      : store(std::move(of)), snapshot(at_version), values(with_values) {}
+      : store(std::move(of)), snapshot(at_moment), values(with_values) {}
 
   const std::shared_ptr<std::atomic<StoreCore*>> store;  // Null in it: the store is closed.
-  const std::optional<Version> snapshot;
+  const std::optional<Moment> snapshot;
   const bool values;  // False: keys and versions only, of a live store.
   std::optional<index::ordered::Cursor> keys;
   LookAhead look_ahead;
@@ -131,7 +131,7 @@ Error StoreBase::no_order() {
 Result<Cursor> Snapshot::cursor() const {
   if (core_ == nullptr) return Error{Errc::kClosed, "the snapshot is empty"};
   if (core_->rooms.index.order() == nullptr) return StoreBase::no_order();
-  return Cursor(std::make_unique<Cursor::State>(core_->alive, version_));
+  return Cursor(std::make_unique<Cursor::State>(core_->alive, Moment{version_, clock_}));
 }
 
 }  // namespace holdfast::kv

@@ -45,6 +45,7 @@ enum class HashKind : std::uint32_t {  // Never renumber.
 inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below first_generation are.
 inline constexpr std::uint64_t kHasSpaces = 1 << 1;       // There may be records of keyspaces.
 inline constexpr std::uint64_t kSharesRuns = 1 << 2;      // See kSharedLimitWordAt.
+inline constexpr std::uint64_t kHasExpiry = 1 << 3;       // The system space has rules of expiry.
 // A second superblock, written before the first one is replaced: one of them always holds.
 inline constexpr std::uint64_t kSuperblockCopyAt = kSuperblockAt + 512;
 
@@ -149,8 +150,7 @@ enum class RecordKind : std::uint8_t {  // Never renumber.
 };
 
 // In RecordHeader::size_word, behind the 40 bits of value_bytes.
-// Reserved: 8 bytes before the key.
-inline constexpr std::uint64_t kHasExpiry = std::uint64_t{1} << 40;
+// 8 flags, none of which is used.
 inline constexpr unsigned kSpaceShift = 48;  // The upper 16 bits: the record's keyspace.
 inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 

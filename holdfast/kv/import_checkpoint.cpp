@@ -1,12 +1,15 @@
 // Records of a foreign checkpoint that fall into given key ranges, put into a store.
 //
 // A key may have several records that are not dead, in runs that are read in any order: first the
-// newest sequence of each key is found, then its record is put.
+// newest sequence of each key is found, then its record is put, unless it has expired by the clock of
+// the checkpoint.
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/record.hpp>
 #include <holdfast/kv/superblock.hpp>
 
@@ -31,7 +34,8 @@ Error damaged(const PlannedRun& run, std::uint64_t at) {
                               ": the checksum of a record does not hold"};
 }
 
-// Calls visit(record) for the puts and tombstones of the store's own keys that are not dead.
+// Calls visit(record) for the puts and tombstones of the store's own keys, and of the system space,
+// that are not dead.
 template <class Visit>
 Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const std::byte> packed,
                        Visit&& visit) {
@@ -47,7 +51,8 @@ Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const 
     ++number;
     if (dead) continue;
     if (!record.is_sound(rule)) return damaged(run, here);
-    if (record.header().space() == kDefaultSpace) HF_RETURN_IF_ERROR(visit(record));
+    const std::uint16_t space = record.header().space();
+    if (space == kDefaultSpace || space == kSystemSpace) HF_RETURN_IF_ERROR(visit(record));
   }
   return number == run.records ? ok_status() : Status(damaged(run, run.used_bytes));
 }
@@ -58,21 +63,37 @@ class Import {
       : into_(into), plan_(plan), ranges_(ranges), sums_(plan.superblock) {}
 
   Status find_newest(ReadRun read) {
-    return for_each_run(read, [&](const RecordView& record) -> Status {
-      if (is_wanted(record.key())) {
+    struct Newest {
+      std::uint64_t sequence = 0;
+      std::string value;
+    };
+    std::map<std::string, Newest> of_system;
+    HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
+      if (record.header().space() == kSystemSpace) {
+        Newest& newest = of_system[std::string(record.key())];
+        if (record.sequence() >= newest.sequence)
+          newest = {record.sequence(), std::string(record.value())};
+      } else if (is_wanted(record.key())) {
         std::uint64_t& newest = newest_[std::string(record.key())];
         newest = std::max(newest, record.sequence());
       }
       return {};
-    });
+    }));
+    // Names of keyspaces are among them.
+    for (const auto& [key, newest] : of_system)
+      (void)adopt_expiry(expiry_, key, newest.value);
+    return {};
   }
   Status put_newest(ReadRun read) {
     HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
-      if (record.kind() != RecordKind::kPut || !is_wanted(record.key())) return {};
+      if (record.kind() != RecordKind::kPut || record.header().space() != kDefaultSpace ||
+          !is_wanted(record.key()))
+        return {};
       const auto found = newest_.find(std::string(record.key()));
       // A copy that reclamation made has the sequence of its original, and its bytes.
       if (found == newest_.end() || found->second != record.sequence()) return {};
       newest_.erase(found);
+      if (expiry_.expired(record)) return {};
       keys_.emplace_back(record.key());
       values_.emplace_back(record.value());
       bytes_ += record.record_bytes();
@@ -115,6 +136,7 @@ class Import {
   const CheckpointPlan& plan_;
   const std::span<const KeyRange> ranges_;
   const Sums sums_;
+  ExpiryRules expiry_;
   std::unordered_map<std::string, std::uint64_t> newest_;  // Sequence, by key.
   std::vector<std::string> keys_, values_;
   std::uint64_t bytes_ = 0, records_ = 0;

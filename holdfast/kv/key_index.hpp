@@ -9,7 +9,7 @@
 //   if (home.unchanged(old)) home.replace(old.entry, line); // comparison and a store.
 //
 // Whether a record is live is decided here and nowhere else: absent, tombstone, unknown kind,
-// longer than its run, checksum.
+// longer than its run, checksum, expired.
 //
 // Batches become visible at once: while one is being published, `previous` leads readers from its
 // records to those that they supersede.
@@ -27,6 +27,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/key_order.hpp>
 #include <holdfast/kv/records.hpp>
@@ -66,8 +67,8 @@ struct Live {
 
 class KeyIndex {
  public:
-  KeyIndex(const Records& records, KeyHash hash, bool verify_reads)
-      : records_(records), hash_(hash), verify_reads_(verify_reads) {}
+  KeyIndex(const Records& records, const ExpiryRules& expiry, KeyHash hash, bool verify_reads)
+      : records_(records), expiry_(expiry), hash_(hash), verify_reads_(verify_reads) {}
   KeyIndex(const KeyIndex&) = delete;
 
   OffsetMap& map() { return *map_; }
@@ -106,14 +107,25 @@ class KeyIndex {
       return settled(candidate);
     return line_of<Path>(place, key);
   }
-  // The rule of judge() for what is hot.
+  // The rule of judge() for what is hot. Stores whose records may expire have no fixed paths.
+  template <class Path = AnyPath>
   bool is_live(const RecordView& record, Line line) const {
     return line && record.kind() == RecordKind::kPut && records_.value_fits(record, line) &&
-           (!verify_reads_ || records_.is_sound(record, line));
+           (!verify_reads_ || records_.is_sound(record, line)) &&
+           (Path::kFixed || !expiry_.expired(record));
   }
   [[gnu::noinline, gnu::cold]] Error why_not(Line line) const { return error(judge(line)); }
+  // The same for a writer, who asks for no checksum: whether its key has a record there.
+  template <class Path = AnyPath>
+  bool is_there(const RecordView& record, Line line) const {
+    if (record.kind() != RecordKind::kPut) return false;
+    if constexpr (Path::kFixed) return true;
+    return !expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record);
+  }
   // The rule. Line 0 is absent.
-  Live judge(Line line) const {
+  Live judge(Line line) const { return judge(line, expiry_.clock()); }
+  // By the clock of a snapshot.
+  Live judge(Line line, std::uint64_t clock) const {
     const RecordView record = records_.at(line);
     if (!line) [[unlikely]]
       return {Errc::kNotFound, line, record, ""};
@@ -126,6 +138,8 @@ class KeyIndex {
     // What is updated in place is in no sum that is asked.
     if (verify_reads_ && !records_.is_sound(record, line)) [[unlikely]]
       return {Errc::kCorrupt, line, record, "record whose checksum does not hold"};
+    if (expiry_.any() && expiry_.expired(record, clock)) [[unlikely]]
+      return {Errc::kNotFound, line, record, ""};
     return {Errc::kOk, line, record, ""};
   }
   Error error(const Live& live) const {
@@ -200,6 +214,7 @@ class KeyIndex {
 
  private:
   const Records& records_;
+  const ExpiryRules& expiry_;
   const KeyHash hash_;
   const bool verify_reads_;
   std::unique_ptr<OffsetMap> map_;

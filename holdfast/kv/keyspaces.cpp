@@ -31,11 +31,14 @@ Status Keyspaces::adopt() {
   system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   std::map<std::uint16_t, SpaceName> names;
   const auto read = system_->reads.for_each_at(
-      ~Version{0}, [&](std::string_view key, std::string_view value, Version) {
+      Moment{~Version{0}}, [&](std::string_view key, std::string_view value, Version) {
         std::uint16_t id = 0;
         SpaceName name;
-        // Recovery has noted what is none.
-        if (decode_space_name(key, value, id, name)) names[id] = std::move(name);
+        // Recovery has noted what is neither.
+        if (decode_space_name(key, value, id, name))
+          names[id] = std::move(name);
+        else
+          (void)adopt_expiry(rooms_.expiry, key, value);
         return true;
       });
   for (auto& [id, name] : names) {
@@ -53,11 +56,24 @@ void Keyspaces::enter(std::string name, SpaceRooms& rooms) {
 }
 
 Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
+  return put_of_system(encode_space_id(id), encode_space_name(name));
+}
+
+Status Keyspaces::put_expiry(const std::string& key, const std::string& value) {
+  const Lock lock(mutex_);
+  if (auto raised = raise_flag(rooms_.medium, rooms_.superblock, kHasSpaces | kHasExpiry);
+      !raised) {
+    rooms_.gate.fail_in_doubt(raised.error());
+    return raised;
+  }
+  return put_of_system(key, value);
+}
+
+Status Keyspaces::put_of_system(const std::string& key, const std::string& value) {
   if (system_ == nullptr) {
     HF_ASSIGN_OR_RETURN(SpaceRooms* const system, rooms_.spaces.make(kSystemSpace));
     system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   }
-  const std::string key = encode_space_id(id), value = encode_space_name(name);
   const WriteOptions durable{rooms_.paged() ? Durability::kPower : Durability::kDefault};
   HF_RETURN_IF_ERROR(system_->writes.put_alone(std::as_bytes(std::span(key)),
                                                std::as_bytes(std::span(value)), durable));

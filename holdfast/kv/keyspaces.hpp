@@ -63,6 +63,8 @@ class Keyspaces {
   // An atomic batch with operations in spaces. Errors: kClosed (a space is), kInvalidOption (one is
   // of another store), those of a batch.
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
+  // A record of the system space that says what expires, durable when it returns (expiry_rules.hpp).
+  Status put_expiry(const std::string& key, const std::string& value);
   // No space is created or dropped while the lock is held.
   [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
   // Handles lead nowhere from here on.
@@ -78,6 +80,7 @@ class Keyspaces {
   Result<Named*> find(std::string_view name) HF_REQUIRES(mutex_);
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
+  Status put_of_system(const std::string& key, const std::string& value) HF_REQUIRES(mutex_);
 
   Rooms& rooms_;
   Maintenance& maintenance_;

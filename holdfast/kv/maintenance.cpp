@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/expiry_sweep.hpp>
 #include <holdfast/kv/reclaimer.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 
@@ -48,6 +49,10 @@ class Maintenance::PassWatch {
   const std::uint64_t moved_before_;
 };
 
+Maintenance::Maintenance(Rooms& rooms)
+    : rooms_(rooms), expired_(std::make_unique<ExpirySweep>(rooms)) {}
+Maintenance::~Maintenance() { stop(); }
+
 // ---- In the background ----
 
 Status Maintenance::start() {
@@ -80,10 +85,12 @@ void Maintenance::maintain() {
   rooms_.index.map().take_memory();
   rooms_.spaces.for_each([](SpaceRooms& space) { space.index.map().take_memory(); });
   const bool unsettled = rooms_.displaced && settle_in_background();
-  const bool unfinished = rooms_.options.reclaim.background && reclaim_in_background();
+  const bool reclaims = rooms_.options.reclaim.background;
+  const bool unswept = reclaims && sweep_in_background();
+  const bool unfinished = reclaims && reclaim_in_background();
   grow_ahead();
   shrink();
-  if (unsettled || unfinished) rooms_.wake.ask();
+  if (unsettled || unswept || unfinished) rooms_.wake.ask();
 }
 
 // What was superseded unread is left to lie for a while, since many that lie side by side are read
@@ -116,6 +123,17 @@ void Maintenance::grow_ahead() {
     if (!grown) return;
   }
 }
+
+bool Maintenance::sweep_in_background() {
+  if (!rooms_.expiry.any()) return false;
+  const std::lock_guard lock(mutex_);
+  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  auto more = expired_->run(ExpirySweep::Reach::kDue, reclaimer, *relocator_);
+  if (!more && more.code() == Errc::kIo) rooms_.gate.fail(more.error());
+  return more && *more && !rooms_.wake.stopped();
+}
+
+std::uint64_t Maintenance::expired_records() const { return expired_->dropped(); }
 
 bool Maintenance::reclaim_in_background() {
   BlockTable& table = rooms_.table;
@@ -200,9 +218,15 @@ Status Maintenance::reclaim() {
   const auto lock = hold_off();
   BlockTable& table = rooms_.table;
   constexpr double kLeastGain = 0.05;
+  // On page media a run counts as sealed only when syncs have covered it.
+  const auto finish_sealing = [&] {
+    return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
+  };
+  HF_RETURN_IF_ERROR(finish_sealing());
+  Reclaimer sweeper(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
   for (;;) {
-    // On page media a run counts as sealed only when syncs have covered it.
-    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    HF_RETURN_IF_ERROR(finish_sealing());
     const std::uint64_t before = table.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, pass(kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table.free_blocks() <= before) break;
@@ -241,6 +265,7 @@ Result<bool> Maintenance::make_room_now() {
   const auto lock = hold_off();
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
   for (bool last = false;; last = true) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
     const PassWatch watch(*this, /*in_caller=*/true);

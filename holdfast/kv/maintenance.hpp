@@ -16,14 +16,16 @@
 
 namespace holdfast::kv {
 
+class ExpirySweep;
+
 struct ReclaimCounts {
   std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
 };
 
 class Maintenance {
  public:
-  explicit Maintenance(Rooms& rooms) : rooms_(rooms) {}
-  ~Maintenance() { stop(); }
+  explicit Maintenance(Rooms& rooms);
+  ~Maintenance();
   Maintenance(const Maintenance&) = delete;
 
   // Errors: kNoSpace (no thread), kInvalidOption (a pool of another process).
@@ -50,6 +52,7 @@ class Maintenance {
   // the present one.
   [[nodiscard]] std::unique_lock<Mutex> hold_off();
   const ReclaimCounts& counts() const { return counts_; }
+  std::uint64_t expired_records() const;  // That reclamation has come upon.
   Session& own_session() { return *relocator_; }
   // A pass over at most `victims` runs, those with most dead bytes.
   Result<std::uint64_t> pass(std::size_t victims, double least_gain,
@@ -63,6 +66,8 @@ class Maintenance {
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
   Result<bool> make_room_now();
+  // True: there is more to sweep.
+  bool sweep_in_background();
   // True: there is more to settle.
   bool settle_in_background();
   Status settle_all_displaced();
@@ -75,6 +80,7 @@ class Maintenance {
   std::atomic<std::uint32_t> waiters_{0};
   std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
   ReclaimCounts counts_;
+  std::unique_ptr<ExpirySweep> expired_;
   std::uint64_t last_sequence_ = 0;  // Of the background's last round.
   std::shared_ptr<BackgroundPool> pool_;
   Crew::Job* upkeep_ = nullptr;  // maintain(), by the pool.

@@ -53,6 +53,8 @@ constexpr Metric kCounters[] = {
      &StoreStats::relocated_bytes},
     {"tombstones_dropped_total", "Tombstones that reclamation dropped since open.",
      &StoreStats::tombstones_dropped},
+    {"expired_records_total", "Expired records that reclamation came upon since open.",
+     &StoreStats::expired_records},
     {"index_rehashes_total", "Growths of the index since open.", &StoreStats::index_rehashes},
     {"events_dropped_total", "Events that a slow listener never saw, since open.",
      &StoreStats::events_dropped},

@@ -35,7 +35,7 @@ Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
   const Place place = rooms.index.place(rooms.index.template hash<Path>(key));
   const Line line = rooms.index.template line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
-  if (!rooms.index.is_live(record, line)) [[unlikely]] {
+  if (!rooms.index.template is_live<Path>(record, line)) [[unlikely]] {
     if constexpr (!Path::kFixed) {
       const Live live = find_elsewhere(place, key, line, guard);
       if (live) return copy(live.record, live.record.value_span());
@@ -119,7 +119,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
       const Line line =
           rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
       RecordView record = rooms.records.at(line);
-      bool live = rooms.index.is_live(record, line);
+      bool live = rooms.index.template is_live<Path>(record, line);
       if constexpr (!Path::kFixed) {
         if (!live && !line && rooms.displaced) [[unlikely]] {
           const Live apart = find_elsewhere(places[i], keys[first + i], line, guard);

@@ -74,14 +74,15 @@ Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
 // ---- Snapshots ----
 
 template <class R>
-Result<Version> BasicReads<R>::get_at(Version snapshot, Bytes key, std::string& value) const {
+Result<Version> BasicReads<R>::get_at(Moment snapshot, Bytes key, std::string& value) const {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const Place place = rooms_.index.place(rooms_.index.hash(key));
   Line line = rooms_.index.map().find(place, rooms_.index.matches(key));
   if (line) line = rooms_.index.settled(line);
   if (!line && rooms_.displaced) line = rooms_.displaced->find(place.hash, key, guard).line;
-  const Live live = rooms_.index.judge(rooms_.versions.visible_at(line, snapshot, guard));
+  const Live live =
+      rooms_.index.judge(rooms_.versions.visible_at(line, snapshot.version, guard), snapshot.clock);
   if (!live) return rooms_.index.error(live);
   value.assign(live.record.value());
   return live.record.sequence();
@@ -107,7 +108,7 @@ struct PinnedLines {
 }  // namespace
 
 template <class R>
-Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
+Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
@@ -118,7 +119,8 @@ Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
       // A batch that is being published is newer than every open snapshot, so its chains lead past
       // it.
       map.for_each(partition, [&](Line line) {
-        if (const Line seen = rooms_.versions.visible_at(line, snapshot, guard)) pinned.add(seen);
+        if (const Line seen = rooms_.versions.visible_at(line, snapshot.version, guard))
+          pinned.add(seen);
         return true;
       });
     }
@@ -127,7 +129,8 @@ Status BasicReads<R>::for_each_at(Version snapshot, Visit visit) const {
       if (rooms_.paged() && i % kFetched == 0)
         HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
       const Line line = pinned.lines[i];
-      const Live live = rooms_.index.judge(line);
+      const Live live = rooms_.index.judge(line, snapshot.clock);
+      if (live.outcome == Errc::kNotFound) continue;  // Expired.
       if (!live) return rooms_.index.error(live);
       if (!visit(live.record.key(), live.record.value(), live.record.sequence())) return {};
     }

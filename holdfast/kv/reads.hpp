@@ -44,8 +44,8 @@ class BasicReads {
   Status fetch_records(const ByteSpans& keys, std::size_t first) const;
   Status fetch_records(std::span<const Line> lines) const;
 
-  Result<Version> get_at(Version snapshot, Bytes key, std::string& value) const;
-  Status for_each_at(Version snapshot, Visit visit) const;
+  Result<Version> get_at(Moment snapshot, Bytes key, std::string& value) const;
+  Status for_each_at(Moment snapshot, Visit visit) const;
 
   // Returns copy(record, value), called while the record cannot go away.
   template <class Path, class Copy>

@@ -224,7 +224,8 @@ Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
 }
 
 // The dead records of an open run cannot be marked on the medium, so what erased them must stay;
-// nor are those marked of which a copy was erased, in a run that is kept by a pin.
+// nor are those marked of which a copy was erased, in a run that is kept by a pin. In the system
+// space nothing is erased and nothing expires, so its run, which fills slowly, does not count.
 Result<std::uint64_t> Reclaimer::tombstone_floor() {
   HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::uint64_t oldest = ~std::uint64_t{0};
@@ -234,7 +235,8 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
     const bool unmarked = HF_MUTANT("K03", state == BlockState::kOpen, false) ||
                           (state == BlockState::kSealed &&
                            HF_MUTANT("K04", run.moved.load(std::memory_order_relaxed), false));
-    if (unmarked && run.head == block)
+    const bool of_system = run.space.load(std::memory_order_relaxed) == kSystemSpace;
+    if (unmarked && run.head == block && !of_system)
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
   }
   return oldest;

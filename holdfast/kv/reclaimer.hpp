@@ -52,6 +52,9 @@ class Reclaimer {
   // pass().
   Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
 
+  // Records in runs that are open now or opened later are newer than this, or superseded anyway.
+  // Seals runs of lanes that rest.
+  Result<std::uint64_t> tombstone_floor();
   // Dead bits of all sealed runs to the medium, durably when it returns.
   Status put_all_dead_bits();
   // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
@@ -77,8 +80,6 @@ class Reclaimer {
                                      std::uint64_t bytes_per_second);
   Status settle_displaced(std::span<const std::uint64_t> victims);
   Status seal_resting_lanes();
-  // Records in runs that are open now or opened later are newer than this, or superseded anyway.
-  Result<std::uint64_t> tombstone_floor();
   Result<std::uint64_t> free_evacuated();
   void forget_versions(std::uint64_t head);
   void pace(std::chrono::steady_clock::time_point due) const;

@@ -123,7 +123,7 @@ struct RecordHead {
   std::uint64_t sequence = 0;
   std::uint32_t ordinal = 0;
   bool fenced_before = false;    // All before it in its run is durable.
-  std::uint64_t size_flags = 0;  // kHasExpiry, and the keyspace.
+  std::uint64_t size_flags = 0;  // The keyspace.
 };
 
 }  // namespace holdfast::kv

@@ -95,7 +95,8 @@ class Records {
   bool has_shape(const RecordView& record) const {
     return value_bytes_ == 0 ||
            (record.header().key_bytes() == key_bytes_ &&
-            (record.kind() != RecordKind::kPut || record.header().value_bytes() == value_bytes_));
+            (record.kind() != RecordKind::kPut || record.header().value_bytes() == value_bytes_)) ||
+           record.header().space() == kSystemSpace;
   }
 
   const Medium& medium_;

@@ -62,10 +62,12 @@ void Recovery::settle_spaces() {
       const Live live = system->index.judge(line);
       std::uint16_t id = 0;
       SpaceName name;
+      // What expires is adopted later: it judges no record of this space. Here it is checked.
+      ExpiryRules rules;
       if (live && decode_space_name(live.record.key(), live.record.value(), id, name))
         names[id] = std::move(name);
-      else
-        note(offset_of(line), "the name of a keyspace is not valid");
+      else if (!live || !adopt_expiry(rules, live.record.key(), live.record.value()))
+        note(offset_of(line), "a record of the system space is not valid");
     });
   }
   std::vector<std::uint16_t> dropped;

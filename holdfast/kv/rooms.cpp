@@ -35,7 +35,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
       sessions(epochs, table),
-      index(records, key_hash_of(superblock), options.verify_reads),
+      index(records, expiry, key_hash_of(superblock), options.verify_reads),
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
       versions(records, index, sequences, epochs),

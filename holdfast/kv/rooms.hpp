@@ -3,6 +3,7 @@
 //   medium, table      where bytes go, and whose blocks they are
 //   pace               how fast writers may take them
 //   records, index     records where they lie; from a key to its record
+//   expiry             which of them have expired
 //   sequences          the order of all writes
 //   appender (group)   records get onto the medium; on page media all through one lane
 //   sessions           a thread's lane and books
@@ -21,6 +22,7 @@
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/displaced.hpp>
 #include <holdfast/kv/event_queue.hpp>
+#include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/key_index.hpp>
 #include <holdfast/kv/medium.hpp>
@@ -76,6 +78,7 @@ struct Rooms {
   Sequences sequences;
   std::unique_ptr<GroupCommit> group;  // Page media only.
   Sessions sessions;
+  ExpiryRules expiry;  // Of all keyspaces.
   KeyIndex index;
   std::unique_ptr<Displaced> displaced;  // Page media only.
   Versions versions;

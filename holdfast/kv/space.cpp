@@ -86,7 +86,7 @@ Status Space::for_each(
   return in([&](SpaceCore& core) -> Status {
     SpaceRooms& rooms = core.rooms;
     const Version version = rooms.versions.open();
-    auto read = core.reads.for_each_at(version, visit);
+    auto read = core.reads.for_each_at({version, rooms.store.expiry.clock()}, visit);
     rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
     return read;
   });

@@ -26,7 +26,7 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       sequences(of.sequences),
       group(of.group.get()),
       sessions(epochs, table, &of.spaces.users()),
-      index(records, key_hash_of(of.superblock), of.options.verify_reads),
+      index(records, of.expiry, key_hash_of(of.superblock), of.options.verify_reads),
       versions(records, index, sequences, epochs),
       appender(medium, table, records, sequences, gate, pace, group, id,
                [this] { store.ask_if_short(index); }) {

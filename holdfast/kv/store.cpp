@@ -52,12 +52,13 @@ Pinned::~Pinned() {
 }
 
 Snapshot::Snapshot(Snapshot&& other) noexcept
-    : core_(std::exchange(other.core_, nullptr)), version_(other.version_) {}
+    : core_(std::exchange(other.core_, nullptr)), version_(other.version_), clock_(other.clock_) {}
 Snapshot& Snapshot::operator=(Snapshot&& other) noexcept {
   if (this != &other) {
     if (core_ != nullptr) core_->release_snapshot(version_);
     core_ = std::exchange(other.core_, nullptr);
     version_ = other.version_;
+    clock_ = other.clock_;
   }
   return *this;
 }
@@ -66,18 +67,18 @@ Snapshot::~Snapshot() {
 }
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
   if (core_ == nullptr) return empty_snapshot();
-  return core_->reads.get_at(version_, bytes_of(key), value);
+  return core_->reads.get_at({version_, clock_}, bytes_of(key), value);
 }
 Status Snapshot::for_each(
     FunctionRef<bool(std::string_view, std::string_view, Version)> visit) const {
   if (core_ == nullptr) return empty_snapshot();
-  return core_->reads.for_each_at(version_, visit);
+  return core_->reads.for_each_at({version_, clock_}, visit);
 }
 std::uint64_t Snapshot::count() const {
   std::uint64_t records = 0;
   if (core_ == nullptr) return records;
-  (void)core_->reads.for_each_at(
-      version_, [&](std::string_view, std::string_view, Version) { return ++records, true; });
+  (void)core_->reads.for_each_at({version_, clock_}, [&](std::string_view, std::string_view,
+                                                         Version) { return ++records, true; });
   return records;
 }
 

@@ -36,6 +36,7 @@
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/kv/expiry.hpp>
 #include <holdfast/kv/latencies.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/verb_table.hpp>
@@ -70,6 +71,7 @@ struct StoreStats {
   // DRAM, tmpfs and plain files.
   std::uint64_t fences = 0, lines_written_back = 0, syncs = 0;
   std::uint64_t reclaimed_blocks = 0, relocated_bytes = 0, tombstones_dropped = 0;
+  std::uint64_t expired_records = 0;  // That reclamation came upon.
   std::uint64_t index_rehashes = 0;
   // On a plain file: superseded without having been read (PutOutcome::kWritten), and not yet
   // counted as dead.
@@ -185,11 +187,13 @@ class Snapshot {
   // Over its records, in order. Errors: kInvalidOption (the store keeps no order).
   Result<Cursor> cursor() const;
 
-  Snapshot(StoreCore* core, Version version) : core_(core), version_(version) {}  // For the store.
+  Snapshot(StoreCore* core, Version version, std::uint64_t clock)  // For the store.
+      : core_(core), version_(version), clock_(clock) {}
 
  private:
   StoreCore* core_ = nullptr;
   Version version_ = 0;
+  std::uint64_t clock_ = 0;  // By which records have expired.
 };
 
 struct StoreCoreDeleter {
@@ -233,6 +237,15 @@ class StoreBase {
   Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
   Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
                                     WriteOptions options = {});
+  // Records that end by themselves: expiry.hpp. Both are durable when they return, and a fence each
+  // (the first of a store: two more); on page media a sync. Errors of expire(): kInvalidOption,
+  // kAlreadyExists (the prefix has another rule), kNoSpace (64 rules); of set_clock():
+  // kInvalidOption (it would run backwards); of both kBusy (called by a verb that is under way),
+  // and those of a put.
+  Status expire(const ExpiryRule& rule);
+  Status set_clock(std::uint64_t now);
+  std::uint64_t clock() const;  // 0 until it was set.
+  std::vector<ExpiryRule> expiry_rules() const;
   // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on.
   Result<Checkpoint> checkpoint();
   StoreStats stats() const;
@@ -375,6 +388,11 @@ class Store<> : public StoreBase {
   // of them. Errors: kNotFound, kBusy, those of put.
   Status drop_space(std::string_view name);
   std::vector<std::string> spaces() const;  // Their names, in order.
+  // As those of the store's own keys. Errors: also kClosed (the space is), kInvalidOption (it is of
+  // another store).
+  using StoreBase::expire, StoreBase::expiry_rules;
+  Status expire(const Space& space, const ExpiryRule& rule);
+  Result<std::vector<ExpiryRule>> expiry_rules(const Space& space) const;
 
   Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {}) {
     return put_bytes(key, value, options);
@@ -456,6 +474,7 @@ class Store<> : public StoreBase {
 
  private:
   using StoreBase::StoreBase;
+  Result<std::uint16_t> number_of(const Space& space) const;
 };
 
 }  // namespace holdfast::kv

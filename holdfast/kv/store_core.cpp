@@ -77,6 +77,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     core->closed_ = true;
     return std::move(adopted).error();
   }
+  if (core->rooms.expiry.any()) core->take(verbs_for(core->rooms));
   if (options.order) {
     if (auto ordered = core->keep_order(); !ordered) {
       core->closed_ = true;
@@ -198,7 +199,7 @@ Snapshot StoreCore::snapshot() {
   const Version version = rooms.versions.open();
   // From here on nothing is displaced. Where the device fails, for_each() tells of it.
   settle_displaced();
-  return {this, version};
+  return {this, version, rooms.expiry.clock()};
 }
 
 void StoreCore::settle_displaced() {
@@ -290,6 +291,7 @@ StoreStats StoreCore::stats() {
   stats.reclaimed_blocks = counts.blocks.load(std::memory_order_relaxed);
   stats.relocated_bytes = counts.relocated_bytes.load(std::memory_order_relaxed);
   stats.tombstones_dropped = counts.tombstones_dropped.load(std::memory_order_relaxed);
+  stats.expired_records = maintenance.expired_records();
   stats.index_rehashes = rooms.index.map().rehashes();
   stats.newest_version = rooms.sequences.next() - 1;
   stats.events_dropped = rooms.events.dropped();

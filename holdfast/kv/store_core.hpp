@@ -50,11 +50,14 @@ class StoreCore : public Verbs {
   Status may_close() const;
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
-  // Other instances of the same verbs. Nobody uses the store.
+  // Other instances of the same verbs. Beside others: with sampling_ held.
   void take(const Verbs& verbs) {
     untimed_ = verbs;
     static_cast<Verbs&>(*this) = verbs;
   }
+  // expiry.hpp. Of a keyspace by its id.
+  Status expire(std::uint16_t space, const ExpiryRule& rule);
+  Status set_clock(std::uint64_t now);
   // Beside others that use the store.
   void sample_latencies(std::uint32_t one_in);
   const HotVerbs& untimed() const { return untimed_; }
@@ -70,13 +73,15 @@ class StoreCore : public Verbs {
   Keyspaces keyspaces;
 
  private:
+  Status may_change_expiry() const;
   void settle_displaced();
   // At open, after recovery. Without background work and on page media it is loaded on return.
   Status keep_order();
   void load_order(KeyOrder& order);
   void stop_loading();
 
-  Mutex sampling_;    // Of sample_latencies().
+  Mutex expiring_;    // One rule, or reading of the clock, at a time.
+  Mutex sampling_;    // Of which verbs there are.
   HotVerbs untimed_;  // Those that were chosen at open.
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};

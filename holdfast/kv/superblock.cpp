@@ -14,7 +14,8 @@
 namespace holdfast::kv {
 namespace {
 
-constexpr std::uint64_t kKnownIncompatible = kRunsOfVersion1 | kHasSpaces | kSharesRuns;
+constexpr std::uint64_t kKnownIncompatible =
+    kRunsOfVersion1 | kHasSpaces | kSharesRuns | kHasExpiry;
 
 // XXH3 of everything behind the checksum field, which ends at `from`.
 template <class Block>
@@ -144,10 +145,10 @@ Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_gener
   return medium.order();  // Before a run of version 2 is opened.
 }
 
-Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flag) {
-  if ((superblock.incompatible_features & flag) != 0) return {};
+Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flags) {
+  if ((superblock.incompatible_features & flags) == flags) return {};
   Superblock flagged = superblock;
-  flagged.incompatible_features |= flag;
+  flagged.incompatible_features |= flags;
   flagged.checksum = checksum_of(flagged);
   HF_RETURN_IF_ERROR(
       HF_MUTANT("K50", medium.put(kSuperblockCopyAt, &flagged, sizeof flagged), ok_status()));

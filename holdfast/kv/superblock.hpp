@@ -39,7 +39,7 @@ Status put_superblock(Medium& medium, const Superblock& superblock);
 
 // Of a store that is to get what builds may not know: those refuse it from then on. Durable when it
 // returns. A crash leaves a superblock that holds, at its place or beside it.
-Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flag);
+Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flags);
 // A crash in raise_flag() left the superblock torn, and its copy was read instead.
 Status mend_superblock(Medium& medium, const Superblock& superblock);
 

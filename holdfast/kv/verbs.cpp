@@ -23,6 +23,7 @@ Verbs best_verbs(const Rooms& rooms, RecordIsa at_most) {
 }  // namespace
 
 Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
+  if (rooms.expiry.any()) return verbs_of_any();  // Only those ask.
   const Verbs best = best_verbs(rooms, at_most);
   if (!rooms.options.verify_reads) return best;
   // Only those of all media ask; but for verbs that read nothing that they tell.

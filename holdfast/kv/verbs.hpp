@@ -13,11 +13,14 @@
 namespace holdfast::kv {
 
 struct Verbs : HotVerbs {
-  Status (*put_many)(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions);
-  Status (*get_texts)(StoreCore&, const ByteSpans& keys, std::string* values,
-                      std::span<Errc> outcomes);
-  Status (*get_objects)(StoreCore&, const ByteSpans& keys, std::byte* values,
-                        std::size_t value_bytes, std::span<Errc> outcomes);
+  Exchangeable<Status(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions)>
+      put_many;
+  Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::string* values,
+                      std::span<Errc> outcomes)>
+      get_texts;
+  Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::byte* values, std::size_t value_bytes,
+                      std::span<Errc> outcomes)>
+      get_objects;
 };
 
 // The best instances that this CPU and this store allow. `at_most`: for tests.

@@ -113,12 +113,13 @@ Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const
     const std::uint64_t padded = superseded.padded_bytes();
     const bool plain = superseded.kind() == RecordKind::kPut &&
                        superseded.sequence() < appended.sequence && !rooms.versions.held();
+    const bool there = index.template is_there<Path>(superseded, old.line());
     auto home = index.latch(place, own);
     if (plain && !index.behind_horizon(place, appended.sequence) &&
         home.replace_unchanged(old, line)) [[likely]] {
       home.release();
       own.notes.add(rooms.table, old.line(), padded);
-      return PutOutcome::kOverwrote;
+      return there ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     }
     return publish_put_slowly(own, std::move(home), place, record, appended, options);
   }
@@ -274,6 +275,7 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
   const std::uint64_t padded = superseded.padded_bytes();
   const bool plain = old && superseded.kind() == RecordKind::kPut &&
                      superseded.sequence() < appended.sequence && !rooms.versions.held();
+  const bool there = plain && index.template is_there<Path>(superseded, old.line());
   auto home = index.latch(place, own);
   if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
     HF_MUTANT("K81", index.raise_horizon(record.hash, appended.sequence), void());
@@ -281,7 +283,7 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
     index.leave(record.key);
     home.release();
     own.notes.add(rooms.table, old.line(), padded);
-    return true;
+    return there;
   }
   return publish_erase_slowly(own, std::move(home), place, record, appended, options);
 }
@@ -313,7 +315,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     // caller's last write.
     const Seen seen = rooms.index.template look<Path>(place, key);
     const RecordView record = rooms.records.at(seen.line());
-    if (!rooms.index.is_live(record, seen.line())) [[unlikely]] {
+    if (!rooms.index.template is_live<Path>(record, seen.line())) [[unlikely]] {
       if constexpr (!Path::kFixed) {
         if (!seen.line() && rooms.displaced) {
           HF_ASSIGN_OR_RETURN(const bool absent, is_absent(own, place, key));

@@ -145,8 +145,8 @@ Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::L
       appended = again;
     }
     if (entry) {
-      const bool existed =
-          rooms_.records.at(OffsetMap::Home::line(entry)).kind() == RecordKind::kPut;
+      const Line old = OffsetMap::Home::line(entry);
+      const bool existed = index.is_there(rooms_.records.at(old), old);
       replace(own, home, entry, appended);
       return existed ? PutOutcome::kOverwrote : PutOutcome::kInserted;
     }
@@ -222,12 +222,13 @@ Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latch
   }
   HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
   const Line old = OffsetMap::Home::line(entry);
+  const bool existed = index.is_there(rooms_.records.at(old), old);
   if (rooms_.versions.snapshots_open() == 0) {
     home.remove(entry);
     index.leave(record.key);
     drop_behind(own, old);
     supersede(own, old);
-    return true;
+    return existed;
   }
   // Snapshots still need the way to the old record: the key stays indexed, by its tombstone.
   const Line line = line_at(appended.offset);
@@ -236,7 +237,7 @@ Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latch
   home.replace(entry, line);
   rooms_.versions.note_tombstone(record.hash, appended.sequence);
   if (dead) supersede(own, dead);
-  return true;
+  return existed;
 }
 
 // ---- update_word ----

@@ -76,6 +76,11 @@ class Tested {
   void drop_space(const std::string& name);
   void put_in(const std::string& name, const std::string& key, const std::string& value);
   void erase_in(const std::string& name, const std::string& key);
+  // Expiry by the first word of a value. In the model the clock erases, all at once.
+  void set_clock(std::uint64_t now);
+  void reclaim() {
+    other([&] { store_->reclaim().value(); });
+  }
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
   void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.

@@ -166,6 +166,29 @@ class Keyspaces(Command):
         self.assertEqual(self.kv('get', 'ada'), b'the store\'s')
         self.assertIn(b'sound', self.kv('verify'))
 
+    def test_expiry(self):
+        self.assertIn(b'added', self.kv('expire', '--prefix', 's:', '--ttl', '5', '--width', '4'))
+        self.kv('put', 's:1', '\x01\x01\x01\x01x')
+        self.kv('put', 'other', '\x01\x01\x01\x01x')
+        self.assertEqual(self.kv('expiry'), b'clock 0\ns:\toffset 0\twidth 4\tlittle-endian\tttl 5\n')
+        self.kv('clock', str(0x01010101 + 4))
+        self.assertEqual(self.kv('count'), b'2\n')
+        self.kv('clock', str(0x01010101 + 5))
+        self.kv('get', 's:1', code=1)
+        self.assertEqual(self.kv('count'), b'1\n')
+        self.assertEqual(self.kv('list', '--keys-only'), b'other\n')
+        lines = [json.loads(line) for line in self.kv('expiry', '--json').splitlines()]
+        self.assertEqual(lines[0]['clock'], 0x01010106)
+        self.assertEqual(lines[1]['prefix'], 's:')
+        self.refused('kv', self.store, 'clock', '5', says='never runs backwards')
+        self.refused('kv', self.store, 'expire', '--ttl', '1', '--width', '3', says='4 and 8 are allowed')
+        self.refused('kv', self.store, 'expire', '--ttl', '6', '--prefix', 's:', code=1, says='ttl=5')
+        self.kv('create-space', 'timed')
+        self.kv('--space', 'timed', 'expire', '--ttl', '0')
+        self.kv('--space', 'timed', 'put', 'a', '\x01' + 7 * '\x02')
+        self.assertEqual(self.kv('--space', 'timed', 'count'), b'1\n')
+        self.refused('kv', self.store, '--space', 'timed', 'clock', '9', says='--space does not go')
+
     def test_a_missing_space_makes_no_store(self):
         for words, stdin in ((('put', 'ada', 'x'), b''), (('import', '-'), b'{}'), (('script',), b'put ada x\n')):
             self.refused('kv', self.store, '--space', 'users', *words, stdin=stdin, code=1, says='not found')

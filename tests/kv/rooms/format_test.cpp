@@ -65,9 +65,9 @@ TEST(Format, FieldsOfASummaryEntryKeepToThemselves) {
 
 TEST(Format, FieldsOfARecordHeaderKeepToThemselves) {
   RecordHeader header{};
-  header.size_word = kValueBytesMask | kHasExpiry | std::uint64_t{0xffff} << kSpaceShift;
+  header.size_word = kValueBytesMask | std::uint64_t{1} << 40 | std::uint64_t{0xffff} << kSpaceShift;
   EXPECT_EQ(header.value_bytes(), kValueBytesMask);
-  header.size_word = kHasExpiry | std::uint64_t{0xffff} << kSpaceShift;
+  header.size_word = std::uint64_t{1} << 40 | std::uint64_t{0xffff} << kSpaceShift;
   EXPECT_EQ(header.value_bytes(), 0u);
   header.key_bytes_and_kind = 0xffffffu | 1u << kFencedBeforeBit;
   EXPECT_EQ(header.key_bytes(), 0xffffffu);

@@ -33,7 +33,8 @@ class KeyIndexes : public OnRecords {
       ASSERT_TRUE(home.insert(line));
   }
 
-  KeyIndex index_{rooms_.records, KeyHash(), /*verify_reads=*/false};
+  ExpiryRules expiry_;
+  KeyIndex index_{rooms_.records, expiry_, KeyHash(), /*verify_reads=*/false};
   Session own_;  // Of this index, not of the store's.
 };
 
@@ -112,7 +113,7 @@ TEST_F(KeyIndexes, ARecordThatReachesBeyondItsRunIsDamage) {
 TEST_F(KeyIndexes, AChecksumIsAskedWhereReadsAreVerified) {
   const Line line = put("k", text_of(1, 100));
   publish("k", line);
-  KeyIndex verifying(rooms_.records, KeyHash(), true);
+  KeyIndex verifying(rooms_.records, expiry_, KeyHash(), true);
   EXPECT_TRUE(verifying.judge(line));
   ForTests::rooms(store_).records.at(line).value_data()[50] ^= std::byte{1};
   EXPECT_TRUE(find("k"));

@@ -1,0 +1,120 @@
+// The verbs of expiry.hpp.
+#include <holdfast/kv/expiry.hpp>
+
+#include <string>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/keyspaces.hpp>
+#include <holdfast/kv/store_core.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+constexpr std::size_t kMostPrefixBytes = 255;
+
+Error refused(const std::string& what) { return {Errc::kInvalidOption, "expiry rule: " + what}; }
+
+Status check(const ExpiryRule& rule, const Superblock& superblock) {
+  if (rule.prefix.size() > kMostPrefixBytes) {
+    return refused("prefix of " + std::to_string(rule.prefix.size()) + " bytes; at most " +
+                   std::to_string(kMostPrefixBytes) + " are allowed");
+  }
+  if (rule.width_bytes != 4 && rule.width_bytes != 8)
+    return refused("width_bytes=" + std::to_string(rule.width_bytes) + "; 4 and 8 are allowed");
+  if (superblock.value_bytes != 0 &&
+      std::uint64_t{rule.offset_bytes} + rule.width_bytes > superblock.value_bytes) {
+    return refused("offset_bytes=" + std::to_string(rule.offset_bytes) +
+                   " and width_bytes=" + std::to_string(rule.width_bytes) +
+                   "; the stamp has to lie within the values of " +
+                   std::to_string(superblock.value_bytes) + " bytes");
+  }
+  return {};
+}
+
+std::string text_of(const ExpiryRule& rule) {
+  return "offset_bytes=" + std::to_string(rule.offset_bytes) +
+         ", width_bytes=" + std::to_string(rule.width_bytes) + ", ttl=" + std::to_string(rule.ttl) +
+         (rule.order == std::endian::big ? ", big-endian" : ", little-endian");
+}
+
+}  // namespace
+
+Status StoreCore::may_change_expiry() const {
+  HF_RETURN_IF_ERROR(rooms.gate.check(false));
+  if (rooms.inside())
+    return Error{Errc::kBusy, "a verb that is under way has called this; call it outside"};
+  return {};
+}
+
+Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
+  HF_RETURN_IF_ERROR(may_change_expiry());
+  HF_RETURN_IF_ERROR(check(rule, rooms.superblock));
+  const Lock lock(expiring_);
+  if (const ExpiryRule* const present = rooms.expiry.find(space, rule.prefix)) {
+    if (*present == rule) return {};
+    return Error{Errc::kAlreadyExists, "expiry rule: this prefix has one with " +
+                                           text_of(*present) + "; rules stay as they are"};
+  }
+  if (rooms.expiry.full()) {
+    return Error{Errc::kNoSpace, "expiry rule: the store has " +
+                                     std::to_string(ExpiryRules::kMost) +
+                                     ", as many as are allowed"};
+  }
+  HF_RETURN_IF_ERROR(HF_MUTANT(
+      "K100", keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule)),
+      ok_status()));
+  rooms.expiry.add(space, rule);
+  const Lock verbs_lock(sampling_);
+  take(verbs_for(rooms));  // Those that ask. Verbs under way came before the rule.
+  if (latencies.one_in() != 0) static_cast<HotVerbs&>(*this) = sampled_verbs();
+  return {};
+}
+
+Status StoreCore::set_clock(std::uint64_t now) {
+  HF_RETURN_IF_ERROR(may_change_expiry());
+  const Lock lock(expiring_);
+  const std::uint64_t present = rooms.expiry.clock();
+  if (now < present) {
+    return Error{Errc::kInvalidOption, "clock=" + std::to_string(now) + "; it is at " +
+                                           std::to_string(present) + " and never runs backwards"};
+  }
+  if (now == present) return {};
+  // Before it counts: nothing that was absent comes back with a crash.
+  HF_RETURN_IF_ERROR(HF_MUTANT(
+      "K101", keyspaces.put_expiry(std::string(kClockKey), encode_clock(now)), ok_status()));
+  rooms.expiry.set_clock(now);
+  return {};
+}
+
+// ---- Of a store ----
+
+Status StoreBase::expire(const ExpiryRule& rule) {
+  return core_ ? core_->expire(kDefaultSpace, rule) : Status(closed());
+}
+std::vector<ExpiryRule> StoreBase::expiry_rules() const {
+  return core_ ? core_->rooms.expiry.of_space(kDefaultSpace) : std::vector<ExpiryRule>();
+}
+Result<std::uint16_t> Store<>::number_of(const Space& space) const {
+  if (core() == nullptr) return closed();
+  const SpaceCore* const of =
+      space.link() == nullptr ? nullptr : space.link()->load(std::memory_order_acquire);
+  if (of == nullptr || !of->open.load(std::memory_order_acquire))
+    return Error{Errc::kClosed, "the keyspace was dropped, or its store is closed"};
+  if (&of->rooms.store != &core()->rooms)
+    return Error{Errc::kInvalidOption, "keyspace '" + of->name + "' is of another store"};
+  return of->rooms.id;
+}
+Status Store<>::expire(const Space& space, const ExpiryRule& rule) {
+  HF_ASSIGN_OR_RETURN(const std::uint16_t number, number_of(space));
+  return core()->expire(number, rule);
+}
+Result<std::vector<ExpiryRule>> Store<>::expiry_rules(const Space& space) const {
+  HF_ASSIGN_OR_RETURN(const std::uint16_t number, number_of(space));
+  return core()->rooms.expiry.of_space(number);
+}
+Status StoreBase::set_clock(std::uint64_t now) {
+  return core_ ? core_->set_clock(now) : Status(closed());
+}
+std::uint64_t StoreBase::clock() const { return core_ ? core_->rooms.expiry.clock() : 0; }
+
+}  // namespace holdfast::kv

@@ -1,0 +1,39 @@
+// expiry.hpp: records that end by themselves.
+// Public header.
+//
+//   ExpiryRule sessions{.prefix = "session:", .offset_bytes = 0, .ttl = 3'600'000};
+//   store.expire(sessions).value();         // Values of these keys begin with a time stamp.
+//   store.set_clock(now_ms).value();        // What is an hour old is absent from here on.
+//
+// A record has expired when the clock has reached its stamp + ttl. It is absent to every verb then,
+// at once. Its medium comes back with reclamation, which does not copy it.
+//
+// Rules      are the store's, and stay. Of several whose prefixes fit a key the longest counts. A
+//            value that is too short for the stamp never expires.
+// Clock      is the caller's, in whatever unit stamps and ttl have. It never runs backwards.
+// Guarantee  What has expired is not seen again, after crashes neither, nor an older version in its
+//            place: the clock is durable before it counts.
+// Snapshots  (and checkpoints) judge by the clock at which they were opened.
+// count()    has records that have expired until reclamation comes upon them.
+// Renewal    is a write: put() with a new stamp; update() or update_word() of the stamp.
+// Cost       A store with rules runs its verbs in their general form, which asks for the rules of
+//            each record: O(rules).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+
+namespace holdfast::kv {
+
+struct ExpiryRule {
+  std::string prefix = {};         // Of the keys; empty: all. At most 255 bytes.
+  std::uint32_t offset_bytes = 0;  // Of the stamp in the value.
+  std::uint32_t width_bytes = 8;   // 4 or 8.
+  std::endian order = std::endian::little;
+  std::uint64_t ttl = 0;  // 0: the stamp is the time at which the record ends.
+
+  bool operator==(const ExpiryRule&) const = default;
+};
+
+}  // namespace holdfast::kv

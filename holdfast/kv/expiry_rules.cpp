@@ -1,0 +1,131 @@
+#include <holdfast/kv/expiry_rules.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <holdfast/base/mutant.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+std::uint64_t load(const std::byte* at, std::uint32_t width, std::endian order) {
+  std::uint64_t value = 0;
+  for (std::uint32_t i = 0; i < width; ++i) {
+    const std::uint32_t from = order == std::endian::little ? width - 1 - i : i;
+    value = value << 8 | std::to_integer<std::uint64_t>(at[from]);
+  }
+  return value;
+}
+
+template <class Number>
+void append(std::string& text, Number number) {
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    text += static_cast<char>(static_cast<std::uint64_t>(number) >> 8 * i & 0xff);
+}
+
+// The next number of `text`, which has it.
+template <class Number>
+Number take(std::string_view& text) {
+  const Number number = static_cast<Number>(
+      load(reinterpret_cast<const std::byte*>(text.data()), sizeof(Number), std::endian::little));
+  text.remove_prefix(sizeof(Number));
+  return number;
+}
+
+constexpr std::size_t kRuleBytes = 4 + 4 + 1 + 8;
+
+}  // namespace
+
+std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const {
+  const std::uint16_t space = record.header().space();
+  const std::string_view key = record.key();
+  const ExpiryRule* rule = nullptr;
+  const std::size_t count = count_.load(std::memory_order_acquire);
+  for (const Entry& entry : std::span(entries_).first(count)) {
+    if (entry.space == space && key.starts_with(entry.rule.prefix) &&
+        (rule == nullptr || entry.rule.prefix.size() > rule->prefix.size()))
+      rule = &entry.rule;
+  }
+  if (rule == nullptr ||
+      std::uint64_t{rule->offset_bytes} + rule->width_bytes > record.value_bytes())
+    return std::nullopt;
+  // A word of it may be being updated in place: it is read whole.
+  std::uint64_t stamp;
+  const std::byte* const at = record.value_data() + rule->offset_bytes;
+  if (rule->width_bytes == 8 && rule->offset_bytes % 8 == 0) {
+    stamp = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(at)))
+                .load(std::memory_order_relaxed);
+    if (rule->order == std::endian::big) stamp = __builtin_bswap64(stamp);
+  } else {
+    stamp = load(at, rule->width_bytes, rule->order);
+  }
+  const std::uint64_t end = stamp + rule->ttl;
+  if (end < stamp) return std::nullopt;  // Beyond all clocks.
+  return end;
+}
+
+const ExpiryRule* ExpiryRules::find(std::uint16_t space, std::string_view prefix) const {
+  const auto all = std::span(entries_).first(count_.load(std::memory_order_acquire));
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& entry) {
+    return entry.space == space && entry.rule.prefix == prefix;
+  });
+  return found == all.end() ? nullptr : &found->rule;
+}
+
+std::vector<ExpiryRule> ExpiryRules::of_space(std::uint16_t space) const {
+  std::vector<ExpiryRule> rules;
+  for (const Entry& entry : std::span(entries_).first(count_.load(std::memory_order_acquire)))
+    if (entry.space == space) rules.push_back(entry.rule);
+  return rules;
+}
+
+bool ExpiryRules::add(std::uint16_t space, ExpiryRule rule) {
+  const std::size_t count = count_.load(std::memory_order_relaxed);
+  if (count == kMost) return false;
+  entries_[count] = {space, std::move(rule)};
+  count_.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+std::string encode_clock(std::uint64_t clock) {
+  std::string text;
+  append(text, clock);
+  return text;
+}
+
+std::string encode_rule_key(std::uint16_t space, std::string_view prefix) {
+  std::string text = "e";
+  append(text, space);
+  return text.append(prefix);
+}
+
+std::string encode_rule(const ExpiryRule& rule) {
+  std::string text;
+  append(text, rule.offset_bytes);
+  append(text, rule.width_bytes);
+  append(text, static_cast<std::uint8_t>(rule.order == std::endian::big));
+  append(text, rule.ttl);
+  return text;
+}
+
+bool adopt_expiry(ExpiryRules& rules, std::string_view key, std::string_view value) {
+  if (key == kClockKey) {
+    if (value.size() != sizeof(std::uint64_t)) return false;
+    rules.set_clock(take<std::uint64_t>(value));
+    return true;
+  }
+  if (key.size() < 3 || key[0] != 'e' || value.size() != kRuleBytes) return false;
+  key.remove_prefix(1);
+  const auto space = take<std::uint16_t>(key);
+  ExpiryRule rule{.prefix = std::string(key)};
+  rule.offset_bytes = take<std::uint32_t>(value);
+  rule.width_bytes = take<std::uint32_t>(value);
+  const auto order = take<std::uint8_t>(value);
+  rule.ttl = take<std::uint64_t>(value);
+  rule.order = order == 0 ? std::endian::little : std::endian::big;
+  if ((rule.width_bytes != 4 && rule.width_bytes != 8) || order > 1) return false;
+  return rules.add(space, std::move(rule));
+}
+
+}  // namespace holdfast::kv

@@ -1,0 +1,64 @@
+// expiry_rules.hpp: which records have expired: the rules of a store, and its clock. expiry.hpp.
+//
+// Threads    Any; add() and set_clock() one at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/kv/expiry.hpp>
+#include <holdfast/kv/record.hpp>
+
+namespace holdfast::kv {
+
+class ExpiryRules {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+  std::uint64_t clock() const { return clock_.load(std::memory_order_seq_cst); }
+  bool expired(const RecordView& record) const { return any() && expired(record, clock()); }
+  bool expired(const RecordView& record, std::uint64_t clock) const {
+    const auto end = end_of(record);
+    return end && *end <= clock;
+  }
+  // The clock at which a put that fits its run expires; nothing: never.
+  std::optional<std::uint64_t> end_of(const RecordView& record) const;
+
+  const ExpiryRule* find(std::uint16_t space, std::string_view prefix) const;
+  std::vector<ExpiryRule> of_space(std::uint16_t space) const;
+
+  bool full() const { return count_.load(std::memory_order_acquire) == kMost; }
+  // False: it is full. Replaces none.
+  bool add(std::uint16_t space, ExpiryRule rule);
+  void set_clock(std::uint64_t now) { clock_.store(now, std::memory_order_seq_cst); }
+
+ private:
+  struct Entry {
+    std::uint16_t space = 0;
+    ExpiryRule rule;
+  };
+  // Those before count_ never change.
+  std::array<Entry, kMost> entries_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::uint64_t> clock_{0};
+};
+
+// ---- As records of the system space (space_names.hpp) ----
+//
+//   clock   key "c"                       value: the clock, 8 bytes
+//   rule    key 'e', space (2), prefix    value: offset (4), width (4), order (1), ttl (8)
+//
+// Little-endian.
+inline constexpr std::string_view kClockKey = "c";
+std::string encode_clock(std::uint64_t clock);
+std::string encode_rule_key(std::uint16_t space, std::string_view prefix);
+std::string encode_rule(const ExpiryRule& rule);
+// Takes what a record of the system space says. False: it is none of these, or not valid.
+bool adopt_expiry(ExpiryRules& rules, std::string_view key, std::string_view value);
+
+}  // namespace holdfast::kv
