@@ -1,8 +1,8 @@
 // Records of a foreign checkpoint that fall into given key ranges, put into a store.
 //
 // A key may have several records that are not dead, in runs that are read in any order: first the
-// newest sequence of each key is found, then its record is put, unless it has expired by the clock of
-// the checkpoint.
+// newest sequence of each key is found, then its record is put, unless it has expired by the clock
+// of the checkpoint.
 #include <map>
 #include <string>
 #include <unordered_map>

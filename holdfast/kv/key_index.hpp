@@ -116,11 +116,9 @@ class KeyIndex {
   }
   [[gnu::noinline, gnu::cold]] Error why_not(Line line) const { return error(judge(line)); }
   // The same for a writer, who asks for no checksum: whether its key has a record there.
-  template <class Path = AnyPath>
   bool is_there(const RecordView& record, Line line) const {
-    if (record.kind() != RecordKind::kPut) return false;
-    if constexpr (Path::kFixed) return true;
-    return !expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record);
+    return record.kind() == RecordKind::kPut &&
+           (!expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record));
   }
   // The rule. Line 0 is absent.
   Live judge(Line line) const { return judge(line, expiry_.clock()); }

@@ -63,7 +63,8 @@ class Keyspaces {
   // An atomic batch with operations in spaces. Errors: kClosed (a space is), kInvalidOption (one is
   // of another store), those of a batch.
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
-  // A record of the system space that says what expires, durable when it returns (expiry_rules.hpp).
+  // A record of the system space that says what expires (expiry_rules.hpp), durable when it
+  // returns.
   Status put_expiry(const std::string& key, const std::string& value);
   // No space is created or dropped while the lock is held.
   [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }

@@ -113,7 +113,8 @@ Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const
     const std::uint64_t padded = superseded.padded_bytes();
     const bool plain = superseded.kind() == RecordKind::kPut &&
                        superseded.sequence() < appended.sequence && !rooms.versions.held();
-    const bool there = index.template is_there<Path>(superseded, old.line());
+    bool there = true;
+    if constexpr (!Path::kFixed) there = index.is_there(superseded, old.line());
     auto home = index.latch(place, own);
     if (plain && !index.behind_horizon(place, appended.sequence) &&
         home.replace_unchanged(old, line)) [[likely]] {
@@ -275,7 +276,8 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
   const std::uint64_t padded = superseded.padded_bytes();
   const bool plain = old && superseded.kind() == RecordKind::kPut &&
                      superseded.sequence() < appended.sequence && !rooms.versions.held();
-  const bool there = plain && index.template is_there<Path>(superseded, old.line());
+  bool there = true;
+  if constexpr (!Path::kFixed) there = plain && index.is_there(superseded, old.line());
   auto home = index.latch(place, own);
   if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
     HF_MUTANT("K81", index.raise_horizon(record.hash, appended.sequence), void());
