@@ -3,88 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include <holdfast/index/ordered/cursor.hpp>
-#include <holdfast/kv/byte_spans.hpp>
-#include <holdfast/kv/look_ahead.hpp>
-#include <holdfast/kv/read_verbs.hpp>
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/cursor_state.hpp>
 
 namespace holdfast::kv {
-
-// Goes from key to key of the order until one leads to a record.
-struct Cursor::State {
-  State(std::shared_ptr<std::atomic<StoreCore*>> of, std::optional<Moment> at_moment,
-        bool with_values = true)
-      : store(std::move(of)), snapshot(at_moment), values(with_values) {}
-
-  const std::shared_ptr<std::atomic<StoreCore*>> store;  // Null in it: the store is closed.
-  const std::optional<Moment> snapshot;
-  const bool values;  // False: keys and versions only, of a live store.
-  std::optional<index::ordered::Cursor> keys;
-  LookAhead look_ahead;
-  bool was_forward = true;
-  std::string value;
-  Version version = 0;
-  bool there = false;
-  Status status;
-
-  bool fail(Error why) {
-    status = std::move(why);
-    return false;
-  }
-  // `first(keys)` makes the first step, and says whether it came to a key.
-  template <class First>
-  bool move_to(bool forward, First&& first) {
-    look_ahead.forget();
-    return move(forward, first);
-  }
-  bool step(bool forward) {
-    if (!there) return false;
-    if (forward != was_forward) look_ahead.forget();
-    return move(forward, [forward](auto& at) { return forward ? at.next() : at.prev(); });
-  }
-  template <class First>
-  bool move(bool forward, First&& first) {
-    was_forward = forward;
-    there = false;
-    status = ok_status();
-    StoreCore* const open = store->load(std::memory_order_acquire);
-    if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
-    Rooms& rooms = open->rooms;
-    // The loader asks the index for keys whose latch the calling verb may hold.
-    if (rooms.index.order()->state() == KeyOrder::State::kLoading && rooms.inside())
-      return fail({Errc::kBusy,
-                   "a cursor moved inside of a verb while the keys are put in order after an open; "
-                   "move it outside"});
-    rooms.index.order()->wait();
-    const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
-    const KeyOrder& order = *rooms.index.order();
-    if (order.state() != KeyOrder::State::kComplete)
-      return fail(
-          {Errc::kNoSpace, "there was no memory to keep all keys in order; open the store again"});
-    if (!keys) keys.emplace(order.keys());
-    for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
-      if (!rooms.paged()) {
-        look_ahead.step(rooms.index, *keys, forward);
-      } else if (auto fetched = look_ahead.fetch(open->reads, *keys, forward); !fetched) {
-        return fail(std::move(fetched).error());
-      }
-      if (look_up(*open, keys->key())) return there = true;
-    }
-    return false;
-  }
-  bool look_up(StoreCore& open, std::string_view key) {
-    auto found = snapshot ? open.reads.get_at(*snapshot, bytes_of(key), value)
-                 : values
-                     ? open.reads.get<AnyPath>(bytes_of(key), value)
-                     : open.reads.read<AnyPath>(bytes_of(key), [](const RecordView& record, Bytes) {
-                         return record.sequence();
-                       });
-    if (found) version = *found;
-    if (!found && found.code() != Errc::kNotFound) return fail(std::move(found).error());
-    return found.has_value();
-  }
-};
 
 Cursor::Cursor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Cursor::Cursor(Cursor&&) noexcept = default;

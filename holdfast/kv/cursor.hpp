@@ -59,11 +59,12 @@ class Cursor {
   Version version() const;
   const Status& status() const;
 
-  // Packs the record that the cursor is at and those behind it into `buffer`, as many as fit, and
-  // returns how many bytes it used. The cursor is then at the first record that is not packed, or
-  // at none. At no record: 0, or the error of status(). Errors: kTooLarge (not even one fits: the
+  // Packs the record that the cursor is at and those behind it into `buffer`, as many as fit and at
+  // most `most`, and returns how many bytes it used. The cursor is then at the first record that is
+  // not packed, or at none. Each is packed as it is at some moment of the call; their look-ups go
+  // in groups. At no record: 0, or the error of status(). Errors: kTooLarge (not even one fits: the
   // message says how many bytes it needs, and the cursor stays).
-  Result<std::size_t> fill(std::span<std::byte> buffer);
+  Result<std::size_t> fill(std::span<std::byte> buffer, std::size_t most = ~std::size_t{0});
 
   struct State;
   explicit Cursor(std::unique_ptr<State> state);  // For the store.

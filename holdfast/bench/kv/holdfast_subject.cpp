@@ -77,7 +77,7 @@ class HoldfastSession {
   std::string error_;
 };
 
-// Its cursor is kept from scan to scan.
+// Its cursor is kept from scan to scan. Records come packed, many per call.
 class OrderedSession : public HoldfastSession {
  public:
   OrderedSession(store::Store<>& store, const Records& records)
@@ -86,14 +86,21 @@ class OrderedSession : public HoldfastSession {
   bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
     if (!note(cursor_)) return false;
     auto& cursor = *cursor_;
-    for (cursor.seek(from.view()); cursor; cursor.next()) {
-      answer(cursor.key(), cursor.value());
-      if (--count == 0) break;
+    cursor.seek(from.view());
+    while (cursor && count != 0) {
+      const auto packed = cursor.fill(buffer_, count);
+      if (!note(packed)) return false;
+      auto rest = std::span<const std::byte>(buffer_).first(*packed);
+      while (const auto record = store::unpack(rest)) {
+        answer(record->key, record->value);
+        --count;
+      }
     }
     return note(cursor.status());
   }
 
  private:
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(64 * KiB);
   Result<store::Cursor> cursor_;
 };
 

@@ -47,6 +47,11 @@ class Cursor {
     return batch_[forward ? at_ + moves : at_ - moves];
   }
 
+  // So many further, of keys that ahead() knows and that are within the prefix, but for the last.
+  bool next(std::size_t moves) { return at_ += moves - 1, next(); }
+  // Whether the key is one that moves come to, as far as the prefix goes.
+  bool is_within(std::string_view key) const { return key.starts_with(prefix_); }
+
  private:
   bool forward_from(std::string_view key);
   bool back_from();

@@ -3,8 +3,10 @@
 // Threads    One at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,15 +27,24 @@ class KeyBatch {
   const std::string& resume() const { return resume_; }
 
   // For the index.
-  void clear() { bytes_.clear(), ends_.clear(), more_ = false; }
+  void clear() { used_ = 0, ends_.clear(), more_ = false; }
   void append(std::string_view first, std::string_view second, std::string_view third) {
-    bytes_.append(first).append(second).append(third);
-    ends_.push_back(bytes_.size());
+    const std::size_t begin = used_;
+    used_ += first.size() + second.size() + third.size();
+    if (used_ > bytes_.size()) bytes_.resize(std::max(2 * bytes_.size(), used_));
+    char* to = bytes_.data() + begin;
+    for (const std::string_view part : {first, second, third}) {
+      if (part.empty()) continue;  // It may have no address.
+      std::memcpy(to, part.data(), part.size());
+      to += part.size();
+    }
+    ends_.push_back(used_);
   }
   void set_resume(std::string_view key) { resume_ = key, more_ = true; }
 
  private:
-  std::string bytes_;
+  std::string bytes_;  // Of them the first used_.
+  std::size_t used_ = 0;
   std::vector<std::size_t> ends_;
   std::string resume_;
   bool more_ = false;
