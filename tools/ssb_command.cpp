@@ -75,7 +75,8 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
   app.add_option(tables, arguments.tables, "A directory with the five .tbl files")
       ->type_name("DIR");
   app.add_option("--seed", arguments.seed, "Of the generator")->capture_default_str();
-  app.add_option("--size", arguments.size, "Of a new region, which then does not grow")
+  app.add_option("--size", arguments.size,
+                 "Of a new region, which then does not grow; a multiple of 2M")
       ->type_name("SIZE");
 }
 

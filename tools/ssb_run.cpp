@@ -150,7 +150,7 @@ Result<OpenStar> open_star(const SsbArguments& arguments) {
   options.access = loads ? RegionAccess::kOpenOrCreate : RegionAccess::kOpenReadOnly;
   if (!arguments.size.empty()) {
     HF_ASSIGN_OR_RETURN(const auto size, parse_bytes(arguments.size, "--size"));
-    options.size_bytes = options.unit_bytes = options.reserve_bytes = round_up(size, kPageBytes);
+    options.size_bytes = options.unit_bytes = options.reserve_bytes = round_up(size, 2 * MiB);
   }
   HF_ASSIGN_OR_RETURN(auto region,
                       Region::open(arguments.region.empty() ? "dram" : arguments.region, options));

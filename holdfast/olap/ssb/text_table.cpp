@@ -108,7 +108,7 @@ bool split_fields(std::string_view line, std::vector<std::string_view>& fields) 
     const auto bar = line.find('|');
     if (bar == std::string_view::npos) {
       fields[i] = line;
-      return i + 1 == fields.size();
+      return i + 1 == fields.size() && !line.empty();
     }
     fields[i] = line.substr(0, bar);
     line.remove_prefix(bar + 1);

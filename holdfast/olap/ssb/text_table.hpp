@@ -59,7 +59,8 @@ class TextTable {
 
 // The next line of `text` without its end, taken off it.
 std::string_view take_line(std::string_view& text);
-// Exactly `fields.size()` fields, each followed by '|' (the last one may do without).
+// Exactly `fields.size()` fields, each followed by '|' (the last one may do without it where it is
+// not empty).
 bool split_fields(std::string_view line, std::vector<std::string_view>& fields);
 // All of `text` as a number of at most `most`.
 bool parse_number(std::string_view text, std::uint32_t most, std::uint32_t& number);
