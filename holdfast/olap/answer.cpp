@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <charconv>
 #include <compare>
-#include <map>
 #include <string>
 #include <utility>
 
 namespace holdfast::olap {
 namespace {
 
-struct OutputRow {
+// The different labels of a group attribute in their order, and the rank of each place.
+struct RankedLabels {
   std::vector<std::string> labels;
-  std::int64_t sum = 0;
+  std::vector<std::uint32_t> rank;
 };
 
 std::int64_t number_of(const std::string& text) {
@@ -21,45 +21,90 @@ std::int64_t number_of(const std::string& text) {
   return number;
 }
 
-// Attributes that are numbers compare as such.
-std::strong_ordering compare_labels(const StarQuery& query, std::size_t group, const OutputRow& a,
-                                    const OutputRow& b) {
-  const auto attribute = query.groups[group];
-  if (shape(attribute.dimension).numeric[attribute.number])
-    return number_of(a.labels[group]) <=> number_of(b.labels[group]);
-  return a.labels[group] <=> b.labels[group];
+RankedLabels ranked(const GroupLabels& group, Attribute attribute) {
+  const bool numeric = shape(attribute.dimension).numeric[attribute.number];
+  const auto before = [&](const std::string& a, const std::string& b) {
+    return numeric ? number_of(a) < number_of(b) : a < b;
+  };
+  RankedLabels ranked{group.labels, {}};
+  std::sort(ranked.labels.begin(), ranked.labels.end(), before);
+  ranked.labels.erase(std::unique(ranked.labels.begin(), ranked.labels.end()), ranked.labels.end());
+  for (const auto& label : group.labels)
+    ranked.rank.push_back(static_cast<std::uint32_t>(
+        std::lower_bound(ranked.labels.begin(), ranked.labels.end(), label, before) -
+        ranked.labels.begin()));
+  return ranked;
 }
 
-bool before(const StarQuery& query, const OutputRow& a, const OutputRow& b) {
-  for (const auto order : query.order) {
-    const std::size_t sum_at = query.sum_first ? 0 : query.groups.size();
-    const auto result =
-        order.column == sum_at
-            ? a.sum <=> b.sum
-            : compare_labels(query, order.column - (query.sum_first ? 1u : 0u), a, b);
-    if (result != 0) return order.descending ? result > 0 : result < 0;
-  }
-  return a.labels < b.labels;
-}
+struct OutputRow {
+  std::uint64_t key;  // The ranks of the labels, the first group's being the highest digit.
+  std::int64_t sum;
+};
 
-// Groups with the same labels are one.
-std::vector<OutputRow> rows_of(const StarQuery& query, const BoundQuery& bound,
-                               const std::vector<Cell>& cells) {
-  std::map<std::vector<std::string>, std::int64_t> sums;
-  for (std::uint32_t number = 0; number < cells.size(); ++number) {
-    if (cells[number].rows == 0) continue;
-    std::vector<std::string> labels;
-    for (const auto& group : bound.groups)
-      labels.push_back(group.labels[number / group.stride % group.labels.size()]);
-    sums[std::move(labels)] += cells[number].sum;
+// The output in numbers: rows by their ranks, and how a rank is found in a key.
+class Output {
+ public:
+  Output(const StarQuery& query, const BoundQuery& bound) : query_(query), bound_(bound) {
+    for (std::size_t i = 0; i < query.groups.size(); ++i)
+      groups_.push_back(ranked(bound.groups[i], query.groups[i]));
+    weights_.resize(groups_.size());
+    std::uint64_t weight = 1;
+    for (std::size_t i = groups_.size(); i-- > 0; weight *= groups_[i].labels.size())
+      weights_[i] = weight;
   }
-  std::vector<OutputRow> rows;
-  for (auto& [labels, sum] : sums)
-    rows.push_back({labels, sum});
-  std::sort(rows.begin(), rows.end(),
-            [&](const OutputRow& a, const OutputRow& b) { return before(query, a, b); });
-  return rows;
-}
+
+  // Groups with the same labels are one; in the order of the query.
+  std::vector<OutputRow> rows(const std::vector<Cell>& cells) const {
+    std::vector<OutputRow> rows;
+    for (std::uint32_t number = 0; number < cells.size(); ++number) {
+      if (cells[number].rows != 0) rows.push_back({key_of(number), cells[number].sum});
+    }
+    std::sort(rows.begin(), rows.end(),
+              [](const OutputRow& a, const OutputRow& b) { return a.key < b.key; });
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      if (rows[i].key == rows[kept].key)
+        rows[kept].sum += rows[i].sum;
+      else
+        rows[++kept] = rows[i];
+    }
+    if (!rows.empty()) rows.resize(kept + 1);
+    std::sort(rows.begin(), rows.end(),
+              [this](const OutputRow& a, const OutputRow& b) { return before(a, b); });
+    return rows;
+  }
+  const std::string& label(const OutputRow& row, std::size_t group) const {
+    return groups_[group].labels[rank(row, group)];
+  }
+
+ private:
+  std::uint64_t key_of(std::uint32_t number) const {
+    std::uint64_t key = 0;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const auto& group = bound_.groups[i];
+      key += weights_[i] * groups_[i].rank[number / group.stride % group.labels.size()];
+    }
+    return key;
+  }
+  std::uint64_t rank(const OutputRow& row, std::size_t group) const {
+    return row.key / weights_[group] % groups_[group].labels.size();
+  }
+  bool before(const OutputRow& a, const OutputRow& b) const {
+    for (const auto order : query_.order) {
+      const std::size_t sum_at = query_.sum_first ? 0 : groups_.size();
+      const std::size_t group = order.column - (query_.sum_first ? 1u : 0u);
+      const auto result =
+          order.column == sum_at ? a.sum <=> b.sum : rank(a, group) <=> rank(b, group);
+      if (result != 0) return order.descending ? result > 0 : result < 0;
+    }
+    return a.key < b.key;
+  }
+
+  const StarQuery& query_;
+  const BoundQuery& bound_;
+  std::vector<RankedLabels> groups_;
+  std::vector<std::uint64_t> weights_;
+};
 
 bool wants_quotes(const std::string& field) {
   return field.find_first_of(",\"\r\n") != std::string::npos;
@@ -99,9 +144,16 @@ ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
   for (const auto attribute : query.groups)
     table.header.emplace_back(name(attribute));
   table.header.insert(sum_at(table.header), query.sum_name);
-  for (auto& row : rows_of(query, bound, cells)) {
-    row.labels.insert(sum_at(row.labels), std::to_string(row.sum));
-    table.rows.push_back(std::move(row.labels));
+  if (!cells.empty()) {
+    const Output output(query, bound);
+    for (const OutputRow& row : output.rows(cells)) {
+      std::vector<std::string> fields;
+      fields.reserve(query.groups.size() + 1);
+      for (std::size_t i = 0; i < query.groups.size(); ++i)
+        fields.push_back(output.label(row, i));
+      fields.insert(sum_at(fields), std::to_string(row.sum));
+      table.rows.push_back(std::move(fields));
+    }
   }
   // Without groups there is one row, of NULL where no row passed.
   if (query.groups.empty() && table.rows.empty()) table.rows.push_back({""});

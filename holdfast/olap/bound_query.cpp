@@ -121,6 +121,7 @@ Status add_group(Attribute attribute, const Passing& passing, BoundQuery& bound)
   const Leaf* before = nullptr;
   std::uint32_t first = 0;  // Of the labels of this outer value.
   for (const Leaf* leaf : passing.leaves) {
+    if (upper && before != nullptr && before->outer == leaf->outer) continue;
     const auto& label = leaf->values[attribute.number];
     if (before == nullptr || before->outer != leaf->outer) {
       const bool as_before = upper && before != nullptr && group.labels.back() == label;
