@@ -14,6 +14,7 @@
 #include <holdfast/olap/bandwidth.hpp>
 #include <holdfast/olap/ssb/load.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/olap/touched.hpp>
 
 #include "console.hpp"
 

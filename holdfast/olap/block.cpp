@@ -70,7 +70,8 @@ EncodedBlock encode_block(const FactRows& rows, std::size_t first, std::size_t c
 
 Status BlockInfo::check() const {
   const auto wrong = [](const std::string& what) {
-    return Error{Errc::kCorrupt, "star: the directory of blocks: " + what + "; load it again"};
+    return Error{Errc::kCorrupt,
+                 "star: the directory of blocks: " + what + "; load the tables into a new region"};
   };
   if (rows == 0 || rows > kMaxBlockRows) return wrong("rows=" + std::to_string(rows));
   std::uint64_t next = 0;

@@ -70,7 +70,7 @@ class ByteReader {
 };
 
 Error damaged(const std::string& what) {
-  return {Errc::kCorrupt, "star: the catalogue: " + what + "; load the tables again"};
+  return {Errc::kCorrupt, "star: the catalogue: " + what + "; load the tables into a new region"};
 }
 
 void write_dimension(ByteWriter& out, const DimensionTable& table) {

@@ -77,7 +77,7 @@ Result<DimensionTable> DimensionTable::restore(Dimension dimension, std::vector<
   if (!ordered || next != keys.size())
     return Error{Errc::kCorrupt, "star: the leaves of table " +
                                      std::string(olap::shape(dimension).table) +
-                                     " contradict each other; load it again"};
+                                     " contradict each other; load the tables into a new region"};
   return DimensionTable(dimension, std::move(leaves), std::move(keys));
 }
 

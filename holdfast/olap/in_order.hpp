@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -28,6 +29,13 @@ Status in_order(std::uint64_t count, unsigned threads, const Make& make, const T
   std::uint64_t next = 0, taken = 0;
   bool stop = false;
   const std::uint64_t window = 2 * std::uint64_t{threads};
+  const auto attempt = [&](std::uint64_t number) -> Result<Piece> {
+    try {
+      return make(number);
+    } catch (const std::bad_alloc&) {
+      return Error{Errc::kNoSpace, "out of memory; fewer threads need less"};
+    }
+  };
   const auto work = [&] {
     for (;;) {
       std::uint64_t mine = 0;
@@ -38,7 +46,7 @@ Status in_order(std::uint64_t count, unsigned threads, const Make& make, const T
         if (stop || next >= count) return;
         mine = next++;
       }
-      auto piece = make(mine);
+      auto piece = attempt(mine);
       const Lock lock(mutex);
       made.emplace(mine, std::move(piece));
       changed.notify_all();
@@ -56,7 +64,7 @@ Status in_order(std::uint64_t count, unsigned threads, const Make& make, const T
   for (std::uint64_t i = 0; i < count && status; ++i) {
     std::optional<Result<Piece>> piece;
     if (team.empty()) {
-      piece = make(i);
+      piece = attempt(i);
     } else {
       const Lock lock(mutex);
       while (made.find(i) == made.end())

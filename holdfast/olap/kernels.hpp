@@ -4,6 +4,7 @@
 // behind them, so that kernels take whole groups.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,6 +34,13 @@ struct Kernels {
   std::uint32_t (*expand)(const std::uint64_t* masks, std::uint32_t groups, std::uint32_t first,
                           std::uint32_t* rows);
 };
+
+// The masks of the rows of a chunk that exist.
+inline void set_all(std::uint32_t rows, std::uint64_t* masks) {
+  const auto whole = rows / kGroupRows;
+  std::fill_n(masks, whole, ~std::uint64_t{0});
+  if (rows % kGroupRows != 0) masks[whole] = (std::uint64_t{1} << rows % kGroupRows) - 1;
+}
 
 // Those of `width`, or, if the CPU has not so much, the widest that it has.
 const Kernels& kernels(VectorWidth width);

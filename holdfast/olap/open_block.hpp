@@ -19,10 +19,13 @@ struct OpenDigit {
   const std::uint32_t* add;
 };
 
-// For one block after the other; allocates nothing after the first ones.
+// For one block after the other; open() allocates nothing.
 class OpenBlock {
  public:
-  OpenBlock(const StarStore& store, const BoundQuery& query) : store_(store), query_(query) {}
+  OpenBlock(const StarStore& store, const BoundQuery& query) : store_(store), query_(query) {
+    filters_.reserve(query.bytes.size());
+    digits_.reserve(query.digits.size());
+  }
 
   // False: no row of the block can pass. Errors: kCorrupt.
   Result<bool> open(std::size_t number);

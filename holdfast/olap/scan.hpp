@@ -32,13 +32,4 @@ struct ScanResult {
 Result<ScanResult> scan(const StarStore& store, const BoundQuery& query, Team& team,
                         const Kernels& kernels);
 
-// What the query must touch: lines of 64 bytes of the columns that it reads, and blocks that their
-// bounds do not rule out. By a slow count apart from the query.
-struct Touched {
-  std::uint64_t blocks = 0;
-  std::uint64_t lines = 0;
-  std::uint64_t bytes() const { return lines * kCacheLineBytes; }
-};
-Result<Touched> touched(const StarStore& store, const BoundQuery& query);
-
 }  // namespace holdfast::olap

@@ -12,6 +12,7 @@
 #include <holdfast/olap/answer.hpp>
 #include <holdfast/olap/ssb/load.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/olap/touched.hpp>
 
 namespace holdfast::olap {
 
