@@ -75,6 +75,10 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
   app.add_option(tables, arguments.tables, "A directory with the five .tbl files")
       ->type_name("DIR");
   app.add_option("--seed", arguments.seed, "Of the generator")->capture_default_str();
+  app.add_option("--order", arguments.order,
+                 "Of the fact's rows: as they come, or by date, which takes DRAM for all of them")
+      ->check(CLI::IsMember({"loaded", "date"}))
+      ->capture_default_str();
   app.add_option("--size", arguments.size,
                  "Of a new region, which then does not grow; a multiple of 2M")
       ->type_name("SIZE");

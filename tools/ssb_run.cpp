@@ -31,14 +31,16 @@ double seconds_since(Clock::time_point begin) {
 
 Status load_into(const SsbArguments& arguments, StarStore& store) {
   const auto begin = Clock::now();
+  const auto order =
+      arguments.order == "date" ? ssb::FactOrder::kByDate : ssb::FactOrder::kAsLoaded;
   if (arguments.scale != 0) {
     HF_ASSIGN_OR_RETURN(const auto generator,
                         ssb::Generator::create(arguments.scale, arguments.seed));
     HF_RETURN_IF_ERROR(ssb::load_generated(
         generator, fmt::format("generated, scale {}, seed {}", arguments.scale, arguments.seed),
-        store, arguments.threads));
+        store, arguments.threads, order));
   } else {
-    HF_RETURN_IF_ERROR(ssb::load_tables(arguments.tables, store, arguments.threads));
+    HF_RETURN_IF_ERROR(ssb::load_tables(arguments.tables, store, arguments.threads, order));
   }
   const auto& catalogue = store.catalogue();
   const auto rows = catalogue.rows();

@@ -18,6 +18,7 @@ struct SsbArguments {
   std::string region, size;
   unsigned threads = 1;
   std::string queries = "all", kernel = "auto", format = "csv", out;
+  std::string order = "loaded";
   unsigned repeat = 5;
   bool json = false;
 };

@@ -64,6 +64,30 @@ TEST(SsbLoad, EveryRowIsKeptWithItsKeys) {
   EXPECT_EQ(block, catalogue.blocks.size());
 }
 
+TEST(SsbLoad, InTheOrderOfDatesAnswersAreTheSameAndFewBlocksAreTouched) {
+  const auto generator = ssb::Generator::create(0.2).value();
+  auto plain = empty_star();
+  ssb::load_generated(generator, "", *plain.store, 2).value();
+  std::vector<BlockInfo> first;
+  for (const unsigned threads : {1u, 3u}) {
+    auto ordered = empty_star();
+    ssb::load_generated(generator, "", *ordered.store, threads, ssb::FactOrder::kByDate).value();
+    const auto& catalogue = ordered.store->catalogue();
+    EXPECT_EQ(all_answers(*ordered.store), all_answers(*plain.store));
+    EXPECT_EQ(catalogue.rows(), plain.store->catalogue().rows());
+    EXPECT_TRUE(ordered.store->verify().empty());
+    if (threads == 1) first = catalogue.blocks;
+    EXPECT_EQ(catalogue.blocks, first);
+    for (const auto& [name, most] :
+         {std::pair{"q1.1", 4u}, {"q1.2", 2u}, {"q1.3", 2u}, {"q3.4", 2u}, {"q4.2", 6u}}) {
+      const auto bound = bind(query(name), catalogue).value();
+      const auto lines = touched(*ordered.store, bound).value();
+      EXPECT_LE(lines.blocks, most) << name;  // Of 19.
+      EXPECT_GE(lines.blocks, 1u) << name;
+    }
+  }
+}
+
 TEST(SsbLoad, ARowTakesAtMostTwentyBytes) {
   const auto star = loaded_star(0.1, 2);
   const auto& catalogue = star.store->catalogue();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/olap/date_order.hpp>
 #include <holdfast/olap/in_order.hpp>
 #include <holdfast/olap/ssb/text_table.hpp>
 
@@ -157,6 +158,26 @@ std::string parse_fact(const std::vector<std::string_view>& fields, const Lookup
   return "";
 }
 
+// Where encoded blocks go: to the star at once, or at the end, when all are there to be ordered.
+class BlockSink {
+ public:
+  BlockSink(StarWriter& writer, FactOrder order) : writer_(writer), order_(order) {}
+
+  Status take(EncodedBlock block) {
+    if (order_ == FactOrder::kAsLoaded) return writer_.append(block);
+    by_date_.add(std::move(block));
+    return {};
+  }
+  Status finish(unsigned threads) {
+    return order_ == FactOrder::kAsLoaded ? Status() : by_date_.write(writer_, threads);
+  }
+
+ private:
+  StarWriter& writer_;
+  FactOrder order_;
+  DateOrder by_date_;
+};
+
 struct FactPiece {
   std::vector<EncodedBlock> blocks;
   std::uint64_t lines = 0;
@@ -187,7 +208,7 @@ FactPiece parse_facts(std::string_view text, const Lookups& lookups) {
 }  // namespace
 
 Status load_generated(const Generator& generator, const std::string& source, StarStore& store,
-                      unsigned threads) {
+                      unsigned threads, FactOrder order) {
   std::vector<DimensionTable> tables;
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
@@ -199,6 +220,7 @@ Status load_generated(const Generator& generator, const std::string& source, Sta
   }
   const auto lookups = lookups_of(tables);
   StarWriter writer(store);
+  BlockSink sink(writer, order);
   const auto make = [&](std::uint64_t piece) -> Result<EncodedBlock> {
     FactRows rows;
     rows.reserve(kUsualBlockRows + 4096);
@@ -209,11 +231,13 @@ Status load_generated(const Generator& generator, const std::string& source, Sta
   };
   HF_RETURN_IF_ERROR(in_order<EncodedBlock>(
       (generator.orders() + kOrdersAtOnce - 1) / kOrdersAtOnce, threads, make,
-      [&](const EncodedBlock& block) { return writer.append(block); }));
+      [&](EncodedBlock block) { return sink.take(std::move(block)); }));
+  HF_RETURN_IF_ERROR(sink.finish(threads));
   return writer.finish(source, std::move(tables));
 }
 
-Status load_tables(const std::string& directory, StarStore& store, unsigned threads) {
+Status load_tables(const std::string& directory, StarStore& store, unsigned threads,
+                   FactOrder order) {
   std::vector<DimensionTable> tables;
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
@@ -226,22 +250,24 @@ Status load_tables(const std::string& directory, StarStore& store, unsigned thre
   const auto lookups = lookups_of(tables);
   HF_ASSIGN_OR_RETURN(const auto file, TextTable::open(directory + "/lineorder.tbl"));
   StarWriter writer(store);
+  BlockSink sink(writer, order);
   BadLines bad;
   std::uint64_t lines = 0;
   const auto make = [&](std::uint64_t piece) -> Result<FactPiece> {
     HF_ASSIGN_OR_RETURN(const auto text, file.read(piece));
     return parse_facts(text, lookups);
   };
-  const auto take = [&](const FactPiece& piece) -> Status {
+  const auto take = [&](FactPiece piece) -> Status {
     bad.add(piece.bad, lines);
     lines += piece.lines;
-    for (const auto& block : piece.blocks) {
-      if (bad.count() == 0) HF_RETURN_IF_ERROR(writer.append(block));
+    for (auto& block : piece.blocks) {
+      if (bad.count() == 0) HF_RETURN_IF_ERROR(sink.take(std::move(block)));
     }
     return {};
   };
   HF_RETURN_IF_ERROR(in_order<FactPiece>(file.pieces(), threads, make, take));
   HF_RETURN_IF_ERROR(bad.status(file.path()));
+  HF_RETURN_IF_ERROR(sink.finish(threads));
   return writer.finish(directory, std::move(tables));
 }
 

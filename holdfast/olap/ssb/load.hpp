@@ -13,6 +13,7 @@
 //            kNoSpace (says how much is needed).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <holdfast/base/result.hpp>
@@ -21,8 +22,13 @@
 
 namespace holdfast::olap::ssb {
 
+// The order of the fact's rows: as they come, or by their days (date_order.hpp), which takes DRAM
+// for all of them.
+enum class FactOrder : std::uint8_t { kAsLoaded, kByDate };
+
 Status load_generated(const Generator& generator, const std::string& source, StarStore& store,
-                      unsigned threads);
-Status load_tables(const std::string& directory, StarStore& store, unsigned threads);
+                      unsigned threads, FactOrder order = FactOrder::kAsLoaded);
+Status load_tables(const std::string& directory, StarStore& store, unsigned threads,
+                   FactOrder order = FactOrder::kAsLoaded);
 
 }  // namespace holdfast::olap::ssb
