@@ -30,11 +30,12 @@ void Team::serve(unsigned worker) {
     const FunctionRef<void(unsigned)>* work = nullptr;
     {
       const Lock lock(mutex_);
-      while (!stop_ && round_ == seen)
+      while (!stop_ && (round_ == seen || !open_))
         changed_.wait(mutex_);
       if (stop_) return;
       seen = round_;
       work = work_;
+      ++busy_;
     }
     (*work)(worker);
     const Lock lock(mutex_);
@@ -43,15 +44,17 @@ void Team::serve(unsigned worker) {
 }
 
 void Team::run(FunctionRef<void(unsigned)> work) {
-  if (!threads_.empty()) {
+  if (threads_.empty()) return work(0);
+  {
     const Lock lock(mutex_);
     work_ = &work;
-    busy_ = static_cast<unsigned>(threads_.size());
+    open_ = true;
     ++round_;
     changed_.notify_all();
   }
   work(0);
   const Lock lock(mutex_);
+  open_ = false;
   while (busy_ != 0)
     changed_.wait(mutex_);
 }

@@ -23,7 +23,9 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
-  // work(worker) on each, 0 being the caller's. Returns when all have returned.
+  // work(worker) on the caller, who is 0, and on all that wake up before it returns. Returns when
+  // all that began have returned. So work that is taken from a counter is done as a whole, and a
+  // worker that has no CPU holds up nobody.
   void run(FunctionRef<void(unsigned)> work);
 
  private:
@@ -33,7 +35,8 @@ class Team {
   Condition changed_;
   const FunctionRef<void(unsigned)>* work_ HF_GUARDED_BY(mutex_) = nullptr;
   std::uint64_t round_ HF_GUARDED_BY(mutex_) = 0;
-  unsigned busy_ HF_GUARDED_BY(mutex_) = 0;
+  bool open_ HF_GUARDED_BY(mutex_) = false;  // The round may be joined.
+  unsigned busy_ HF_GUARDED_BY(mutex_) = 0;  // Workers in the round.
   bool stop_ HF_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
