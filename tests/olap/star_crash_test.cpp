@@ -1,4 +1,6 @@
 // Loading in every state that a power failure can leave: the old version, or the new one.
+#include <algorithm>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -127,6 +129,37 @@ TEST(StarCrash, ALoadOverAnotherLeavesOneOfTheTwo) {
     EXPECT_GE(report.images_in_all(), 5u);
     EXPECT_EQ(report.operation(3).barriers(), 2u);
     EXPECT_EQ(report.operation(4).barriers(), 2u);
+  }
+}
+
+TEST(StarCrash, AVersionThatAKilledProcessSwitchedToIsDurableBeforeItIsShown) {
+  // The killed process has stored the root word and not waited. Operation 1 opens the star.
+  const auto switched = std::make_shared<std::uint64_t>();
+  auto protocol = loading({{2, 3, 30}}, {{1, 5, 9}});
+  protocol.setup = [=](Region& region) {
+    auto store = StarStore::create(region).value();
+    load_version(*store, 3, 30);
+    const DurableWriter writer(region);
+    const auto before = writer.word(kRootAt);
+    load_version(*store, 5, 9);
+    *switched = writer.word(kRootAt);
+    writer.put_word(kRootAt, before).value();
+    writer.order().value();
+  };
+  protocol.workload = [=](Region& region, crash::Workload& run) {
+    run.perform(1, [&] {
+      const DurableWriter writer(region);
+      if (writer.paged())
+        writer.put_word(kRootAt, *switched).value();
+      else
+        writer.persist().store(reinterpret_cast<std::uint64_t*>(writer.at(kRootAt)), *switched);
+      EXPECT_EQ(StarStore::open(region).value()->catalogue().source, "version 5");
+    });
+  };
+  for (const auto& model : kModels) {
+    const auto report = crash::check(protocol, medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_EQ(report.operation(1).barriers(), 1u);
   }
 }
 
