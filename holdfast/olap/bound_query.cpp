@@ -68,7 +68,6 @@ Passing passing_leaves(const StarQuery& query, const DimensionTable& table) {
   return passing;
 }
 
-// `ignored` values may lie in a range or not: no row has them.
 std::vector<ByteRange> ranges_of(const std::array<bool, 256>& wanted) {
   std::vector<ByteRange> ranges;
   for (unsigned value = 0; value < 256; ++value) {
@@ -209,8 +208,9 @@ Result<BoundQuery> bind(const StarQuery& query, const Catalogue& catalogue) {
   }
   for (const auto attribute : query.groups)
     HF_RETURN_IF_ERROR(add_group(attribute, passing[number(attribute.dimension)], bound));
-  std::stable_sort(bound.bytes.begin(), bound.bytes.end(),
-                   [](const auto& a, const auto& b) { return a.passing < b.passing; });
+  std::sort(bound.bytes.begin(), bound.bytes.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.passing, a.column) < std::pair(b.passing, b.column);
+  });
   return bound;
 }
 

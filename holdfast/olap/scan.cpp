@@ -1,8 +1,11 @@
 #include <holdfast/olap/scan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <optional>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/open_block.hpp>
