@@ -1,4 +1,4 @@
-// ssb_run.hpp: what the verbs of `holdfast ssb` share: the star that is meant, and its queries timed.
+// ssb_run.hpp: the star that a verb of `holdfast ssb` means, and its queries timed.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,10 @@
 
 namespace holdfast::olap {
 
-// make(i) -> Result<Piece> for i = 0 … count - 1 on up to `threads` threads, take(Piece) -> Status
-// on the caller's, one after the other. Ends at the first error in the order of pieces. At most
-// 2 * threads pieces wait. With one thread, or where none can be started, the caller makes them.
+// make(i) -> Result<Piece> for i from 0 to count - 1 on up to `threads` threads; take(Piece) ->
+// Status on the caller's, one after the other. Ends at the first error in the order of pieces. At
+// most 2 * threads pieces wait. With one thread, or where none can be started, the caller makes
+// them. Errors: of make and take; kNoSpace (a piece found no memory).
 template <class Piece, class Make, class Take>
 Status in_order(std::uint64_t count, unsigned threads, const Make& make, const Take& take) {
   KernelMutex mutex;
