@@ -21,6 +21,7 @@
 #include "index_command.hpp"
 #include "kv_command.hpp"
 #include "mem_command.hpp"
+#include "ssb_command.hpp"
 #include "stream_command.hpp"
 #include "text_layout.hpp"
 #include "tour.hpp"
@@ -152,6 +153,7 @@ int run(int argc, char** argv) {
   add_kv_command(root, exit_code);
   add_mem_command(root, exit_code);
   add_stream_command(root, exit_code);
+  add_ssb_command(root, exit_code);
   add_blocks_command(root, exit_code);
   add_index_command(root, exit_code);
   add_bench_command(root, exit_code);

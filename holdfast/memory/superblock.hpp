@@ -106,6 +106,7 @@ inline constexpr KnownStructure kKnownStructures[] = {
     {magic_of("HLDPAGE2"), 0, "a page store"},
     {magic_of("HLDDASH1"), 0, "a Dash index"},
     {magic_of("HLDFPTR1"), 0, "an FP-Tree"},
+    {magic_of("HLDSTAR1"), 0, "a star schema"},
     {magic_of("HLDPAGE1"), 56, "a page store of format version 2"},
     {magic_of("HLDPEGS1"), 56, "pages with checksums"},
 };

@@ -1,0 +1,24 @@
+// answer.hpp: a query from its text-like form to rows of text.
+#pragma once
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/olap/query.hpp>
+#include <holdfast/olap/scan.hpp>
+
+namespace holdfast::olap {
+
+struct Answer {
+  ResultTable table;
+  std::uint64_t rows = 0;  // Of the fact table, that passed.
+};
+
+// Binds, scans, orders. Requires store.loaded(). Threads: one query at a time per team.
+// Errors: of bind() and scan().
+Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
+                      const Kernels& kernels);
+
+// Of the cells of a scan.
+ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
+                     const std::vector<Cell>& cells);
+
+}  // namespace holdfast::olap

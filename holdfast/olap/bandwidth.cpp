@@ -1,0 +1,50 @@
+#include <holdfast/olap/bandwidth.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+namespace holdfast::olap {
+namespace {
+
+std::uint64_t sum_of(const std::byte* bytes, std::uint64_t count) {
+  std::uint64_t sums[8] = {};
+  for (std::uint64_t at = 0; at + sizeof sums <= count; at += sizeof sums) {
+    std::uint64_t words[8];
+    std::memcpy(words, bytes + at, sizeof words);
+    for (unsigned i = 0; i < 8; ++i)
+      sums[i] ^= words[i];
+  }
+  std::uint64_t sum = 0;
+  for (const auto word : sums)
+    sum ^= word;
+  return sum;
+}
+
+}  // namespace
+
+double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds) {
+  const auto& blocks = store.catalogue().blocks;
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  while (count < blocks.size() && bytes < GiB)
+    bytes += blocks[count++].bytes;
+  double best = 0;
+  std::atomic<std::uint64_t> sink{0};
+  for (unsigned round = 0; round < rounds && bytes > 0; ++round) {
+    std::atomic<std::size_t> next{0};
+    const auto begin = std::chrono::steady_clock::now();
+    team.run([&](unsigned) {
+      std::uint64_t sum = 0;
+      for (std::size_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        sum ^= sum_of(store.block(block), blocks[block].bytes);
+      sink.fetch_xor(sum, std::memory_order_relaxed);
+    });
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    best = std::max(best, static_cast<double>(bytes) / took.count());
+  }
+  return best;
+}
+
+}  // namespace holdfast::olap

@@ -1,0 +1,13 @@
+// bandwidth.hpp: how fast a team reads the blocks of a star when it does nothing else.
+#pragma once
+
+#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/team.hpp>
+
+namespace holdfast::olap {
+
+// Bytes per second, the best of `rounds` readings of all blocks, or of so many of them that they
+// are a gigabyte. 0 where there are none.
+double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds);
+
+}  // namespace holdfast::olap

@@ -1,0 +1,194 @@
+#include <holdfast/olap/catalogue.hpp>
+
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <holdfast/base/checksum.hpp>
+
+namespace holdfast::olap {
+namespace {
+
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::vector<std::byte>& to) : to_(to) {}
+  template <class T>
+  void number(T value) {
+    bytes(&value, sizeof value);
+  }
+  void text(std::string_view value) {
+    number(static_cast<std::uint32_t>(value.size()));
+    bytes(value.data(), value.size());
+  }
+  void bytes(const void* from, std::size_t count) {
+    const auto* first = static_cast<const std::byte*>(from);
+    to_.insert(to_.end(), first, first + count);
+  }
+
+ private:
+  std::vector<std::byte>& to_;
+};
+
+// Reads behind the end give zeros and are remembered.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> from) : from_(from) {}
+  template <class T>
+  T number() {
+    T value{};
+    bytes(&value, sizeof value);
+    return value;
+  }
+  std::string text() {
+    const auto size = count(1);
+    std::string value(size, '\0');
+    bytes(value.data(), size);
+    return value;
+  }
+  // How many items follow, each at least `item_bytes` long: never more than there can be.
+  std::size_t count(std::size_t item_bytes) {
+    const auto value = number<std::uint32_t>();
+    if (value <= from_.size() / item_bytes) return value;
+    good_ = false;
+    return 0;
+  }
+  void bytes(void* to, std::size_t count) {
+    if (count > from_.size()) {
+      good_ = false, from_ = {};
+      return;
+    }
+    if (count > 0) std::memcpy(to, from_.data(), count);
+    from_ = from_.subspan(count);
+  }
+  bool good() const { return good_; }
+  bool done() const { return good_ && from_.empty(); }
+
+ private:
+  std::span<const std::byte> from_;
+  bool good_ = true;
+};
+
+Error damaged(const std::string& what) {
+  return {Errc::kCorrupt, "star: the catalogue: " + what + "; load the tables into a new region"};
+}
+
+void write_dimension(ByteWriter& out, const DimensionTable& table) {
+  out.number(static_cast<std::uint32_t>(table.leaves().size()));
+  for (const Leaf& leaf : table.leaves()) {
+    out.number(leaf.outer);
+    out.number(leaf.inner);
+    out.number(leaf.first);
+    out.number(leaf.rows);
+    for (const auto& value : leaf.values)
+      out.text(value);
+  }
+  out.number(static_cast<std::uint32_t>(table.keys().size()));
+  out.bytes(table.keys().data(), table.keys().size_bytes());
+}
+
+Result<DimensionTable> read_dimension(ByteReader& in, Dimension dimension) {
+  std::vector<Leaf> leaves(in.count(10));
+  for (Leaf& leaf : leaves) {
+    leaf.outer = in.number<std::uint8_t>();
+    leaf.inner = in.number<std::uint8_t>();
+    leaf.first = in.number<std::uint32_t>();
+    leaf.rows = in.number<std::uint32_t>();
+    for (auto& value : leaf.values)
+      value = in.text();
+  }
+  std::vector<std::uint32_t> keys(in.count(sizeof(std::uint32_t)));
+  in.bytes(keys.data(), keys.size() * sizeof(std::uint32_t));
+  return DimensionTable::restore(dimension, std::move(leaves), std::move(keys));
+}
+
+void write_block(ByteWriter& out, const BlockInfo& block) {
+  out.number(block.offset);
+  out.number(block.bytes);
+  out.number(block.rows);
+  for (const ColumnInfo& column : block.columns) {
+    for (const auto number : {column.min, column.max, column.width, column.offset})
+      out.number(number);
+    out.number(column.checksum);
+  }
+}
+
+constexpr std::size_t kBlockInfoBytes = 20 + kColumns * 24;
+
+BlockInfo read_block(ByteReader& in) {
+  BlockInfo block;
+  block.offset = in.number<std::uint64_t>();
+  block.bytes = in.number<std::uint64_t>();
+  block.rows = in.number<std::uint32_t>();
+  for (ColumnInfo& column : block.columns) {
+    for (auto* number : {&column.min, &column.max, &column.width, &column.offset})
+      *number = in.number<std::uint32_t>();
+    column.checksum = in.number<std::uint64_t>();
+  }
+  return block;
+}
+
+}  // namespace
+
+std::uint64_t Catalogue::rows() const {
+  std::uint64_t rows = 0;
+  for (const auto& block : blocks)
+    rows += block.rows;
+  return rows;
+}
+
+std::uint64_t Catalogue::block_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& block : blocks)
+    bytes += block.bytes;
+  return bytes;
+}
+
+std::vector<std::byte> to_bytes(const Catalogue& catalogue, std::uint64_t id) {
+  std::vector<std::byte> all(sizeof(CatalogueHeader));
+  ByteWriter out(all);
+  out.text(catalogue.source);
+  for (const auto& table : catalogue.dimensions)
+    write_dimension(out, table);
+  out.number(static_cast<std::uint32_t>(catalogue.blocks.size()));
+  for (const auto& block : catalogue.blocks)
+    write_block(out, block);
+  CatalogueHeader header{};
+  header.magic = kCatalogueMagic;
+  header.body_bytes = all.size() - sizeof header;
+  header.checksum = checksum64(std::span(all).subspan(sizeof header), id);
+  std::memcpy(all.data(), &header, sizeof header);
+  return all;
+}
+
+Result<Catalogue> read_catalogue(std::span<const std::byte> region, std::uint64_t offset,
+                                 std::uint64_t id) {
+  CatalogueHeader header;
+  if (offset < kDataAt || offset > region.size() || region.size() - offset < sizeof header)
+    return damaged("the root word leads outside of the region, to " + std::to_string(offset));
+  std::memcpy(&header, region.data() + offset, sizeof header);
+  if (header.magic != kCatalogueMagic || header.body_bytes > region.size() - offset - sizeof header)
+    return damaged("there is none at " + std::to_string(offset));
+  const auto body = region.subspan(offset + sizeof header, header.body_bytes);
+  if (checksum64(body, id) != header.checksum) return damaged("its checksum does not fit");
+  Catalogue catalogue;
+  catalogue.place = {offset, sizeof header + header.body_bytes};
+  ByteReader in(body);
+  catalogue.source = in.text();
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    HF_ASSIGN_OR_RETURN(auto table, read_dimension(in, static_cast<Dimension>(i)));
+    catalogue.dimensions.push_back(std::move(table));
+  }
+  catalogue.blocks.resize(in.count(kBlockInfoBytes));
+  for (auto& block : catalogue.blocks) {
+    block = read_block(in);
+    HF_RETURN_IF_ERROR(block.check());
+    if (block.offset % kCacheLineBytes != 0 || block.offset < kDataAt ||
+        block.offset > region.size() || block.bytes > region.size() - block.offset)
+      return damaged("a block leads outside of the region");
+  }
+  if (!in.done()) return damaged("it is shorter or longer than it says");
+  return catalogue;
+}
+
+}  // namespace holdfast::olap

@@ -1,0 +1,62 @@
+// catalogue.hpp: what a loaded star consists of, and how that lies on the medium.
+//
+//   0      superblock: header only
+//   4096   root word, sealed: where the catalogue begins, in lines; 0: nothing is loaded
+//   8192   blocks and catalogues
+//
+// A catalogue is a header line and a body that its checksum covers: scale, dimensions, the
+// directory of blocks. It is written once and never changed; the root word says which one counts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/hash.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/memory/extent.hpp>
+#include <holdfast/memory/superblock.hpp>
+#include <holdfast/olap/block.hpp>
+#include <holdfast/olap/dimension_table.hpp>
+
+namespace holdfast::olap {
+
+inline constexpr SuperblockFormat kStarFormat{"star", magic_of("HLDSTAR1"), 1, 1, 0};
+inline constexpr std::uint64_t kRootAt = kPageBytes;
+inline constexpr std::uint64_t kDataAt = 2 * kPageBytes;
+
+struct CatalogueHeader {   // On media, little-endian, one line.
+  std::uint64_t magic;     // kCatalogueMagic
+  std::uint64_t checksum;  // Of the body, seeded with the star's id.
+  std::uint64_t body_bytes;
+  std::uint64_t reserved[5];  // Zero.
+};
+static_assert(sizeof(CatalogueHeader) == kCacheLineBytes);
+inline constexpr std::uint64_t kCatalogueMagic = magic_of("HLDSTARC");
+
+struct Catalogue {
+  std::string source;  // For people: "generated, scale 1, seed 1", or a directory.
+  std::vector<DimensionTable> dimensions;
+  std::vector<BlockInfo> blocks;
+  Extent place;  // Its own; each block has one, too.
+
+  std::uint64_t rows() const;
+  std::uint64_t block_bytes() const;
+  const DimensionTable& dimension(Dimension dimension) const {
+    return dimensions[static_cast<std::size_t>(dimension)];
+  }
+};
+
+// Header and body, whatever its place. `id` is the superblock's.
+std::vector<std::byte> to_bytes(const Catalogue& catalogue, std::uint64_t id);
+// `region` is all of it; the catalogue begins at `offset`. Errors: kCorrupt, saying what.
+Result<Catalogue> read_catalogue(std::span<const std::byte> region, std::uint64_t offset,
+                                 std::uint64_t id);
+
+// What the root word is bound to.
+constexpr std::uint64_t root_context(std::uint64_t id) { return mix64(id ^ 0x53544152); }
+
+}  // namespace holdfast::olap

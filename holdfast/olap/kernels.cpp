@@ -1,0 +1,64 @@
+#include <holdfast/olap/kernels.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace holdfast::olap {
+namespace kernel_detail {
+namespace {
+
+// Eight bytes that are 0 or 1 to eight bits.
+std::uint64_t pack_bits(const std::uint8_t* bytes) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return (word * 0x0102040810204080u) >> 56;
+}
+
+std::uint64_t in_ranges(const std::byte* bytes, std::span<const ByteRange> ranges) {
+  std::uint8_t hits[kGroupRows] = {};
+  for (const auto range : ranges) {
+    const auto width = static_cast<std::uint8_t>(range.to - range.from);
+    for (unsigned i = 0; i < kGroupRows; ++i) {
+      const auto above =
+          static_cast<std::uint8_t>(static_cast<std::uint8_t>(bytes[i]) - range.from);
+      hits[i] = static_cast<std::uint8_t>(hits[i] | (above <= width ? 1 : 0));
+    }
+  }
+  std::uint64_t mask = 0;
+  for (unsigned i = 0; i < kGroupRows; i += 8)
+    mask |= pack_bits(hits + i) << i;
+  return mask;
+}
+
+void narrow(const ByteFilter& filter, std::uint32_t groups, std::uint64_t* masks) {
+  for (std::uint32_t group = 0; group < groups; ++group) {
+    if (masks[group] != 0) masks[group] &= in_ranges(filter.bytes + 64 * group, filter.ranges);
+  }
+}
+
+std::uint32_t expand(const std::uint64_t* masks, std::uint32_t groups, std::uint32_t first,
+                     std::uint32_t* rows) {
+  std::uint32_t count = 0;
+  for (std::uint32_t group = 0; group < groups; ++group, first += kGroupRows) {
+    for (auto mask = masks[group]; mask != 0; mask &= mask - 1)
+      rows[count++] = first + static_cast<std::uint32_t>(std::countr_zero(mask));
+  }
+  return count;
+}
+
+}  // namespace
+
+const Kernels kPortableKernels{VectorWidth::kPortable, narrow, expand};
+
+}  // namespace kernel_detail
+
+const Kernels& kernels(VectorWidth width) {
+  switch (std::min(width, cpu().vectors)) {
+    case VectorWidth::kAvx512: return kernel_detail::kAvx512Kernels;
+    case VectorWidth::kAvx2: return kernel_detail::kAvx2Kernels;
+    default: return kernel_detail::kPortableKernels;
+  }
+}
+
+}  // namespace holdfast::olap

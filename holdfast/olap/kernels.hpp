@@ -1,0 +1,52 @@
+// kernels.hpp: the loops over a block's columns, for the widest vectors that this CPU has.
+//
+// A group is 64 rows: one line of a byte column, one bit each of a word. Columns have kSlackBytes
+// behind them, so that kernels take whole groups.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <holdfast/memory/cpu.hpp>
+#include <holdfast/olap/bound_query.hpp>
+
+namespace holdfast::olap {
+
+inline constexpr std::uint32_t kGroupRows = 64;
+// So many rows are filtered, then summed: masks, positions and the lines they lead to stay in the
+// first-level cache.
+inline constexpr std::uint32_t kChunkRows = 4096;
+inline constexpr std::uint32_t kChunkGroups = kChunkRows / kGroupRows;
+
+struct ByteFilter {
+  const std::byte* bytes;
+  std::span<const ByteRange> ranges;
+};
+
+struct Kernels {
+  VectorWidth width;
+  // Bit i of masks[g] stays if row 64 g + i of `bytes` lies in one of the ranges. The line of a
+  // group whose mask is 0 is not read.
+  void (*narrow)(const ByteFilter& filter, std::uint32_t groups, std::uint64_t* masks);
+  // The set bits, ascending, counted from `first`. Returns how many; `rows` has room for 16 more.
+  std::uint32_t (*expand)(const std::uint64_t* masks, std::uint32_t groups, std::uint32_t first,
+                          std::uint32_t* rows);
+};
+
+// The masks of the rows of a chunk that exist.
+inline void set_all(std::uint32_t rows, std::uint64_t* masks) {
+  const auto whole = rows / kGroupRows;
+  std::fill_n(masks, whole, ~std::uint64_t{0});
+  if (rows % kGroupRows != 0) masks[whole] = (std::uint64_t{1} << rows % kGroupRows) - 1;
+}
+
+// Those of `width`, or, if the CPU has not so much, the widest that it has.
+const Kernels& kernels(VectorWidth width);
+
+namespace kernel_detail {
+extern const Kernels kPortableKernels, kAvx2Kernels, kAvx512Kernels;
+}
+
+}  // namespace holdfast::olap

@@ -1,0 +1,80 @@
+#include <holdfast/olap/open_block.hpp>
+
+#include <holdfast/base/mutant.hpp>
+
+namespace holdfast::olap {
+namespace {
+
+enum class Verdict : std::uint8_t { kNone, kSome, kAll };
+
+// Whether rows with values within the bounds pass.
+Verdict judge(const ColumnInfo& bounds, std::span<const ByteRange> ranges) {
+  for (const auto range : ranges) {
+    if (range.from <= bounds.min && bounds.max <= range.to) return Verdict::kAll;
+    if (range.from <= bounds.max && bounds.min <= HF_MUTANT("O05", range.to, range.from))
+      return Verdict::kSome;
+  }
+  return Verdict::kNone;
+}
+
+}  // namespace
+
+Result<bool> OpenBlock::open(std::size_t number) {
+  number_ = number;
+  info_ = &store_.catalogue().blocks[number];
+  block_ = store_.block(number);
+  filters_.clear();
+  digits_.clear();
+  first_group_ = 0;
+  for (const auto& predicate : query_.bytes) {
+    const auto verdict = judge(info_->columns[predicate.column], predicate.ranges);
+    if (verdict == Verdict::kNone) return false;
+    if (verdict == Verdict::kAll) continue;
+    HF_RETURN_IF_ERROR(use(predicate.column));
+    filters_.push_back({bytes(predicate.column), predicate.ranges});
+  }
+  for (const auto& pairs : query_.pairs) {
+    HF_RETURN_IF_ERROR(use(pairs.outer));
+    HF_RETURN_IF_ERROR(use(pairs.inner));
+  }
+  for (const auto& digit : query_.digits) {
+    HF_RETURN_IF_ERROR(use(digit.column));
+    const auto& of = info_->columns[digit.column];
+    if (of.constant())
+      first_group_ += digit.add[of.min];
+    else
+      digits_.push_back({bytes(digit.column), digit.add.data()});
+  }
+  HF_RETURN_IF_ERROR(open_sum());
+  return true;
+}
+
+Status OpenBlock::open_sum() {
+  const auto view = [&](Column column) {
+    return PackedView(bytes(column), info_->columns[column]);
+  };
+  const auto first = query_.sum == Sum::kPriceTimesDiscount ? kExtendedPrice : kRevenue;
+  HF_RETURN_IF_ERROR(use(first));
+  measures_[0] = view(first);
+  if (query_.sum == Sum::kProfit) {
+    HF_RETURN_IF_ERROR(use(kSupplyCost));
+    measures_[1] = view(kSupplyCost);
+  }
+  if (query_.sum == Sum::kPriceTimesDiscount) {
+    HF_RETURN_IF_ERROR(use(kDiscount));
+    discount_ = bytes(kDiscount);
+    constant_discount_ = info_->columns[kDiscount].min;
+  }
+  return {};
+}
+
+bool OpenBlock::pairs_allow(std::uint32_t row) const {
+  for (const auto& pairs : query_.pairs) {
+    const auto at = value_at(block_, *info_, pairs.outer, row) * 256 +
+                    value_at(block_, *info_, pairs.inner, row);
+    if (!pairs.allowed[at]) return false;
+  }
+  return true;
+}
+
+}  // namespace holdfast::olap

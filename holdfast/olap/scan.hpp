@@ -1,0 +1,35 @@
+// scan.hpp: a bound query over the blocks of a star, by a team of threads.
+//
+// A block is a morsel: workers take the next one from a counter. Of each block a worker decides by
+// the bounds of its columns which predicates are open, narrows 64 rows at a time, expands what is
+// left to row numbers, and reads all other columns for these rows only. Sums are 64-bit, each
+// worker has its own.
+//
+// Errors   kCorrupt (a damaged block; sums are void).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/olap/bound_query.hpp>
+#include <holdfast/olap/kernels.hpp>
+#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/team.hpp>
+
+namespace holdfast::olap {
+
+struct Cell {
+  std::int64_t sum = 0;
+  std::uint64_t rows = 0;
+};
+
+struct ScanResult {
+  std::vector<Cell> cells;  // By group number.
+  std::uint64_t rows = 0;   // That passed.
+};
+
+Result<ScanResult> scan(const StarStore& store, const BoundQuery& query, Team& team,
+                        const Kernels& kernels);
+
+}  // namespace holdfast::olap

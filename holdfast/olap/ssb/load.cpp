@@ -1,0 +1,274 @@
+#include <holdfast/olap/ssb/load.hpp>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/olap/date_order.hpp>
+#include <holdfast/olap/in_order.hpp>
+#include <holdfast/olap/ssb/text_table.hpp>
+
+namespace holdfast::olap::ssb {
+namespace {
+
+constexpr std::uint64_t kOrdersAtOnce = 16'384;  // 64 Ki lines on average.
+static_assert(kOrdersAtOnce * 7 <= kMaxBlockRows);
+
+struct MeasureField {
+  Column column;
+  std::uint8_t field;  // Of lineorder.tbl, from 0.
+  std::uint32_t most;
+  std::string_view name;
+};
+constexpr std::array<MeasureField, 5> kMeasures{{
+    {kQuantity, 8, 255, "lo_quantity"},
+    {kDiscount, 11, 100, "lo_discount"},
+    {kExtendedPrice, 9, UINT32_MAX, "lo_extendedprice"},
+    {kRevenue, 12, UINT32_MAX, "lo_revenue"},
+    {kSupplyCost, 13, UINT32_MAX, "lo_supplycost"},
+}};
+struct KeyField {
+  std::uint8_t field;
+  std::string_view name;
+};
+constexpr std::array<KeyField, kDimensions> kKeys{
+    {{5, "lo_orderdate"}, {2, "lo_custkey"}, {4, "lo_suppkey"}, {3, "lo_partkey"}}};
+constexpr std::size_t kFactFields = 17;
+
+using Lookups = std::vector<KeyLookup>;
+
+Lookups lookups_of(const std::vector<DimensionTable>& tables) {
+  Lookups lookups;
+  for (const auto& table : tables)
+    lookups.emplace_back(table);
+  return lookups;
+}
+
+void push(FactRows& rows, Dimension dimension, const Digits& digits) {
+  rows.columns[column(dimension, Digit::kOuter)].push_back(digits.outer);
+  rows.columns[column(dimension, Digit::kInner)].push_back(digits.inner);
+  rows.columns[column(dimension, Digit::kOrdinal)].push_back(digits.ordinal);
+}
+
+// ---- From the generator ----
+
+void push_order(const Generator& generator, const Lookups& lookups, const Order& order,
+                FactRows& rows) {
+  const auto push_key = [&](Dimension dimension, std::uint32_t key) {
+    Digits digits;
+    const bool found = lookups[static_cast<std::size_t>(dimension)].find(key, digits);
+    HF_DCHECK(found);
+    (void)found;
+    push(rows, dimension, digits);
+  };
+  for (unsigned i = 0; i < order.lines; ++i) {
+    const Line line = generator.line(order, i);
+    push_key(Dimension::kDate, day_key(order.day));
+    push_key(Dimension::kCustomer, order.customer);
+    push_key(Dimension::kSupplier, line.supplier);
+    push_key(Dimension::kPart, line.part);
+    rows.columns[kQuantity].push_back(line.quantity);
+    rows.columns[kDiscount].push_back(line.discount);
+    rows.columns[kExtendedPrice].push_back(line.extended_price);
+    rows.columns[kRevenue].push_back(line.revenue);
+    rows.columns[kSupplyCost].push_back(line.supply_cost);
+  }
+}
+
+// ---- From files ----
+
+std::string bad_field(std::string_view name, std::string_view value, std::string_view wanted) {
+  return std::string(name) + " '" + escape(value, 40) + "': " + std::string(wanted);
+}
+std::string bad_count(std::size_t wanted) {
+  return std::to_string(wanted) + " fields are wanted, with '|' behind each";
+}
+
+// A row of a dimension, or what is wrong with it.
+std::string parse_dimension_row(const DimensionShape& shape,
+                                const std::vector<std::string_view>& fields, DimensionRow& row) {
+  if (!parse_number(fields[0], UINT32_MAX, row.key))
+    return bad_field("the key", fields[0], "a number up to 4294967295 is wanted");
+  for (unsigned i = 0; i < shape.attributes; ++i) {
+    const auto value = fields[shape.columns[i]];
+    std::uint32_t number = 0;
+    if (value.empty()) return bad_field(shape.names[i], value, "there are no NULLs");
+    if (shape.numeric[i] && !parse_number(value, 999'999, number))
+      return bad_field(shape.names[i], value, "a number up to 999999 is wanted");
+    // Numbers in one form: '07' is 7.
+    row.values[i] = shape.numeric[i] ? std::to_string(number) : std::string(value);
+  }
+  return "";
+}
+
+Result<std::vector<DimensionRow>> read_dimension(Dimension dimension, const TextTable& table) {
+  const auto& shape = olap::shape(dimension);
+  std::vector<DimensionRow> rows;
+  std::unordered_set<std::uint32_t> keys;
+  std::vector<std::string_view> fields(shape.file_columns);
+  BadLines bad;
+  std::uint64_t number = 0;
+  for (std::uint64_t piece = 0; piece < table.pieces(); ++piece) {
+    HF_ASSIGN_OR_RETURN(const auto bytes, table.read(piece));
+    for (std::string_view text = bytes; !text.empty();) {
+      const auto line = take_line(text);
+      DimensionRow row;
+      ++number;
+      auto wrong = split_fields(line, fields) ? parse_dimension_row(shape, fields, row)
+                                              : bad_count(fields.size());
+      if (wrong.empty() && !keys.insert(row.key).second)
+        wrong = bad_field("the key", fields[0], "a line before has the same");
+      if (wrong.empty())
+        rows.push_back(std::move(row));
+      else
+        bad.add(number, std::move(wrong));
+    }
+  }
+  HF_RETURN_IF_ERROR(bad.status(table.path()));
+  return rows;
+}
+
+// A line of lineorder into `rows`, or what is wrong with it.
+std::string parse_fact(const std::vector<std::string_view>& fields, const Lookups& lookups,
+                       FactRows& rows) {
+  std::array<Digits, kDimensions> digits;
+  std::array<std::uint32_t, kMeasures.size()> measures{};
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    const auto text = fields[kKeys[i].field];
+    std::uint32_t key = 0;
+    if (!parse_number(text, UINT32_MAX, key))
+      return bad_field(kKeys[i].name, text, "a number up to 4294967295 is wanted");
+    if (!lookups[i].find(key, digits[i]))
+      return bad_field(kKeys[i].name, text,
+                       "no line of " + std::string(kShapes[i].table) + ".tbl has this key");
+  }
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    const auto text = fields[kMeasures[i].field];
+    if (!parse_number(text, kMeasures[i].most, measures[i]))
+      return bad_field(kMeasures[i].name, text,
+                       "a number up to " + std::to_string(kMeasures[i].most) + " is wanted");
+  }
+  for (std::size_t i = 0; i < kDimensions; ++i)
+    push(rows, static_cast<Dimension>(i), digits[i]);
+  for (std::size_t i = 0; i < kMeasures.size(); ++i)
+    rows.columns[kMeasures[i].column].push_back(measures[i]);
+  return "";
+}
+
+// Where encoded blocks go: to the star at once, or at the end, when all are there to be ordered.
+class BlockSink {
+ public:
+  BlockSink(StarWriter& writer, FactOrder order) : writer_(writer), order_(order) {}
+
+  Status take(EncodedBlock block) {
+    if (order_ == FactOrder::kAsLoaded) return writer_.append(block);
+    by_date_.add(std::move(block));
+    return {};
+  }
+  Status finish(unsigned threads) {
+    return order_ == FactOrder::kAsLoaded ? Status() : by_date_.write(writer_, threads);
+  }
+
+ private:
+  StarWriter& writer_;
+  FactOrder order_;
+  DateOrder by_date_;
+};
+
+struct FactPiece {
+  std::vector<EncodedBlock> blocks;
+  std::uint64_t lines = 0;
+  BadLines bad;
+};
+
+FactPiece parse_facts(std::string_view text, const Lookups& lookups) {
+  FactPiece piece;
+  FactRows rows;
+  rows.reserve(kUsualBlockRows);
+  std::vector<std::string_view> fields(kFactFields);
+  const auto flush = [&] {
+    if (rows.size() > 0) piece.blocks.push_back(encode_block(rows, 0, rows.size()));
+    rows.clear();
+  };
+  while (!text.empty()) {
+    const auto line = take_line(text);
+    ++piece.lines;
+    auto wrong =
+        split_fields(line, fields) ? parse_fact(fields, lookups, rows) : bad_count(fields.size());
+    if (!wrong.empty()) piece.bad.add(piece.lines, std::move(wrong));
+    if (rows.size() == kMaxBlockRows) flush();
+  }
+  flush();
+  return piece;
+}
+
+}  // namespace
+
+Status load_generated(const Generator& generator, const std::string& source, StarStore& store,
+                      unsigned threads, FactOrder order) {
+  std::vector<DimensionTable> tables;
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    const auto dimension = static_cast<Dimension>(i);
+    std::vector<DimensionRow> rows(generator.rows(dimension));
+    for (std::uint32_t row = 0; row < rows.size(); ++row)
+      rows[row] = generator.row(dimension, row);
+    HF_ASSIGN_OR_RETURN(auto table, DimensionTable::build(dimension, std::move(rows)));
+    tables.push_back(std::move(table));
+  }
+  const auto lookups = lookups_of(tables);
+  StarWriter writer(store);
+  BlockSink sink(writer, order);
+  const auto make = [&](std::uint64_t piece) -> Result<EncodedBlock> {
+    FactRows rows;
+    rows.reserve(kUsualBlockRows + 4096);
+    const auto end = std::min((piece + 1) * kOrdersAtOnce, generator.orders());
+    for (auto number = piece * kOrdersAtOnce; number < end; ++number)
+      push_order(generator, lookups, generator.order(number), rows);
+    return encode_block(rows, 0, rows.size());
+  };
+  HF_RETURN_IF_ERROR(in_order<EncodedBlock>(
+      (generator.orders() + kOrdersAtOnce - 1) / kOrdersAtOnce, threads, make,
+      [&](EncodedBlock block) { return sink.take(std::move(block)); }));
+  HF_RETURN_IF_ERROR(sink.finish(threads));
+  return writer.finish(source, std::move(tables));
+}
+
+Status load_tables(const std::string& directory, StarStore& store, unsigned threads,
+                   FactOrder order) {
+  std::vector<DimensionTable> tables;
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    const auto dimension = static_cast<Dimension>(i);
+    HF_ASSIGN_OR_RETURN(const auto file,
+                        TextTable::open(directory + "/" + std::string(kShapes[i].table) + ".tbl"));
+    HF_ASSIGN_OR_RETURN(auto rows, read_dimension(dimension, file));
+    HF_ASSIGN_OR_RETURN(auto table, DimensionTable::build(dimension, std::move(rows)));
+    tables.push_back(std::move(table));
+  }
+  const auto lookups = lookups_of(tables);
+  HF_ASSIGN_OR_RETURN(const auto file, TextTable::open(directory + "/lineorder.tbl"));
+  StarWriter writer(store);
+  BlockSink sink(writer, order);
+  BadLines bad;
+  std::uint64_t lines = 0;
+  const auto make = [&](std::uint64_t piece) -> Result<FactPiece> {
+    HF_ASSIGN_OR_RETURN(const auto text, file.read(piece));
+    return parse_facts(text, lookups);
+  };
+  const auto take = [&](FactPiece piece) -> Status {
+    bad.add(piece.bad, lines);
+    lines += piece.lines;
+    for (auto& block : piece.blocks) {
+      if (bad.count() == 0) HF_RETURN_IF_ERROR(sink.take(std::move(block)));
+    }
+    return {};
+  };
+  HF_RETURN_IF_ERROR(in_order<FactPiece>(file.pieces(), threads, make, take));
+  HF_RETURN_IF_ERROR(bad.status(file.path()));
+  HF_RETURN_IF_ERROR(sink.finish(threads));
+  return writer.finish(directory, std::move(tables));
+}
+
+}  // namespace holdfast::olap::ssb

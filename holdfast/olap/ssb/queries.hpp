@@ -1,0 +1,21 @@
+// queries.hpp: the thirteen queries of the Star Schema Benchmark, by the SQL text of its paper.
+//
+// The paper contradicts itself in Q1.3 (quantity 26..35 in the SQL, 36..40 in the prose) and Q2.3
+// (brand MFGR#2221 and MFGR#2339). The SQL counts.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/olap/query.hpp>
+
+namespace holdfast::olap::ssb {
+
+// "q1.1" to "q4.3".
+std::span<const StarQuery> queries();
+// By a list of names with commas; "all". Errors: kInvalidOption, naming the one that is unknown.
+Result<std::vector<const StarQuery*>> queries_of(std::string_view names);
+
+}  // namespace holdfast::olap::ssb

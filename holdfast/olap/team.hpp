@@ -1,0 +1,44 @@
+// team.hpp: threads that wait for work, so that a query does not start any.
+//
+// Threads  run() from one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <holdfast/base/condition.hpp>
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/lock.hpp>
+#include <holdfast/base/mutex.hpp>
+
+namespace holdfast::olap {
+
+class Team {
+ public:
+  // `size` workers with the caller of run(). Fewer where the system starts no more threads.
+  explicit Team(unsigned size);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
+  // work(worker) on the caller, who is 0, and on all that wake up before it returns. Returns when
+  // all that began have returned. So work that is taken from a counter is done as a whole, and a
+  // worker that has no CPU holds up nobody.
+  void run(FunctionRef<void(unsigned)> work);
+
+ private:
+  void serve(unsigned worker);
+
+  KernelMutex mutex_;
+  Condition changed_;
+  const FunctionRef<void(unsigned)>* work_ HF_GUARDED_BY(mutex_) = nullptr;
+  std::uint64_t round_ HF_GUARDED_BY(mutex_) = 0;
+  bool open_ HF_GUARDED_BY(mutex_) = false;  // The round may be joined.
+  unsigned busy_ HF_GUARDED_BY(mutex_) = 0;  // Workers in the round.
+  bool stop_ HF_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace holdfast::olap

@@ -1,0 +1,94 @@
+#include <holdfast/olap/touched.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <holdfast/olap/open_block.hpp>
+
+namespace holdfast::olap {
+namespace {
+
+// Ascending bytes of one column: how many lines they are.
+class LineCount {
+ public:
+  void add(std::uint64_t first_byte, std::uint64_t last_byte) {
+    const auto first = std::max(next_, first_byte / kCacheLineBytes);
+    const auto end = last_byte / kCacheLineBytes + 1;
+    if (end > first) lines_ += end - first;
+    next_ = std::max(next_, end);
+  }
+  std::uint64_t lines() const { return lines_; }
+
+ private:
+  std::uint64_t next_ = 0, lines_ = 0;
+};
+
+// The columns of a query in the order in which they are read, and the lines of each.
+class LineCounts {
+ public:
+  explicit LineCounts(const OpenBlock& block) : block_(block) {}
+
+  void add(Column column, std::uint32_t row) {
+    const std::uint64_t width = block_.info().columns[column].width;
+    if (width == 0) return;
+    counts_[column].add(row * width / 8, (row * width + width - 1) / 8);
+  }
+  std::uint64_t lines() const {
+    std::uint64_t lines = 0;
+    for (const auto& count : counts_)
+      lines += count.lines();
+    return lines;
+  }
+
+ private:
+  const OpenBlock& block_;
+  std::array<LineCount, kColumns> counts_;
+};
+
+void count_group(const OpenBlock& block, std::uint32_t first, std::uint32_t rows,
+                 LineCounts& counts) {
+  const auto& query = block.query();
+  std::uint64_t mask = 0;
+  set_all(rows, &mask);
+  for (const auto& predicate : query.bytes) {
+    const std::byte* bytes = block.bytes(predicate.column);
+    for (const auto& filter : block.filters()) {
+      if (filter.bytes != bytes || mask == 0) continue;
+      counts.add(predicate.column, first);
+      kernels(VectorWidth::kPortable).narrow({bytes + first, filter.ranges}, 1, &mask);
+    }
+  }
+  for (; mask != 0; mask &= mask - 1) {
+    const auto row = first + static_cast<std::uint32_t>(std::countr_zero(mask));
+    for (const auto& pairs : query.pairs)
+      counts.add(pairs.outer, row), counts.add(pairs.inner, row);
+    if (!block.pairs_allow(row)) continue;
+    for (const auto& digit : query.digits)
+      counts.add(digit.column, row);
+    counts.add(query.sum == Sum::kPriceTimesDiscount ? kExtendedPrice : kRevenue, row);
+    if (query.sum == Sum::kPriceTimesDiscount) counts.add(kDiscount, row);
+    if (query.sum == Sum::kProfit) counts.add(kSupplyCost, row);
+  }
+}
+
+}  // namespace
+
+Result<Touched> touched(const StarStore& store, const BoundQuery& query) {
+  Touched touched;
+  if (query.nothing) return touched;
+  OpenBlock block(store, query);
+  for (std::size_t number = 0; number < store.catalogue().blocks.size(); ++number) {
+    HF_ASSIGN_OR_RETURN(const bool open, block.open(number));
+    if (!open) continue;
+    LineCounts counts(block);
+    const auto rows = block.info().rows;
+    for (std::uint32_t first = 0; first < rows; first += kGroupRows)
+      count_group(block, first, std::min(kGroupRows, rows - first), counts);
+    ++touched.blocks;
+    touched.lines += counts.lines();
+  }
+  return touched;
+}
+
+}  // namespace holdfast::olap

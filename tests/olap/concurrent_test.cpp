@@ -1,0 +1,55 @@
+// A team on one star: each kernel's answers are those of one thread.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "star_support.hpp"
+
+namespace holdfast::olap {
+namespace {
+
+TEST(OlapConcurrent, TeamsOfEverySizeGiveTheSameAnswers) {
+  const auto star = loaded_star(0.05, 4);
+  for (unsigned size = 1; size <= 8; ++size) {
+    Team team(size);
+    EXPECT_EQ(team.size(), size);
+    for (const auto& query : ssb::queries()) {
+      const auto ours = answer(query, *star.store, team, kernels(VectorWidth::kAvx512)).value();
+      EXPECT_EQ(ours.table.csv(), csv_of(*star.store, query)) << query.name;
+    }
+  }
+}
+
+TEST(OlapConcurrent, AllWorkersJoinARoundThatLastsLongEnough) {
+  Team team(5);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<unsigned> joined{0};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    team.run([&](unsigned) {
+      ++joined;
+      while (joined < 5 && std::chrono::steady_clock::now() < end)
+        std::this_thread::yield();
+    });
+    EXPECT_EQ(joined, 5u);
+  }
+}
+
+TEST(OlapConcurrent, RoundsWithoutWorkEndAtOnce) {
+  Team team(4);
+  std::atomic<unsigned> calls{0};
+  for (int round = 0; round < 2'000; ++round)
+    team.run([&](unsigned) { ++calls; });
+  EXPECT_GE(calls, 2'000u);
+  EXPECT_LE(calls, 8'000u);
+}
+
+TEST(OlapConcurrent, ColumnsAreCheckedByWhoeverComesFirst) {
+  const auto star = loaded_star(0.05, 2);
+  const auto expected = csv_of(*loaded_star(0.05).store, query("q4.1"));
+  Team team(6);
+  const auto first = answer(query("q4.1"), *star.store, team, kernels(VectorWidth::kAvx2)).value();
+  EXPECT_EQ(first.table.csv(), expected);
+}
+
+}  // namespace
+}  // namespace holdfast::olap

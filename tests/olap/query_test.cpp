@@ -1,0 +1,181 @@
+// All thirteen queries against plain loops over the generated rows.
+#include <array>
+
+#include "dull_queries.hpp"
+#include "star_support.hpp"
+
+namespace holdfast::olap {
+namespace {
+
+constexpr std::array kWidths{VectorWidth::kPortable, VectorWidth::kAvx2, VectorWidth::kAvx512};
+
+void expect_equal(const StarStore& store, const std::map<std::string, DullAnswer>& dull, Team& team,
+                  VectorWidth width) {
+  for (const auto& query : ssb::queries()) {
+    const auto ours = answer(query, store, team, kernels(width)).value();
+    EXPECT_EQ(ours.table, dull.at(query.name).table)
+        << query.name << ", " << name(width) << ", " << team.size() << " threads\n"
+        << ours.table.csv() << "---\n"
+        << dull.at(query.name).table.csv();
+    EXPECT_EQ(ours.rows, dull.at(query.name).rows) << query.name;
+  }
+}
+
+TEST(SsbQueries, EqualPlainLoopsAtEveryScaleOnEveryKernel) {
+  Team team(1);
+  for (const double scale : {0.00001, 0.0003, 0.011, 0.06}) {
+    const auto generator = ssb::Generator::create(scale, 7).value();
+    const auto dull = dull_answers(generated_star(generator));
+    const auto star = loaded_star(scale, 1, 7);
+    for (const auto width : kWidths)
+      expect_equal(*star.store, dull, team, width);
+  }
+}
+
+TEST(SsbQueries, EqualPlainLoopsOnAnyNumberOfThreads) {
+  const auto generator = ssb::Generator::create(0.05, 3).value();
+  const auto dull = dull_answers(generated_star(generator));
+  for (unsigned threads = 1; threads <= 8; ++threads) {
+    const auto star = loaded_star(0.05, threads, 3);
+    Team team(threads);
+    for (int round = 0; round < 3; ++round)
+      expect_equal(*star.store, dull, team, VectorWidth::kAvx512);
+  }
+}
+
+TEST(SsbQueries, FewSuppliersGiveManyRowsToTheSelectiveQueries) {
+  // At small scales no supplier may live where Q3.3, Q3.4, Q4.3 ask; so a star is made of few.
+  DullStar star;
+  const auto generator = ssb::Generator::create(0.01, 5).value();
+  star = generated_star(generator);
+  TextTables tables;
+  tables.date.clear(), tables.customer.clear(), tables.supplier.clear(), tables.part.clear();
+  tables.lineorder.clear();
+  const std::array<const char*, 3> cities{"UNITED KI1", "UNITED KI5", "UNITED ST4"};
+  unsigned number = 0;
+  for (auto* table : {&star.customer, &star.supplier}) {
+    for (auto& [key, values] : *table) {
+      const bool states = ++number % 3 == 2;
+      values = {states ? "AMERICA" : "EUROPE", states ? "UNITED STATES" : "UNITED KINGDOM",
+                cities[number % 3 == 2 ? 2 : number % 3], ""};
+    }
+  }
+  for (std::uint32_t i = 0; i < ssb::kDays; ++i)
+    ssb::append_date(i, tables.date);
+  for (const auto& [key, v] : star.customer)
+    tables.customer += std::to_string(key) + "|n|a|" + v[2] + "|" + v[1] + "|" + v[0] + "|p|s|\n";
+  for (const auto& [key, v] : star.supplier)
+    tables.supplier += std::to_string(key) + "|n|a|" + v[2] + "|" + v[1] + "|" + v[0] + "|p|\n";
+  for (const auto& [key, v] : star.part)
+    tables.part += std::to_string(key) + "|n|" + v[0] + "|" + v[1] + "|" + v[2] + "|c|t|1|b|\n";
+  for (const auto& f : star.facts)
+    tables.lineorder += TextTables::fact(
+        std::to_string(f.customer), std::to_string(f.part), std::to_string(f.supplier),
+        std::to_string(f.date), std::to_string(f.quantity), std::to_string(f.price),
+        std::to_string(f.discount), std::to_string(f.revenue), std::to_string(f.cost));
+  const auto dull = dull_answers(star);
+  for (const auto* name : {"q3.2", "q3.3", "q3.4", "q4.3"})
+    EXPECT_GT(dull.at(name).rows, 10u) << name;
+  auto loaded = empty_star();
+  tables.load(*loaded.store, 2).value();
+  Team team(2);
+  for (const auto width : kWidths)
+    expect_equal(*loaded.store, dull, team, width);
+}
+
+TEST(SsbQueries, AWeekThatSpansTwoMonthsIsExact) {
+  // Week 5 of 1994: the last days of January, the first of February; neither month as a whole.
+  auto star = empty_star();
+  TextTables tables;
+  tables.date += "19940102|x|x|January|1994|199401|Jan1994|1|2|2|1|1|Winter|0|0|0|0|\n";
+  tables.lineorder.clear();
+  for (const auto* date : {"19940102", "19940131", "19940201", "19940206"})
+    tables.lineorder += TextTables::fact("1", "1", "1", date, "30", date, "1", "1", "1");
+  tables.load(*star.store).value();
+  StarQuery week = query("q1.3");
+  week.conditions = {{attribute::kWeekNumInYear, {"5"}, {}, {}}};
+  week.ranges.clear();
+  EXPECT_EQ(csv_of(*star.store, week), "revenue\n" + std::to_string(19940131 + 19940201) + "\n");
+}
+
+TEST(SsbQueries, OneBrandInTwoCategoriesIsOneGroup) {
+  auto star = empty_star();
+  TextTables tables;
+  tables.part +=
+      "3|red tan|MFGR#2|MFGR#21|MFGR#2221|green|SMALL PLATED TIN|1|SM BOX|\n"
+      "4|red tan|MFGR#2|MFGR#21|MFGR#2110|green|SMALL PLATED TIN|1|SM BOX|\n";
+  tables.lineorder.clear();
+  for (const auto* part : {"1", "2", "3", "4"})
+    tables.lineorder += TextTables::fact("1", part, "1", "19940206", "1", "1", "0", part, "1");
+  tables.load(*star.store).value();
+  EXPECT_EQ(csv_of(*star.store, query("q2.3")),
+            "sum(lo_revenue),d_year,p_brand1\n4,1994,MFGR#2221\n");
+}
+
+TEST(SsbQueries, ASumOfNothingIsEmptyAndGroupsOfNothingAreNone) {
+  auto star = empty_star();
+  TextTables tables;
+  tables.load(*star.store).value();
+  EXPECT_EQ(csv_of(*star.store, query("q1.1")), "revenue\n\n");
+  EXPECT_EQ(csv_of(*star.store, query("q2.1")), "sum(lo_revenue),d_year,p_brand1\n");
+  tables.lineorder.clear();
+  tables.load(*star.store).value();
+  EXPECT_EQ(csv_of(*star.store, query("q1.3")), "revenue\n\n");
+}
+
+TEST(SsbQueries, SumsBeyond32BitsAreExactAndBeyond64Refused) {
+  auto star = empty_star();
+  TextTables tables;
+  tables.lineorder.clear();
+  for (int i = 0; i < 1000; ++i)
+    tables.lineorder +=
+        TextTables::fact("1", "1", "1", "19940206", "30", "4294967295", "6", "4294967295", "0");
+  tables.load(*star.store).value();
+  EXPECT_EQ(csv_of(*star.store, query("q1.3")), "revenue\n25769803770000\n");
+  EXPECT_EQ(csv_of(*star.store, query("q2.3")),
+            "sum(lo_revenue),d_year,p_brand1\n4294967295000,1994,MFGR#2221\n");
+  // The directory alone tells: so many rows of such a block.
+  Catalogue many{"", {}, {}, {}};
+  for (const auto& table : star.store->catalogue().dimensions)
+    many.dimensions.push_back(table);
+  many.blocks.resize(1u << 22, star.store->catalogue().blocks[0]);
+  for (auto& block : many.blocks)
+    block.rows = kMaxBlockRows;
+  EXPECT_EQ(bind(query("q1.3"), many).code(), Errc::kUnsupported);
+}
+
+TEST(SsbQueries, BlocksOutOfBoundsAreNotTouched) {
+  auto star = empty_star();
+  TextTables tables;
+  tables.load(*star.store).value();
+  const auto one = touched(*star.store, bind(query("q1.3"), star.store->catalogue()).value());
+  EXPECT_EQ(one.value().blocks, 1u);
+  tables.lineorder = TextTables::fact("1", "1", "1", "19940131", "30", "100", "6", "94", "60");
+  tables.load(*star.store).value();
+  const auto none = touched(*star.store, bind(query("q1.3"), star.store->catalogue()).value());
+  EXPECT_EQ(none.value().blocks, 0u);
+}
+
+TEST(SsbQueries, ABlockWhoseBoundsReachIntoARangeIsRead) {
+  // Cities by code: AFRICA 0, ASIA 1 and 2, EUROPE 3; the block has 2 and 3.
+  auto star = empty_star();
+  TextTables tables;
+  tables.customer =
+      "1|n|a|a|n|AFRICA|p|s|\n2|n|a|b|n|ASIA|p|s|\n3|n|a|c|n|ASIA|p|s|\n4|n|a|d|n|EUROPE|p|s|\n";
+  tables.lineorder = TextTables::fact("3", "1", "1", "19940206", "1", "1", "0", "5", "1") +
+                     TextTables::fact("4", "1", "1", "19940206", "1", "1", "0", "7", "1");
+  tables.load(*star.store).value();
+  StarQuery asia = query("q4.1");
+  asia.conditions = {{attribute::kCustomerRegion, {"ASIA"}, {}, {}}};
+  EXPECT_EQ(csv_of(*star.store, asia), "d_year,c_nation,profit\n1994,n,4\n");
+}
+
+TEST(SsbQueries, NamesAreChecked) {
+  EXPECT_EQ(ssb::queries_of("all").value().size(), 13u);
+  EXPECT_EQ(ssb::queries_of("q4.3,q1.1").value()[1]->name, "q1.1");
+  EXPECT_EQ(ssb::queries_of("q5.1").code(), Errc::kInvalidOption);
+  EXPECT_EQ(ssb::queries_of("").code(), Errc::kInvalidOption);
+}
+
+}  // namespace
+}  // namespace holdfast::olap

@@ -1,0 +1,89 @@
+"""holdfast ssb from outside: ssb_command_test.py HOLDFAST. Words, exit codes, files, messages."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOLDFAST = sys.argv.pop(1)
+QUERIES = ['q1.1', 'q1.2', 'q1.3', 'q2.1', 'q2.2', 'q2.3', 'q3.1', 'q3.2', 'q3.3', 'q3.4', 'q4.1', 'q4.2', 'q4.3']
+
+
+class Ssb(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory(prefix='ssb-test-')
+        self.dir = pathlib.Path(self.place.name)
+        self.addCleanup(self.place.cleanup)
+
+    def ssb(self, *words, expect=0):
+        done = subprocess.run([HOLDFAST, 'ssb', *map(str, words)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, expect, (words, done.stdout, done.stderr))
+        return done
+
+    def answers(self, *words):
+        out = self.dir / 'out'
+        self.ssb('run', *words, '--repeat', 1, '--out', out)
+        return {name: (out / (name.replace('.', '_') + '.csv')).read_text() for name in QUERIES}
+
+    def test_files_region_and_memory_give_the_same_answers(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.02, '--tbl', tables, '--threads', 2)
+        self.ssb('load', '--tbl', tables, '--region', star)
+        expected = self.answers('--region', star)
+        self.assertEqual(self.answers('--sf', 0.02), expected)
+        self.assertEqual(self.answers('--data', tables, '--threads', 3), expected)
+        for kernel in ['portable', 'avx2', 'avx512']:
+            self.assertEqual(self.answers('--region', star, '--kernel', kernel), expected)
+        self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertTrue(expected['q2.1'].startswith('sum(lo_revenue),d_year,p_brand1\n'))
+
+    def test_json_has_every_query_that_was_asked_for(self):
+        done = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--json')
+        document = json.loads(done.stdout)
+        self.assertEqual([query['name'] for query in document['queries']], ['q1.1', 'q3.1'])
+        for query in document['queries']:
+            self.assertEqual(len(query['seconds']), 3)
+            self.assertGreater(query['bytes_touched'], 0)
+
+    def test_a_damaged_star_is_named_and_not_asked(self):
+        star = self.dir / 'star'
+        self.ssb('load', '--sf', 0.02, '--region', star)
+        segment = sorted(star.iterdir())[0]
+        bytes_ = bytearray(segment.read_bytes())
+        bytes_[8192 + 100] ^= 1  # In the first column of the first block.
+        segment.write_bytes(bytes_)
+        done = self.ssb('verify', '--region', star, expect=1)
+        self.assertIn('block 0, column date.outer', done.stdout)
+        self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
+
+    def test_a_bad_line_ends_the_load_with_its_place(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.001, '--tbl', tables)
+        with open(tables / 'lineorder.tbl', 'a') as more:
+            more.write('1|2\n')
+        done = self.ssb('load', '--tbl', tables, '--region', star, expect=1)
+        self.assertRegex(done.stderr, r'lineorder\.tbl:\d+: 17 fields are wanted')
+        self.ssb('verify', '--region', star, expect=1)
+
+    def test_a_region_that_is_too_small_says_how_much_is_needed(self):
+        done = self.ssb('load', '--sf', 0.1, '--region', self.dir / 'star', '--size', '4M', expect=1)
+        self.assertRegex(done.stderr, r'need a region of 1\d{7} bytes')
+
+    def test_requests_that_cannot_be_meant(self):
+        for words, text in [
+                (['run'], 'what shall be asked'),
+                (['run', '--sf', '1', '--data', 'x'], 'exclude each other'),
+                (['run', '--sf', '-1'], 'scale factor'),
+                (['run', '--sf', '0.001', '--queries', 'q9.9'], "query 'q9.9'"),
+                (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
+                (['load', '--sf', '1'], '--region'),
+                (['load', '--region', 'dram'], '--sf F or --tbl DIR'),
+                (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
+                (['verify'], '--region')]:
+            self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
+        self.ssb('run', '--region', self.dir / 'absent', expect=1)
+        self.ssb('run', '--data', self.dir / 'absent', expect=1)
+
+
+unittest.main()

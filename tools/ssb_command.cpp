@@ -1,0 +1,153 @@
+#include "ssb_command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/olap/ssb/load.hpp>
+#include <holdfast/olap/ssb/write_tables.hpp>
+
+#include "console.hpp"
+#include "ssb_run.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+using namespace olap;
+
+int fail(const Error& error) {
+  complain("holdfast ssb", plain(error));
+  return exit_code_of(error.code);
+}
+
+int generate(const SsbArguments& arguments) {
+  const auto generator = ssb::Generator::create(arguments.scale, arguments.seed);
+  if (!generator) return fail(generator.error());
+  std::error_code code;
+  std::filesystem::create_directories(arguments.tables, code);
+  if (code) return fail({Errc::kIo, "--tbl " + arguments.tables + ": " + code.message()});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto written = ssb::write_tables(*generator, arguments.tables, arguments.threads);
+  if (!written) return fail(written.error());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  note("{}: {} lines of lineorder, {} in all, {}\n", arguments.tables,
+       with_separators(written->lines), human_bytes(static_cast<double>(written->bytes)),
+       human_seconds(took.count()));
+  return kExitDone;
+}
+
+int load(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return fail({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
+  if ((arguments.scale != 0) == !arguments.tables.empty())
+    return fail({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
+  auto star = open_star(arguments);
+  if (!star) return fail(star.error());
+  return kExitDone;
+}
+
+int verify(const SsbArguments& arguments) {
+  if (arguments.region.empty()) return fail({Errc::kInvalidOption, "--region SPEC is wanted"});
+  auto star = open_star(arguments);
+  if (!star) return fail(star.error());
+  const auto found = star->store->verify();
+  for (const auto& text : found)
+    out("{}\n", text);
+  const auto& catalogue = star->store->catalogue();
+  note("{} rows in {} blocks: {}\n", with_separators(catalogue.rows()),
+       with_separators(catalogue.blocks.size()),
+       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged columns or blocks");
+  return found.empty() ? kExitDone : kExitFailed;
+}
+
+void add_threads(CLI::App& app, SsbArguments& arguments) {
+  app.add_option("--threads", arguments.threads, "Threads (default: one per CPU)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_source(CLI::App& app, SsbArguments& arguments, const std::string& tables) {
+  app.add_option("--sf", arguments.scale, "Scale factor of generated tables; may be a fraction");
+  app.add_option(tables, arguments.tables, "A directory with the five .tbl files")
+      ->type_name("DIR");
+  app.add_option("--seed", arguments.seed, "Of the generator")->capture_default_str();
+  app.add_option("--order", arguments.order,
+                 "Of the fact's rows: as they come, or by date, which takes DRAM for all of them")
+      ->check(CLI::IsMember({"loaded", "date"}))
+      ->capture_default_str();
+  app.add_option("--size", arguments.size,
+                 "Of a new region, which then does not grow; a multiple of 2M")
+      ->type_name("SIZE");
+}
+
+void add_region(CLI::App& app, SsbArguments& arguments, const std::string& text) {
+  app.add_option("--region", arguments.region, text)->type_name("SPEC");
+}
+
+void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int& exit_code) {
+  auto& run = *ssb.add_subcommand("run", "Answer and time the thirteen queries");
+  add_source(run, *arguments, "--data");
+  add_region(run, *arguments, "Where the star is, or is loaded to (default: dram)");
+  add_threads(run, *arguments);
+  run.add_option("--queries", arguments->queries, "q1.1,q1.2,… or all")->capture_default_str();
+  run.add_option("--repeat", arguments->repeat, "Timed rounds over all queries")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  run.add_option("--kernel", arguments->kernel, "Widest vectors to use")
+      ->check(CLI::IsMember({"auto", "portable", "avx2", "avx512"}))
+      ->capture_default_str();
+  run.add_option("--format", arguments->format, "Of the results that --out gets")
+      ->check(CLI::IsMember({"csv"}))
+      ->capture_default_str();
+  run.add_option("--out", arguments->out, "A directory for q1_1.csv to q4_3.csv")->type_name("DIR");
+  run.add_flag("--json", arguments->json, "The table as JSON");
+  run.callback([arguments, &exit_code] {
+    const auto done = run_queries(*arguments);
+    exit_code = done ? kExitDone : fail(done.error());
+  });
+}
+
+}  // namespace
+
+void add_ssb_command(CLI::App& root, int& exit_code) {
+  auto& ssb = *root.add_subcommand("ssb", "The Star Schema Benchmark: generate, load, run, verify");
+  ssb.require_subcommand(1);
+  ssb.footer(
+      "Examples:\n"
+      "  holdfast ssb run --sf 1                     generate into DRAM, run all thirteen\n"
+      "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five .tbl files\n"
+      "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
+      "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
+      "  holdfast ssb verify --region ./star1\n"
+      "What a region SPEC may be: holdfast mem --help");
+  const auto arguments = std::make_shared<SsbArguments>();
+  arguments->threads = std::max(1u, std::thread::hardware_concurrency());
+  auto& generate_app = *ssb.add_subcommand("generate", "Write the five tables as .tbl files");
+  generate_app.add_option("--sf", arguments->scale, "Scale factor; may be a fraction")->required();
+  generate_app.add_option("--tbl", arguments->tables, "The directory")
+      ->type_name("DIR")
+      ->required();
+  generate_app.add_option("--seed", arguments->seed, "Other seeds, other rows")
+      ->capture_default_str();
+  add_threads(generate_app, *arguments);
+  generate_app.callback([arguments, &exit_code] { exit_code = generate(*arguments); });
+
+  auto& load_app = *ssb.add_subcommand(
+      "load", "Load tables; a star that is there is replaced at the end, by one word");
+  add_source(load_app, *arguments, "--tbl");
+  add_region(load_app, *arguments, "Where the star will be");
+  add_threads(load_app, *arguments);
+  load_app.callback([arguments, &exit_code] { exit_code = load(*arguments); });
+
+  add_run(ssb, arguments, exit_code);
+
+  auto& verify_app = *ssb.add_subcommand("verify", "Check all checksums and values of a star");
+  add_region(verify_app, *arguments, "Where the star is");
+  verify_app.callback([arguments, &exit_code] { exit_code = verify(*arguments); });
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,203 @@
+#include "ssb_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/olap/answer.hpp>
+#include <holdfast/olap/bandwidth.hpp>
+#include <holdfast/olap/ssb/load.hpp>
+#include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/olap/touched.hpp>
+
+#include "console.hpp"
+
+namespace holdfast::tools {
+
+using namespace olap;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+Status load_into(const SsbArguments& arguments, StarStore& store) {
+  const auto begin = Clock::now();
+  const auto order =
+      arguments.order == "date" ? ssb::FactOrder::kByDate : ssb::FactOrder::kAsLoaded;
+  if (arguments.scale != 0) {
+    HF_ASSIGN_OR_RETURN(const auto generator,
+                        ssb::Generator::create(arguments.scale, arguments.seed));
+    HF_RETURN_IF_ERROR(ssb::load_generated(
+        generator, fmt::format("generated, scale {}, seed {}", arguments.scale, arguments.seed),
+        store, arguments.threads, order));
+  } else {
+    HF_RETURN_IF_ERROR(ssb::load_tables(arguments.tables, store, arguments.threads, order));
+  }
+  const auto& catalogue = store.catalogue();
+  const auto rows = catalogue.rows();
+  note("{} rows in {} blocks, {} ({:.1f} bytes per row), loaded in {}\n", with_separators(rows),
+       with_separators(catalogue.blocks.size()),
+       human_bytes(static_cast<double>(catalogue.block_bytes())),
+       static_cast<double>(catalogue.block_bytes()) /
+           static_cast<double>(std::max<std::uint64_t>(rows, 1)),
+       human_seconds(seconds_since(begin)));
+  return {};
+}
+
+struct Timing {
+  const StarQuery* query;
+  ResultTable table;
+  std::uint64_t rows = 0;
+  Touched touched;
+  std::vector<double> seconds;
+
+  double median() {
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+};
+
+struct Run {
+  std::string source;
+  std::uint64_t fact_rows;
+  unsigned threads;
+  std::string_view kernel;
+  double bandwidth;  // Bytes per second.
+  std::vector<Timing> timings;
+};
+
+void print_table(Run& run) {
+  out("{}: {} rows, {} threads, {} kernels; reading alone: {:.1f} GB/s\n\n", run.source,
+      with_separators(run.fact_rows), run.threads, run.kernel, run.bandwidth / 1e9);
+  out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>6} {:>10}\n", "query", "median ms", "ns/row",
+      "rows passed", "groups", "touched MB", "GB/s", "of reading");
+  double sum = 0, logs = 0;
+  for (auto& timing : run.timings) {
+    const auto median = timing.median();
+    const auto bytes = static_cast<double>(timing.touched.bytes());
+    sum += median, logs += std::log(median);
+    out("{:<6} {:>10.3f} {:>8.3f} {:>12} {:>7} {:>10.2f} {:>6.1f} {:>9.0f}%\n", timing.query->name,
+        median * 1e3, median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1)),
+        with_separators(timing.rows), timing.table.rows.size(), bytes / 1e6, bytes / median / 1e9,
+        run.bandwidth > 0 ? 100 * bytes / median / run.bandwidth : 0);
+  }
+  out("{:<6} {:>10.3f}\n{:<6} {:>10.3f}\n", "sum", sum * 1e3, "geomean",
+      std::exp(logs / static_cast<double>(run.timings.size())) * 1e3);
+}
+
+void print_json(Run& run) {
+  nlohmann::ordered_json document;
+  document["command"] = "ssb run";
+  document["source"] = run.source;
+  document["fact_rows"] = run.fact_rows;
+  document["threads"] = run.threads;
+  document["kernel"] = run.kernel;
+  document["reading_bytes_per_second"] = run.bandwidth;
+  for (auto& timing : run.timings) {
+    const auto median = timing.median();
+    document["queries"].push_back(
+        {{"name", timing.query->name},
+         {"subject", "holdfast"},
+         {"median_seconds", median},
+         {"seconds", timing.seconds},
+         {"ns_per_row",
+          median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1))},
+         {"rows_passed", timing.rows},
+         {"result_rows", timing.table.rows.size()},
+         {"blocks_touched", timing.touched.blocks},
+         {"bytes_touched", timing.touched.bytes()}});
+  }
+  standard_output().write(document.dump(2) + "\n");
+}
+
+Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
+  std::error_code code;
+  std::filesystem::create_directories(directory, code);
+  if (code) return Error{Errc::kIo, "--out " + directory + ": " + code.message()};
+  for (const auto& timing : timings) {
+    std::string name = timing.query->name;
+    std::replace(name.begin(), name.end(), '.', '_');
+    const std::string path = directory + "/" + name + ".csv";
+    std::ofstream file(path, std::ios::binary);
+    file << timing.table.csv();
+    file.close();
+    if (!file) return Error{Errc::kIo, path + ": it could not be written"};
+  }
+  return {};
+}
+
+VectorWidth width_of(std::string_view kernel) {
+  if (kernel == "portable") return VectorWidth::kPortable;
+  return kernel == "avx2" ? VectorWidth::kAvx2 : VectorWidth::kAvx512;
+}
+
+}  // namespace
+
+Result<OpenStar> open_star(const SsbArguments& arguments) {
+  const bool loads = arguments.scale != 0 || !arguments.tables.empty();
+  if (arguments.scale != 0 && !arguments.tables.empty())
+    return Error{Errc::kInvalidOption, "a scale and a directory of tables exclude each other"};
+  if (!loads && arguments.region.empty())
+    return Error{Errc::kInvalidOption,
+                 "what shall be asked? --sf F, --data DIR, or --region SPEC of a loaded star"};
+  RegionOptions options;
+  options.access = loads ? RegionAccess::kOpenOrCreate : RegionAccess::kOpenReadOnly;
+  if (!arguments.size.empty()) {
+    HF_ASSIGN_OR_RETURN(const auto size, parse_bytes(arguments.size, "--size"));
+    options.size_bytes = options.unit_bytes = options.reserve_bytes = round_up(size, 2 * MiB);
+  }
+  HF_ASSIGN_OR_RETURN(auto region,
+                      Region::open(arguments.region.empty() ? "dram" : arguments.region, options));
+  OpenStar star;
+  star.region = std::make_unique<Region>(std::move(region));
+  HF_ASSIGN_OR_RETURN(
+      star.store, loads ? StarStore::open_or_create(*star.region) : StarStore::open(*star.region));
+  if (loads) HF_RETURN_IF_ERROR(load_into(arguments, *star.store));
+  if (!star.store->loaded())
+    return Error{Errc::kNotFound, arguments.region + ": no tables are loaded; holdfast ssb load"};
+  return star;
+}
+
+Status run_queries(const SsbArguments& arguments) {
+  HF_ASSIGN_OR_RETURN(const auto chosen, ssb::queries_of(arguments.queries));
+  HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments));
+  const StarStore& store = *star.store;
+  Team team(arguments.threads);
+  const Kernels& loops = kernels(width_of(arguments.kernel));
+  Run run{
+      store.catalogue().source, store.catalogue().rows(), team.size(), name(loops.width), 0, {}};
+  // The first answer checks the checksums of what it reads, and is not timed.
+  for (const StarQuery* query : chosen) {
+    HF_ASSIGN_OR_RETURN(auto first, answer(*query, store, team, loops));
+    HF_ASSIGN_OR_RETURN(const auto bound, bind(*query, store.catalogue()));
+    HF_ASSIGN_OR_RETURN(const auto lines, touched(store, bound));
+    run.timings.push_back({query, std::move(first.table), first.rows, lines, {}});
+  }
+  run.bandwidth = measure_bandwidth(store, team, 5);
+  for (unsigned round = 0; round < arguments.repeat; ++round) {
+    for (auto& timing : run.timings) {
+      const auto begin = Clock::now();
+      HF_ASSIGN_OR_RETURN(const auto again, answer(*timing.query, store, team, loops));
+      timing.seconds.push_back(seconds_since(begin));
+      if (again.table != timing.table)
+        return Error{Errc::kCorrupt, timing.query->name + ": two rounds gave different answers"};
+    }
+  }
+  if (!arguments.out.empty()) HF_RETURN_IF_ERROR(write_answers(run.timings, arguments.out));
+  if (arguments.json)
+    print_json(run);
+  else
+    print_table(run);
+  return {};
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,38 @@
+// ssb_run.hpp: the star that a verb of `holdfast ssb` means, and its queries timed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/memory/region.hpp>
+#include <holdfast/olap/star_store.hpp>
+
+namespace holdfast::tools {
+
+struct SsbArguments {
+  double scale = 0;    // 0: not given.
+  std::string tables;  // A directory of .tbl files.
+  std::uint64_t seed = 1;
+  std::string region, size;
+  unsigned threads = 1;
+  std::string queries = "all", kernel = "auto", format = "csv", out;
+  std::string order = "loaded";
+  unsigned repeat = 5;
+  bool json = false;
+};
+
+struct OpenStar {
+  std::unique_ptr<Region> region;
+  std::unique_ptr<olap::StarStore> store;  // Loaded.
+};
+
+// The star in the region; loaded now where a scale or tables are given. Says what it did on
+// standard error.
+Result<OpenStar> open_star(const SsbArguments& arguments);
+
+// Prints the table or JSON, writes the answers. Errors: also of writing.
+Status run_queries(const SsbArguments& arguments);
+
+}  // namespace holdfast::tools
