@@ -15,8 +15,8 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
-#include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/dash/dash.hpp>
+#include <holdfast/index/index_medium.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 #include <holdfast/memory/superblock.hpp>
 
@@ -26,11 +26,8 @@ using namespace dash_detail;
 
 Status DashOptions::validate() const {
   const auto check = [](const char* field, std::uint64_t seen, std::uint64_t least,
-                        std::uint64_t most) -> Status {
-    if (seen >= least && seen <= most) return {};
-    return Error{Errc::kInvalidOption, std::string("dash index: ") + field + "=" +
-                                           std::to_string(seen) + ": allowed are " +
-                                           std::to_string(least) + " to " + std::to_string(most)};
+                        std::uint64_t most) {
+    return detail::check_option("dash index", field, seen, least, most);
   };
   HF_RETURN_IF_ERROR(check("buckets", buckets, 2, DashShape::kMaxBuckets));
   HF_RETURN_IF_ERROR(check("stash_buckets", stash_buckets, 0, DashShape::kMaxStashBuckets));
@@ -39,15 +36,6 @@ Status DashOptions::validate() const {
 }
 
 namespace {
-
-Status check_medium(const Region& region, const Extent& extent) {
-  HF_RETURN_IF_ERROR(blocks::check_extent("dash index", region, extent));
-  if (region.granularity() == Granularity::kPage)
-    return Error{Errc::kUnsupported,
-                 "dash index: the region is durable by system calls only (granularity page); put "
-                 "it on persistent memory, or give up durability with ?granularity=none"};
-  return {};
-}
 
 // As asked for, or as many segments as fit.
 Result<DashShape> place(const DashOptions& options, const Extent& extent) {
@@ -88,7 +76,7 @@ Dash::Dash(Region& region, const Extent& extent, const DashShape& shape, std::ui
 Result<std::unique_ptr<Dash>> Dash::create(Region& region, const Extent& extent,
                                            const DashOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
-  HF_RETURN_IF_ERROR(check_medium(region, extent));
+  HF_RETURN_IF_ERROR(detail::check_medium("dash index", region, extent));
   if (region.read_only())
     return Error{Errc::kReadOnly, "dash index: cannot be created in a read-only region"};
   HF_ASSIGN_OR_RETURN(const auto shape, place(options, extent));
@@ -108,21 +96,14 @@ Result<std::unique_ptr<Dash>> Dash::create(Region& region, const Extent& extent,
 }
 
 Result<std::unique_ptr<Dash>> Dash::open(Region& region, const Extent& extent) {
-  HF_RETURN_IF_ERROR(check_medium(region, extent));
+  HF_RETURN_IF_ERROR(detail::check_medium("dash index", region, extent));
   HF_ASSIGN_OR_RETURN(auto claim, region.claim(extent, "dash index"));
   DashShape shape;
   HF_ASSIGN_OR_RETURN(
       const auto header,
       read_superblock(kDashFormat, {region.data() + extent.offset_bytes, kPageBytes},
                       std::as_writable_bytes(std::span(&shape, 1))));
-  if (!shape.valid())
-    return Error{Errc::kCorrupt,
-                 "dash index: superblock: it describes a shape that no build writes; restore its "
-                 "first page from a copy"};
-  if (shape.bytes() > extent.size_bytes)
-    return Error{Errc::kCorrupt, "dash index: it needs " + std::to_string(shape.bytes()) +
-                                     " bytes; the extent has " + std::to_string(extent.size_bytes) +
-                                     ": it is too short, or was cut off"};
+  HF_RETURN_IF_ERROR(detail::check_shape("dash index", shape, extent));
   std::unique_ptr<Dash> dash(new Dash(region, extent, shape, header.id, std::move(claim)));
   HF_RETURN_IF_ERROR(dash->recover());
   return dash;

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
-#include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/fptree/fptree.hpp>
+#include <holdfast/index/index_medium.hpp>
 #include <holdfast/memory/superblock.hpp>
 
 namespace holdfast::index {
@@ -26,26 +26,14 @@ using namespace fptree_detail;
 
 Status FpTreeOptions::validate() const {
   const auto check = [](const char* field, std::uint64_t seen, std::uint64_t least,
-                        std::uint64_t most) -> Status {
-    if (seen >= least && seen <= most) return {};
-    return Error{Errc::kInvalidOption, std::string("fp-tree: ") + field + "=" +
-                                           std::to_string(seen) + ": allowed are " +
-                                           std::to_string(least) + " to " + std::to_string(most)};
+                        std::uint64_t most) {
+    return detail::check_option("fp-tree", field, seen, least, most);
   };
   HF_RETURN_IF_ERROR(check("records", records, FpTreeShape::kMinRecords, FpTreeShape::kMaxRecords));
   return check("leaves", leaves, 0, FpTreeShape::kMaxLeaves);
 }
 
 namespace {
-
-Status check_medium(const Region& region, const Extent& extent) {
-  HF_RETURN_IF_ERROR(blocks::check_extent("fp-tree", region, extent));
-  if (region.granularity() == Granularity::kPage)
-    return Error{Errc::kUnsupported,
-                 "fp-tree: the region is durable by system calls only (granularity page); put it "
-                 "on persistent memory, or give up durability with ?granularity=none"};
-  return {};
-}
 
 // As asked for, or as many leaves as fit.
 Result<FpTreeShape> place(const FpTreeOptions& options, const Extent& extent) {
@@ -108,7 +96,7 @@ Status FpTree::write_leaves(Source* next) {
 Result<std::unique_ptr<FpTree>> FpTree::make(Region& region, const Extent& extent, Source* next,
                                              const FpTreeOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
-  HF_RETURN_IF_ERROR(check_medium(region, extent));
+  HF_RETURN_IF_ERROR(detail::check_medium("fp-tree", region, extent));
   if (region.read_only())
     return Error{Errc::kReadOnly, "fp-tree: cannot be created in a read-only region"};
   HF_ASSIGN_OR_RETURN(const auto shape, place(options, extent));
@@ -137,21 +125,14 @@ Result<std::unique_ptr<FpTree>> FpTree::load(Region& region, const Extent& exten
 
 Result<std::unique_ptr<FpTree>> FpTree::open(Region& region, const Extent& extent,
                                              unsigned threads) {
-  HF_RETURN_IF_ERROR(check_medium(region, extent));
+  HF_RETURN_IF_ERROR(detail::check_medium("fp-tree", region, extent));
   HF_ASSIGN_OR_RETURN(auto claim, region.claim(extent, "fp-tree"));
   FpTreeShape shape;
   HF_ASSIGN_OR_RETURN(
       const auto header,
       read_superblock(kFpTreeFormat, {region.data() + extent.offset_bytes, kPageBytes},
                       std::as_writable_bytes(std::span(&shape, 1))));
-  if (!shape.valid())
-    return Error{Errc::kCorrupt,
-                 "fp-tree: superblock: it describes a shape that no build writes; restore its "
-                 "first page from a copy"};
-  if (shape.bytes() > extent.size_bytes)
-    return Error{Errc::kCorrupt, "fp-tree: it needs " + std::to_string(shape.bytes()) +
-                                     " bytes; the extent has " + std::to_string(extent.size_bytes) +
-                                     ": it is too short, or was cut off"};
+  HF_RETURN_IF_ERROR(detail::check_shape("fp-tree", shape, extent));
   std::unique_ptr<FpTree> tree(new FpTree(region, extent, shape, header.id, std::move(claim)));
   HF_RETURN_IF_ERROR(tree->recover(threads));
   return tree;
