@@ -44,6 +44,10 @@ Result<stream::OpenState> state_of(const Arguments& arguments) {
   if (arguments.state == "kv") {
     if (arguments.region.empty())
       return Error{Errc::kInvalidOption, "--state kv wants --region SPEC"};
+    if (!arguments.directory.empty())
+      return Error{Errc::kInvalidOption,
+                   "--checkpoint-dir belongs to --state dram; with --state kv the region of "
+                   "--region holds the checkpoints"};
     HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(arguments.region));
     return stream::OpenState([store](std::size_t query) {
       return Result<std::unique_ptr<stream::StateStore>>(
@@ -63,10 +67,12 @@ Result<stream::OpenState> state_of(const Arguments& arguments) {
   });
 }
 
-void report(std::size_t query, const stream::PipelineReport& report) {
-  if (report.resumed_epoch != 0)
-    note("query {}: resumed from checkpoint {}, {}\n", query, report.resumed_epoch,
-         report.resumed_place);
+void tell_resumed(std::size_t query, const stream::PipelineReport& report) {
+  note("query {}: resumed from checkpoint {}, {}\n", query, report.resumed_epoch,
+       report.resumed_place);
+}
+
+void tell_done(std::size_t query, const stream::PipelineReport& report) {
   if (report.finished_before) {
     note("query {}: it had finished; there is nothing to do\n", query);
     return;
@@ -102,7 +108,8 @@ int run(const Arguments& arguments) {
   if (!options.open_state && options.checkpoint_interval.count() != 0)
     return fail({Errc::kInvalidOption, "a checkpoint wants --checkpoint-dir, or --state kv"});
   options.output = [](std::string_view text) { standard_output().write(text); };
-  options.report = report;
+  options.resumed = tell_resumed;
+  options.report = tell_done;
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
   const Status status = script->run(options, interrupted);

@@ -1,20 +1,28 @@
 // durable_file.hpp: files that are there wholly or not at all.
 //
+// All writes, syncs and renames go through memory/system.hpp, where tests let them fail.
+//
 // Errors  kIo, kNoSpace: name the call, the path and the reason.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/memory/system.hpp>
 
 namespace holdfast::stream {
 
-// Of errno.
-Error system_error(std::string_view call, const std::string& path);
-Status write_all(int file, std::string_view bytes, const std::string& path);
-Status sync_directory(const std::string& directory);
-// `path` holds `bytes` when it returns, durably; a crash leaves what was there or all of them.
+using memory_detail::FileDescriptor;
+
+// Empty, for writing; replaces what is there. `path` is relative to `directory`.
+Result<FileDescriptor> create_file(int directory, const std::string& path);
+Result<FileDescriptor> open_directory(const std::string& path);
+Status write_at(const FileDescriptor& file, std::string_view bytes, std::uint64_t offset,
+                const std::string& path);
+// `path` holds `bytes` when it returns, durably; a crash or an error leaves what was there, or all
+// of them.
 Status replace_file(const std::string& path, std::string_view bytes);
 // kNotFound where there is none.
 Result<std::string> read_file(const std::string& path);

@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <vector>
-
-#include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -38,21 +35,18 @@ std::string with_number(const char* format, std::uint64_t number) {
 
 }  // namespace
 
-PartFiles::~PartFiles() {
-  if (file_ >= 0) ::close(file_);
+std::string PartFiles::finished(std::uint64_t number) {
+  return with_number("part-%010llu.csv", number);
 }
-
-std::string PartFiles::finished(std::uint64_t number) const {
-  return directory_ + "/" + with_number("part-%010llu.csv", number);
-}
-std::string PartFiles::hidden(std::uint64_t number) const {
-  return directory_ + "/" + with_number(".part-%010llu.inprogress", number);
+std::string PartFiles::hidden(std::uint64_t number) {
+  return with_number(".part-%010llu.inprogress", number);
 }
 
 Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
   std::error_code code;
   std::filesystem::create_directories(directory_, code);
   if (code) return Error{Errc::kIo, "mkdir " + directory_ + ": " + code.message()};
+  HF_ASSIGN_OR_RETURN(folder_, open_directory(directory_));
   std::vector<std::uint64_t> hidden_ones;
   std::uint64_t newest = 0;
   for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
@@ -70,12 +64,12 @@ Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
   for (const auto number : hidden_ones) {
     if (number > base_ && number <= base_ + epoch) {
       HF_RETURN_IF_ERROR(finish(number));
-    } else if (::unlink(hidden(number).c_str()) != 0 && errno != ENOENT) {
-      return system_error("unlink", hidden(number));
+    } else if (::unlinkat(folder_.get(), hidden(number).c_str(), 0) != 0 && errno != ENOENT) {
+      return memory_detail::system_error("unlink", path_of(hidden(number)), errno);
     }
   }
   number_ = base_ + epoch + 1;
-  return sync_directory(directory_);
+  return memory_detail::sync_directory(folder_.get(), directory_);
 }
 
 Status PartFiles::write(std::string_view bytes) {
@@ -85,39 +79,40 @@ Status PartFiles::write(std::string_view bytes) {
 
 Status PartFiles::flush() {
   if (buffer_.empty()) return {};
-  if (file_ < 0) {
-    const auto path = hidden(number_);
-    file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file_ < 0) return system_error("open", path);
+  if (!file_) {
+    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), hidden(number_)));
+    written_bytes_ = 0;
   }
-  const Status written = write_all(file_, buffer_, hidden(number_));
+  HF_RETURN_IF_ERROR(write_at(file_, buffer_, written_bytes_, path_of(hidden(number_))));
+  written_bytes_ += buffer_.size();
   buffer_.clear();
-  return written;
+  return {};
 }
 
 Status PartFiles::prepare(std::uint64_t epoch) {
   HF_RETURN_IF_ERROR(flush());
   number_ = base_ + epoch;
-  if (file_ < 0) return {};
-  if (::fsync(file_) != 0) return system_error("fsync", hidden(number_));
-  ::close(std::exchange(file_, -1));
-  return sync_directory(directory_);
+  if (!file_) return {};
+  HF_RETURN_IF_ERROR(memory_detail::sync_data(file_.get(), path_of(hidden(number_))));
+  file_ = FileDescriptor();
+  return memory_detail::sync_directory(folder_.get(), directory_);
 }
 
 Status PartFiles::commit(std::uint64_t epoch) {
   const auto number = base_ + epoch;
   number_ = number + 1;
-  if (::access(hidden(number).c_str(), F_OK) != 0) return {};  // Nothing was written.
+  const bool written = ::faccessat(folder_.get(), hidden(number).c_str(), F_OK, 0) == 0;
+  if (!written) return {};
   HF_RETURN_IF_ERROR(finish(number));
-  return sync_directory(directory_);
+  return memory_detail::sync_directory(folder_.get(), directory_);
 }
 
 Status PartFiles::finish(std::uint64_t number) {
   const auto to = finished(number);
-  if (::access(to.c_str(), F_OK) == 0)
-    return Error{Errc::kAlreadyExists, to + " is there; another query writes to this directory"};
-  if (::rename(hidden(number).c_str(), to.c_str()) != 0) return system_error("rename", to);
-  return {};
+  if (::faccessat(folder_.get(), to.c_str(), F_OK, 0) == 0)
+    return Error{Errc::kAlreadyExists,
+                 path_of(to) + " is there; another query writes to this directory"};
+  return memory_detail::rename_at(folder_.get(), hidden(number), to, directory_);
 }
 
 }  // namespace holdfast::stream

@@ -16,15 +16,13 @@
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream {
 
 class PartFiles {
  public:
   explicit PartFiles(std::string directory) : directory_(std::move(directory)) {}
-  PartFiles(const PartFiles&) = delete;
-  PartFiles& operator=(const PartFiles&) = delete;
-  ~PartFiles();
 
   // Of a new run: numbers follow those that are there. Of a resumed one: parts up to `epoch` are
   // finished, later ones removed. Makes the directory if need be.
@@ -36,14 +34,17 @@ class PartFiles {
   std::uint64_t base() const { return base_; }
 
  private:
-  std::string finished(std::uint64_t number) const;
-  std::string hidden(std::uint64_t number) const;
+  // Names in the directory.
+  static std::string finished(std::uint64_t number);
+  static std::string hidden(std::uint64_t number);
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   Status finish(std::uint64_t number);
   Status flush();
 
   std::string directory_;
   std::string buffer_;
-  int file_ = -1;
+  FileDescriptor folder_, file_;
+  std::uint64_t written_bytes_ = 0;      // Of file_.
   std::uint64_t base_ = 0, number_ = 0;  // Of the part being written.
 };
 

@@ -24,10 +24,8 @@ Pipeline::Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source,
   }
 }
 
-Result<PipelineReport> Pipeline::run(std::chrono::milliseconds interval,
-                                     const std::atomic<bool>& stop) {
-  HF_RETURN_IF_ERROR(resume());
-  if (report_.finished_before) return report_;
+Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
+  if (report_.finished_before) return {};
   HF_RETURN_IF_ERROR(read_all(interval, stop));
   if (report_.finished) HF_RETURN_IF_ERROR(advance(kEndOfTime));
   HF_RETURN_IF_ERROR(checkpoint(report_.finished));
@@ -36,7 +34,7 @@ Result<PipelineReport> Pipeline::run(std::chrono::milliseconds interval,
     report_.late_rows = group_->late_rows();
     report_.rows_without_time += group_->rows_without_time();
   }
-  return report_;
+  return {};
 }
 
 std::string Pipeline::metadata(bool finished) const {

@@ -38,12 +38,14 @@ class Pipeline {
   Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source, std::unique_ptr<Sink> sink,
            StateStore* store);
 
+  // First of all: back to the last checkpoint, if there is one. report() says from where.
+  Status resume();
+  const PipelineReport& report() const { return report_; }
   // Until the input ends, or `stop`. A checkpoint every `interval` (0: at the end only), and one
   // at either end.
-  Result<PipelineReport> run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
+  Status run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
 
  private:
-  Status resume();
   Status read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
   Status take(sql::Row& row);
   Status follow_watermark(const sql::Row& row);

@@ -55,8 +55,11 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
       HF_ASSIGN_OR_RETURN(state, options.open_state(i + 1));
     }
     Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
-    HF_ASSIGN_OR_RETURN(const auto report, pipeline.run(options.checkpoint_interval, stop));
-    if (options.report) options.report(i + 1, report);
+    HF_RETURN_IF_ERROR(pipeline.resume());
+    if (options.resumed && pipeline.report().resumed_epoch != 0)
+      options.resumed(i + 1, pipeline.report());
+    HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
+    if (options.report) options.report(i + 1, pipeline.report());
   }
   return {};
 }

@@ -27,9 +27,10 @@ using OpenState = std::function<Result<std::unique_ptr<StateStore>>(std::size_t 
 struct ScriptOptions {
   bool final_state = false;  // Updating queries are shown as they are at the end.
   std::chrono::milliseconds checkpoint_interval{0};
-  OpenState open_state;                                            // May be empty: no checkpoints.
-  Output output;                                                   // Rows of SELECT and of `print`.
-  std::function<void(std::size_t, const PipelineReport&)> report;  // May be empty.
+  OpenState open_state;  // May be empty: no checkpoints.
+  Output output;         // Rows of SELECT and of `print`.
+  // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
+  std::function<void(std::size_t, const PipelineReport&)> resumed, report;
 };
 
 class Script {

@@ -42,7 +42,7 @@ Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string
 }
 
 KvStateStore::KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query)
-    : store_(std::move(store)) {
+    : store_(std::move(store)), keys_(kGroup), states_(kGroup) {
   for (int shift = 24; shift >= 0; shift -= 8)
     entries_ += static_cast<char>(query >> shift);
   meta_ = entries_ + "m";
@@ -73,13 +73,9 @@ Status KvStateStore::remove_later_epochs() {
     if (epoch_of(cursor.key()) > epoch_) later.emplace_back(cursor.key());
   }
   HF_RETURN_IF_ERROR(cursor.status());
-  return erase_all(later);
-}
-
-Status KvStateStore::erase_all(const std::vector<std::string>& keys) {
-  const std::vector<std::string_view> views(keys.begin(), keys.end());
-  std::vector<Errc> outcomes(keys.size());
-  return keys.empty() ? Status() : store_->erase_many(views, outcomes);
+  const std::vector<std::string_view> views(later.begin(), later.end());
+  std::vector<Errc> outcomes(later.size());
+  return later.empty() ? Status() : store_->erase_many(views, outcomes);
 }
 
 // One seek per slice: its last key, then the first beyond it.
@@ -114,36 +110,41 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
 }
 
 Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
-  key_ = entries_;
-  append_big_endian(ordered(slice), key_);
-  key_ += key;
-  append_big_endian(epoch_ + 1, key_);
-  const auto put = store_->put(key_, state);
-  return put ? Status() : Status(put.error());
+  if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
+  std::string& full = keys_[waiting_];
+  full = entries_;
+  append_big_endian(ordered(slice), full);
+  full += key;
+  append_big_endian(epoch_ + 1, full);
+  states_[waiting_++] = state;
+  return {};
+}
+
+Status KvStateStore::write_group() {
+  const std::vector<std::string_view> keys(keys_.begin(), keys_.begin() + waiting_);
+  const std::vector<std::string_view> states(states_.begin(), states_.begin() + waiting_);
+  waiting_ = 0;
+  return keys.empty() ? Status() : store_->put_many(keys, states);
 }
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
+  HF_RETURN_IF_ERROR(write_group());
+  HF_RETURN_IF_ERROR(store_->sync());
   std::string value;
   append_big_endian(checkpoint.epoch, value);
   value += checkpoint.metadata;
   const auto put = store_->put(meta_, value);
   if (!put) return put.error();
+  HF_RETURN_IF_ERROR(store_->sync());
   epoch_ = checkpoint.epoch;
-  for (const auto slice : dropped_)
-    HF_RETURN_IF_ERROR(remove(slice));
+  for (const auto slice : dropped_) {
+    std::string prefix = entries_;
+    append_big_endian(ordered(slice), prefix);
+    const auto erased = store_->erase_prefix(prefix);
+    if (!erased) return erased.error();
+  }
   dropped_.clear();
   return {};
-}
-
-Status KvStateStore::remove(std::int64_t slice) {
-  std::string prefix = entries_;
-  append_big_endian(ordered(slice), prefix);
-  std::vector<std::string> keys;
-  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
-  for (cursor.first(prefix); cursor; cursor.next())
-    keys.emplace_back(cursor.key());
-  HF_RETURN_IF_ERROR(cursor.status());
-  return erase_all(keys);
 }
 
 }  // namespace holdfast::stream

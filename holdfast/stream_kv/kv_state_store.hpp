@@ -6,12 +6,19 @@
 //
 // Numbers are big-endian, so that the order of the keys is theirs; the slice's sign is flipped.
 //
-// Guarantee  An entry is a delta of its epoch, and durable when put() returns. complete() is one
-//            put of 'm', which carries source positions and watermark only: a checkpoint copies no
-//            state. open() removes entries of epochs above that of 'm'.
-// A crash leaves  entries of an epoch that was never completed, and slices that were dropped but
-//                 not yet removed: open() takes the first away, the second are given back, and
-//                 their owner drops them again.
+// Guarantee  An entry is a delta of its epoch. When complete() returns, the checkpoint and its
+//            entries survive what the medium can survive, on plain files a power failure, too.
+//            complete() copies no state: 'm' carries source positions and watermark only. open()
+//            removes entries of epochs above that of 'm'.
+// Order      Entries are durable before 'm' is written; what was dropped is removed after 'm' is
+//            durable, so that no failure takes a slice from the checkpoint that still needs it.
+// A crash leaves  entries of an epoch that was never completed, and slices that were dropped and
+//                 are there in whole or in part. open() takes the first away. The second are given
+//                 back, which is harmless: all their windows were shown before the checkpoint
+//                 whose watermark 'm' holds, so their owner sees by this watermark that no window
+//                 needs them, and drops them again (GroupOperator::restore).
+// Costs      On byte and line media a fence per kGroup entries, one for 'm', and one per group of
+//            erased keys. On plain files a sync more before 'm', and one behind it.
 // Threads    One at a time. The store is its own until it goes.
 #pragma once
 
@@ -28,6 +35,8 @@ namespace holdfast::stream {
 
 class KvStateStore : public StateStore {
  public:
+  static constexpr std::size_t kGroup = 64;  // Entries that share a fence.
+
   // `spec` as of a region; the store keeps the state of all queries of a script.
   static Result<std::shared_ptr<kv::Store<>>> open_region(const std::string& spec);
   KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query);
@@ -42,14 +51,15 @@ class KvStateStore : public StateStore {
 
  private:
   Status remove_later_epochs();
-  Status remove(std::int64_t slice);
-  Status erase_all(const std::vector<std::string>& keys);
+  Status write_group();
 
   std::shared_ptr<kv::Store<>> store_;
   std::string entries_, meta_;  // The heads of the keys.
   std::uint64_t epoch_ = 0;     // Of the last completed checkpoint.
   std::vector<std::int64_t> dropped_;
-  std::string key_;
+  // Entries that were put and are not yet written: the first `waiting_` of these.
+  std::vector<std::string> keys_, states_;
+  std::size_t waiting_ = 0;
 };
 
 }  // namespace holdfast::stream

@@ -16,8 +16,8 @@ namespace {
 std::string records(const std::string& bytes, std::uint64_t from = 0) {
   char path[] = "/tmp/holdfast_csv_XXXXXX";
   const int file = ::mkstemp(path);
-  write_all(file, bytes, path).value();
   ::close(file);
+  replace_file(path, bytes).value();
   auto reader = CsvReader::open(path, {}).value();
   ::unlink(path);
   if (from != 0) reader.seek(from, 0).value();

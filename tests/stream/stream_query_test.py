@@ -173,6 +173,10 @@ def check_kills(directory, state):
 
     again = run(['-e', text(broken), *where(round_)])
     assert 'it had finished' in again.stderr and parts(broken) == wanted
+    assert again.stderr.index('resumed from checkpoint') < again.stderr.index('it had finished')
+    if state == 'kv':
+        both = run(['-e', text(broken), *where(round_), '--checkpoint-dir', str(directory)], code=2)
+        assert '--checkpoint-dir belongs to --state dram' in both.stderr, both.stderr
     changed = run(['-e', text(broken).replace('COUNT(*)', 'COUNT(v)'), *where(round_)], code=2)
     assert 'of another query' in changed.stderr
     return kills

@@ -1,0 +1,113 @@
+// Every call on the directories of checkpoints and parts fails once: the checkpoint before stays
+// whole, what is shown stays a prefix, and a new run goes on to the whole.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <holdfast/memory/system.hpp>
+#include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/part_files.hpp>
+#include <holdfast/stream/snapshot_store.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+int calls_until_fault = 0, fault = 0;  // The hook is a plain function.
+
+int fail_once(memory_detail::Call, int) { return calls_until_fault-- == 0 ? fault : 0; }
+
+class Fault {
+ public:
+  Fault(int after_calls, int error_number) {
+    calls_until_fault = after_calls;
+    fault = error_number;
+    memory_detail::set_fault_hook(fail_once);
+  }
+  ~Fault() { memory_detail::set_fault_hook(nullptr); }
+  bool hit() const { return calls_until_fault < 0; }
+};
+
+constexpr std::uint64_t kEpochs = 4;
+
+std::string rows_of(std::uint64_t epoch) {
+  // More than the buffer of a part in the second epoch: several writes.
+  return std::string(epoch == 2 ? 150'000 : 10, static_cast<char>('a' + epoch)) + "\n";
+}
+
+std::string whole() {
+  std::string all;
+  for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch)
+    all += rows_of(epoch);
+  return all;
+}
+
+// A run as a pipeline makes it: from the last checkpoint to the end, or to the first error.
+Status run(const std::string& directory) {
+  SnapshotStore state(directory + "/state");
+  HF_ASSIGN_OR_RETURN(const auto found, state.open());
+  const std::uint64_t from = found ? found->epoch : 0;
+  // The metadata of a checkpoint and its entries are of one moment.
+  std::string entry;
+  const auto look = [&](std::string_view, std::string_view value) {
+    entry = value;
+    return Status();
+  };
+  HF_RETURN_IF_ERROR(state.for_each(1, look));
+  EXPECT_EQ(entry, found ? found->metadata : "");
+  PartFiles parts(directory + "/out");
+  HF_RETURN_IF_ERROR(parts.begin(from, 0));
+  for (std::uint64_t epoch = from + 1; epoch <= kEpochs; ++epoch) {
+    HF_RETURN_IF_ERROR(parts.write(rows_of(epoch)));
+    HF_RETURN_IF_ERROR(parts.prepare(epoch));
+    HF_RETURN_IF_ERROR(state.put(1, "k", std::to_string(epoch)));
+    HF_RETURN_IF_ERROR(state.complete({epoch, std::to_string(epoch)}));
+    HF_RETURN_IF_ERROR(parts.commit(epoch));
+  }
+  return {};
+}
+
+std::string shown(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/out", none))
+    if (entry.path().filename().string().starts_with("part-")) names.push_back(entry.path());
+  std::sort(names.begin(), names.end());
+  std::string all;
+  for (const auto& name : names)
+    all += read_file(name).value();
+  return all;
+}
+
+class FailingDisk : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Errors, FailingDisk, testing::Values(ENOSPC, EIO));
+
+TEST_P(FailingDisk, EachCallFailsOnce) {
+  const std::string expected = whole();
+  int failed = 0;
+  for (bool hit = true; hit; ++failed) {
+    char path[] = "/dev/shm/holdfast_disk_XXXXXX";  // Faults are of the calls, not of a disk.
+    const std::string directory = ::mkdtemp(path);
+    Status status;
+    {
+      const Fault one(failed, GetParam());
+      status = run(directory);
+      hit = one.hit();
+    }
+    const Errc expected_code = GetParam() == ENOSPC ? Errc::kNoSpace : Errc::kIo;
+    EXPECT_EQ(status.code(), hit ? expected_code : Errc::kOk) << "call " << failed;
+    EXPECT_TRUE(expected.starts_with(shown(directory))) << "call " << failed;
+    run(directory).value();
+    EXPECT_EQ(shown(directory), expected) << "call " << failed;
+    std::filesystem::remove_all(directory);
+  }
+  // Of each epoch write, sync, directory; write, sync, rename, directory; rename, directory.
+  EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
+}
+
+}  // namespace
+}  // namespace holdfast::stream

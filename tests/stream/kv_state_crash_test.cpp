@@ -1,0 +1,209 @@
+// State in kv under the crash checker: after any crash a query finds one completed checkpoint, with
+// the entries of that one and no others.
+#include <holdfast/stream_kv/kv_state_store.hpp>
+
+#include <map>
+#include <set>
+
+#include "../kv/kv_crash.hpp"
+
+namespace holdfast::stream {
+namespace {
+
+using Entries = std::multiset<std::string>;  // "slice:key=state"
+
+struct Found {
+  std::uint64_t epoch = 0;  // 0: no checkpoint.
+  std::string metadata;
+  Entries entries;
+  bool operator==(const Found&) const = default;
+};
+
+kv::StoreOptions ordered_options() {
+  kv::StoreOptions options = kv::small_options();
+  options.order = true;
+  options.durability = kv::Durability::kDefault;  // As the command opens it.
+  return options;
+}
+
+// A query's state over a region under the checker; it goes as a process dies.
+class Query {
+ public:
+  explicit Query(Region&& region)
+      : store_(std::make_shared<kv::Store<>>(
+            kv::Store<>::open(std::move(region), ordered_options()).value())),
+        state_(store_, 1),
+        checkpoint_(state_.open().value()) {}
+  ~Query() { kv::ForTests::abandon(*store_); }
+
+  KvStateStore& state() { return state_; }
+  std::uint64_t epoch() const { return checkpoint_ ? checkpoint_->epoch : 0; }
+
+  Found found() {
+    Found all{epoch(), checkpoint_ ? checkpoint_->metadata : "", {}};
+    const auto slices = state_.slices().value();
+    for (const auto slice : slices) {
+      const auto keep = [&](std::string_view key, std::string_view state) -> Status {
+        all.entries.insert(std::to_string(slice) + ":" + std::string(key) + "=" +
+                           std::string(state));
+        return {};
+      };
+      state_.for_each(slice, keep).value();
+    }
+    return all;
+  }
+
+ private:
+  std::shared_ptr<kv::Store<>> store_;
+  KvStateStore state_;
+  std::optional<Checkpoint> checkpoint_;
+};
+
+// What each checkpoint of the workload holds. The third drops slice 60.
+const std::vector<Found>& checkpoints() {
+  static const std::vector<Found> all = {
+      {},
+      {1, "first", {"60:a=1", "60:b=2", "120:a=3"}},
+      {2, "second", {"60:a=1", "60:b=2", "120:a=3", "60:a=4", "180:c=5"}},
+      {3, "third", {"120:a=3", "180:c=5", "120:b=6"}}};
+  return all;
+}
+
+void begin(Region& region) {
+  Query query(std::move(region));
+  query.state().put(60, "a", "1").value();
+  query.state().put(60, "b", "2").value();
+  query.state().put(120, "a", "3").value();
+  query.state().complete({1, "first"}).value();
+}
+
+void go_on(Region& region, crash::Workload& run) {
+  Query query(std::move(region));
+  KvStateStore& state = query.state();
+  run.perform(2, [&] {
+    state.put(60, "a", "4").value();
+    state.put(180, "c", "5").value();
+    state.complete({2, "second"}).value();
+  });
+  run.perform(3, [&] {
+    state.drop(60);
+    state.put(120, "b", "6").value();
+    state.complete({3, "third"}).value();
+  });
+}
+
+bool is_of_dropped(const std::string& entry) { return entry.starts_with("60:"); }
+
+// `may_linger`: the slice that the checkpoint dropped may be there yet, whole or in part.
+std::string wrong_in(const Found& found, std::uint64_t least, bool may_linger) {
+  if (found.epoch < least) return "an acknowledged checkpoint is lost";
+  if (found.epoch >= checkpoints().size()) return "a checkpoint that never was";
+  Found expected = checkpoints()[found.epoch];
+  if (found.metadata != expected.metadata) return "metadata of another checkpoint";
+  Found rest = found;
+  if (found.epoch == 3) {
+    const auto gone = std::erase_if(rest.entries, is_of_dropped);
+    if (gone != 0 && !may_linger) return "a dropped slice is there after its checkpoint";
+  }
+  return rest.entries == expected.entries ? "" : "entries that are not those of the checkpoint";
+}
+
+using kv::medium_name;  // For the macro.
+class KvStateCrash : public kv::OnEveryMedium {};
+HOLDFAST_ON_EVERY_MEDIUM(KvStateCrash);
+
+crash::Protocol<Found> protocol_of(bool paged) {
+  crash::Protocol<Found> protocol;
+  protocol.initial = checkpoints()[1];
+  protocol.setup = begin;
+  protocol.workload = go_on;
+  protocol.recover = [](Region& region) -> Result<Found> {
+    return Query(std::move(region)).found();
+  };
+  protocol.print = [](const Found& found) {
+    std::string text = std::to_string(found.epoch) + " " + found.metadata;
+    for (const auto& entry : found.entries)
+      text += " " + entry;
+    return text;
+  };
+  protocol.check = [paged](const crash::Past<Found>& past, const Found& found) {
+    std::uint64_t least = past.base.epoch;
+    bool removed = false;
+    for (const auto& operation : past.operations) {
+      if (!operation.acknowledged()) continue;
+      least = std::max(least, operation.id);
+      removed = removed || operation.id == 3;
+    }
+    // Files are not synced behind the removal: nothing needs it.
+    return wrong_in(found, least, paged || !removed);
+  };
+  // The owner drops again what was given back, and goes on with the next epoch.
+  protocol.then = [](Region& region, crash::Workload& run, const Found&) {
+    Query query(std::move(region));
+    if (query.epoch() != 3) return;
+    query.state().drop(60);
+    run.perform(3, [&] { query.state().complete({3, "third"}).value(); });
+    EXPECT_EQ(query.found().entries, checkpoints()[3].entries);
+  };
+  return protocol;
+}
+
+TEST_P(KvStateCrash, OneCheckpointIsFoundWithItsEntriesOnly) {
+  const bool paged = GetParam().granularity == Granularity::kPage;
+  crash::Options check{.size_bytes = 64 * KiB,
+                       .unit_bytes = 64 * KiB,
+                       .max_size_bytes = 1 * MiB,
+                       .images_per_run = kv::thorough() ? 15'000u : 600u};
+  check.model = GetParam();
+  check.durable_at_acknowledge = !paged;
+  const auto report = crash::check(protocol_of(paged), check);
+  EXPECT_TRUE(kv::holds(report));
+  EXPECT_GT(report.images_in_all(), 50u);
+  if (paged) return;
+  EXPECT_EQ(report.operation(2).barriers(), 4u) << "a limit, a run; the entries, 'm'";
+  EXPECT_EQ(report.operation(3).barriers(), 3u) << "the entries, 'm', the dropped slice";
+}
+
+// One more than a group: two fences, and one for 'm'. On files the entries fill several blocks, and
+// nothing but a sync orders them before 'm'.
+TEST_P(KvStateCrash, AGroupOfEntriesIsAFenceAndIsThereBeforeTheCheckpoint) {
+  const bool paged = GetParam().granularity == Granularity::kPage;
+  const std::string value(paged ? 400 : 1, '1');
+  constexpr std::size_t kEntries = KvStateStore::kGroup + 1;
+  crash::Protocol<Found> protocol;
+  protocol.setup = begin;
+  protocol.initial = checkpoints()[1];
+  protocol.workload = [&value](Region& region, crash::Workload& run) {
+    Query query(std::move(region));
+    run.perform(2, [&] { query.state().complete({2, ""}).value(); });
+    run.perform(3, [&] {
+      for (std::size_t i = 0; i < kEntries; ++i)
+        query.state().put(60, std::to_string(i), value).value();
+      query.state().complete({3, ""}).value();
+    });
+  };
+  protocol.recover = [](Region& region) -> Result<Found> {
+    return Query(std::move(region)).found();
+  };
+  protocol.check = [](const crash::Past<Found>& past, const Found& found) -> std::string {
+    if (past.operations.back().acknowledged() && found.epoch != past.operations.back().id)
+      return "the checkpoint is lost";
+    const std::size_t entries = checkpoints()[1].entries.size() + (found.epoch == 3 ? kEntries : 0);
+    return found.entries.size() == entries ? "" : "entries are missing, or too many";
+  };
+  crash::Options check{.size_bytes = 64 * KiB,
+                       .unit_bytes = 64 * KiB,
+                       .max_size_bytes = 1 * MiB,
+                       .images_per_run = kv::thorough() ? 10'000u : 200u,
+                       .depth = 1};
+  check.model = GetParam();
+  check.durable_at_acknowledge = !paged;  // The table of blocks may follow.
+  const auto report = crash::check(protocol, check);
+  EXPECT_TRUE(kv::holds(report));
+  if (!paged) {
+    EXPECT_EQ(report.operation(3).barriers(), 3u);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::stream
