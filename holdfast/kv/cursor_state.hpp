@@ -76,7 +76,8 @@ struct Cursor::State {
     }
     return false;
   }
-  // For groups: so many keys further, which are not looked up. False: there are none. Then settle().
+  // For groups: so many keys further, which are not looked up. False: there are none. settle()
+  // follows.
   bool pass(std::size_t count) {
     StoreCore* const open = core();
     const auto guard = open->rooms.epochs.enter(open->rooms.sessions.of_this_thread().participant);

@@ -47,8 +47,8 @@ struct Packing {
 
 constexpr std::size_t kGroup = 16;  // As in get_many().
 
-// Packs what the next keys lead to. Returns how many of them are done with: those behind are for the
-// next group, or beyond the buffer (`full`), or the first of them is damaged (`full`, too).
+// Packs what the next keys lead to. Returns how many of them are done with: those behind are for
+// the next group, or beyond the buffer (`full`), or the first of them is damaged (`full`, too).
 std::size_t pack_group(const StoreCore& open, const index::ordered::Cursor& keys, Packing& packing,
                        bool& full) {
   std::array<std::string_view, kGroup> group;
