@@ -51,7 +51,8 @@ class Keys {
     const auto rules = space_ ? store_->expiry_rules(*space_) : store_->expiry_rules();
     if (rules && rules->empty()) return space_ ? space_->count() : store_->count();
     std::uint64_t records = 0;
-    (void)for_each([&](std::string_view, std::string_view, kv::Version) { return ++records, true; });
+    (void)for_each(
+        [&](std::string_view, std::string_view, kv::Version) { return ++records, true; });
     return records;
   }
   kv::VerifyReport verify() const { return space_ ? space_->verify() : store_->verify(); }

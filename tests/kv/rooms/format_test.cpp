@@ -65,7 +65,8 @@ TEST(Format, FieldsOfASummaryEntryKeepToThemselves) {
 
 TEST(Format, FieldsOfARecordHeaderKeepToThemselves) {
   RecordHeader header{};
-  header.size_word = kValueBytesMask | std::uint64_t{1} << 40 | std::uint64_t{0xffff} << kSpaceShift;
+  header.size_word =
+      kValueBytesMask | std::uint64_t{1} << 40 | std::uint64_t{0xffff} << kSpaceShift;
   EXPECT_EQ(header.value_bytes(), kValueBytesMask);
   header.size_word = std::uint64_t{1} << 40 | std::uint64_t{0xffff} << kSpaceShift;
   EXPECT_EQ(header.value_bytes(), 0u);
