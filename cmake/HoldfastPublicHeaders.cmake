@@ -26,6 +26,7 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/events.hpp
   kv/expiry.hpp
   kv/latencies.hpp
+  kv/merge.hpp
   kv/options.hpp
   kv/pipeline.hpp
   kv/prometheus.hpp

@@ -20,6 +20,7 @@
 #include "console.hpp"
 #include "index_command.hpp"
 #include "kv_bench_command.hpp"
+#include "stream_bench_command.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -72,6 +73,9 @@ void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& ex
 
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   add_elsewhere(kv, "bench", kKvBenchHelp, exit_code);
+}
+void add_stream_bench_command(CLI::App& stream, int& exit_code) {
+  add_elsewhere(stream, "bench", kStreamBenchHelp, exit_code);
 }
 void add_blocks_command(CLI::App& root, int& exit_code) {
   add_elsewhere(root, "blocks", kBlocksHelp, exit_code);

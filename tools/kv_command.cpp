@@ -16,7 +16,8 @@ namespace {
 
 struct KvState {
   KvTarget target;
-  PutArguments put;
+  PutArguments put, append;
+  MergeArguments merge;
   KeyArguments get, erase;
   ListArguments list;
   ScanArguments scan;
@@ -36,8 +37,8 @@ using Words = std::vector<std::pair<std::string, T>>;
 
 // A choice between words.
 template <class T>
-void add_choice(CLI::App* app, const std::string& name, const Words<T>& words,
-                const std::function<void(T)>& set, const std::string& help) {
+CLI::Option* add_choice(CLI::App* app, const std::string& name, const Words<T>& words,
+                        const std::function<void(T)>& set, const std::string& help) {
   std::string allowed;
   for (const auto& [word, value] : words)
     allowed += (allowed.empty() ? "" : "|") + word;
@@ -47,7 +48,7 @@ void add_choice(CLI::App* app, const std::string& name, const Words<T>& words,
     }
     throw CLI::ValidationError(name, "'" + given + "' is none of " + allowed);
   };
-  app->add_option_function<std::string>(name, choose, help)->type_name(allowed);
+  return app->add_option_function<std::string>(name, choose, help)->type_name(allowed);
 }
 
 void add_encoding(CLI::App* app, const std::string& name, Encoding& encoding,
@@ -105,6 +106,43 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       "  holdfast kv ./users put photo - < photo.jpg\n"
       "  holdfast kv ./users put --key-as hex 00ff 'any value'\n"
       "  holdfast kv ./users put -- -7 'a key that begins with a dash'");
+
+  auto* append = verb("append", "Add bytes to the value of one record; creates both",
+                      [&] { return kv_append(state.target, state.append); });
+  append->add_option("KEY", state.append.key, "The key; - for standard input")->required();
+  append->add_option("VALUE", state.append.value, "What is added; - for standard input")
+      ->required();
+  add_encoding(append, "--key-as", state.append.key_encoding, "How KEY is written");
+  add_encoding(append, "--value-as", state.append.value_encoding, "How VALUE is written");
+  append->footer(
+      "Writes what is added, not the value again.\n"
+      "Examples:\n"
+      "  holdfast kv ./users append log:7 'one more line'\n"
+      "  dmesg | holdfast kv ./users append kernel -");
+
+  auto* merge = verb("merge", "Combine a number with the value of one record; creates both",
+                     [&] { return kv_merge(state.target, state.merge); });
+  merge->add_option("KEY", state.merge.key, "The key; - for standard input")->required();
+  add_choice<kv::MergeFunction>(
+      merge, "FUNCTION",
+      {{"add", kv::MergeFunction::kAdd},
+       {"min", kv::MergeFunction::kMin},
+       {"max", kv::MergeFunction::kMax},
+       {"add-double", kv::MergeFunction::kAddDouble},
+       {"min-unsigned", kv::MergeFunction::kMinUnsigned},
+       {"max-unsigned", kv::MergeFunction::kMaxUnsigned},
+       {"or", kv::MergeFunction::kOr}},
+      [&state](kv::MergeFunction chosen) { state.merge.function = chosen; },
+      "What becomes of the two")
+      ->required();
+  merge->add_option("NUMBER", state.merge.number, "The number")->required();
+  add_encoding(merge, "--key-as", state.merge.key_encoding, "How KEY is written");
+  merge->footer(
+      "Values are 8 bytes, little-endian: whole numbers of 64 bits, or doubles. Prints the new "
+      "number.\n"
+      "Examples:\n"
+      "  holdfast kv ./users merge visits add 1\n"
+      "  holdfast kv ./users merge coldest min -- -12");
 
   auto* get =
       verb("get", "Print the value of one record", [&] { return kv_get(state.target, state.get); });
@@ -336,8 +374,8 @@ void add_expiry_verbs(KvState& state, const AddVerb& verb) {
 }
 
 // Those that --space is for.
-constexpr std::string_view kVerbsOfSpaces[] = {"put",    "get",    "erase",  "list",
-                                               "count",  "import", "export", "script",
+constexpr std::string_view kVerbsOfSpaces[] = {"put",    "append", "merge",  "get",    "erase",
+                                               "list",   "count",  "import", "export", "script",
                                                "verify", "expire", "expiry"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
@@ -359,8 +397,8 @@ void add_store_verbs(KvState& state, const AddVerb& verb) {
   script->add_option("FILE", state.script.file, "One verb per line; - for standard input")
       ->capture_default_str();
   script->footer(
-      "put KEY VALUE, put-if-absent KEY VALUE, get KEY, erase KEY, count, list [PREFIX], sync; "
-      "words "
+      "put KEY VALUE, put-if-absent KEY VALUE, append KEY VALUE, get KEY, erase KEY, count, "
+      "list [PREFIX], sync; words "
       "as in a shell: \"…\", '…', \\ and # are known.\n"
       "The end is synced. Exit code 1 if a record that was asked for is not there.\n"
       "Examples:\n"
@@ -382,8 +420,8 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->add_option("--space", state->target.space,
-                 "The keys of this keyspace: put, get, erase, list, count, import, export, "
-                 "script, verify")
+                 "The keys of this keyspace: put, append, merge, get, erase, list, count, "
+                 "import, export, script, verify")
       ->type_name("NAME");
   kv->require_subcommand(1);
   kv->footer(
@@ -421,10 +459,10 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       if (!state->target.space.empty() &&
           std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces), name) ==
               std::end(kVerbsOfSpaces)) {
-        complain(
-            "holdfast kv", std::string{"--space does not go with '"} + name + "'",
-            "It is for put, get, erase, list, count, import, export, script, verify, expire and "
-            "expiry; `spaces` tells what each keyspace holds.");
+        complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
+                 "It is for put, append, merge, get, erase, list, count, import, export, script, "
+                 "verify, "
+                 "expire and expiry; `spaces` tells what each keyspace holds.");
         exit_code = kExitBadRequest;
         return;
       }

@@ -27,6 +27,10 @@ class Keys {
   Result<kv::Version> put_if_absent(std::string_view key, std::string_view value) {
     return space_ ? space_->put_if_absent(key, value) : store_->put_if_absent(key, value);
   }
+  Result<kv::Version> merge(std::string_view key, kv::MergeFunction function,
+                            std::string_view operand) {
+    return space_ ? space_->merge(key, function, operand) : store_->merge(key, function, operand);
+  }
   Result<kv::Pinned> get_pinned(std::string_view key) const {
     return space_ ? space_->get_pinned(key) : store_->get_pinned(key);
   }

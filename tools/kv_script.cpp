@@ -24,7 +24,8 @@ namespace {
 
 constexpr const char* kCommand = "holdfast kv script";
 constexpr const char* kVerbs =
-    "put KEY VALUE, put-if-absent KEY VALUE, get KEY, erase KEY, count, list [PREFIX], sync";
+    "put KEY VALUE, put-if-absent KEY VALUE, append KEY VALUE, get KEY, erase KEY, count, "
+    "list [PREFIX], sync";
 
 // The words of a line. Errors: kInvalidOption for a quote that does not end.
 Result<std::vector<std::string>> words_of(std::string_view line) {
@@ -86,11 +87,12 @@ class Script {
     bool writes;
     Status (Script::*run)(std::span<const std::string> words);
   };
-  static const std::array<Verb, 7> kTable;
+  static const std::array<Verb, 8> kTable;
 
   Status open(bool writes, bool creates);
   Status put(std::span<const std::string> words);
   Status put_if_absent(std::span<const std::string> words);
+  Status append(std::span<const std::string> words);
   Status get(std::span<const std::string> words);
   Status erase(std::span<const std::string> words);
   Status count(std::span<const std::string>);
@@ -121,9 +123,10 @@ class Script {
   Survival survival_;
 };
 
-constinit const std::array<Script::Verb, 7> Script::kTable = {
+constinit const std::array<Script::Verb, 8> Script::kTable = {
     {{"put", 2, 2, true, &Script::put},
      {"put-if-absent", 2, 2, true, &Script::put_if_absent},
+     {"append", 2, 2, true, &Script::append},
      {"get", 1, 1, false, &Script::get},
      {"erase", 1, 1, true, &Script::erase},
      {"count", 0, 0, false, &Script::count},
@@ -159,8 +162,9 @@ Status Script::line(const std::vector<std::string>& words) {
       return Error{Errc::kInvalidOption, fmt::format("{} with {}; the verbs are {}", verb.name,
                                                      counted(arguments.size(), "word"), kVerbs)};
     }
-    HF_RETURN_IF_ERROR(
-        open(verb.writes, verb.run == &Script::put || verb.run == &Script::put_if_absent));
+    HF_RETURN_IF_ERROR(open(verb.writes, verb.run == &Script::put ||
+                                             verb.run == &Script::put_if_absent ||
+                                             verb.run == &Script::append));
     return (this->*verb.run)(arguments);
   }
   return Error{Errc::kInvalidOption,
@@ -182,6 +186,14 @@ Status Script::put_if_absent(std::span<const std::string> words) {
   if (!put && put.code() != Errc::kAlreadyExists) return put.error();
   written_ += put ? 1 : 0;
   outcome(put ? "inserted" : "exists");
+  return {};
+}
+
+Status Script::append(std::span<const std::string> words) {
+  HF_RETURN_IF_ERROR(with_room(
+      *store_, [&] { return keys_->merge(words[0], kv::MergeFunction::kAppend, words[1]); }));
+  ++written_;
+  outcome("appended");
   return {};
 }
 

@@ -1,12 +1,14 @@
-// put, get, erase, list, count: one record, or a look at many.
+// put, append, merge, get, erase, list, count: one record, or a look at many.
 #include "kv_verbs.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <tuple>
+#include <type_traits>
 
 #include <holdfast/kv/cursor.hpp>
 
@@ -68,16 +70,106 @@ void print_outcome(const KvTarget& target, std::string_view outcome, const Survi
 
 }  // namespace
 
-int kv_put(const KvTarget& target, const PutArguments& arguments) {
+namespace {
+
+struct Record {
+  std::string key, value;
+};
+
+Result<Record> record_of(const PutArguments& arguments) {
   if (arguments.key == "-" && arguments.value == "-") {
-    complain(kCommand, "KEY and VALUE are both '-'; only one of them can come from standard input");
-    return kExitBadRequest;
+    return Error{Errc::kInvalidOption,
+                 "KEY and VALUE are both '-'; only one of them can come from standard input"};
   }
+  Record record;
+  HF_ASSIGN_OR_RETURN(
+      record.key, argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes));
+  HF_ASSIGN_OR_RETURN(record.value, argument_bytes("VALUE", arguments.value,
+                                                   arguments.value_encoding, kv::kMaxValueBytes));
+  return record;
+}
+
+// Opens the store, which is made if there is none, and does `change` to its keys. Returns what the
+// change says of its outcome.
+template <class Change>
+Result<std::string> change_keys(const KvTarget& target, Survival& survival, Change&& change) {
+  HF_ASSIGN_OR_RETURN(auto store, open_for_writing(target.spec, access_to_put(target), false));
+  if (store.recovery().created) note("created store {}\n", target.spec);
+  HF_ASSIGN_OR_RETURN(Keys keys, Keys::of(store, target.space));
+  HF_ASSIGN_OR_RETURN(std::string outcome, change(store, keys));
+  HF_ASSIGN_OR_RETURN(survival, settle(store));
+  return outcome;
+}
+
+template <class Number>
+Result<Number> number_of(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) {
+    return Error{
+        Errc::kInvalidOption,
+        fmt::format("NUMBER '{}'; {} is allowed", text,
+                    std::is_floating_point_v<Number> ? "a number such as 0.5 or -3e6"
+                    : std::is_signed_v<Number>       ? "a whole number of 64 bits"
+                                                     : "a whole number of 64 bits without a sign")};
+  }
+  return number;
+}
+
+// The store's bytes of a number, and back to text.
+template <class Number>
+Result<std::string> merge_number(kv::Store<>& store, Keys& keys, const std::string& key,
+                                 const MergeArguments& arguments) {
+  HF_ASSIGN_OR_RETURN(Number number, number_of<Number>(arguments.number));
+  const std::string_view operand(reinterpret_cast<const char*>(&number), sizeof number);
+  HF_RETURN_IF_ERROR(
+      with_room(store, [&] { return keys.merge(key, arguments.function, operand); }));
+  HF_ASSIGN_OR_RETURN(const kv::Pinned present, keys.get_pinned(key));
+  std::memcpy(&number, present.value().data(), sizeof number);
+  return fmt::format("{}", number);
+}
+
+}  // namespace
+
+int kv_append(const KvTarget& target, const PutArguments& arguments) {
+  const auto record = record_of(arguments);
+  if (!record) return report_error(target, record.error());
+  Survival survival;
+  const auto outcome =
+      change_keys(target, survival, [&](kv::Store<>& store, Keys& keys) -> Result<std::string> {
+        HF_RETURN_IF_ERROR(with_room(store, [&] {
+          return keys.merge(record->key, kv::MergeFunction::kAppend, record->value);
+        }));
+        return std::string("appended");
+      });
+  if (!outcome) return report_error(target, outcome.error());
+  print_outcome(target, *outcome, survival);
+  return kExitDone;
+}
+
+int kv_merge(const KvTarget& target, const MergeArguments& arguments) {
   const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
   if (!key) return report_error(target, key.error());
-  const auto value =
-      argument_bytes("VALUE", arguments.value, arguments.value_encoding, kv::kMaxValueBytes);
-  if (!value) return report_error(target, value.error());
+  Survival survival;
+  const auto outcome = change_keys(target, survival, [&](kv::Store<>& store, Keys& keys) {
+    switch (arguments.function) {
+      case kv::MergeFunction::kAddDouble: return merge_number<double>(store, keys, *key, arguments);
+      case kv::MergeFunction::kMinUnsigned:
+      case kv::MergeFunction::kMaxUnsigned:
+      case kv::MergeFunction::kOr: return merge_number<std::uint64_t>(store, keys, *key, arguments);
+      default: return merge_number<std::int64_t>(store, keys, *key, arguments);
+    }
+  });
+  if (!outcome) return report_error(target, outcome.error());
+  print_outcome(target, *outcome, survival);
+  return kExitDone;
+}
+
+int kv_put(const KvTarget& target, const PutArguments& arguments) {
+  const auto record = record_of(arguments);
+  if (!record) return report_error(target, record.error());
+  const auto& [key, value] = *record;
 
   auto store = open_for_writing(target.spec, access_to_put(target), false);
   if (!store) return report_error(target, store.error());
@@ -86,11 +178,11 @@ int kv_put(const KvTarget& target, const PutArguments& arguments) {
   if (!keys) return report_error(target, keys.error());
   std::string_view outcome = "inserted";
   if (arguments.if_absent) {
-    const auto put = with_room(*store, [&] { return keys->put_if_absent(*key, *value); });
+    const auto put = with_room(*store, [&] { return keys->put_if_absent(key, value); });
     if (!put && put.code() != Errc::kAlreadyExists) return report_error(target, put.error());
     if (!put) outcome = "exists";
   } else {
-    const auto put = with_room(*store, [&] { return keys->put(*key, *value); });
+    const auto put = with_room(*store, [&] { return keys->put(key, value); });
     if (!put) return report_error(target, put.error());
     if (*put == kv::PutOutcome::kOverwrote) outcome = "overwrote";
     if (*put == kv::PutOutcome::kWritten) outcome = "written";

@@ -27,6 +27,12 @@ struct PutArguments {
   Encoding key_encoding = Encoding::kText, value_encoding = Encoding::kText;
   bool if_absent = false;
 };
+struct MergeArguments {
+  std::string key;
+  Encoding key_encoding = Encoding::kText;
+  kv::MergeFunction function = kv::MergeFunction::kAdd;
+  std::string number;
+};
 struct KeyArguments {
   std::string key;
   Encoding key_encoding = Encoding::kText;
@@ -85,6 +91,8 @@ struct ScriptArguments {
 
 int kv_put(const KvTarget& target, const PutArguments& arguments);
 int kv_get(const KvTarget& target, const KeyArguments& arguments);
+int kv_append(const KvTarget& target, const PutArguments& arguments);
+int kv_merge(const KvTarget& target, const MergeArguments& arguments);
 int kv_erase(const KvTarget& target, const KeyArguments& arguments);
 int kv_list(const KvTarget& target, const ListArguments& arguments);
 // In the order of the keys, whatever the store keeps.

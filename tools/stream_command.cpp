@@ -9,18 +9,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
 #include "console.hpp"
+#include "stream_bench_command.hpp"
 
 namespace holdfast::tools {
 namespace {
 
 struct Arguments {
-  std::string file, text, state = "dram", region, checkpoint, directory;
+  std::string file, text, state = "dram", region, checkpoint, directory, compile;
+  stream::compile::CompileSettings compile_settings;
   bool final_state = false;
 };
 
@@ -72,13 +75,17 @@ void tell_resumed(std::size_t query, const stream::PipelineReport& report) {
        report.resumed_place);
 }
 
+void tell_not_compiled(std::size_t query, const Error& error) {
+  note("query {}: interpreted: {}\n", query, plain(error));
+}
+
 void tell_done(std::size_t query, const stream::PipelineReport& report) {
   if (report.finished_before) {
     note("query {}: it had finished; there is nothing to do\n", query);
     return;
   }
-  note("query {}: {} rows in, {} out, {} checkpoints{}\n", query, with_separators(report.rows_in),
-       with_separators(report.rows_out), report.checkpoints,
+  note("query {}: {} rows in, {} out, {} checkpoints{}{}\n", query, with_separators(report.rows_in),
+       with_separators(report.rows_out), report.checkpoints, report.taken_over ? ", compiled" : "",
        report.finished ? "" : "; interrupted, run it again to go on");
   if (report.late_rows != 0)
     note("query {}: {} late rows dropped\n", query, with_separators(report.late_rows));
@@ -87,6 +94,13 @@ void tell_done(std::size_t query, const stream::PipelineReport& report) {
          with_separators(report.rows_without_time));
   if (report.malformed != 0)
     note("query {}: {} malformed rows\n", query, with_separators(report.malformed));
+}
+
+stream::compile::CompileMode mode_of(const std::string& word) {
+  using stream::compile::CompileMode;
+  return word == "wait"    ? CompileMode::kWait
+         : word == "never" ? CompileMode::kNever
+                           : CompileMode::kBackground;
 }
 
 int run(const Arguments& arguments) {
@@ -108,6 +122,9 @@ int run(const Arguments& arguments) {
   if (!options.open_state && options.checkpoint_interval.count() != 0)
     return fail({Errc::kInvalidOption, "a checkpoint wants --checkpoint-dir, or --state kv"});
   options.output = [](std::string_view text) { standard_output().write(text); };
+  options.compile = mode_of(arguments.compile);
+  options.compile_settings = arguments.compile_settings;
+  options.not_compiled = tell_not_compiled;
   options.resumed = tell_resumed;
   options.report = tell_done;
   std::signal(SIGINT, interrupt);
@@ -121,9 +138,40 @@ int run(const Arguments& arguments) {
 int explain(const Arguments& arguments) {
   const auto script = prepared(arguments);
   if (!script) return fail(script.error());
-  for (const auto& plan : script->plans())
+  std::size_t number = 0;
+  for (const auto& plan : script->plans()) {
+    const auto head = [&](const char* what) { out("-- query {}: {}\n", number, what); };
+    ++number;
+    head("plan");
     standard_output().write(sql::text_of(plan));
+    const auto source = stream::compile::query_source(plan);
+    if (!source) {
+      head("no source");
+      out("{}\n", plain(source.error()));
+      continue;
+    }
+    if (!source->parts.interpreted.empty()) head("not compiled: the source calls the interpreter");
+    for (const auto& part : source->parts.interpreted)
+      out("{}\n", part.text);
+    head("source");
+    standard_output().write(source->text);
+  }
   return kExitDone;
+}
+
+void add_compiling(CLI::App& app, Arguments& arguments) {
+  app.add_option("--compile", arguments.compile,
+                 "background: interpreted until the compiled query is there; wait: compiled from "
+                 "the first row on; never")
+      ->check(CLI::IsMember({"background", "wait", "never"}))
+      ->default_str("background");
+  app.add_option("--compiler", arguments.compile_settings.compiler,
+                 "The C++ compiler (default: $CXX, then g++ or clang++)")
+      ->type_name("PROGRAM");
+  app.add_option("--cache", arguments.compile_settings.directory,
+                 "Where compiled queries are kept (default: holdfast/stream in $XDG_CACHE_HOME or "
+                 "~/.cache)")
+      ->type_name("DIR");
 }
 
 void add_text(CLI::App& app, Arguments& arguments) {
@@ -156,16 +204,18 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       .add_option("--checkpoint-dir", arguments->directory,
                   "Of --state dram: the directory of the checkpoints")
       ->type_name("DIR");
+  add_compiling(run_app, *arguments);
   run_app.add_flag("--final", arguments->final_state,
                    "Groups without a window: show them when the input has ended");
   run_app.footer(
       "Rows of a plain SELECT go to standard output as CSV, all messages to standard error.\n"
       "What the SQL can be: docs/stream.md");
   run_app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
-  auto& explain_app =
-      *stream.add_subcommand("explain", "Show the plans of the statements' queries");
+  auto& explain_app = *stream.add_subcommand(
+      "explain", "Show the plans of the statements' queries, and their sources");
   add_text(explain_app, *arguments);
   explain_app.callback([arguments, &exit_code] { exit_code = explain(*arguments); });
+  add_stream_bench_command(stream, exit_code);
 }
 
 }  // namespace holdfast::tools

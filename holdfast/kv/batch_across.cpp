@@ -198,8 +198,7 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
   for (auto& [id, part] : parts) {
     part.settle(members, rooms_.records, [&](Line line) {
       const RecordView record = rooms_.records.at(line);
-      if (record.kind() == RecordKind::kPut)
-        own.notes.add(rooms_.table, line, record.padded_bytes());
+      if (is_put(record.kind())) own.notes.add(rooms_.table, line, record.padded_bytes());
     });
   }
   return sequence;

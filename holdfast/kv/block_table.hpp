@@ -73,6 +73,15 @@ struct alignas(kCacheLineBytes) BlockMeta {
 
 class EventQueue;
 
+// Who is told of dead records while they can still be read, under whatever locks.
+class DeadWatch {
+ public:
+  virtual void died(std::uint64_t line) = 0;
+
+ protected:
+  ~DeadWatch() = default;
+};
+
 class BlockTable {
  public:
   // The last blocks are kept for what frees space. kAgain: by an operation that cannot be refused
@@ -139,13 +148,19 @@ class BlockTable {
 
   // ---- Dead records ----
   // By the line on which they begin. live_bytes() learns of it by count_dead().
-  void mark_dead(std::uint64_t line, std::uint64_t padded_bytes) {
+  // `tell`: the watcher, if there is one.
+  void mark_dead(std::uint64_t line, std::uint64_t padded_bytes, bool tell = true) {
+    if (DeadWatch* const watch = dead_watch_.load(std::memory_order_acquire); watch != nullptr)
+        [[unlikely]] {
+      if (tell) watch->died(line);
+    }
     BlockMeta& run = set_dead_line(line);
     run.dead_bytes.fetch_add(padded_bytes, std::memory_order_relaxed);
     // After the bit: the thread that clears the flag reads the bits afterwards.
     if (!run.dead_dirty.load(std::memory_order_relaxed))
       run.dead_dirty.store(true, std::memory_order_release);
   }
+  void watch_dead(DeadWatch* watch) { dead_watch_.store(watch, std::memory_order_release); }
   // As the medium has it already; the caller counts the bytes.
   void mark_dead_as_found(std::uint64_t line) { set_dead_line(line); }
   bool is_dead(std::uint64_t line) const {
@@ -249,6 +264,7 @@ class BlockTable {
   std::uint64_t generation_limit_ HF_GUARDED_BY(mutex_) = 0;
   // One fence per so many runs opened.
   std::uint64_t generation_step_ HF_GUARDED_BY(mutex_) = 65'536;
+  std::atomic<DeadWatch*> dead_watch_{nullptr};
   std::atomic<std::int64_t> live_bytes_{0};  // Below zero while dead records of open runs count.
   std::atomic<std::uint64_t> open_runs_{0};
 };

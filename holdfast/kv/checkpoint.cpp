@@ -137,7 +137,7 @@ Status Checkpoint::State::share_runs() {
   Rooms& rooms = core.rooms;
   if (rooms.records.patchable().empty()) return {};
   const auto put = [&]() -> Status {
-    HF_RETURN_IF_ERROR(raise_flag(rooms.medium, rooms.superblock, kSharesRuns));
+    HF_RETURN_IF_ERROR(rooms.raise_flags(kSharesRuns));
     HF_RETURN_IF_ERROR(
         HF_MUTANT("K89", rooms.medium.put_word(kSharedLimitWordAt, rooms.table.next_generation()),
                   ok_status()));

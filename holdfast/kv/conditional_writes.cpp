@@ -102,7 +102,12 @@ Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::stri
   }
   const Live live = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
   if (!live) return index.error(live);
-  std::string value(live.record.value());
+  std::string value;
+  if (live.record.is_in_pieces()) {
+    HF_ASSIGN_OR_RETURN(value, rooms_.pieces.gather(live.record));
+  } else {
+    value = live.record.value();
+  }
   change(value);
   if (fixed_bytes && value.size() != live.record.value_bytes())
     return other_size(live.record.value_bytes());

@@ -13,8 +13,9 @@ void DeadNotes::drain(BlockTable& table) {
     if (i + kAhead < end)
       prefetch_for_write(&table.run_of(notes_[(i + kAhead) % kNotes].line * kCacheLineBytes));
     const Note& note = notes_[i % kNotes];
-    table.mark_dead(note.line, note.padded_bytes);
-    bytes += note.padded_bytes;
+    const std::uint64_t padded_bytes = note.padded_bytes & ~kUntold;
+    table.mark_dead(note.line, padded_bytes, padded_bytes == note.padded_bytes);
+    bytes += padded_bytes;
   }
   table.count_dead(bytes);
   drained_.store(end, std::memory_order_release);

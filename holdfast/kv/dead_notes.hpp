@@ -26,6 +26,10 @@ class DeadNotes {
       drain(table);
     add(line, padded_bytes);
   }
+  // Of which the table's watcher need not know.
+  void add_untold(BlockTable& table, Line line, std::uint64_t padded_bytes) {
+    add(table, line, padded_bytes | kUntold);
+  }
   // Whether add() need not drain(). Where the ring begins anew, all that it holds is applied.
   bool has_room() const {
     const std::uint64_t added = added_.load(std::memory_order_relaxed);
@@ -41,6 +45,7 @@ class DeadNotes {
 
  private:
   static constexpr std::uint64_t kNotes = 128;
+  static constexpr std::uint64_t kUntold = 1;  // In padded_bytes, a multiple of lines.
   struct Note {
     std::uint64_t line, padded_bytes;
   };

@@ -55,6 +55,15 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
     return Error{Errc::kAlreadyExists, "expiry rule: this prefix has one with " +
                                            text_of(*present) + "; rules stay as they are"};
   }
+  // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
+  const auto no_first_piece = rooms.pieces.hold();
+  if (rooms.pieces.any() &&
+      rule.offset_bytes + std::uint64_t{rule.width_bytes} > Pieces::kFrontBytes) {
+    return refused("offset_bytes=" + std::to_string(rule.offset_bytes) +
+                   "; the store has values that were appended to, and of these a stamp has to lie "
+                   "within the first " +
+                   std::to_string(Pieces::kFrontBytes) + " bytes");
+  }
   if (rooms.expiry.full()) {
     return Error{Errc::kNoSpace, "expiry rule: the store has " +
                                      std::to_string(ExpiryRules::kMost) +

@@ -37,9 +37,7 @@ constexpr std::size_t kRuleBytes = 4 + 4 + 1 + 8;
 
 }  // namespace
 
-std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const {
-  const std::uint16_t space = record.header().space();
-  const std::string_view key = record.key();
+const ExpiryRule* ExpiryRules::rule_of(std::uint16_t space, std::string_view key) const {
   const ExpiryRule* rule = nullptr;
   const std::size_t count = count_.load(std::memory_order_acquire);
   for (const Entry& entry : std::span(entries_).first(count)) {
@@ -47,12 +45,23 @@ std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const
         (rule == nullptr || entry.rule.prefix.size() > rule->prefix.size()))
       rule = &entry.rule;
   }
-  if (rule == nullptr ||
-      std::uint64_t{rule->offset_bytes} + rule->width_bytes > record.value_bytes())
-    return std::nullopt;
+  return rule;
+}
+
+std::uint64_t ExpiryRules::stamp_end(std::uint16_t space, std::string_view key) const {
+  const ExpiryRule* const rule = rule_of(space, key);
+  return rule == nullptr ? 0 : std::uint64_t{rule->offset_bytes} + rule->width_bytes;
+}
+
+std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const {
+  const ExpiryRule* const rule = rule_of(record.header().space(), record.key());
+  if (rule == nullptr) return std::nullopt;
+  // Of a value in pieces its front is here.
+  const std::uint64_t skipped = record.is_in_pieces() ? sizeof(InPieces) : 0;
+  if (skipped + rule->offset_bytes + rule->width_bytes > record.value_bytes()) return std::nullopt;
   // A word of it may be being updated in place: it is read whole.
   std::uint64_t stamp;
-  const std::byte* const at = record.value_data() + rule->offset_bytes;
+  const std::byte* const at = record.value_data() + skipped + rule->offset_bytes;
   if (rule->width_bytes == 8 && rule->offset_bytes % 8 == 0) {
     stamp = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(at)))
                 .load(std::memory_order_relaxed);

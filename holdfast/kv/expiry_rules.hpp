@@ -29,6 +29,9 @@ class ExpiryRules {
   // The clock at which a put that fits its run expires; nothing: never.
   std::optional<std::uint64_t> end_of(const RecordView& record) const;
 
+  // Where the stamp of such a key's value ends; 0: there is no rule for it.
+  std::uint64_t stamp_end(std::uint16_t space, std::string_view key) const;
+
   const ExpiryRule* find(std::uint16_t space, std::string_view prefix) const;
   std::vector<ExpiryRule> of_space(std::uint16_t space) const;
 
@@ -42,6 +45,8 @@ class ExpiryRules {
     std::uint16_t space = 0;
     ExpiryRule rule;
   };
+  const ExpiryRule* rule_of(std::uint16_t space, std::string_view key) const;
+
   // Those before count_ never change.
   std::array<Entry, kMost> entries_;
   std::atomic<std::size_t> count_{0};

@@ -78,10 +78,9 @@ Status ExpirySweep::look_at(std::uint64_t head, bool all, std::vector<Expired>& 
   const std::size_t before = expired.size();
   for (std::uint32_t i = 0; i < run->records(); ++i) {
     const Line line = line_at(run->offset() + run->record_at(i));
-    if (run->kind(i) != RecordKind::kPut || table.is_dead(line.number)) continue;
+    if (!is_put(run->kind(i)) || table.is_dead(line.number)) continue;
     const RecordView record = rooms_.records.at(line);
-    if (!record.fits(run->record_end(i) - run->record_at(i)) || record.kind() != RecordKind::kPut)
-      continue;
+    if (!record.fits(run->record_end(i) - run->record_at(i)) || !is_put(record.kind())) continue;
     const auto end = rooms_.expiry.end_of(record);
     if (!end) continue;
     if (*end > clock_) {

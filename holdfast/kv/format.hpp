@@ -46,6 +46,7 @@ inline constexpr std::uint64_t kRunsOfVersion1 = 1 << 0;  // Generations below f
 inline constexpr std::uint64_t kHasSpaces = 1 << 1;       // There may be records of keyspaces.
 inline constexpr std::uint64_t kSharesRuns = 1 << 2;      // See kSharedLimitWordAt.
 inline constexpr std::uint64_t kHasExpiry = 1 << 3;       // The system space has rules of expiry.
+inline constexpr std::uint64_t kHasPieces = 1 << 4;       // There may be values in pieces.
 // A second superblock, written before the first one is replaced: one of them always holds.
 inline constexpr std::uint64_t kSuperblockCopyAt = kSuperblockAt + 512;
 
@@ -143,11 +144,14 @@ inline bool decode_block_word(std::uint64_t bits, std::uint64_t store_id, std::u
 enum class RecordKind : std::uint8_t {  // Never renumber.
   kUnwritten = 0,
   kPut = 1,
-  kErase = 2,   // A tombstone: key only.
-  kBatch = 3,   // A frame: the next `value_bytes` bytes are the members of one atomic batch.
-  kAppend = 4,  // Reserved: adds to a value.
-  kMerge = 5,   // Reserved: an operand for a value.
+  kErase = 2,     // A tombstone: key only.
+  kBatch = 3,     // A frame: the next `value_bytes` bytes are the members of one atomic batch.
+  kInPieces = 4,  // A put, but for its value: InPieces, and where the pieces lie.
 };
+// Whether a key that leads to such a record has a value.
+constexpr bool is_put(RecordKind kind) {
+  return kind == RecordKind::kPut || kind == RecordKind::kInPieces;
+}
 
 // In RecordHeader::size_word, behind the 40 bits of value_bytes.
 // 8 flags, none of which is used.
@@ -157,7 +161,8 @@ inline constexpr std::uint64_t kValueBytesMask = (std::uint64_t{1} << 40) - 1;
 // Keyspaces. Never renumber.
 inline constexpr std::uint16_t kDefaultSpace = 0;  // The store's own keys.
 inline constexpr std::uint16_t kSystemSpace = 1;   // Names of the others: spaces.hpp.
-inline constexpr std::uint16_t kFirstSpace = 2, kLastSpace = 0xfffe;
+inline constexpr std::uint16_t kFirstSpace = 2, kLastSpace = 0xfffd;
+inline constexpr std::uint16_t kPieceSpace = 0xfffe;   // Pieces of values: pieces.hpp.
 inline constexpr std::uint16_t kMixedSpaces = 0xffff;  // Of a run; its records say which.
 
 // In RecordHeader::key_bytes_and_kind: all that lies before the record in its run was durable when
@@ -185,6 +190,20 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, ordinal) == 28);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);
+
+// What a record of kInPieces has in front of its value, which is: the front, then the pieces in
+// their order, then what is behind the front here. Pieces are puts of kPieceSpace.
+struct InPieces {
+  std::uint64_t lineage;      // Of these pieces among all that the key ever had.
+  std::uint64_t piece_bytes;  // Of all pieces.
+  std::uint32_t pieces;
+  std::uint32_t front_bytes;
+
+  std::uint64_t value_bytes(std::uint64_t record_value_bytes) const {
+    return record_value_bytes - sizeof(InPieces) + piece_bytes;
+  }
+};
+static_assert(sizeof(InPieces) == 24 && std::has_unique_object_representations_v<InPieces>);
 
 // ---- The end of a sealed run ----
 //

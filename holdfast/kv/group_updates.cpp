@@ -101,7 +101,8 @@ void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& hom
   if (!live) return operation.end(rooms_.index.error(live));
   if (operation.verb == Operation::Verb::kUpdateWord)
     return decide_word(own, operation, home, live, change);
-  change.value = live.record.value();
+  if (auto whole = value_of(live, change.value); !whole)
+    return operation.end(std::move(whole).pass_on());
   operation.change(change.value);
   if (operation.fixed_bytes && change.value.size() != live.record.value_bytes())
     return operation.end(Writes::other_size(live.record.value_bytes()));
@@ -111,9 +112,34 @@ void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& hom
   change.kind = Change::Kind::kCopy;
 }
 
+Status GroupVerbs::value_of(const Live& live, std::string& value) const {
+  if (!live.record.is_in_pieces()) {
+    value = live.record.value();
+    return {};
+  }
+  HF_ASSIGN_OR_RETURN(value, rooms_.pieces.gather(live.record));
+  return {};
+}
+
+void GroupVerbs::decide_word_in_pieces(Operation& operation, const Live& live,
+                                       Change& change) const {
+  if (auto whole = value_of(live, change.value); !whole)
+    return operation.end(std::move(whole).pass_on());
+  const std::uint64_t at = operation.offset_bytes;
+  if (at % 8 != 0 || at + sizeof(std::uint64_t) > change.value.size())
+    return operation.end(Writes::no_word_at(operation.offset_bytes, change.value.size()));
+  std::uint64_t word;
+  std::memcpy(&word, change.value.data() + at, sizeof word);
+  operation.outcome = word;
+  word = operation.change_word(word);
+  std::memcpy(change.value.data() + at, &word, sizeof word);
+  change.kind = Change::Kind::kCopy;
+}
+
 void GroupVerbs::decide_word(Session& own, Operation& operation, OffsetMap::Home& home,
                              const Live& live, Change& change) {
   const std::uint64_t at = operation.offset_bytes;
+  if (live.record.is_in_pieces()) return decide_word_in_pieces(operation, live, change);
   if (at % 8 != 0 || at + sizeof(std::uint64_t) > live.record.value_bytes()) {
     return operation.end(Writes::no_word_at(operation.offset_bytes, live.record.value_bytes()));
   }

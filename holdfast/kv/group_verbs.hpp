@@ -113,6 +113,8 @@ class GroupVerbs {
               Change& change);
   void decide_word(Session& own, Operation& operation, OffsetMap::Home& home, const Live& live,
                    Change& change);
+  void decide_word_in_pieces(Operation& operation, const Live& live, Change& change) const;
+  Status value_of(const Live& live, std::string& value) const;  // Into `value`.
   std::size_t append_copies(Session& own, std::span<Operation> operations,
                             std::span<Change> changes);
   Status make_durable(Session& own, std::span<Operation> operations, std::span<Change> changes,

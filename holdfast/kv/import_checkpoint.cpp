@@ -2,7 +2,7 @@
 //
 // A key may have several records that are not dead, in runs that are read in any order: first the
 // newest sequence of each key is found, then its record is put, unless it has expired by the clock
-// of the checkpoint.
+// of the checkpoint. Values in pieces are put whole, when a third pass has found their pieces.
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -10,6 +10,7 @@
 
 #include <holdfast/kv/checkpoint_format.hpp>
 #include <holdfast/kv/expiry_rules.hpp>
+#include <holdfast/kv/pieces.hpp>
 #include <holdfast/kv/record.hpp>
 #include <holdfast/kv/superblock.hpp>
 
@@ -34,8 +35,8 @@ Error damaged(const PlannedRun& run, std::uint64_t at) {
                               ": the checksum of a record does not hold"};
 }
 
-// Calls visit(record) for the puts and tombstones of the store's own keys, and of the system space,
-// that are not dead.
+// Calls visit(record) for the puts and tombstones of the store's own keys, of the system space and
+// of pieces, that are not dead.
 template <class Visit>
 Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const std::byte> packed,
                        Visit&& visit) {
@@ -52,7 +53,8 @@ Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const 
     if (dead) continue;
     if (!record.is_sound(rule)) return damaged(run, here);
     const std::uint16_t space = record.header().space();
-    if (space == kDefaultSpace || space == kSystemSpace) HF_RETURN_IF_ERROR(visit(record));
+    if (space == kDefaultSpace || space == kSystemSpace || space == kPieceSpace)
+      HF_RETURN_IF_ERROR(visit(record));
   }
   return number == run.records ? ok_status() : Status(damaged(run, run.used_bytes));
 }
@@ -73,7 +75,7 @@ class Import {
         Newest& newest = of_system[std::string(record.key())];
         if (record.sequence() >= newest.sequence)
           newest = {record.sequence(), std::string(record.value())};
-      } else if (is_wanted(record.key())) {
+      } else if (record.header().space() == kDefaultSpace && is_wanted(record.key())) {
         std::uint64_t& newest = newest_[std::string(record.key())];
         newest = std::max(newest, record.sequence());
       }
@@ -86,7 +88,7 @@ class Import {
   }
   Status put_newest(ReadRun read) {
     HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
-      if (record.kind() != RecordKind::kPut || record.header().space() != kDefaultSpace ||
+      if (!is_put(record.kind()) || record.header().space() != kDefaultSpace ||
           !is_wanted(record.key()))
         return {};
       const auto found = newest_.find(std::string(record.key()));
@@ -94,11 +96,37 @@ class Import {
       if (found == newest_.end() || found->second != record.sequence()) return {};
       newest_.erase(found);
       if (expiry_.expired(record)) return {};
-      keys_.emplace_back(record.key());
-      values_.emplace_back(record.value());
-      bytes_ += record.record_bytes();
-      return keys_.size() == kGroup || bytes_ >= kGroupBytes ? flush() : ok_status();
+      if (record.is_in_pieces()) return keep_in_pieces(record);
+      return put(std::string(record.key()), std::string(record.value()));
     }));
+    return flush();
+  }
+  // Those that put_newest() came upon.
+  Status put_in_pieces(ReadRun read) {
+    if (in_pieces_.empty()) return {};
+    HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
+      PieceName name;
+      if (record.header().space() != kPieceSpace || !parse_piece_key(record.key(), name) ||
+          name.space != kDefaultSpace)
+        return {};
+      const auto found = in_pieces_.find(std::string(name.key));
+      if (found == in_pieces_.end() || found->second.lineage != name.lineage ||
+          name.number >= found->second.count)
+        return {};
+      found->second.pieces[name.number] = record.value();
+      return {};
+    }));
+    for (auto& [key, value] : in_pieces_) {
+      std::string whole = std::move(value.front);
+      for (const auto& [number, piece] : value.pieces)
+        whole += piece;
+      whole += value.tail;
+      if (value.pieces.size() != value.count || whole.size() != value.bytes) {
+        return Error{Errc::kCorrupt, "the value of a key of " + std::to_string(key.size()) +
+                                         " bytes lies in pieces, and the checkpoint lacks some"};
+      }
+      HF_RETURN_IF_ERROR(put(key, std::move(whole)));
+    }
     return flush();
   }
   std::uint64_t records() const { return records_; }
@@ -122,6 +150,21 @@ class Import {
     }
     return {};
   }
+  Status put(std::string key, std::string value) {
+    bytes_ += key.size() + value.size();
+    keys_.push_back(std::move(key));
+    values_.push_back(std::move(value));
+    return keys_.size() == kGroup || bytes_ >= kGroupBytes ? flush() : ok_status();
+  }
+  Status keep_in_pieces(const RecordView& record) {
+    PiecesView view;
+    if (!PiecesView::read(record, view) || view.value_bytes() > kMaxValueBytes)
+      return Error{Errc::kCorrupt, "a value in pieces that says nothing of them"};
+    in_pieces_[std::string(record.key())] = {view.head.lineage,      view.value_bytes(),
+                                             view.head.pieces,       std::string(view.front),
+                                             std::string(view.tail), {}};
+    return {};
+  }
   Status flush() {
     const std::vector<std::string_view> keys(keys_.begin(), keys_.end());
     const std::vector<std::string_view> values(values_.begin(), values_.end());
@@ -138,6 +181,13 @@ class Import {
   const Sums sums_;
   ExpiryRules expiry_;
   std::unordered_map<std::string, std::uint64_t> newest_;  // Sequence, by key.
+  struct InPiecesYet {
+    std::uint64_t lineage = 0, bytes = 0;
+    std::uint32_t count = 0;
+    std::string front, tail;
+    std::map<std::uint32_t, std::string> pieces;  // Those that were found, by their numbers.
+  };
+  std::unordered_map<std::string, InPiecesYet> in_pieces_;  // By key.
   std::vector<std::string> keys_, values_;
   std::uint64_t bytes_ = 0, records_ = 0;
 };
@@ -150,6 +200,7 @@ Result<std::uint64_t> import_checkpoint(Store<>& into, std::span<const std::byte
   Import import(into, plan, ranges);
   HF_RETURN_IF_ERROR(import.find_newest(read));
   HF_RETURN_IF_ERROR(import.put_newest(read));
+  HF_RETURN_IF_ERROR(import.put_in_pieces(read));
   return import.records();
 }
 

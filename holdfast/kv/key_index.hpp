@@ -114,10 +114,9 @@ class KeyIndex {
            (!verify_reads_ || records_.is_sound(record, line)) &&
            (Path::kFixed || !expiry_.expired(record));
   }
-  [[gnu::noinline, gnu::cold]] Error why_not(Line line) const { return error(judge(line)); }
   // The same for a writer, who asks for no checksum: whether its key has a record there.
   bool is_there(const RecordView& record, Line line) const {
-    return record.kind() == RecordKind::kPut &&
+    return is_put(record.kind()) &&
            (!expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record));
   }
   // The rule. Line 0 is absent.
@@ -127,7 +126,7 @@ class KeyIndex {
     const RecordView record = records_.at(line);
     if (!line) [[unlikely]]
       return {Errc::kNotFound, line, record, ""};
-    if (record.kind() != RecordKind::kPut) [[unlikely]] {
+    if (!is_put(record.kind())) [[unlikely]] {
       if (record.kind() == RecordKind::kErase) return {Errc::kNotFound, line, record, ""};
       return {Errc::kCorrupt, line, record, "record of unknown kind"};
     }

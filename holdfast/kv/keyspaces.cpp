@@ -61,11 +61,7 @@ Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
 
 Status Keyspaces::put_expiry(const std::string& key, const std::string& value) {
   const Lock lock(mutex_);
-  if (auto raised = raise_flag(rooms_.medium, rooms_.superblock, kHasSpaces | kHasExpiry);
-      !raised) {
-    rooms_.gate.fail_in_doubt(raised.error());
-    return raised;
-  }
+  HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces | kHasExpiry));
   return put_of_system(key, value);
 }
 
@@ -106,10 +102,7 @@ Result<Space> Keyspaces::create(std::string_view name) {
   // All that can fail in DRAM comes before what is durable.
   HF_ASSIGN_OR_RETURN(SpaceRooms* const made, rooms_.spaces.make(id));
   const auto begin = [&]() HF_REQUIRES(mutex_) -> Status {
-    if (auto raised = raise_flag(rooms_.medium, rooms_.superblock, kHasSpaces); !raised) {
-      rooms_.gate.fail_in_doubt(raised.error());
-      return raised;
-    }
+    HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces));
     return put_name(id, {std::string(name), true});
   };
   if (auto begun = begin(); !begun) {

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/expiry_sweep.hpp>
+#include <holdfast/kv/piece_collector.hpp>
 #include <holdfast/kv/reclaimer.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 
@@ -85,6 +86,7 @@ void Maintenance::maintain() {
   rooms_.index.map().take_memory();
   rooms_.spaces.for_each([](SpaceRooms& space) { space.index.map().take_memory(); });
   const bool unsettled = rooms_.displaced && settle_in_background();
+  collect_in_background();
   const bool reclaims = rooms_.options.reclaim.background;
   const bool unswept = reclaims && sweep_in_background();
   const bool unfinished = reclaims && reclaim_in_background();
@@ -111,6 +113,14 @@ bool Maintenance::settle_in_background() {
   if (!wanted()) return false;
   // Not the relocator's session: a caller may be reclaiming with that.
   return displaced.settle_some(rooms_.sessions.of_this_thread(), kAtOnce) && wanted();
+}
+
+void Maintenance::collect_in_background() {
+  if (!rooms_.pieces.any_ended()) return;
+  const std::lock_guard lock(mutex_);
+  if (auto collected = PieceCollector(rooms_).collect();
+      !collected && collected.code() == Errc::kIo)
+    rooms_.gate.fail(collected.error());
 }
 
 // So that no writer waits for the file system.
@@ -196,6 +206,12 @@ Status Maintenance::settle_all_displaced() {
   return rooms_.displaced->settle_all(rooms_.sessions.of_this_thread());
 }
 
+// The caller is the only one.
+Status Maintenance::collect_pieces() {
+  rooms_.drain_notes();
+  return PieceCollector(rooms_).collect();
+}
+
 std::unique_lock<Mutex> Maintenance::hold_off() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock lock(mutex_);
@@ -223,6 +239,7 @@ Status Maintenance::reclaim() {
     return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
   };
   HF_RETURN_IF_ERROR(finish_sealing());
+  HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer sweeper(rooms_, *relocator_, evacuated_, counts_, waiters_);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
   for (;;) {
@@ -264,6 +281,7 @@ Result<bool> Maintenance::make_room_now() {
   const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
   const auto lock = hold_off();
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
+  HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
   for (bool last = false;; last = true) {
@@ -333,11 +351,14 @@ Status Maintenance::free_space(SpaceRooms& space) {
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   rooms_.spaces.retire(space.id);
-  return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id);
+  HF_RETURN_IF_ERROR(
+      Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id));
+  return HF_MUTANT("K104", PieceCollector(rooms_).sweep(), ok_status());
 }
 
 Status Maintenance::settle_for_close() {
   HF_RETURN_IF_ERROR(HF_MUTANT("K77", settle_all_displaced(), ok_status()));
+  HF_RETURN_IF_ERROR(collect_pieces());
   Status closed;
   const auto close = [&](Session& session) {
     if (closed) closed = rooms_.appender.close(session.lane);

@@ -70,7 +70,9 @@ class Maintenance {
   bool sweep_in_background();
   // True: there is more to settle.
   bool settle_in_background();
+  void collect_in_background();
   Status settle_all_displaced();
+  Status collect_pieces();
   void grow_ahead();
   void shrink();
 

@@ -12,12 +12,10 @@
 
 namespace holdfast::kv {
 
-// Of a put.
 template <class Path>
-void copy_text(const RecordView& record, std::string& to) {
-  const std::uint64_t bytes = record.header().value_bytes();
-  if (to.size() != bytes) to.resize(bytes);
-  Path::read(to.data(), record.value_data(), bytes);
+void copy_text(Bytes value, std::string& to) {
+  if (to.size() != value.size()) to.resize(value.size());
+  Path::read(to.data(), value.data(), value.size());
 }
 // As much as fits; returns the whole length.
 template <class Path>
@@ -36,12 +34,11 @@ Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
   const Line line = rooms.index.template line_of<Path>(place, key);
   const RecordView record = rooms.records.at(line);
   if (!rooms.index.template is_live<Path>(record, line)) [[unlikely]] {
-    if constexpr (!Path::kFixed) {
-      const Live live = find_elsewhere(place, key, line, guard);
-      if (live) return copy(live.record, live.record.value_span());
-      return rooms.index.error(live);
-    }
-    return rooms.index.why_not(line);
+    Result<std::uint64_t> answer = Error{Errc::kNotFound, {}};
+    HF_RETURN_IF_ERROR(
+        read_elsewhere(place, key, line, guard,
+                       [&](const RecordView& found, Bytes value) { answer = copy(found, value); }));
+    return answer;
   }
   const std::uint64_t answer =
       copy(record, Bytes(record.value_data(), record.header().value_bytes()));
@@ -52,9 +49,9 @@ Result<std::uint64_t> BasicReads<R>::read(Bytes key, Copy&& copy) const {
 template <class R>
 template <class Path>
 Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
-  return read<Path>(key, [&](const RecordView& record, Bytes) {
+  return read<Path>(key, [&](const RecordView& record, Bytes whole) {
     const Version version = record.sequence();
-    copy_text<Path>(record, value);
+    copy_text<Path>(whole, value);
     return version;
   });
 }
@@ -81,6 +78,9 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
   R& rooms = rooms_;
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = rooms.epochs.enter(own.participant);
+  const auto copy_record = [copy](std::size_t i, const RecordView& record) {
+    copy(i, record, Bytes(record.value_data(), record.header().value_bytes()));
+  };
   std::array<Place, kGroup> places;
   std::array<Line, kGroup> candidates;
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
@@ -108,7 +108,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         if (candidates[i] && leads_to_put<Path>(candidates[i], key)) [[likely]] {
           const RecordView record = rooms.records.at(candidates[i], Path::kHeaderBytes);
           outcomes[first + i] = Errc::kOk;
-          copy(first + i, record);
+          copy_record(first + i, record);
           if constexpr (Path::kHasWords) {
             if (rooms.index.map().may_be_patching(places[i])) [[unlikely]]
               make_durable(places[i], record);
@@ -118,23 +118,20 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
       }
       const Line line =
           rooms.index.template line_of<Path>(places[i], keys[first + i], candidates[i]);
-      RecordView record = rooms.records.at(line);
-      bool live = rooms.index.template is_live<Path>(record, line);
-      if constexpr (!Path::kFixed) {
-        if (!live && !line && rooms.displaced) [[unlikely]] {
-          const Live apart = find_elsewhere(places[i], keys[first + i], line, guard);
-          if (apart.outcome == Errc::kCorrupt) return rooms.index.error(apart);
-          live = static_cast<bool>(apart);
-          record = apart.record;
-        }
-      }
-      if (!live) [[unlikely]] {
+      const RecordView record = rooms.records.at(line);
+      if (!rooms.index.template is_live<Path>(record, line)) [[unlikely]] {
         outcomes[first + i] = Errc::kNotFound;
-        if (auto why = rooms.index.why_not(line); why.code != Errc::kNotFound) return why;
+        // By value: what had an address would stay in memory for all keys.
+        const auto copy_found = [at = first + i, outcomes, copy](const RecordView& found,
+                                                                 Bytes value) {
+          outcomes[at] = Errc::kOk;
+          copy(at, found, value);
+        };
+        HF_RETURN_IF_ERROR(read_elsewhere(places[i], keys[first + i], line, guard, copy_found));
         continue;
       }
       outcomes[first + i] = Errc::kOk;
-      copy(first + i, record);
+      copy_record(first + i, record);
       make_durable(places[i], record);
     }
   }

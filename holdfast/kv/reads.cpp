@@ -15,6 +15,19 @@ Live BasicReads<R>::find_elsewhere(const Place& place, Bytes key, Line line,
 }
 
 template <class R>
+Status BasicReads<R>::read_elsewhere(const Place& place, Bytes key, Line line,
+                                     const EpochDomain::Guard& guard,
+                                     FunctionRef<void(const RecordView&, Bytes)> copy) const {
+  const Live live = find_elsewhere(place, key, line, guard);
+  if (live.outcome == Errc::kNotFound) return {};
+  if (!live) return rooms_.index.error(live);
+  std::string whole;
+  HF_ASSIGN_OR_RETURN(const std::string_view value, value_of(live.record, whole));
+  copy(live.record, std::as_bytes(std::span(value)));
+  return {};
+}
+
+template <class R>
 Live BasicReads<R>::find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const {
   const Live live = rooms_.index.find(place, key, guard);
   if (live || live.line) [[likely]]
@@ -28,12 +41,14 @@ template <class R>
     const EpochDomain::Guard& guard) const {
   const Live live = find(place, key, guard);
   if (!live) return rooms_.index.error(live);
-  const Found found{live.record.sequence(), live.record.value_bytes()};
+  std::string whole;
+  HF_ASSIGN_OR_RETURN(const std::string_view value, value_of(live.record, whole));
+  const Found found{live.record.sequence(), value.size()};
   if (text != nullptr)
-    copy_text<AnyPath>(live.record, *text);
+    copy_text<AnyPath>(std::as_bytes(std::span(value)), *text);
   else if (!buffer.empty())
-    read_words(buffer.data(), live.record.value_data(),
-               std::min<std::uint64_t>(found.value_bytes, buffer.size()));
+    read_words(buffer.data(), reinterpret_cast<const std::byte*>(value.data()),
+               std::min(value.size(), buffer.size()));
   make_durable(place, live.record);
   return found;
 }
@@ -57,6 +72,10 @@ Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
   const Live live = find(place, key, guard);
   if (!live) return rooms_.index.error(live);
   const Version version = live.record.sequence();
+  if (live.record.is_in_pieces()) {
+    HF_ASSIGN_OR_RETURN(std::string whole, rooms_.pieces.gather(live.record));
+    return Pinned(std::move(whole), version);
+  }
   BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
   HF_MUTANT("K37", void(run.pins.fetch_add(1, std::memory_order_seq_cst)), void());
   if (!rooms_.records.patchable().empty() && rooms_.index.map().latched_or_patching(place.hash)) {
@@ -64,7 +83,7 @@ Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
     // is what stays as it was.
     run.pins.fetch_sub(1, std::memory_order_release);
     std::string copy;
-    copy_text<AnyPath>(live.record, copy);
+    copy_text<AnyPath>(live.record.value_span(), copy);
     rooms_.medium.persist().persist(live.record.bytes(), live.record.record_bytes());
     return Pinned(std::move(copy), version);
   }
@@ -84,7 +103,9 @@ Result<Version> BasicReads<R>::get_at(Moment snapshot, Bytes key, std::string& v
   const Live live =
       rooms_.index.judge(rooms_.versions.visible_at(line, snapshot.version, guard), snapshot.clock);
   if (!live) return rooms_.index.error(live);
-  value.assign(live.record.value());
+  std::string whole;
+  HF_ASSIGN_OR_RETURN(const std::string_view found, value_of(live.record, whole));
+  value.assign(found);
   return live.record.sequence();
 }
 
@@ -132,7 +153,9 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
       const Live live = rooms_.index.judge(line, snapshot.clock);
       if (live.outcome == Errc::kNotFound) continue;  // Expired.
       if (!live) return rooms_.index.error(live);
-      if (!visit(live.record.key(), live.record.value(), live.record.sequence())) return {};
+      std::string whole;
+      HF_ASSIGN_OR_RETURN(const std::string_view value, value_of(live.record, whole));
+      if (!visit(live.record.key(), value, live.record.sequence())) return {};
     }
   }
   return {};

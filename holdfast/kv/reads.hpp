@@ -24,7 +24,7 @@ class BasicReads {
 
   template <class Path>
   Result<Version> get(Bytes key, std::string& value) const;
-  // Calls copy(i, record) for those that are there.
+  // Calls copy(i, record, value) for those that are there.
   template <class Path, class Copy>
   Status get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
   Result<Pinned> get_pinned(Bytes key) const;
@@ -47,6 +47,14 @@ class BasicReads {
   Result<Version> get_at(Moment snapshot, Bytes key, std::string& value) const;
   Status for_each_at(Moment snapshot, Visit visit) const;
 
+  // The value of a record that was found in a guard; `whole` holds it where it lies in pieces.
+  Result<std::string_view> value_of(const RecordView& record, std::string& whole) const {
+    if (!record.is_in_pieces()) [[likely]]
+      return record.value();
+    HF_ASSIGN_OR_RETURN(whole, rooms_.pieces.gather(record));
+    return std::string_view(whole);
+  }
+
   // Returns copy(record, value), called while the record cannot go away.
   template <class Path, class Copy>
   Result<std::uint64_t> read(Bytes key, Copy&& copy) const;
@@ -54,6 +62,11 @@ class BasicReads {
   // it on page media.
   [[gnu::noinline, gnu::cold]] Live find_elsewhere(const Place& place, Bytes key, Line line,
                                                    const EpochDomain::Guard& guard) const;
+  // Of a key that does not lead to a live record in one piece: copies what there is after all.
+  // Absent is no error, and copies nothing.
+  [[gnu::noinline, gnu::cold]] Status read_elsewhere(
+      const Place& place, Bytes key, Line line, const EpochDomain::Guard& guard,
+      FunctionRef<void(const RecordView&, Bytes value)> copy) const;
   // As KeyIndex::find(), also of what stands apart.
   Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
 

@@ -73,7 +73,10 @@ Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_seco
   const BlockTable& table = rooms_.table;
   const std::uint64_t end = table.blocks();
   for (std::uint64_t block = end - table.geometry().blocks_per_segment(); block < end; ++block) {
-    // Also a run that begins before the segment and reaches into it.
+    // A free block may be being taken, and its head written. Also a run that begins before the
+    // segment and reaches into it.
+    const BlockState state = table.meta(block).state.load(std::memory_order_acquire);
+    if (state != BlockState::kSealed && state != BlockState::kTail) continue;
     const std::uint64_t head = table.meta(block).head;
     const BlockMeta& run = table.meta(head);
     if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
@@ -235,8 +238,9 @@ Result<std::uint64_t> Reclaimer::tombstone_floor() {
     const bool unmarked = HF_MUTANT("K03", state == BlockState::kOpen, false) ||
                           (state == BlockState::kSealed &&
                            HF_MUTANT("K04", run.moved.load(std::memory_order_relaxed), false));
-    const bool of_system = run.space.load(std::memory_order_relaxed) == kSystemSpace;
-    if (unmarked && run.head == block && !of_system)
+    const std::uint16_t space = run.space.load(std::memory_order_relaxed);
+    const bool has_none = space == kSystemSpace || space == kPieceSpace;  // Of these, tombstones.
+    if (unmarked && run.head == block && !has_none)
       oldest = std::min(oldest, run.min_sequence.load(std::memory_order_acquire));
   }
   return oldest;
@@ -251,8 +255,7 @@ void Reclaimer::mark_moved_dead() {
     for (std::uint32_t i = 0; i < run->records(); ++i) {
       const Line line = line_at(run->offset() + run->record_at(i));
       const KeyIndex* const index = rooms_.index_of(rooms_.space_at(meta, line));
-      if (run->kind(i) == RecordKind::kPut &&
-          (index == nullptr || !index->leads_to(run->hash(i), line, guard)))
+      if (is_put(run->kind(i)) && (index == nullptr || !index->leads_to(run->hash(i), line, guard)))
         rooms_.table.mark_dead(line.number, 0);
     }
   });
@@ -280,7 +283,7 @@ Status Reclaimer::free_space(std::uint16_t space) {
     for (std::uint32_t i = 0; run && i < run->records(); ++i) {
       const Line line = line_at(run->offset() + run->record_at(i));
       const RecordView record = rooms_.records.at(line);
-      if (run->kind(i) != RecordKind::kPut || record.header().space() != space ||
+      if (!is_put(run->kind(i)) || record.header().space() != space ||
           rooms_.table.is_dead(line.number))
         continue;
       rooms_.table.mark_dead(line.number, record.padded_bytes());

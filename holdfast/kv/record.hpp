@@ -62,18 +62,21 @@ class RecordView {
   std::uint64_t value_at() const { return round_up(header_bytes_ + header().key_bytes(), 8); }
   // Only puts have a value; a batch frame's members are no part of it.
   std::uint64_t record_bytes() const {
-    return kind() == RecordKind::kPut ? value_at() + value_bytes()
-                                      : header_bytes_ + header().key_bytes();
+    return is_put(kind()) ? value_at() + value_bytes() : header_bytes_ + header().key_bytes();
   }
   std::uint64_t padded_bytes() const { return Geometry::padded(record_bytes()); }
-  std::uint64_t value_bytes() const {
-    return kind() == RecordKind::kPut ? header().value_bytes() : 0;
+  // The same of a record that is known to be a put.
+  std::uint64_t padded_bytes_of_put() const {
+    return Geometry::padded(value_at() + header().value_bytes());
   }
+  std::uint64_t value_bytes() const { return is_put(kind()) ? header().value_bytes() : 0; }
+  // Whether value() is an InPieces and what is here of the value itself.
+  bool is_in_pieces() const { return kind() == RecordKind::kInPieces; }
 
   // Whether its lengths stay within `room` bytes and within what a record may be.
   bool fits(std::uint64_t room) const {
     const RecordHeader& own = header();
-    return own.kind() >= RecordKind::kPut && own.kind() <= RecordKind::kBatch &&
+    return own.kind() >= RecordKind::kPut && own.kind() <= RecordKind::kInPieces &&
            own.key_bytes() <= 64 * KiB && own.value_bytes() <= room && record_bytes() <= room;
   }
   // After fits().
@@ -113,8 +116,8 @@ struct NewRecord {
     return bytes(geometry.record_header_bytes);
   }
   std::uint64_t bytes(std::uint32_t header_bytes) const {
-    return kind == RecordKind::kPut ? round_up(header_bytes + key.size(), 8) + value.size()
-                                    : header_bytes + key.size();
+    return is_put(kind) ? round_up(header_bytes + key.size(), 8) + value.size()
+                        : header_bytes + key.size();
   }
 };
 

@@ -39,7 +39,7 @@ class RecordWriter {
  private:
   static Site here(HF_SITE) { return site; }
   static RecordParts parts_of(const NewRecord& record, const RecordHead& head) {
-    const bool put = record.kind == RecordKind::kPut;
+    const bool put = is_put(record.kind);
     return {head.sequence,
             (put ? record.value.size() : 0) | head.size_flags,
             record.key.size() | kind_word(record.kind, head),

@@ -411,8 +411,7 @@ void Recovery::admit(const Found& found, Tallies& tallies) {
     // Tombstones' bytes count as dead from the start; their dead bits stay clear, since what they
     // erase may lie on the medium still.
     const Found& loser = newer ? present : found;
-    if (loser.kind == RecordKind::kPut)
-      rooms_.table.mark_dead(line_at(loser.offset).number, extent(loser));
+    if (is_put(loser.kind)) rooms_.table.mark_dead(line_at(loser.offset).number, extent(loser));
     superseded_.fetch_add(1, std::memory_order_relaxed);
     if (!newer) return;
     break;

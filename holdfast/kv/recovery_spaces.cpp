@@ -72,7 +72,7 @@ void Recovery::settle_spaces() {
   }
   std::vector<std::uint16_t> dropped;
   rooms_.spaces.for_each([&](const SpaceRooms& space) {
-    if (space.id == kSystemSpace) return;
+    if (space.id == kSystemSpace || space.id == kPieceSpace) return;
     const auto found = names.find(space.id);
     if (found == names.end())
       note(0, "records of keyspace " + std::to_string(space.id) + ", which has no name");

@@ -41,11 +41,19 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       versions(records, index, sequences, epochs),
       appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
                [this] { ask_if_short(index); }),
-      spaces(*this) {}
+      spaces(*this),
+      pieces(*this) {}
 
 void Rooms::ask_if_short(const KeyIndex& of) {
   const bool few = table.free_blocks() < pace.blocks_ahead();
   if (few || pace.wants_reclaim() || of.map().wants_memory()) wake.ask();
+}
+
+Status Rooms::raise_flags(std::uint64_t flags) {
+  const Lock lock(raising);
+  auto raised = raise_flag(medium, superblock, flags);
+  if (!raised) gate.fail_in_doubt(raised.error());
+  return raised;
 }
 
 void Rooms::drain_notes() {

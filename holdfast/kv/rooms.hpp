@@ -10,6 +10,7 @@
 //   displaced          on page media: what left the index unread
 //   versions           what snapshots see
 //   spaces             the keyspaces: sessions, index and versions of each (space_rooms.hpp)
+//   pieces             values that grow
 //
 // Each part knows those above it that it was given, and none that comes later.
 #pragma once
@@ -28,6 +29,7 @@
 #include <holdfast/kv/medium.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/pace.hpp>
+#include <holdfast/kv/pieces.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sequences.hpp>
 #include <holdfast/kv/sessions.hpp>
@@ -51,6 +53,8 @@ struct Rooms {
   void ask_if_short(const KeyIndex& of);
   // The books of the block table are exact then.
   void drain_notes();
+  // raise_flag(), by any thread. Where it fails, nothing more is written.
+  Status raise_flags(std::uint64_t flags);
   // Whether the calling thread is in a guard of the store, of whichever space.
   bool inside() const;
   // Whether any snapshot holds versions, of whichever space.
@@ -84,6 +88,8 @@ struct Rooms {
   Versions versions;
   Appender appender;
   SpaceTable spaces;
+  Pieces pieces;
+  Mutex raising;  // Of the superblock's flags.
 };
 
 }  // namespace holdfast::kv

@@ -77,6 +77,17 @@ Result<Version> Space::update(std::string_view key, FunctionRef<void(std::string
       [&](SpaceCore& core) { return core.writes.update(bytes_of(key), change, false, options); });
 }
 
+Result<Version> Space::append(std::string_view key, std::string_view bytes, WriteOptions options) {
+  return merge(key, MergeFunction::kAppend, bytes, options);
+}
+
+Result<Version> Space::merge(std::string_view key, MergeFunction function, std::string_view operand,
+                             WriteOptions options) {
+  return in([&](SpaceCore& core) {
+    return core.writes.merge(bytes_of(key), bytes_of(operand), function, options);
+  });
+}
+
 Result<bool> Space::erase(std::string_view key, WriteOptions options) {
   return in([&](SpaceCore& core) { return core.writes.erase_alone(bytes_of(key), options); });
 }

@@ -48,6 +48,9 @@ class Space {
   Result<Pinned> get_pinned(std::string_view key) const;
   Result<Version> update(std::string_view key, FunctionRef<void(std::string&)> change,
                          WriteOptions options = {});
+  Result<Version> append(std::string_view key, std::string_view bytes, WriteOptions options = {});
+  Result<Version> merge(std::string_view key, MergeFunction function, std::string_view operand,
+                        WriteOptions options = {});
   Result<bool> erase(std::string_view key, WriteOptions options = {});
   // Every record as it is at one moment, in no order, until `visit` returns false.
   Status for_each(

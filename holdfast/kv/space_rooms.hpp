@@ -1,7 +1,8 @@
 // space_rooms.hpp: the parts that a keyspace's verbs are built on: the store's, by reference, and
 // those that a space has of its own. Named as in Rooms, so that one text of the verbs serves both.
 //
-//   the store's   medium, table, pace, records, sequences, group, epochs, gate, wake
+//   the store's   medium, table, pace, records, sequences, group, pieces, expiry, epochs, gate,
+//                 wake
 //   its own       sessions (with lanes), index, versions, appender, the relocator's session
 #pragma once
 
@@ -30,6 +31,8 @@ struct SpaceRooms {
   Records& records;
   Sequences& sequences;
   GroupCommit* const group;  // Page media only.
+  Pieces& pieces;
+  const ExpiryRules& expiry;
   // None: what a put of a space supersedes it has read, on page media too.
   Displaced* const displaced = nullptr;
   Sessions sessions;

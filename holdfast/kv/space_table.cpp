@@ -25,6 +25,8 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       records(of.records),
       sequences(of.sequences),
       group(of.group.get()),
+      pieces(of.pieces),
+      expiry(of.expiry),
       sessions(epochs, table, &of.spaces.users()),
       index(records, of.expiry, key_hash_of(of.superblock), of.options.verify_reads),
       versions(records, index, sequences, epochs),
@@ -37,11 +39,11 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
 
 // ---- All of them ----
 
-SpaceTable::SpaceTable(Rooms& rooms) : rooms_(rooms), by_id_(std::size_t{kLastSpace} + 1) {}
+SpaceTable::SpaceTable(Rooms& rooms) : rooms_(rooms), by_id_(std::size_t{kPieceSpace} + 1) {}
 SpaceTable::~SpaceTable() = default;
 
 SpaceRooms* SpaceTable::find(std::uint16_t id) const {
-  if (id > kLastSpace) return nullptr;
+  if (id > kPieceSpace) return nullptr;
   auto& place = const_cast<SpaceRooms*&>(by_id_[id]);  // NOLINT: an atomic load.
   return std::atomic_ref(place).load(std::memory_order_acquire);
 }

@@ -238,6 +238,11 @@ Result<Version> StoreBase::update_bytes(std::string_view key,
   if (!core_) return closed();
   return core_->writes.update(bytes_of(key), change, fixed_size, options);
 }
+Result<Version> StoreBase::merge_bytes(std::string_view key, MergeFunction function,
+                                       std::string_view operand, WriteOptions options) {
+  if (!core_) return closed();
+  return core_->writes.merge(bytes_of(key), bytes_of(operand), function, options);
+}
 Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
   if (!core_) return closed();
   if (!batch.spaces().empty()) return core_->keyspaces.write(batch, options);

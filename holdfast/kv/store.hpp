@@ -38,6 +38,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/expiry.hpp>
 #include <holdfast/kv/latencies.hpp>
+#include <holdfast/kv/merge.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/verb_table.hpp>
 #include <holdfast/memory/region.hpp>
@@ -323,6 +324,8 @@ class StoreBase {
   Status put_objects(Objects keys, Objects values, WriteOptions options);
   Result<Version> update_bytes(std::string_view key, FunctionRef<void(std::string&)> change,
                                bool fixed_size, WriteOptions options);
+  Result<Version> merge_bytes(std::string_view key, MergeFunction function,
+                              std::string_view operand, WriteOptions options);
   Result<std::uint64_t> update_word_of(std::string_view key, std::uint32_t offset_bytes,
                                        WordChange change, WriteOptions options) {
     if (!is_default(options)) [[unlikely]]
@@ -438,6 +441,17 @@ class Store<> : public StoreBase {
   Result<Version> update(std::string_view key, FunctionRef<void(std::string& value)> change,
                          WriteOptions options = {}) {
     return update_bytes(key, change, false, options);
+  }
+  // Adds to the value, without rewriting it; an absent key gets `bytes`. Returns the new version.
+  // merge.hpp has the costs.
+  Result<Version> append(std::string_view key, std::string_view bytes, WriteOptions options = {}) {
+    return merge_bytes(key, MergeFunction::kAppend, bytes, options);
+  }
+  // Replaces the value by function(value, operand); an absent key gets `operand`. Returns the new
+  // version. Errors: kInvalidOption (sizes that the function does not take).
+  Result<Version> merge(std::string_view key, MergeFunction function, std::string_view operand,
+                        WriteOptions options = {}) {
+    return merge_bytes(key, function, operand, options);
   }
   // Replaces the 8-byte word at `offset_bytes` of the value (a multiple of 8) by change(word); in
   // place where declared in patchable_words and possible, else through a new record. Returns the

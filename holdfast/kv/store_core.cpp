@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/index_image.hpp>
+#include <holdfast/kv/piece_collector.hpp>
 #include <holdfast/kv/recovery.hpp>
 #include <holdfast/kv/verify.hpp>
 #include <holdfast/kv/workers.hpp>
@@ -77,6 +79,13 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     core->closed_ = true;
     return std::move(adopted).error();
   }
+  core->rooms.pieces.adopt(core->rooms.spaces.find(kPieceSpace));
+  if (!core->recovery_.clean && !core->rooms.gate.read_only()) {
+    if (auto swept = HF_MUTANT("K106", PieceCollector(core->rooms).sweep(), ok_status()); !swept) {
+      core->closed_ = true;
+      return std::move(swept).error();
+    }
+  }
   if (core->rooms.expiry.any()) core->take(verbs_for(core->rooms));
   if (options.order) {
     if (auto ordered = core->keep_order(); !ordered) {
@@ -113,8 +122,8 @@ Status StoreCore::keep_order() {
   rooms.index.adopt(std::move(created));
   // On page media a key may leave the index and live on (displaced.hpp); the index does not say so.
   if (rooms.options.background && !rooms.paged()) {
-    order_loader_ = std::thread([this, &order] { load_order(order); });
-    return {};
+    order_loader_ = thread_if_possible([this, &order] { load_order(order); });
+    if (order_loader_.joinable()) return {};
   }
   load_order(order);
   if (order.state() == KeyOrder::State::kComplete) return {};

@@ -18,6 +18,10 @@ struct Verbs : HotVerbs {
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::string* values,
                       std::span<Errc> outcomes)>
       get_texts;
+  // Calls visit(i, record, value) for those that are there.
+  using Visit = FunctionRef<void(std::size_t i, const RecordView& record, Bytes value)>;
+  Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::span<Errc> outcomes, Visit visit)>
+      visit_many;
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::byte* values, std::size_t value_bytes,
                       std::span<Errc> outcomes)>
       get_objects;

@@ -109,6 +109,9 @@ void Verification::check_index(const RecordView& record, Line line, std::uint64_
   } else if (entry &&
              rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < record.sequence()) {
     defect(offset_of(line), name + "the index has an older version of its key");
+  } else if (entry && OffsetMap::Home::line(entry) == line && record.is_in_pieces()) {
+    if (auto whole = rooms_.pieces.gather(record); !whole)
+      defect(offset_of(line), name + whole.error().detail);
   }
 }
 

@@ -89,7 +89,7 @@ Line Versions::retire(Line newer, Line older) {
 Line Versions::visible_at(Line line, std::uint64_t version, const EpochDomain::Guard&) const {
   while (line && records_.at(line).sequence() > version)
     line = behind(line);
-  return line && records_.at(line).kind() == RecordKind::kPut ? line : kNoLine;
+  return line && is_put(records_.at(line).kind()) ? line : kNoLine;
 }
 
 bool Versions::holds(Line current, Line line) const {
@@ -168,7 +168,7 @@ void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& t
         link(kept, next);
       else
         forget(kept);
-      if (record.kind() == RecordKind::kPut) {
+      if (is_put(record.kind())) {
         table.mark_dead(at.number, record.padded_bytes());
         table.count_dead(record.padded_bytes());
       }

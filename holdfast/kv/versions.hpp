@@ -62,6 +62,12 @@ class Versions {
   // there is none, or if it is a tombstone.
   Line visible_at(Line line, std::uint64_t version, const EpochDomain::Guard&) const;
 
+  // Under the key's latch: the versions behind `current`.
+  template <class Visit>
+  void for_each_behind(Line current, Visit&& visit) const {
+    for (Line at = behind(current); at; at = behind(at))
+      visit(at);
+  }
   // Reclamation, under the key's latch. Whether `line` is a version behind `current`.
   bool holds(Line current, Line line) const;
   // The record on `from`, which is `current` or behind it, now also lies on `to`. What `from` led

@@ -1,9 +1,12 @@
-// workers.hpp: one piece of work on several threads, the caller's among them.
+// workers.hpp: how many threads, and one where there is room for it. Several: base/crew.hpp.
 #pragma once
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
-#include <vector>
+#include <utility>
+
+#include <holdfast/base/crew.hpp>
 
 namespace holdfast::kv {
 
@@ -12,15 +15,14 @@ inline unsigned worker_count(unsigned asked) {
   return asked != 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
 }
 
-// Returns when work() has returned in `threads` threads.
+// A thread that does `work`; none where the system has no room for another one.
 template <class Work>
-void side_by_side(unsigned threads, Work&& work) {
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread& other : others)
-    other.join();
+std::thread thread_if_possible(Work&& work) {
+  try {
+    return std::thread(std::forward<Work>(work));
+  } catch (const std::system_error&) {
+    return {};
+  }
 }
 
 }  // namespace holdfast::kv

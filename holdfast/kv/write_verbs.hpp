@@ -83,7 +83,7 @@ inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, 
     return false;
   if (old) {
     const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
-    const std::uint64_t padded = superseded.padded_bytes();
+    const std::uint64_t padded = superseded.padded_bytes_of_put();
     if (superseded.sequence() >= appended.sequence || rooms.versions.held() ||
         !map.replace_at_once(place, old, line, allowed)) [[unlikely]]
       return false;
@@ -324,7 +324,10 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
           if (!absent) continue;
         }
       }
-      return rooms.index.why_not(seen.line());
+      const Live live = rooms.index.judge(seen.line());
+      if (!live) return rooms.index.error(live);
+      guard.end();
+      return update_word_in_pieces(key, offset_bytes, change, options);
     }
     const std::uint64_t value_bytes = record.header().value_bytes();
     if (offset_bytes % 8 != 0 || offset_bytes + sizeof(std::uint64_t) > value_bytes) [[unlikely]]

@@ -66,12 +66,13 @@ Result<Appended> BasicWrites<R>::write_latched(Session& own, NewRecord record, b
 }
 
 template <class R>
-void BasicWrites<R>::supersede(Session& own, Line line) {
+void BasicWrites<R>::supersede(Session& own, Line line, bool continues) {
   const RecordView record = rooms_.records.at(line);
   if (record.kind() == RecordKind::kErase) {
     rooms_.index.count_tombstone(-1);
     return;  // Its bytes count as dead since it was written.
   }
+  if (continues) return own.notes.add_untold(rooms_.table, line, record.padded_bytes());
   own.notes.add(rooms_.table, line, record.padded_bytes());
 }
 
@@ -81,13 +82,13 @@ void BasicWrites<R>::drop_behind(Session& own, Line line) {
     return;
   while ((line = rooms_.versions.detach(line))) {
     const RecordView record = rooms_.records.at(line);
-    if (record.kind() == RecordKind::kPut) own.notes.add(rooms_.table, line, record.padded_bytes());
+    if (is_put(record.kind())) own.notes.add(rooms_.table, line, record.padded_bytes());
   }
 }
 
 template <class R>
 void BasicWrites<R>::replace(Session& own, OffsetMap::Home& home, Entry entry,
-                             const Appended& record) {
+                             const Appended& record, bool continues) {
   const Line line = line_at(record.offset);
   Line old = OffsetMap::Home::line(entry);
   if (rooms_.versions.snapshots_open() != 0) [[unlikely]] {
@@ -103,7 +104,7 @@ void BasicWrites<R>::replace(Session& own, OffsetMap::Home& home, Entry entry,
     home.replace(entry, line);
     drop_behind(own, old);
   }
-  supersede(own, old);
+  supersede(own, old, continues);
 }
 
 template <class R>
@@ -111,8 +112,7 @@ void BasicWrites<R>::disown(Session& own, std::uint64_t hash, Appended record, R
   if (record.offset == 0) return;  // Nothing was appended.
   rooms_.index.raise_horizon(hash, record.sequence);
   // The bytes of a tombstone count as dead already.
-  own.notes.add(rooms_.table, line_at(record.offset),
-                kind == RecordKind::kPut ? record.padded_bytes : 0);
+  own.notes.add(rooms_.table, line_at(record.offset), is_put(kind) ? record.padded_bytes : 0);
   own.undone = true;
 }
 
@@ -277,6 +277,18 @@ Result<bool> BasicWrites<R>::publish_grouped_erase(Session& own, Place& place,
                                                    const Appended& appended, WriteOptions options) {
   if (rooms_.displaced) return publish_erase_on_pages(own, place, record, appended, options);
   return publish_erase<AnyPath>(own, place, record, appended, options);
+}
+
+template <class R>
+Status BasicWrites<R>::put_within(Bytes key, Bytes value, WriteOptions options) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const auto guard = rooms_.epochs.enter(own.participant);
+  const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
+  Place place = rooms_.index.place(record.hash);
+  Appended appended;
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
+  HF_RETURN_IF_ERROR(publish_put<AnyPath>(own, place, record, appended, options));
+  return {};
 }
 
 template <class R>

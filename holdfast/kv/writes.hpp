@@ -24,6 +24,7 @@
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/maintenance.hpp>
+#include <holdfast/kv/merge.hpp>
 #include <holdfast/kv/rooms.hpp>
 
 namespace holdfast::kv {
@@ -58,6 +59,8 @@ class BasicWrites {
   // `fixed_bytes`: the value keeps its size.
   Result<Version> update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                          WriteOptions options);
+  // append() and merge() of merge.hpp.
+  Result<Version> merge(Bytes key, Bytes operand, MergeFunction function, WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // The same of one with operations in `spaces`, as the batch counts them, which do not go away
   // meanwhile. Of the store's own writes.
@@ -90,7 +93,9 @@ class BasicWrites {
   // Latches all homes into `own.latches`. Nothing stands apart from the index at any of them.
   Status latch_all(Session& own, std::span<const std::uint64_t> hashes);
   // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
-  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record);
+  // `continues`: a value in pieces, all of which the new record counts.
+  void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record,
+               bool continues = false);
   // The operation fails although its record is durable: nothing that is older may be acknowledged
   // from here on, since recovery would let the record win over it.
   void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
@@ -99,6 +104,9 @@ class BasicWrites {
   [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);
   // What the caller's session disowned is marked dead on the medium. In no guard.
   Status take_back();
+  // A put inside the caller's guard, and under a latch of another index: what fails is the caller's
+  // to settle, and so is the pause (pay_pause()).
+  Status put_within(Bytes key, Bytes value, WriteOptions options);
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
   Result<bool> erase_alone(Bytes key, WriteOptions options);
   Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
@@ -176,6 +184,16 @@ class BasicWrites {
                              WriteOptions options);
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                              WriteOptions options);
+  // merge_writes.cpp. What is to be in the place of what a key has: a record, and a piece before.
+  struct Merged;
+  Result<Version> try_merge(Bytes key, Bytes operand, MergeFunction function, WriteOptions options);
+  Result<Merged> merged(Bytes key, const Live& present, Bytes operand,
+                        MergeFunction function) const;
+  Result<Merged> grown(Bytes key, const RecordView& present, Bytes added) const;
+  bool may_be_in_pieces(Bytes key) const;
+  Status put_piece(Bytes key, const Merged& merged, WriteOptions options);
+  [[gnu::noinline, gnu::cold]] Result<std::uint64_t> update_word_in_pieces(
+      Bytes key, std::uint32_t offset_bytes, Change change, WriteOptions options);
   Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
   Result<Version> try_write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
                                    WriteOptions options);
@@ -190,7 +208,7 @@ class BasicWrites {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
   }
-  void supersede(Session& own, Line line);
+  void supersede(Session& own, Line line, bool continues = false);
   // Of a record that is superseded while no snapshot is open: the last one may be ending. Its close
   // looks for what only it could see from the key's record on, which is another one now: so that is
   // noted as dead here. Under the latch.

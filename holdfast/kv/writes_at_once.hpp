@@ -79,7 +79,7 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   };
   if (rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes)) [[likely]] {
     const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
-    const std::uint64_t padded = superseded.padded_bytes();
+    const std::uint64_t padded = superseded.padded_bytes_of_put();
     if (superseded.sequence() < appended.sequence && !rooms.versions.held() &&
         map.remove_at_once(place, old, *own->tally, allowed)) [[likely]] {
       own->notes.add(old.line(), padded);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
 
@@ -16,7 +17,8 @@ Status GroupOperator::restore(std::int64_t watermark) {
   for (const auto slice : state_.slices()) {
     const auto end = first_open_end(slice);
     // A crash came between a checkpoint and the removal of what it no longer needs.
-    if (end > slice + group_.window.size_ms - group_.window.slide_ms)
+    const auto last = slice + group_.window.size_ms - group_.window.slide_ms;
+    if (HF_MUTANT("ST01", end > last, false))
       state_.drop(slice);
     else
       next_end_ = std::min(next_end_, end);
@@ -26,7 +28,7 @@ Status GroupOperator::restore(std::int64_t watermark) {
 
 // The end of the first window that has this slice and is not past: window_end - 1 > watermark.
 std::int64_t GroupOperator::first_open_end(std::int64_t slice) const {
-  if (watermark_ == kNoWatermark || slice - 1 > watermark_) return slice;
+  if (watermark_ == kNoWatermark || HF_MUTANT("ST02", slice - 1, slice) > watermark_) return slice;
   const std::int64_t slide = group_.window.slide_ms;
   return slice + (sql::floor_divide(watermark_ + 1 - slice, slide) + 1) * slide;
 }
@@ -40,7 +42,8 @@ bool GroupOperator::slice_of(const sql::Row& row, std::int64_t& slice) {
   const auto ms = static_cast<std::int64_t>(time.number) - window.offset_ms;
   slice = (sql::floor_divide(ms, window.slide_ms) + 1) * window.slide_ms + window.offset_ms;
   const auto end = first_open_end(slice);
-  if (end > slice + window.size_ms - window.slide_ms) return ++late_rows_, false;
+  const auto last = slice + window.size_ms - window.slide_ms;
+  if (HF_MUTANT("ST03", end > last, end > last + window.slide_ms)) return ++late_rows_, false;
   next_end_ = std::min(next_end_, end);
   return true;
 }
@@ -59,7 +62,7 @@ Status GroupOperator::add(const sql::Row& row) {
     const auto& aggregate = group_.aggregates[i];
     if (aggregate.filter != nullptr) {
       HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
-      if (!value.is_true()) continue;
+      if (HF_MUTANT("ST04", !value.is_true(), value.null)) continue;
     }
     if (aggregate.argument != nullptr)
       HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
@@ -77,15 +80,19 @@ Status GroupOperator::advance(std::int64_t watermark, Emit emit) {
     state_.drop(kNoWindow);
     return {};
   }
-  while (next_end_ != kEndOfTime && next_end_ - 1 <= watermark) {
+  while (next_end_ != kEndOfTime && HF_MUTANT("ST05", next_end_ - 1, next_end_) <= watermark) {
     const std::int64_t end = next_end_;
     HF_RETURN_IF_ERROR(fire(end, emit));
     watermark_ = std::max(watermark_, end - 1);
-    // The slice that was in no later window.
-    state_.drop(end - group_.window.size_ms + group_.window.slide_ms);
     next_end_ = kEndOfTime;
-    for (const auto slice : state_.slices())
-      next_end_ = std::min(next_end_, first_open_end(slice));
+    for (const auto slice : state_.slices()) {
+      // One that is in no later window goes: so this ends, whatever the slices are.
+      const auto last = slice + group_.window.size_ms - group_.window.slide_ms;
+      if (HF_MUTANT("ST06", last <= end, slice <= end))
+        state_.drop(slice);
+      else
+        next_end_ = std::min(next_end_, first_open_end(slice));
+    }
   }
   watermark_ = std::max(watermark_, watermark);
   return {};
@@ -98,7 +105,8 @@ Status GroupOperator::fire(std::int64_t window_end, Emit emit) {
   } else {
     const auto first = window_end - group_.window.size_ms + group_.window.slide_ms;
     for (const auto slice : state_.slices()) {
-      if (slice >= first && slice <= window_end) slices.push_back(slice);
+      if (HF_MUTANT("ST07", slice >= first, slice > first) && slice <= window_end)
+        slices.push_back(slice);
     }
   }
   return state_.gather(slices, [&](std::string_view key, const Accumulators& accumulators) {

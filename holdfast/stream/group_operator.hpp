@@ -8,19 +8,16 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/window_state.hpp>
 
 namespace holdfast::stream {
-
-inline constexpr std::int64_t kNoWatermark = std::numeric_limits<std::int64_t>::min();
-inline constexpr std::int64_t kEndOfTime = std::numeric_limits<std::int64_t>::max();
 
 class GroupOperator {
  public:
@@ -35,6 +32,8 @@ class GroupOperator {
   // Ends the windows that `watermark` has passed; kEndOfTime ends all.
   Status advance(std::int64_t watermark, Emit emit);
   Status put_state() { return state_.put_all(); }
+  const std::set<std::int64_t>& stored_slices() const { return state_.stored_slices(); }
+  Status visit_entries(Operators::VisitEntry visit) const { return state_.visit_entries(visit); }
 
   std::uint64_t late_rows() const { return late_rows_; }
   std::uint64_t rows_without_time() const { return rows_without_time_; }

@@ -1,4 +1,5 @@
-// pipeline.hpp: one plan, run from its source to its sink by the interpreter.
+// pipeline.hpp: one plan, run from its source to its sink. The interpreter begins; other operators
+// take over when they are there.
 //
 // Guarantee  A checkpoint covers the source's place, the state of the windows, the watermark, the
 //            counters and the sink, at one point between two rows. A run that resumes goes on
@@ -11,12 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
-#include <holdfast/stream/group_operator.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -30,7 +32,12 @@ struct PipelineReport {
   std::string resumed_place;
   bool finished_before = false;  // The checkpoint says so: nothing was done.
   bool finished = false;         // The input has ended.
+  bool taken_over = false;       // By other operators than the interpreter.
 };
+
+// Asked between two rows for operators that go on where `now` is; null: there are none yet.
+using Successor = std::function<Result<std::unique_ptr<Operators>>(const Operators& now, Sink& sink,
+                                                                   StateStore* store)>;
 
 class Pipeline {
  public:
@@ -38,6 +45,8 @@ class Pipeline {
   Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source, std::unique_ptr<Sink> sink,
            StateStore* store);
 
+  // At most once, before run().
+  void set_successor(Successor successor) { successor_ = std::move(successor); }
   // First of all: back to the last checkpoint, if there is one. report() says from where.
   Status resume();
   const PipelineReport& report() const { return report_; }
@@ -47,11 +56,7 @@ class Pipeline {
 
  private:
   Status read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
-  Status take(sql::Row& row);
-  Status follow_watermark(const sql::Row& row);
-  Status pass_on(std::size_t node, sql::Row& row);
-  Status assign(const sql::AssignWindows& windows, std::size_t node, const sql::Row& row);
-  Status advance(std::int64_t watermark);
+  Status look_for_successor();
   Status checkpoint(bool finished);
   std::string metadata(bool finished) const;
 
@@ -59,11 +64,12 @@ class Pipeline {
   std::unique_ptr<Source> source_;
   std::unique_ptr<Sink> sink_;
   StateStore* store_;
-  std::unique_ptr<GroupOperator> group_;
-  std::size_t group_node_ = 0;
+  std::unique_ptr<InterpretedOperators> interpreter_;  // Null once others have taken over.
+  std::unique_ptr<Operators> others_;
+  Operators* operators_;  // One of the two.
+  Successor successor_;
   std::string plan_text_;
-  std::int64_t watermark_ = kNoWatermark;
-  std::uint64_t epoch_ = 0, late_rows_ = 0;
+  std::uint64_t epoch_ = 0;
   PipelineReport report_;
 };
 

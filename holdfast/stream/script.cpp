@@ -56,6 +56,11 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
     }
     Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
     HF_RETURN_IF_ERROR(pipeline.resume());
+    if (!pipeline.report().finished_before)
+      pipeline.set_successor(compile::compiled_successor(
+          plan, options.compile, options.compile_settings, [&](const Error& error) {
+            if (options.not_compiled) options.not_compiled(i + 1, error);
+          }));
     if (options.resumed && pipeline.report().resumed_epoch != 0)
       options.resumed(i + 1, pipeline.report());
     HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));

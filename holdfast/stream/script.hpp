@@ -16,6 +16,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/sink.hpp>
 
@@ -29,6 +30,10 @@ struct ScriptOptions {
   std::chrono::milliseconds checkpoint_interval{0};
   OpenState open_state;  // May be empty: no checkpoints.
   Output output;         // Rows of SELECT and of `print`.
+  compile::CompileMode compile = compile::CompileMode::kNever;
+  compile::CompileSettings compile_settings;
+  // May be empty. Why a query is not compiled.
+  std::function<void(std::size_t, const Error&)> not_compiled;
   // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
   std::function<void(std::size_t, const PipelineReport&)> resumed, report;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::stream {
 
 Status WindowState::restore() {
@@ -64,7 +66,8 @@ Status WindowState::gather(std::span<const std::int64_t> slices,
                            FunctionRef<Status(std::string_view key, const Accumulators&)> visit) {
   std::map<std::string, Accumulators> merged;
   for (const auto slice : slices) {
-    if (stored_.contains(slice)) HF_RETURN_IF_ERROR(read_stored(slice, merged));
+    if (HF_MUTANT("ST10", stored_.contains(slice), false))
+      HF_RETURN_IF_ERROR(read_stored(slice, merged));
     const auto found = memory_.find(slice);
     if (found == memory_.end()) continue;
     for (const auto& [key, accumulators] : found->second)
@@ -78,7 +81,7 @@ Status WindowState::gather(std::span<const std::int64_t> slices,
 void WindowState::drop(std::int64_t slice) {
   last_ = nullptr;
   memory_.erase(slice);
-  if (stored_.erase(slice) != 0) store_->drop(slice);
+  if (HF_MUTANT("ST09", stored_.erase(slice) != 0, false)) store_->drop(slice);
 }
 
 std::set<std::int64_t> WindowState::slices() const {
@@ -88,18 +91,28 @@ std::set<std::int64_t> WindowState::slices() const {
   return slices;
 }
 
-Status WindowState::put_all() {
-  if (store_ == nullptr) return {};
+Status WindowState::visit_entries(
+    FunctionRef<Status(std::int64_t slice, std::string_view key, std::string_view state)> visit)
+    const {
   std::string bytes;
   for (const auto& [slice, groups] : memory_) {
     for (const auto& [key, accumulators] : groups) {
       bytes.clear();
       for (std::size_t i = 0; i < aggregates_.size(); ++i)
         accumulators[i].append_bytes(aggregates_[i], bytes);
-      HF_RETURN_IF_ERROR(store_->put(slice, key, bytes));
+      HF_RETURN_IF_ERROR(visit(slice, key, bytes));
     }
   }
-  if (!store_->keeps_entries()) return {};
+  return {};
+}
+
+Status WindowState::put_all() {
+  if (store_ == nullptr) return {};
+  HF_RETURN_IF_ERROR(
+      visit_entries([this](std::int64_t slice, std::string_view key, std::string_view state) {
+        return store_->put(slice, key, state);
+      }));
+  if (HF_MUTANT("ST08", !store_->keeps_entries(), true)) return {};
   for (const auto& [slice, groups] : memory_)
     stored_.insert(slice);
   last_ = nullptr;

@@ -45,6 +45,12 @@ class WindowState {
   void drop(std::int64_t slice);
   // Slices that hold anything, ascending.
   std::set<std::int64_t> slices() const;
+  // Those of which the store has entries that it keeps.
+  const std::set<std::int64_t>& stored_slices() const { return stored_; }
+  // What is in memory, as the store would be given it.
+  Status visit_entries(
+      FunctionRef<Status(std::int64_t slice, std::string_view key, std::string_view state)> visit)
+      const;
   // Puts into the store what the checkpoint needs.
   Status put_all();
   std::uint64_t entries() const;  // In memory.

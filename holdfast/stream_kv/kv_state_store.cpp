@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
 
 namespace holdfast::stream {
@@ -70,7 +71,7 @@ Status KvStateStore::remove_later_epochs() {
   for (cursor.first(entries_); cursor; cursor.next()) {
     if (cursor.key().size() < entries_.size() + kSliceBytes + kEpochBytes)
       return Error{Errc::kCorrupt, "the region has a record that is no state of a query"};
-    if (epoch_of(cursor.key()) > epoch_) later.emplace_back(cursor.key());
+    if (HF_MUTANT("ST11", epoch_of(cursor.key()) > epoch_, false)) later.emplace_back(cursor.key());
   }
   HF_RETURN_IF_ERROR(cursor.status());
   const std::vector<std::string_view> views(later.begin(), later.end());
@@ -115,7 +116,7 @@ Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_v
   full = entries_;
   append_big_endian(ordered(slice), full);
   full += key;
-  append_big_endian(epoch_ + 1, full);
+  append_big_endian(HF_MUTANT("ST12", epoch_ + 1, epoch_), full);
   states_[waiting_++] = state;
   return {};
 }

@@ -102,6 +102,33 @@ inline std::vector<Golden> golden_stores(int version) {
     }
     return contents;
   };
+  const auto grown = [add](Store<>& store) {
+    Contents contents;
+    const auto append = [&](const std::string& key, const std::string& bytes) {
+      store.append(key, bytes).value();
+      contents[key] += bytes;
+    };
+    for (int i = 0; i < 16; ++i) {
+      append("list", text_of(static_cast<std::uint64_t>(i), 300));
+      append("replaced", text_of(static_cast<std::uint64_t>(i) + 100, 200));
+      append("short", "+");
+    }
+    add(store, contents, "replaced", "small");
+    return contents;
+  };
+  // The first word is the end; none has come yet.
+  const auto expiring = [add](Store<>& store) {
+    Contents contents;
+    store.expire({.prefix = "until"}).value();
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      const std::uint64_t end = 200 + i;
+      add(store, contents, "until" + std::to_string(i),
+          std::string(reinterpret_cast<const char*>(&end), sizeof end) + text_of(i, 50));
+      add(store, contents, "always" + std::to_string(i), "a");
+    }
+    store.set_clock(100).value();
+    return contents;
+  };
   StoreOptions with_patches = golden_options();
   with_patches.patchable_words = {0, 16};
   struct State {
@@ -113,16 +140,22 @@ inline std::vector<Golden> golden_stores(int version) {
   };
   constexpr const char *kNone = "", *kLine = "?granularity=line", *kByte = "?granularity=byte",
                        *kPage = "?granularity=page";
-  const State states[] = {{"simple_closed", true, kLine, golden_options(), simple},
-                          {"simple_died", false, kPage, golden_options(), simple},
-                          {"erased_closed", true, kPage, golden_options(), erased},
-                          {"erased_died", false, kLine, golden_options(), erased},
-                          {"batches_closed", true, kByte, golden_options(), batches},
-                          {"batches_died", false, kLine, golden_options(), batches},
-                          {"large_closed", true, kNone, golden_options(), large},
-                          {"large_died", false, kPage, golden_options(), large},
-                          {"words_closed", true, kLine, with_patches, words},
-                          {"words_died", false, kByte, with_patches, words}};
+  std::vector<State> states{{"simple_closed", true, kLine, golden_options(), simple},
+                            {"simple_died", false, kPage, golden_options(), simple},
+                            {"erased_closed", true, kPage, golden_options(), erased},
+                            {"erased_died", false, kLine, golden_options(), erased},
+                            {"batches_closed", true, kByte, golden_options(), batches},
+                            {"batches_died", false, kLine, golden_options(), batches},
+                            {"large_closed", true, kNone, golden_options(), large},
+                            {"large_died", false, kPage, golden_options(), large},
+                            {"words_closed", true, kLine, with_patches, words},
+                            {"words_died", false, kByte, with_patches, words}};
+  if (version != 1) {
+    states.push_back({"grown_closed", true, kPage, golden_options(), grown});
+    states.push_back({"grown_died", false, kLine, golden_options(), grown});
+    states.push_back({"expiring_closed", true, kLine, golden_options(), expiring});
+    states.push_back({"expiring_died", false, kPage, golden_options(), expiring});
+  }
   std::vector<Golden> stores;
   for (const State& state : states)
     stores.push_back({state.name, state.clean, version,

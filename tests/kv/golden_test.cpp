@@ -51,6 +51,21 @@ TEST_P(GoldenStores, OpenAndGoOn) {
   }
 }
 
+// Rules and clock are there, and count.
+TEST_P(GoldenStores, ExpireWhatTheirRulesSay) {
+  auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
+  const bool has_rules = std::string_view(GetParam().name).starts_with("expiring");
+  EXPECT_EQ(store.expiry_rules().size(), has_rules ? 1u : 0u);
+  EXPECT_EQ(store.clock(), has_rules ? 100u : 0u);
+  ASSERT_TRUE(store.set_clock(210));
+  std::string value;
+  for (const auto& [key, wanted] : expected_) {
+    const bool ends = has_rules && key.starts_with("until") &&
+                      std::stoi(key.substr(std::string_view("until").size())) <= 10;
+    EXPECT_EQ(store.get(key, value).has_value(), !ends) << key.substr(0, 20);
+  }
+}
+
 class GoldenUpgrades : public GoldenStores {};
 INSTANTIATE_TEST_SUITE_P(Version1, GoldenUpgrades, testing::ValuesIn(golden_stores(1)),
                          golden_test_name);
@@ -122,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Version2, GoldenFeatures, testing::ValuesIn(golden_stor
                          golden_test_name);
 
 TEST_P(GoldenFeatures, OneThatIsIncompatibleAndUnknownIsRefusedByItsNumber) {
-  for (const int feature : {4, 37, 63}) {
+  for (const int feature : {5, 37, 63}) {
     const Image image = with([&](Superblock& superblock) {
       superblock.incompatible_features = kRunsOfVersion1 | std::uint64_t{1} << feature;
     });

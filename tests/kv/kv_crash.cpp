@@ -126,6 +126,18 @@ void Tested::update_word(const std::string& key, std::uint32_t at, std::uint64_t
   write({{key, value}},
         [&] { store_->update_word(key, at, [&](std::uint64_t) { return word; }).value(); });
 }
+void Tested::append(const std::string& key, const std::string& bytes) {
+  const auto found = dull_.find(key);
+  write({{key, (found == dull_.end() ? "" : found->second) + bytes}},
+        [&] { store_->append(key, bytes).value(); });
+}
+void Tested::add(const std::string& key, std::uint64_t amount) {
+  std::uint64_t sum = 0;
+  if (const auto found = dull_.find(key); found != dull_.end())
+    std::memcpy(&sum, found->second.data(), sizeof sum);
+  write({{key, word_text(sum + amount)}},
+        [&] { store_->merge(key, MergeFunction::kAdd, word_text(amount)).value(); });
+}
 void Tested::erase(const std::string& key) {
   const bool there = dull_.contains(key);
   write({{key, std::nullopt}}, [&] { EXPECT_EQ(store_->erase(key).value(), there); });
@@ -169,6 +181,12 @@ void Tested::drop_space(const std::string& name) {
 void Tested::put_in(const std::string& name, const std::string& key, const std::string& value) {
   write({{"~" + name + "/" + key, value}},
         [&] { store_->space(name).value().put(key, value).value(); });
+}
+void Tested::append_in(const std::string& name, const std::string& key, const std::string& bytes) {
+  const std::string of_model = "~" + name + "/" + key;
+  const auto found = dull_.find(of_model);
+  write({{of_model, (found == dull_.end() ? "" : found->second) + bytes}},
+        [&] { store_->space(name).value().append(key, bytes).value(); });
 }
 void Tested::erase_in(const std::string& name, const std::string& key) {
   write({{"~" + name + "/" + key, std::nullopt}},

@@ -67,6 +67,8 @@ class Tested {
   void compare_and_put(const std::string& key, const std::string& value);
   void update(const std::string& key, const std::string& value);
   void update_word(const std::string& key, std::uint32_t at, std::uint64_t word);
+  void append(const std::string& key, const std::string& bytes);
+  void add(const std::string& key, std::uint64_t amount);  // To a value of 8 bytes, or none.
   void erase(const std::string& key);
   // `verb` does `writes` in part and then fails: from then on it is as if it had never begun.
   void failing(const Accesses& writes, const std::function<void(Store<>&)>& verb);
@@ -75,6 +77,7 @@ class Tested {
   void create_space(const std::string& name);
   void drop_space(const std::string& name);
   void put_in(const std::string& name, const std::string& key, const std::string& value);
+  void append_in(const std::string& name, const std::string& key, const std::string& bytes);
   void erase_in(const std::string& name, const std::string& key);
   // Expiry by the first word of a value. In the model the clock erases, all at once.
   void set_clock(std::uint64_t now);

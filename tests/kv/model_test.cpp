@@ -187,9 +187,15 @@ void Model::one_operation() {
     ASSERT_EQ(store_->compare_and_put(k, version + stale, v).code(),
               stale ? Errc::kVersionMismatch : Errc::kOk);
     if (!stale) model_[k] = v;
-  } else if (choice < 850) {
+  } else if (choice < 810) {
     ASSERT_EQ(store_->update(k, [](std::string& v) { v += "+"; }).has_value(), there);
     if (there) found->second += "+";
+  } else if (choice < 850) {
+    // A few keys grow long.
+    const std::string grows = random_.below(3) == 0 ? k : "key" + std::to_string(random_.below(4));
+    const std::string v = text_of(random_.next(), random_.below(700));
+    ASSERT_TRUE(store_->append(grows, v));
+    model_[grows] += v;
   } else if (choice < 920) {
     ASSERT_NO_FATAL_FAILURE(batch());
   } else if (choice < 950) {

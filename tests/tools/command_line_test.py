@@ -325,4 +325,31 @@ class Scripts(CommandLine):
         self.assertEqual(self.kv('get', 'a').stdout, '1')
 
 
+class ValuesThatGrow(CommandLine):
+    def test_append_from_arguments_and_standard_input(self):
+        self.assertIn('appended', self.kv('append', 'log', 'one\n').stdout)
+        many = ''.join(f'{number}\n' for number in range(2000))
+        self.kv('append', 'log', '-', stdin=many)
+        self.assertEqual(json.loads(self.kv('append', 'log', 'end', '--json').stdout)['outcome'], 'appended')
+        self.assertEqual(self.kv('get', 'log').stdout, 'one\n' + many + 'end')
+        self.assertEqual(self.kv('verify').returncode, 0)
+
+    def test_merge_prints_the_number(self):
+        for function, number, shown in (('add', '5', '5'), ('add', '-7', '-2'), ('max', '9', '9'), ('min', '3', '3'),
+                                        ('or', '8', '11'), ('min-unsigned', '10', '10')):
+            answer = self.kv('merge', 'n', function, '--json', '--', number)
+            self.assertEqual(json.loads(answer.stdout)['outcome'], shown, function)
+        self.assertIn("NUMBER 'many'", self.kv('merge', 'n', 'add', 'many', code=2).stderr)
+        self.kv('append', 'text', 'abc')
+        self.assertIn('a value of 3 bytes', self.kv('merge', 'text', 'add', '1', code=2).stderr)
+        self.assertEqual(self.kv('get', 'text').stdout, 'abc')
+
+    def test_in_a_keyspace_and_a_script(self):
+        self.kv('create-space', 's')
+        self.kv('--space', 's', 'append', 'a', '1')
+        self.kv('--space', 's', 'append', 'a', '2')
+        self.assertEqual(self.kv('--space', 's', 'get', 'a').stdout, '12')
+        self.assertEqual(self.kv('script', '-', stdin='append a 3\nappend a 4\nget a\n').stdout, '34\n')
+
+
 unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

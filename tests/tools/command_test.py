@@ -326,7 +326,7 @@ class Requests(Command):
 
     def test_missing_and_superfluous_words(self):
         self.assertNotIn('tour-child', self.refused(says='a verb is missing'))
-        self.refused('kv', self.store, says=('a verb is missing', 'put get erase'))
+        self.refused('kv', self.store, says=('a verb is missing', 'put append merge get erase'))
         self.refused('kv', 'put', 'a', 'b', says='STORE is missing')
         self.refused('kv', self.store, 'get', says='KEY is required')
         self.refused('kv', self.store, 'put', 'a', 'b', 'c', says="'c' is not understood")

@@ -4,7 +4,7 @@
 //   Adapter::Session(Adapter&)        one for each thread
 //     bool insert(key, value), update(key, value), erase(key); std::optional<value> find(key)
 //     scan(from, visit(key, value) -> bool)                where kScans
-//     find_many(keys, values), insert_many(records) -> inserted   where kMany
+//     find_many(keys, values), insert_many(records, outcomes)   where kMany: of Adapter::Record
 //   std::uint64_t medium_bytes(), dram_bytes()             0: not known
 #pragma once
 
@@ -27,8 +27,6 @@
 
 namespace holdfast::bench::index {
 
-using holdfast::index::FpRecord;
-
 inline Extent extent_of(const blocks::Context& context) {
   return {0, context.options.region_bytes};
 }
@@ -39,7 +37,8 @@ inline Status clear_place(const blocks::Context& context) {
 
 class DashAdapter {
  public:
-  static constexpr bool kScans = false, kMany = false, kUpdates = true, kPersistent = true;
+  static constexpr bool kScans = false, kMany = true, kUpdates = true, kPersistent = true;
+  using Record = holdfast::index::DashRecord;
   explicit DashAdapter(const blocks::Context& context) : context_(context) {}
   Status create(std::uint64_t) {
     HF_RETURN_IF_ERROR(clear_place(context_));
@@ -61,6 +60,13 @@ class DashAdapter {
       const auto found = index_.find(key);
       return found ? std::optional(*found) : std::nullopt;
     }
+    bool find_many(std::span<const std::uint64_t> keys,
+                   std::span<std::optional<std::uint64_t>> values) {
+      return index_.find_many(keys, values).has_value();
+    }
+    bool insert_many(std::span<const Record> records, std::span<Errc> outcomes) {
+      return index_.insert_many(records, outcomes).has_value();
+    }
 
    private:
     holdfast::index::Dash& index_;
@@ -76,6 +82,7 @@ class DashAdapter {
 class FpTreeAdapter {
  public:
   static constexpr bool kScans = true, kMany = true, kUpdates = true, kPersistent = true;
+  using Record = holdfast::index::FpRecord;
   explicit FpTreeAdapter(const blocks::Context& context) : context_(context) {}
   Status create(std::uint64_t) {
     HF_RETURN_IF_ERROR(clear_place(context_));
@@ -105,7 +112,7 @@ class FpTreeAdapter {
                    std::span<std::optional<std::uint64_t>> values) {
       return tree_.find_many(keys, values).has_value();
     }
-    bool insert_many(std::span<const FpRecord> records, std::span<Errc> outcomes) {
+    bool insert_many(std::span<const Record> records, std::span<Errc> outcomes) {
       return tree_.insert_many(records, outcomes).has_value();
     }
 

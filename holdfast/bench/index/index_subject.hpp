@@ -148,7 +148,7 @@ class IndexSubject final : public blocks::BlockSubject {
     });
   }
   Status insert_many(PhaseThread& thread, Session& session) {
-    std::array<FpRecord, kGroup> records;
+    std::array<typename Adapter::Record, kGroup> records;
     std::array<Errc, kGroup> outcomes;
     const auto status = blocks::timed_loop(thread, 1, kGroup, kGroup * 16, [&](std::uint64_t call) {
       for (unsigned i = 0; i < kGroup; ++i) {

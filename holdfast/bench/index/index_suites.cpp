@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
+#include <holdfast/bench/peers.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -23,6 +24,13 @@ void add(Experiment& experiment, const Context& context, const char* name,
        ""});
 }
 
+// Its module makes it. Where there is no module, a row says so.
+SubjectEntry tbb_entry(const Context& context, Distribution distribution) {
+  const auto make = peer_function<SubjectEntry(const Context&, Distribution)>("tbb");
+  if (!make) return {"tbb-dram", {}, make.error().detail};
+  return (*make)(context, distribution);
+}
+
 std::vector<Experiment> point_experiments(const Context& context) {
   std::vector<Experiment> experiments;
   const std::pair<const char*, Distribution> drawn[] = {
@@ -36,10 +44,12 @@ std::vector<Experiment> point_experiments(const Context& context) {
     experiment.part = "point";
     experiment.parameters.set("keys", name);
     add<DashAdapter>(experiment, context, "dash", distribution);
+    add<DashAdapter, true>(experiment, context, "dash-interleaved", distribution);
     add<FpTreeAdapter>(experiment, context, "fptree", distribution);
     add<FpTreeAdapter, true>(experiment, context, "fptree-interleaved", distribution);
     add<OffsetMapAdapter>(experiment, context, "offset-map-dram", distribution);
     add<OrderedAdapter>(experiment, context, "ordered-dram", distribution);
+    experiment.plan.subjects.push_back(tbb_entry(context, distribution));
     experiment.plan.operations = {{"find", {}}, {"update", {}}, {"mixed_90_10", {}}};
     // New keys are what they are, however old ones are drawn.
     if (distribution == Distribution::kUniform)
@@ -64,7 +74,7 @@ std::vector<Experiment> scan_experiments(const Context& context) {
 }
 
 // An index beside its model, operation by operation.
-template <class Adapter>
+template <class Adapter, bool kInterleaved = false>
 void add_limit(std::vector<Experiment>& experiments, const Context& context, const char* name,
                const char* operation, const char* chain) {
   Experiment experiment;
@@ -72,7 +82,7 @@ void add_limit(std::vector<Experiment>& experiments, const Context& context, con
   experiment.what = "Benson 2023, figures 3.8 to 3.10: the index and the chain that models it";
   experiment.part = "limit";
   experiment.parameters.set("index", name);
-  add<Adapter>(experiment, context, name, Distribution::kUniform);
+  add<Adapter, kInterleaved>(experiment, context, name, Distribution::kUniform);
   experiment.plan.subjects.push_back(
       {"model",
        [&context, operation, chain](unsigned) { return make_model(context, operation, chain); },
@@ -86,13 +96,17 @@ void add_limit(std::vector<Experiment>& experiments, const Context& context, con
 // The chains are those of workloads/operations/, for the sizes that the indexes have.
 std::vector<Experiment> limit_experiments(const Context& context) {
   std::vector<Experiment> experiments;
-  add_limit<DashAdapter>(experiments, context, "dash", "find", "r_512");
-  add_limit<DashAdapter>(experiments, context, "dash", "insert",
-                         "r_512,w_64_cache_128,w_64_cache_-128");
-  add_limit<FpTreeAdapter>(experiments, context, "fptree", "find", "rd_2048,rd_2048,rp_1024");
-  add_limit<FpTreeAdapter>(
-      experiments, context, "fptree", "insert",
-      "rd_2048,rd_2048,rp_1024,wp_64_cache_512,wp_64_cache_-448,wp_64_cache_-64");
+  const char* const dash_find = "r_512";
+  const char* const dash_insert = "r_512,w_64_cache_128,w_64_cache_-128";
+  const char* const fptree_find = "rd_2048,rd_2048,rp_1024";
+  const char* const fptree_insert =
+      "rd_2048,rd_2048,rp_1024,wp_64_cache_512,wp_64_cache_-448,wp_64_cache_-64";
+  add_limit<DashAdapter>(experiments, context, "dash", "find", dash_find);
+  add_limit<DashAdapter>(experiments, context, "dash", "insert", dash_insert);
+  add_limit<DashAdapter, true>(experiments, context, "dash-interleaved", "find", dash_find);
+  add_limit<DashAdapter, true>(experiments, context, "dash-interleaved", "insert", dash_insert);
+  add_limit<FpTreeAdapter>(experiments, context, "fptree", "find", fptree_find);
+  add_limit<FpTreeAdapter>(experiments, context, "fptree", "insert", fptree_insert);
   return experiments;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/spin.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 
 namespace holdfast::index {
@@ -14,26 +15,45 @@ using namespace dash_detail;
 // A segment under its latch. Its version rises when it is given back.
 class Dash::Latched {
  public:
-  Latched(SegmentLatch& latch, std::uint64_t version, const Segment& segment, std::uint32_t number)
-      : latch_(&latch), version_(version), segment_(segment), number_(number) {}
+  // The latch is taken already.
+  Latched(blocks::NodeLatch& latch, const Segment& segment, std::uint32_t number)
+      : latch_(&latch), segment_(segment), number_(number) {}
   Latched(Latched&& other) noexcept
       : latch_(std::exchange(other.latch_, nullptr)),
-        version_(other.version_),
         segment_(other.segment_),
         number_(other.number_) {}
   Latched& operator=(Latched&&) = delete;
   ~Latched() {
-    if (latch_ != nullptr) latch_->unlock(HF_MUTANT("D21", version_ + 2, version_));
+    if (latch_ == nullptr) return;
+    if (HF_MUTANT("D21", true, false))
+      latch_->unlock();
+    else
+      latch_->unlock_unchanged();
   }
   const Segment* operator->() const { return &segment_; }
   std::uint32_t number() const { return number_; }
 
  private:
-  SegmentLatch* latch_;
-  std::uint64_t version_;
+  blocks::NodeLatch* latch_;
   Segment segment_;
   std::uint32_t number_;
 };
+
+namespace {
+
+void take(blocks::NodeLatch& latch) {
+  for (SpinWait wait; !latch.try_lock(); wait()) {
+  }
+}
+
+// The version of a segment that nobody is changing.
+std::uint32_t wait_free(const blocks::NodeLatch& latch) {
+  for (SpinWait wait;; wait()) {
+    if (const auto version = latch.begin_read(); (version & 1) == 0) return version;
+  }
+}
+
+}  // namespace
 
 // ---- Segments ----
 
@@ -45,18 +65,6 @@ Result<SegmentKeys> Dash::keys_of(std::uint32_t number) const {
 }
 
 Status Dash::repair(std::uint32_t number) const {
-  auto& latch = latches_[number];
-  const auto version = latch.lock();
-  if (version != SegmentLatch::kNotRepaired) {  // Another thread was first.
-    latch.unlock(version);
-    return {};
-  }
-  auto status = repair_latched(number);
-  latch.unlock(status ? SegmentLatch::kRepaired : SegmentLatch::kNotRepaired);
-  return status;
-}
-
-Status Dash::repair_latched(std::uint32_t number) const {
   HF_ASSIGN_OR_RETURN(const auto keys, keys_of(number));
   const auto repaired = segment(number).repair(keys);
   if (repaired) return {};
@@ -65,14 +73,15 @@ Status Dash::repair_latched(std::uint32_t number) const {
 }
 
 Result<Dash::Latched> Dash::latch(std::uint32_t number) const {
-  for (;;) {
-    auto& latch = latches_[number];
-    const auto version = latch.lock();
-    if (version != HF_MUTANT("D10", SegmentLatch::kNotRepaired, ~std::uint64_t{0}))
-      return Latched(latch, version, segment(number), number);
-    latch.unlock(version);
-    HF_RETURN_IF_ERROR(repair(number));
+  auto& latch = latches_[number];
+  take(latch);
+  if (HF_MUTANT("D10", latch.before() == 0, false)) {
+    if (auto status = repair(number); !status) {
+      latch.unlock_unchanged();
+      return std::move(status).error();
+    }
   }
+  return Latched(latch, segment(number), number);
 }
 
 Result<Dash::Latched> Dash::latch_for(KeyHash hash) const {
@@ -92,10 +101,9 @@ Result<std::uint64_t> Dash::find(std::uint64_t key) const {
   for (;;) {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
     const auto& latch = latches_[number];
-    const auto version = latch.wait_free();
-    if (HF_MUTANT("D26", version == SegmentLatch::kNotRepaired, false) && !read_only_)
-        [[unlikely]] {
-      HF_RETURN_IF_ERROR(repair(number));
+    const auto version = wait_free(latch);
+    if (HF_MUTANT("D26", version == 0, false) && !read_only_) [[unlikely]] {
+      if (auto repaired = this->latch(number); !repaired) return std::move(repaired).error();
       continue;
     }
     // Looked up again under the version: a split before it has gone to the directory by now, and
@@ -201,7 +209,8 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
   const SplitWord split{number, in_use_};
   const auto upper = keys.upper_half();
   at->copy_upper(segment(split.to), split.to, upper);
-  latches_[split.to].unlock(SegmentLatch::kRepaired);
+  take(latches_[split.to]);  // Its number is not 0 from now on: there is nothing to repair.
+  latches_[split.to].unlock();
   if (HF_MUTANT("D27", false, true)) HF_RETURN_IF_ERROR(directory_.link(upper, split.to));
   // From here on the split is done again after a crash.
   HF_RETURN_IF_ERROR(

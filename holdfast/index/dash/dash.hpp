@@ -32,14 +32,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/sparse_array.hpp>
+#include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/index/dash/directory.hpp>
 #include <holdfast/index/dash/segment.hpp>
-#include <holdfast/index/dash/segment_latch.hpp>
 #include <holdfast/memory/durable_writer.hpp>
 #include <holdfast/memory/region.hpp>
 
@@ -53,6 +55,8 @@ struct DashOptions {                // Of a new index; an existing one keeps its
   std::uint32_t max_depth = 0;
   Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
 };
+
+using DashRecord = dash_detail::Record;  // Key and value.
 
 class Dash {
  public:
@@ -86,6 +90,18 @@ class Dash {
   // inserts that need a split wait. visit() must not insert.
   Status for_each(FunctionRef<void(std::uint64_t key, std::uint64_t value)> visit) const;
 
+  // Many at once, interleaved: their waits for memory overlap and their fences are shared. The
+  // spans of a call are of one length; its operations have no order. An insert latches its segment
+  // until the group's fence: two of one segment do not share a fence.
+  // values[i]: of keys[i], or nothing. An error: of one of them, and then the others are undefined.
+  Status find_many(std::span<const std::uint64_t> keys,
+                   std::span<std::optional<std::uint64_t>> values,
+                   const blocks::Interleaving& how = {}) const;
+  // outcomes[i]: kOk, or as insert(). All are durable when this returns. Of two records of one key
+  // one is inserted. An error: the first one that is not kAlreadyExists; the others were done.
+  Status insert_many(std::span<const DashRecord> records, std::span<Errc> outcomes,
+                     const blocks::Interleaving& how = {});
+
   std::uint32_t segments() const;  // In use.
   std::uint32_t segments_max() const { return shape_.segments; }
   std::uint32_t depth() const { return directory_.depth(); }
@@ -98,6 +114,8 @@ class Dash {
   using KeyHash = dash_detail::KeyHash;
   using SegmentKeys = dash_detail::SegmentKeys;
   class Latched;
+  class Lookup;  // Machines of blocks::interleave().
+  class Insert;
 
   Dash(Region& region, const Extent& extent, const dash_detail::DashShape& shape, std::uint64_t id,
        Claim claim);
@@ -108,9 +126,8 @@ class Dash {
     return Segment(writer_.persist(), writer_.at(shape_.segment_at(number)), shape_, id_);
   }
   Result<SegmentKeys> keys_of(std::uint32_t segment) const;
-  // Does what an opening left to the first access. Any thread; returns when it is done.
+  // Does what an opening left to the first access, under the latch.
   Status repair(std::uint32_t segment) const;
-  Status repair_latched(std::uint32_t segment) const;
   // Latches the segment, repaired.
   Result<Latched> latch(std::uint32_t segment) const;
   // Latches the segment that holds keys of this hash.
@@ -128,7 +145,7 @@ class Dash {
   const std::uint64_t id_;
   const bool read_only_;
   dash_detail::Directory directory_;
-  mutable SparseArray<dash_detail::SegmentLatch> latches_;
+  mutable SparseArray<blocks::NodeLatch> latches_;  // 0: not repaired since the index was opened.
   mutable Mutex structure_;  // Splits, doublings and for_each. Before any latch.
   std::uint32_t in_use_ HF_GUARDED_BY(structure_) = 1;
 };

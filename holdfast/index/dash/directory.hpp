@@ -29,6 +29,8 @@ class Directory {
 
   std::uint32_t depth() const { return depth_.load(std::memory_order_acquire); }
   Result<std::uint32_t> segment_of(KeyHash hash) const;
+  // Where segment_of() will read, unless the directory doubles meanwhile.
+  const void* place_of(KeyHash hash) const { return writer_.at(entry_at(hash.pattern(depth()))); }
 
   // kNoSpace: max_depth is reached. Two fences.
   Status grow();

@@ -28,7 +28,16 @@ std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) con
     for (const auto& line : buckets_[bucket].lines)
       __builtin_prefetch(&line);
   }
-  if (const auto place = find_in(home, hash, key)) return place;
+  if (const auto place = find_at_home(hash, key)) return place;
+  return find_elsewhere(hash, key);
+}
+
+std::optional<Segment::Place> Segment::find_at_home(KeyHash hash, std::uint64_t key) const {
+  return find_in(home_of(hash), hash, key);
+}
+
+std::optional<Segment::Place> Segment::find_elsewhere(KeyHash hash, std::uint64_t key) const {
+  const auto home = home_of(hash);
   if (const auto place = find_in(after(home), hash, key)) return place;
   if ((Persist::load(stash_filter(home)) & hash.stash_bit()) == 0) return std::nullopt;
   for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
@@ -64,19 +73,9 @@ std::optional<Segment::Place> Segment::pick(std::uint32_t bucket, bool visitor) 
 
 // ---- Changing ----
 
-// One line. What lies there now ends with the first store and the new record begins with the last
-// one; a line becomes durable in the order of its stores, so no crash shows a mixture.
 void Segment::write(Place place, KeyHash hash, const Record& record, bool visitor) const {
-  auto& line = *place.line;
-  const auto others = meta(line).without(place.slot);
-  const auto now = others.with(place.slot, hash.fingerprint(), visitor);
-  if (HF_MUTANT("D03", meta(line).holds(place.slot), false))
-    persist_.store(&line.meta, others.word);
-  if (HF_MUTANT("D04", false, true)) persist_.store(&line.meta, now.word);
-  persist_.store(&line.records[place.slot].key, record.key);
-  persist_.store(&line.records[place.slot].value, record.value);
-  persist_.store(&line.meta, now.word);
-  persist_.persist(&line, sizeof line);
+  put(persist_, place, hash, record, visitor);
+  persist_.fence();
 }
 
 void Segment::replace_value(Place place, std::uint64_t value) const {
@@ -91,11 +90,17 @@ void Segment::remove(Place place) const {
   persist_.persist(word, sizeof *word);
 }
 
-bool Segment::add(KeyHash hash, const Record& record) const {
+std::optional<Segment::Room> Segment::room_for(KeyHash hash) const {
   const auto home = home_of(hash), next = after(home);
   const bool visits = count(next) < count(home);
-  if (const auto place = free_place(visits ? next : home)) {
-    write(*place, hash, record, HF_MUTANT("D05", visits, false));
+  const auto place = free_place(visits ? next : home);
+  if (!place) return std::nullopt;
+  return Room{*place, HF_MUTANT("D05", visits, false)};
+}
+
+bool Segment::add(KeyHash hash, const Record& record) const {
+  if (const auto room = room_for(hash)) {
+    write(room->place, hash, record, room->visits);
     return true;
   }
   return add_by_displacing(hash, record) || add_to_stash(hash, record);

@@ -37,6 +37,23 @@ class Segment {
       : persist_(persist), buckets_(reinterpret_cast<Bucket*>(begin)), shape_(shape), id_(id) {}
 
   std::optional<Place> find(KeyHash hash, std::uint64_t key) const;
+  // The two parts of find(), and the buckets that they read first.
+  std::optional<Place> find_at_home(KeyHash hash, std::uint64_t key) const;
+  std::optional<Place> find_elsewhere(KeyHash hash, std::uint64_t key) const;
+  const Bucket& home(KeyHash hash) const { return buckets_[home_of(hash)]; }
+  const Bucket& behind_home(KeyHash hash) const { return buckets_[after(home_of(hash))]; }
+
+  // A free place in one of its two buckets; of these the one with fewer records is asked.
+  struct Room {
+    Place place;
+    bool visits;  // It is in the second bucket.
+  };
+  std::optional<Room> room_for(KeyHash hash) const;
+  // Writer: Persist, or a member of an interleaved group. One line, written back; durable with the
+  // next fence. What lies there now ends with the first store, and the new record begins with the
+  // last one: a line becomes durable in the order of its stores, so no crash shows a mixture.
+  template <class Writer>
+  static void put(Writer& writer, Place place, KeyHash hash, const Record& record, bool visitor);
   // The key is not there. False: there is no room for it, and nothing changed but where other
   // records lie.
   bool add(KeyHash hash, const Record& record) const;
@@ -103,6 +120,19 @@ class Segment {
   const DashShape& shape_;
   std::uint64_t id_;
 };
+
+template <class Writer>
+void Segment::put(Writer& writer, Place place, KeyHash hash, const Record& record, bool visitor) {
+  auto& line = *place.line;
+  const auto others = meta(line).without(place.slot);
+  const auto now = others.with(place.slot, hash.fingerprint(), visitor);
+  if (HF_MUTANT("D03", meta(line).holds(place.slot), false)) writer.store(&line.meta, others.word);
+  if (HF_MUTANT("D04", false, true)) writer.store(&line.meta, now.word);
+  writer.store(&line.records[place.slot].key, record.key);
+  writer.store(&line.records[place.slot].value, record.value);
+  writer.store(&line.meta, now.word);
+  writer.write_back(&line, sizeof line);
+}
 
 template <class Visit>
 void Segment::each_record(Visit&& visit) const {

@@ -84,14 +84,19 @@ class FpTree::Insert {
         state_ = State::kLatch;
         if (member.touch(tree_->leaf_address(route_.leaf))) return Step::kAgain;
         [[fallthrough]];
-      case State::kLatch:
-        if (tree_->latch(route_.leaf).begin_read() == 0) return alone();
-        if (!member.latch(tree_->latch(route_.leaf))) {
+      case State::kLatch: {
+        auto& latch = tree_->latch(route_.leaf);
+        // Odd: of somebody who may be about to repair it, and may give it back unrepaired. Even and
+        // not 0: repaired, and so for good.
+        const auto now = latch.begin_read();
+        if (now == 0) return alone();
+        if (HF_MUTANT("T33", (now & 1) != 0, false) || !member.latch(latch)) {
           state_ = State::kBegin;
           return Step::kBlocked;
         }
         if (HF_MUTANT("T31", !InnerLevels::still(route_), false)) return alone();
         return look(member);
+      }
       case State::kWrite:
         if (leaf().find_among(candidates_, record_.key)) {
           outcome_ = Errc::kAlreadyExists;
@@ -163,16 +168,17 @@ Status FpTree::insert_many(std::span<const FpRecord> records, std::span<Errc> ou
                            const Interleaving& how) {
   HF_CHECK(records.size() == outcomes.size());
   HF_RETURN_IF_ERROR(refuse_if_read_only());
-  std::vector<std::size_t> alone;
+  // Nothing is allocated while records are written: an exception would show what is not durable.
+  constexpr Errc kLeft = Errc::kBusy;  // No outcome of an insert.
   blocks::interleave<Insert>(
       writer_.persist(), how, records.size(),
       [&](std::size_t i, Member&) { return Insert(*this, records[i]); },
       [&](std::size_t i, Insert& insert) {
-        outcomes[i] = insert.outcome();
-        if (insert.is_alone()) alone.push_back(i);
+        outcomes[i] = insert.is_alone() ? kLeft : insert.outcome();
       });
   Status first;
-  for (const auto i : alone) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (outcomes[i] != kLeft) continue;
     const auto status = insert(records[i].key, records[i].value);
     outcomes[i] = status.code();
     if (!status && status.code() != Errc::kAlreadyExists && first) first = status;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
-#include <thread>
 
+#include <holdfast/base/crew.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 
@@ -66,12 +67,11 @@ Result<std::vector<LeafEntry>> LeafSpace::open(unsigned threads) {
     };
     parts[i].begin = border(i), parts[i].end = border(i + 1);
   }
-  std::vector<std::thread> helpers;
-  for (std::uint32_t i = 1; i < parts_wanted; ++i)
-    helpers.emplace_back([this, &part = parts[i]] { scan(part); });
-  scan(parts[0]);
-  for (auto& helper : helpers)
-    helper.join();
+  std::atomic<std::uint32_t> next{0};
+  side_by_side(parts_wanted, [&] {
+    for (std::uint32_t part; (part = next++) < parts_wanted;)
+      scan(parts[part]);
+  });
 
   std::vector<LeafEntry> entries = std::move(parts[0].entries);
   free_.reserve(all);

@@ -28,18 +28,20 @@ class KeyBatch {
 
   // For the index.
   void clear() { used_ = 0, ends_.clear(), more_ = false; }
-  void append(std::string_view first, std::string_view second, std::string_view third) {
-    const std::size_t begin = used_;
-    used_ += first.size() + second.size() + third.size();
-    if (used_ > bytes_.size()) bytes_.resize(std::max(2 * bytes_.size(), used_));
-    char* to = bytes_.data() + begin;
-    for (const std::string_view part : {first, second, third}) {
-      if (part.empty()) continue;  // It may have no address.
-      std::memcpy(to, part.data(), part.size());
-      to += part.size();
-    }
-    ends_.push_back(used_);
+  void append(std::string_view key) {
+    std::memcpy(room_for(key.size()), key.data(), key.size());
+    added(key.size());
   }
+  // Where the next key is to be written: of so many bytes, and kSlack that may be written behind.
+  static constexpr std::size_t kSlack = 32;
+  char* room_for(std::size_t bytes) {
+    const std::size_t needed = used_ + bytes + kSlack;
+    if (needed > bytes_.size()) [[unlikely]]
+      bytes_.resize(std::max(2 * bytes_.size(), needed));
+    return bytes_.data() + used_;
+  }
+  // It was written there.
+  void added(std::size_t bytes) { ends_.push_back(used_ += bytes); }
   void set_resume(std::string_view key) { resume_ = key, more_ = true; }
 
  private:

@@ -50,6 +50,11 @@ void Leaf::prefetch() const {
     prefetch_for_read(page() + line * kCacheLineBytes);
 }
 
+void Leaf::prefetch_all() const {
+  for (std::uint32_t line = 0; line < LeafPool::kPageBytes / kCacheLineBytes; ++line)
+    prefetch_for_read(page() + line * kCacheLineBytes);
+}
+
 bool Leaf::holds(const Target& target) const {
   if (target.end) return next_ == nullptr;
   if (target.below) return low() < target.key && (next_ == nullptr || target.key <= high());
@@ -179,19 +184,42 @@ void Leaf::erase(std::uint32_t at) {
   --count_;
 }
 
+namespace {
+
+constexpr std::size_t kShortBytes = 16;
+
+// As memcpy(), which for so few bytes is mostly call. `readable`: bytes at `from`. What follows at
+// `to`, up to kShortBytes, may be written.
+void copy_short(char* to, const char* from, std::size_t bytes, std::size_t readable) {
+  if (bytes <= kShortBytes && readable >= kShortBytes) [[likely]]
+    std::memcpy(to, from, kShortBytes);
+  else if (bytes != 0)
+    std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
 void Leaf::copy_to(KeyBatch& batch, std::uint32_t begin, std::uint32_t end) const {
+  char first[kShortBytes] = {};
   const std::string_view prefix = low().substr(0, prefix_);
+  prefix.copy(first, sizeof first);
+  const char* const shared = prefix_ <= sizeof first ? first : prefix.data();
   for (std::uint32_t at = begin; at < end; ++at) {
     const Slot& slot = slots()[at];
-    if (const FarKey* far_key = far_at(slot)) {
-      batch.append(far_key->view(), {}, {});
+    if (slot.text.length == kFar) [[unlikely]] {
+      batch.append(far_at(slot)->view());
       continue;
     }
-    const std::uint32_t big_endian = __builtin_bswap32(slot.head);
-    char head[kHeadBytes];
-    std::memcpy(head, &big_endian, sizeof head);
-    batch.append(prefix, {head, std::min<std::uint32_t>(slot.text.length, kHeadBytes)},
-                 {page() + slot.text.offset, text_bytes(slot.text)});
+    const std::size_t bytes = prefix_ + slot.text.length;
+    // A key may be shorter than prefix and head.
+    static_assert(KeyBatch::kSlack >= kHeadBytes + kShortBytes);
+    char* to = batch.room_for(bytes);
+    copy_short(to, shared, prefix_, std::max<std::size_t>(prefix_, sizeof first));
+    const std::uint32_t head = __builtin_bswap32(slot.head);  // Of it text.length bytes, or all.
+    std::memcpy(to + prefix_, &head, kHeadBytes);
+    copy_short(to + prefix_ + kHeadBytes, page() + slot.text.offset, text_bytes(slot.text),
+               LeafPool::kPageBytes - slot.text.offset);
+    batch.added(bytes);
   }
 }
 
@@ -258,7 +286,7 @@ bool Leaf::split(std::uint32_t at, std::string_view absent, Leaf& right) {
   if (at < count_)
     copy_to(border, at, at + 1);
   else
-    border.append(absent, {}, {});
+    border.append(absent);
   const std::string_view low = border[1].substr(0, common_prefix(border[0], border[1]) + 1);
   Fence high;
   if (!high.assign(low)) return false;

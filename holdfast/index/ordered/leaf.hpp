@@ -55,8 +55,9 @@ class Leaf {
   static void destroy(Leaf* leaf);
 
   SpinLatch& latch() { return latch_; }
-  // The lines that a search reads first.
+  // The lines that a search reads first; all lines, for who reads many keys.
   void prefetch() const;
+  void prefetch_all() const;
 
   bool gone() const { return gone_; }
   std::string_view low() const { return low_.view(); }

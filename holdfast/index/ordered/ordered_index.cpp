@@ -157,7 +157,7 @@ bool OrderedIndex::contains(std::string_view key) const {
 void OrderedIndex::read(const Target& target, KeyBatch& batch) const {
   batch.clear();
   Leaf* from = directory_.leaf_for(target);
-  from->prefetch();
+  from->prefetch_all();
   LatchedLeaf leaf(*from);
   walk(leaf, target);
   const std::uint32_t at = target.end ? leaf->size() : leaf->find(target.key).slot;
@@ -166,7 +166,10 @@ void OrderedIndex::read(const Target& target, KeyBatch& batch) const {
     if (!leaf->low().empty()) batch.set_resume(leaf->low());
   } else {
     leaf->copy_to(batch, at, leaf->size());
-    if (leaf->next() != nullptr) batch.set_resume(leaf->high());
+    if (const Leaf* const next = leaf->next()) {
+      batch.set_resume(leaf->high());
+      if (at == 0) next->prefetch_all();  // Whoever reads a whole leaf goes on.
+    }
   }
 }
 

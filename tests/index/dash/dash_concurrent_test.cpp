@@ -1,6 +1,9 @@
 // A Dash index from many threads: nothing is lost, seen half done or missed during a split.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -10,12 +13,6 @@
 
 namespace holdfast::index {
 namespace {
-
-Region region_of(std::uint64_t bytes) {
-  RegionOptions options;
-  options.size_bytes = options.unit_bytes = bytes;
-  return Region::open("dram?granularity=line", options).value();
-}
 
 // Small segments: threads meet.
 DashOptions small_segments() {
@@ -76,6 +73,17 @@ TEST(DashConcurrent, ReadersFindWhatIsThereWhileSegmentsSplit) {
       }
     });
   }
+  readers.emplace_back([&] {
+    std::vector<std::uint64_t> keys;
+    for (std::uint64_t key = 0; key < kOld; ++key)
+      keys.push_back(key);
+    std::vector<std::optional<std::uint64_t>> values(kOld);
+    while (!done.load()) {
+      dash->find_many(keys, values).value();
+      for (std::uint64_t key = 0; key < kOld; ++key)
+        wrong += !values[key] || *values[key] % kOld != key;
+    }
+  });
   std::uint64_t seen = 0;
   std::thread scanner([&] {
     while (!done.load()) {
@@ -99,6 +107,30 @@ TEST(DashConcurrent, ReadersFindWhatIsThereWhileSegmentsSplit) {
   EXPECT_GT(seen, 0u);
 }
 
+TEST(DashConcurrent, InterleavedWritersLoseNothing) {
+  auto region = region_of(16 * MiB);
+  const auto dash = Dash::create(region, blocks::whole(region), small_segments()).value();
+  constexpr std::uint64_t kThreads = 3, kEach = 12'000, kCall = 40;
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::vector<DashRecord> records;
+      for (std::uint64_t i = 0; i < kEach; ++i)
+        records.push_back({i * kThreads + thread, thread});
+      std::vector<Errc> outcomes(kEach);
+      for (std::uint64_t at = 0; at < kEach; at += kCall)
+        dash->insert_many(std::span(records).subspan(at, kCall),
+                          std::span(outcomes).subspan(at, kCall))
+            .value();
+      EXPECT_EQ(std::ranges::count(outcomes, Errc::kOk), kEach);
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  for (std::uint64_t key = 0; key < kThreads * kEach; ++key)
+    ASSERT_EQ(dash->find(key).value_or(99), key % kThreads);
+}
+
 TEST(DashConcurrent, OneOfManyInsertsOfAKeySucceeds) {
   auto region = region_of(4 * MiB);
   const auto dash = Dash::create(region, blocks::whole(region), small_segments()).value();
@@ -113,6 +145,14 @@ TEST(DashConcurrent, OneOfManyInsertsOfAKeySucceeds) {
         erased += dash->erase(key).has_value();
     });
   }
+  threads.emplace_back([&] {
+    std::vector<DashRecord> records;
+    for (std::uint64_t key = 0; key < kKeys; ++key)
+      records.push_back({key, key});
+    std::vector<Errc> outcomes(kKeys);
+    dash->insert_many(records, outcomes).value();
+    inserted += static_cast<std::uint64_t>(std::ranges::count(outcomes, Errc::kOk));
+  });
   for (auto& thread : threads)
     thread.join();
   std::uint64_t left = 0;

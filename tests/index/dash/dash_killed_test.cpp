@@ -13,15 +13,15 @@ constexpr DashShape kShape{2, 1, 3, 4};
 
 // A few records; then `interrupt`, whose last store is not written back; then operation 1: the
 // index is opened and `hash` is looked up.
-crash::Protocol<DashState> killed_in(
+crash::Protocol<IndexState> killed_in(
     std::uint64_t hash, const std::function<void(Region&, const DurableWriter&)>& interrupt) {
   DashRun run;
   run.options.buckets = 2, run.options.stash_buckets = 1;
   run.options.segments = 3, run.options.max_depth = 4;
   for (std::uint16_t i = 1; i <= 6; ++i)
-    run.before.push_back({1'000u + i, DashOperation::kInsert, hash_in(i % 2, 2, i / 2 % 2, i)});
-  run.operations = {{1, DashOperation::kInsert, hash}};
-  run.after = {{2, DashOperation::kErase, run.before[1].hash}};
+    run.before.push_back({1'000u + i, IndexOperation::kInsert, hash_in(i % 2, 2, i / 2 % 2, i)});
+  run.operations = {{1, IndexOperation::kInsert, hash}};
+  run.after = {{2, IndexOperation::kErase, run.before[1].key}};
   auto protocol = run.protocol();
   protocol.workload = [=](Region& region, crash::Workload& workload) {
     workload.begin(1);
@@ -30,23 +30,16 @@ crash::Protocol<DashState> killed_in(
     workload.acknowledge(1);
   };
   // The record is there or is not; the other words hold no record.
-  protocol.check = [=](const crash::Past<DashState>& past, const DashState& seen) {
+  protocol.check = [=](const crash::Past<IndexState>& past, const IndexState& seen) {
     const auto what = run.check(past, seen);
     return what.empty() || seen == past.base ? "" : what;
   };
   return protocol;
 }
 
-void expect_durable(const crash::Protocol<DashState>& protocol) {
-  for (const auto& model : dash_models()) {
-    const auto report = crash::check(protocol, dash_medium(model));
-    EXPECT_TRUE(report.ok()) << report;
-  }
-}
-
 TEST(DashKilled, ARecordThatIsFoundIsDurable) {
   const auto hash = hash_in(0, 2, 1, 77);
-  expect_durable(killed_in(hash, [=](Region& region, const DurableWriter& writer) {
+  check_index(killed_in(hash, [=](Region& region, const DurableWriter& writer) {
     const auto id = id_of(region);
     auto& line = reinterpret_cast<Bucket*>(writer.at(kShape.segment_at(0)))->lines[3];
     const Record record{key_of_hash(hash, id), 1};
@@ -58,7 +51,7 @@ TEST(DashKilled, ARecordThatIsFoundIsDurable) {
 
 TEST(DashKilled, ADirectoryThatDoubledIsDurable) {
   const auto old = hash_in(0, 2, 1, 2);
-  expect_durable(killed_in(old, [](Region& region, const DurableWriter& writer) {
+  check_index(killed_in(old, [](Region& region, const DurableWriter& writer) {
     const auto id = id_of(region);
     Directory directory(writer, kShape, id);
     directory.open().value();
@@ -73,7 +66,7 @@ TEST(DashKilled, ADirectoryThatDoubledIsDurable) {
 
 TEST(DashKilled, ASplitThatIsGoneOnWithIsDurable) {
   const auto old = hash_in(0, 2, 1, 2);
-  expect_durable(killed_in(old, [](Region& region, const DurableWriter& writer) {
+  check_index(killed_in(old, [](Region& region, const DurableWriter& writer) {
     const auto id = id_of(region);
     Directory directory(writer, kShape, id);
     directory.open().value();

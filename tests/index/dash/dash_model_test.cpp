@@ -69,9 +69,7 @@ class DashModel : public testing::TestWithParam<Shape> {};
 TEST_P(DashModel, AgreesAfterRandomOperationsAndOpenings) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     std::mt19937_64 random(seed);
-    RegionOptions size;
-    size.size_bytes = size.unit_bytes = GetParam().region_bytes;
-    auto region = Region::open("dram?granularity=line", size).value();
+    auto region = region_of(GetParam().region_bytes);
     DashOptions options;
     options.buckets = GetParam().buckets, options.stash_buckets = GetParam().stash_buckets;
     auto dash = Dash::create(region, blocks::whole(region), options).value();

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <map>
 
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/dash/dash.hpp>
-#include <holdfast/memory/region.hpp>
+
+#include "../index_support.hpp"
 
 namespace holdfast::index {
 
@@ -24,11 +24,6 @@ constexpr std::uint64_t unmix64(std::uint64_t value) {
 }
 static_assert(unmix64(mix64(0x0123456789abcdef)) == 0x0123456789abcdef && unmix64(mix64(7)) == 7);
 
-inline std::uint64_t id_of(const Region& region) {
-  SuperblockHeader header;
-  std::memcpy(&header, region.data(), sizeof header);
-  return header.id;
-}
 inline std::uint64_t key_of_hash(std::uint64_t hash, std::uint64_t id) {
   return unmix64(hash) ^ id;
 }

@@ -8,12 +8,6 @@
 namespace holdfast::index {
 namespace {
 
-Region region_of(std::uint64_t bytes, const std::string& spec = "dram?granularity=line") {
-  RegionOptions options;
-  options.size_bytes = options.unit_bytes = bytes;
-  return Region::open(spec, options).value();
-}
-
 std::unique_ptr<Dash> create(Region& region, const DashOptions& options = {}) {
   return Dash::create(region, blocks::whole(region), options).value();
 }

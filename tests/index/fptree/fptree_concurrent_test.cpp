@@ -207,5 +207,40 @@ TEST(FpTreeConcurrent, OneOfManyInsertsOfAKeySucceeds) {
   EXPECT_GE(inserted.load(), kKeys);
 }
 
+// A leaf whose repair fails stays as it is, also between one thread's attempt and another's insert.
+TEST(FpTreeConcurrent, NobodyWritesIntoALeafThatCannotBeRepaired) {
+  auto region = region_of(64 * KiB);
+  auto tree = FpTree::create(region, blocks::whole(region), leaves_of(56)).value();
+  // The last one is damaged: an attempt takes long, and others come meanwhile.
+  for (std::uint64_t key = 0; key < 50; ++key)
+    tree->insert(key, key).value();
+  tree.reset();
+  auto* const head = head_of(region.data() + fptree_detail::kLeavesAt);
+  const auto used = head->used;
+  ASSERT_EQ(used, (std::uint64_t{1} << 50) - 1);
+  head->prints[6] ^= 0x100;
+  tree = FpTree::open(region, blocks::whole(region)).value();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (unsigned reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      while (!done.load())
+        (void)tree->find(10);
+    });
+  }
+  std::uint64_t accepted = 0;
+  for (std::uint64_t i = 0; i < 60'000; ++i) {
+    const FpRecord record{100 + i % 4, i};
+    Errc outcome = Errc::kOk;
+    (void)tree->insert_many(std::span(&record, 1), std::span(&outcome, 1));
+    accepted += outcome != Errc::kCorrupt;
+  }
+  done = true;
+  for (auto& reader : readers)
+    reader.join();
+  EXPECT_EQ(accepted, 0u);
+  EXPECT_EQ(head->used, used);
+}
+
 }  // namespace
 }  // namespace holdfast::index

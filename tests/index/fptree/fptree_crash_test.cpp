@@ -61,7 +61,8 @@ TEST(FpTreeCrash, ATreeThatIsCreatedIsThereWhollyOrNotAtAll) {
       {2, kInsert, 10}, {3, kInsert, 20}, {4, kInsert, 30}, {5, kInsert, 40}, {6, kInsert, 50}};
   protocol.then = [run](Region& region, crash::Workload& workload, const IndexState& seen) {
     if (seen.exists)
-      Run::perform(*FpTree::open(region, blocks::whole(region)).value(), workload, run.after);
+      Run::perform(*FpTree::open(region, blocks::whole(region)).value(), region, workload,
+                   run.after);
   };
   protocol.check = [run](const crash::Past<IndexState>& past,
                          const IndexState& seen) -> std::string {

@@ -1,11 +1,9 @@
 // What an FP-Tree says about media that are foreign or damaged: a named error, never a crash.
-#include <random>
 #include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
 #include <holdfast/memory/sealed_word.hpp>
 
+#include "../index_damage.hpp"
 #include "fptree_support.hpp"
 
 namespace holdfast::index {
@@ -13,12 +11,12 @@ namespace {
 
 using namespace fptree_detail;
 
-class FpTreeDamage : public testing::Test {
+class FpTreeDamage : public IndexDamage<FpTree, FpTreeShape> {
  protected:
   static constexpr std::uint64_t kKeys = 200;
   static constexpr FpTreeShape kShape{8, 80};
 
-  FpTreeDamage() : region_(region_of(64 * KiB)) {
+  FpTreeDamage() : IndexDamage(kFpTreeFormat, 64 * KiB) {
     FpTreeOptions options = leaves_of(kShape.records);
     options.leaves = kShape.leaves;
     auto tree = FpTree::create(region_, blocks::whole(region_), options).value();
@@ -26,16 +24,7 @@ class FpTreeDamage : public testing::Test {
       tree->insert(key * 7'919 % 1'009, key).value();
     leaves_ = tree->leaves();
   }
-  std::uint64_t& word(std::uint64_t offset) {
-    return *reinterpret_cast<std::uint64_t*>(region_.data() + offset);
-  }
   LeafHead& head(std::uint32_t leaf) { return *head_of(region_.data() + kShape.leaf_at(leaf)); }
-  Result<std::unique_ptr<FpTree>> open() { return FpTree::open(region_, blocks::whole(region_)); }
-  void expect_refused(Errc code, const std::string& detail) {
-    const auto tree = open();
-    ASSERT_EQ(tree.code(), code);
-    EXPECT_NE(tree.error().detail.find(detail), std::string::npos) << tree.error().detail;
-  }
   // Some keys fail, all by this error; the others are found.
   void expect_finds_fail(const std::string& detail) {
     const auto tree = open().value();
@@ -53,60 +42,23 @@ class FpTreeDamage : public testing::Test {
               Errc::kCorrupt);
   }
 
-  Region region_;
   std::uint32_t leaves_ = 0;
 };
 
 TEST_F(FpTreeDamage, NothingAndSomethingElseAreNoTree) {
-  word(0) = 0;
-  expect_refused(Errc::kNotHoldfast, "there is none here");
-  word(0) = magic_of("HLDDASH1");
-  expect_refused(Errc::kNotHoldfast, "something else");
+  expect_that_foreign_media_are_refused(magic_of("HLDDASH1"));
 }
 
 TEST_F(FpTreeDamage, ANewerVersionAndAnUnknownFeatureAreRefusedByName) {
-  SuperblockHeader header;
-  std::memcpy(&header, region_.data(), sizeof header);
-  const auto body = std::span(region_.data() + sizeof header, sizeof(FpTreeShape));
-  const auto write = [&](const SuperblockHeader& changed) {
-    const auto sealed = sealed_header(changed, kFpTreeFormat, body);
-    std::memcpy(region_.data(), &sealed, sizeof sealed);
-  };
-  auto newer = header;
-  newer.format_version = newer.oldest_reader = 2;
-  write(newer);
-  expect_refused(Errc::kNewerFormat, "format version 2");
-  auto feature = header;
-  feature.incompatible_features = 1;
-  write(feature);
-  expect_refused(Errc::kNewerFormat, "bit 0");
+  expect_that_newer_formats_are_refused();
 }
 
 TEST_F(FpTreeDamage, EveryByteOfTheSuperblockIsChecked) {
-  for (std::uint64_t at = 8; at < 64 + sizeof(FpTreeShape); ++at) {
-    region_.data()[at] ^= std::byte{0x10};
-    ASSERT_EQ(open().code(), Errc::kCorrupt) << "byte " << at;
-    region_.data()[at] ^= std::byte{0x10};
-  }
-  EXPECT_TRUE(open().has_value());
+  expect_that_every_byte_of_the_superblock_is_checked();
 }
 
 TEST_F(FpTreeDamage, AShapeThatNoBuildWritesIsRefused) {
-  SuperblockHeader header;
-  std::memcpy(&header, region_.data(), sizeof header);
-  const auto write = [&](const FpTreeShape& shape) {
-    const auto body = std::as_bytes(std::span(&shape, 1));
-    const auto sealed = sealed_header(header, kFpTreeFormat, body);
-    std::memcpy(region_.data(), &sealed, sizeof sealed);
-    std::memcpy(region_.data() + sizeof sealed, &shape, sizeof shape);
-  };
-  for (const auto& bad : {FpTreeShape{1, 8}, FpTreeShape{57, 8}, FpTreeShape{8, 0},
-                          FpTreeShape{8, ~0u}, FpTreeShape{~0u, 8}}) {
-    write(bad);
-    expect_refused(Errc::kCorrupt, "a shape that no build writes");
-  }
-  write({8, 4'000});
-  expect_refused(Errc::kCorrupt, "too short");
+  expect_that_shapes_are_refused({{1, 8}, {57, 8}, {8, 0}, {8, ~0u}, {~0u, 8}}, {8, 4'000});
 }
 
 TEST_F(FpTreeDamage, TheEverUsedWordAndTheHeadsOfLeavesAreChecked) {
@@ -173,25 +125,14 @@ TEST_F(FpTreeDamage, ADamagedLeafFailsItsKeysAndNoOthers) {
 
 // Whatever a file contains: an error or an answer.
 TEST_F(FpTreeDamage, RandomDamageNeverCrashes) {
-  std::vector<std::byte> good(region_.data(), region_.data() + region_.size_bytes());
-  std::mt19937_64 random(1);
-  unsigned opened = 0;
-  for (unsigned round = 0; round < 3'000; ++round) {
-    std::memcpy(region_.data(), good.data(), good.size());
-    for (unsigned i = 0; i <= round % 8; ++i) {
-      const auto at = 4096 + random() % (kShape.leaf_at(leaves_) - 4096);
-      region_.data()[at] = static_cast<std::byte>(random());
-    }
-    auto tree = open();
-    if (!tree) continue;
-    ++opened;
+  const auto opened = damage_at_random(kShape.leaf_at(leaves_), [](FpTree& tree) {
     for (std::uint64_t key = 1; key <= 250; ++key) {
-      (void)(*tree)->find(key);
-      if (key % 3 == 0) (void)(*tree)->erase(key);
-      if (key % 5 == 0) (void)(*tree)->insert(key + 1'009, key);
+      (void)tree.find(key);
+      if (key % 3 == 0) (void)tree.erase(key);
+      if (key % 5 == 0) (void)tree.insert(key + 1'009, key);
     }
-    (void)(*tree)->scan(0, [](std::uint64_t, std::uint64_t) { return true; });
-  }
+    (void)tree.scan(0, [](std::uint64_t, std::uint64_t) { return true; });
+  });
   EXPECT_GT(opened, 500u);
 }
 

@@ -2,32 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
-#include <string>
 
 #include <gtest/gtest.h>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/fptree/fptree.hpp>
-#include <holdfast/memory/region.hpp>
+
+#include "../index_support.hpp"
 
 namespace holdfast::index {
 
-inline std::uint64_t id_of(const Region& region) {
-  SuperblockHeader header;
-  std::memcpy(&header, region.data(), sizeof header);
-  return header.id;
-}
-
 inline fptree_detail::LeafHead* head_of(std::byte* leaf) {
   return reinterpret_cast<fptree_detail::LeafHead*>(leaf);
-}
-
-inline Region region_of(std::uint64_t bytes, const std::string& spec = "dram?granularity=line") {
-  RegionOptions options;
-  options.size_bytes = options.unit_bytes = bytes;
-  return Region::open(spec, options).value();
 }
 
 inline FpTreeOptions leaves_of(std::uint32_t records) {

@@ -50,7 +50,7 @@ TEST(Format, ABlockWordIsOfItsStoreItsBlockAndAKnownState) {
 TEST(Format, FieldsOfASummaryEntryKeepToThemselves) {
   constexpr std::uint64_t kLastLine = (std::uint64_t{1} << 26) - 1;
   for (const std::uint64_t delta : {std::uint64_t{0}, std::uint64_t{1}, kMaxSequenceSpan}) {
-    for (const RecordKind kind : {RecordKind::kPut, RecordKind::kErase, RecordKind::kMerge}) {
+    for (const RecordKind kind : {RecordKind::kPut, RecordKind::kErase, RecordKind::kInPieces}) {
       for (const std::uint64_t line : {std::uint64_t{0}, std::uint64_t{1}, kLastLine}) {
         const SummaryEntry entry = SummaryEntry::of(11, delta, kind, line * kCacheLineBytes);
         EXPECT_EQ(entry.hash, 11u);

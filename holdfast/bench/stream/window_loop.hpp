@@ -1,0 +1,87 @@
+// window_loop.hpp: the window sum as one writes it by hand, over a table of one's own. No NULL, no
+// late rows, no checkpoints: the windows end where their events do.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <holdfast/bench/runner.hpp>
+#include <holdfast/bench/stream/window_sum.hpp>
+
+namespace holdfast::bench::stream {
+
+// What takes the source's events until it has no more. Its answers come window by window.
+template <class Table>
+Status sum_windows(EventSource& source, Table& table, std::vector<WindowAnswer>& answers) {
+  std::int64_t end = kWindowMs;
+  const auto finish = [&] {
+    auto& answer = answers.emplace_back();
+    table.for_each([&](std::int64_t sensor, std::int64_t sum) { answer.add(sensor, sum); });
+    table.clear();
+  };
+  for (;;) {
+    HF_ASSIGN_OR_RETURN(const auto bytes, source.next_records());
+    if (bytes.empty()) break;
+    const auto* const events = reinterpret_cast<const Event*>(bytes.data());
+    for (std::size_t i = 0; i < bytes.size() / sizeof(Event); ++i) {
+      if (events[i].ts >= end) [[unlikely]] {
+        finish();
+        end += kWindowMs;
+      }
+      table.add(events[i].sensor, events[i].value);
+    }
+  }
+  finish();
+  return {};
+}
+
+// A phase is whole rounds of the events, until its time is up.
+class WindowSubject : public Subject {
+ public:
+  explicit WindowSubject(const WindowSum& query) : query_(query) {}
+
+  Status create() override { return {}; }
+  Status prefill() override { return {}; }
+  bool supports(const std::string&) const override { return true; }
+  Status run(PhaseThread& thread) override {
+    thread.begin();
+    EventSource source(query_, [&] { return thread.more(0); });
+    HF_RETURN_IF_ERROR(take_all(source));
+    thread.end();
+    rounds_ = source.rounds();
+    thread.operations = rounds_ * query_.events().size();
+    thread.bytes = thread.operations * sizeof(Event);
+    return {};
+  }
+  Status after(const Phase&) override {
+    const auto answers = std::exchange(answers_, {});
+    return query_.check(answers, rounds_);
+  }
+  void destroy() override {}
+
+ protected:
+  virtual Status take_all(EventSource& source) = 0;
+
+  const WindowSum& query_;
+  std::vector<WindowAnswer> answers_;
+
+ private:
+  std::uint64_t rounds_ = 0;
+};
+
+template <class Table>
+class HandWritten final : public WindowSubject {
+ public:
+  using WindowSubject::WindowSubject;
+  Status create() override { return table_.emplace(query_.keys()), Status(); }
+  void destroy() override { table_.reset(); }
+
+ protected:
+  Status take_all(EventSource& source) override { return sum_windows(source, *table_, answers_); }
+
+ private:
+  std::optional<Table> table_;
+};
+
+}  // namespace holdfast::bench::stream

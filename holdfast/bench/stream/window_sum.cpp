@@ -1,0 +1,128 @@
+#include <holdfast/bench/stream/window_sum.hpp>
+
+#include <algorithm>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/stream/bytes.hpp>
+
+namespace holdfast::bench::stream {
+
+std::string WindowSum::sql() {
+  return "CREATE TABLE events (ts TIMESTAMP(3), sensor BIGINT, `value` BIGINT,\n"
+         "  WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector' = 'memory');\n"
+         "SELECT window_start, sensor, SUM(`value`) AS total\n"
+         "FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '60' SECOND))\n"
+         "GROUP BY window_start, window_end, sensor;\n";
+}
+
+WindowSum::WindowSum(std::uint64_t keys, std::uint64_t events_per_ms, unsigned windows,
+                     std::uint64_t seed)
+    : keys_(keys) {
+  Random random(seed);
+  const auto per_window = events_per_ms * static_cast<std::uint64_t>(kWindowMs);
+  events_.reserve(per_window * windows);
+  std::vector<std::int64_t> sums(keys);
+  std::vector<bool> seen(keys);
+  for (unsigned window = 0; window < windows; ++window) {
+    std::fill(sums.begin(), sums.end(), 0);
+    std::fill(seen.begin(), seen.end(), false);
+    for (std::uint64_t i = 0; i < per_window; ++i) {
+      Event event;
+      event.ts = kWindowMs * window + static_cast<std::int64_t>(i / events_per_ms);
+      event.sensor = static_cast<std::int64_t>(random.below(keys));
+      event.value = static_cast<std::int64_t>(random.below(1'000));
+      sums[static_cast<std::size_t>(event.sensor)] += event.value;
+      seen[static_cast<std::size_t>(event.sensor)] = true;
+      events_.push_back(event);
+    }
+    WindowAnswer answer;
+    for (std::size_t sensor = 0; sensor < keys; ++sensor) {
+      if (seen[sensor]) answer.add(static_cast<std::int64_t>(sensor), sums[sensor]);
+    }
+    answers_.push_back(answer);
+  }
+}
+
+Status WindowSum::check(const std::vector<WindowAnswer>& answers, std::uint64_t rounds) const {
+  if (answers.size() != rounds * answers_.size()) {
+    return Error{Errc::kCorrupt, "wrong: " + std::to_string(answers.size()) + " windows; " +
+                                     std::to_string(rounds * answers_.size()) + " were given"};
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == answers_[i % answers_.size()]) continue;
+    return Error{Errc::kCorrupt, "wrong: window " + std::to_string(i) + " with " +
+                                     std::to_string(answers[i].rows) + " rows"};
+  }
+  return {};
+}
+
+// The next block, its times moved to the round.
+bool EventSource::fill() {
+  const auto& events = query_.events();
+  if (at_ == events.size()) {
+    if (!again_()) return false;
+    at_ = 0;
+    ++rounds_;
+  }
+  const std::size_t count = std::min(kBlock, events.size() - at_);
+  const std::int64_t moved = query_.span_ms() * static_cast<std::int64_t>(rounds_ - 1);
+  const Event* const from = events.data() + at_;
+  for (std::size_t i = 0; i < count; ++i)
+    block_[i] = {from[i].nulls, from[i].ts + moved, from[i].sensor, from[i].value};
+  at_ += count;
+  in_block_ = count;
+  taken_ = 0;
+  return true;
+}
+
+Result<std::span<const std::byte>> EventSource::next_records() {
+  if (!fill()) return std::span<const std::byte>();
+  taken_ = in_block_;
+  return std::as_bytes(std::span(block_.data(), in_block_));
+}
+
+Result<bool> EventSource::next(sql::Row& row) {
+  if (taken_ == in_block_ && !fill()) return false;
+  const Event& event = block_[taken_++];
+  row[0] = sql::Value::of(event.ts);
+  row[1] = sql::Value::of(event.sensor);
+  row[2] = sql::Value::of(event.value);
+  return true;
+}
+
+std::string EventSource::position() const {
+  holdfast::stream::ByteWriter bytes;
+  bytes.number(rounds_);
+  bytes.number(at_ - (in_block_ - taken_));
+  return bytes.take();
+}
+
+Status EventSource::seek(std::string_view position) {
+  holdfast::stream::ByteReader bytes(position);
+  rounds_ = bytes.number();
+  at_ = bytes.number();
+  in_block_ = taken_ = 0;
+  if (!bytes.ok() || at_ > query_.events().size())
+    return Error{Errc::kCorrupt, "the checkpoint has no number of an event"};
+  return {};
+}
+
+std::string EventSource::place() const {
+  return "event " + std::to_string(at_ - (in_block_ - taken_)) + " of round " +
+         std::to_string(rounds_);
+}
+
+Status AnswerSink::write(const sql::Row& row) {
+  const auto start = static_cast<std::int64_t>(row[0].number);
+  if (start != window_start_) {
+    if (start <= window_start_)
+      return Error{Errc::kCorrupt, "wrong: a window came after a later one"};
+    window_start_ = start;
+    answers_.emplace_back();
+  }
+  answers_.back().add(static_cast<std::int64_t>(row[1].number),
+                      static_cast<std::int64_t>(row[2].number));
+  return {};
+}
+
+}  // namespace holdfast::bench::stream

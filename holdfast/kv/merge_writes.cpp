@@ -1,0 +1,280 @@
+// append() and merge(): the new value depends on what is there, so they decide, append, fence and
+// publish under the key's latch, as conditional writes do. A piece that is full is put before the
+// record that counts it, and is durable before that.
+#include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/write_verbs.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include <holdfast/base/mutant.hpp>
+
+namespace holdfast::kv {
+namespace {
+
+std::uint16_t id_of(const Rooms&) { return kDefaultSpace; }
+std::uint16_t id_of(const SpaceRooms& space) { return space.id; }
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <class Number, class Function>
+std::string of_numbers(Bytes value, Bytes operand, Function&& function) {
+  Number a, b;
+  std::memcpy(&a, value.data(), sizeof a);
+  std::memcpy(&b, operand.data(), sizeof b);
+  const Number result = function(a, b);
+  return {reinterpret_cast<const char*>(&result), sizeof result};
+}
+
+Error wrong_sizes(Bytes value, Bytes operand, std::string_view allowed) {
+  return {Errc::kInvalidOption, "merge of an operand of " + std::to_string(operand.size()) +
+                                    " bytes into a value of " + std::to_string(value.size()) +
+                                    " bytes; " + std::string(allowed)};
+}
+
+// What the function makes of a value that is there; of kAppend it is not asked.
+Result<std::string> combine(Bytes value, Bytes operand, MergeFunction function) {
+  if (function == MergeFunction::kOr) {
+    if (value.size() != operand.size()) return wrong_sizes(value, operand, "both of one size");
+    std::string result(text_of(value));
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] = static_cast<char>(std::to_integer<int>(value[i] | operand[i]));
+    return result;
+  }
+  if (value.size() != 8 || operand.size() != 8)
+    return wrong_sizes(value, operand, "8 bytes each are allowed");
+  const auto least = [](auto a, auto b) { return std::min(a, b); };
+  const auto greatest = [](auto a, auto b) { return std::max(a, b); };
+  const auto sum = [](auto a, auto b) { return a + b; };
+  switch (function) {
+    case MergeFunction::kAdd: return of_numbers<std::uint64_t>(value, operand, sum);
+    case MergeFunction::kAddDouble: return of_numbers<double>(value, operand, sum);
+    case MergeFunction::kMin: return of_numbers<std::int64_t>(value, operand, least);
+    case MergeFunction::kMax: return of_numbers<std::int64_t>(value, operand, greatest);
+    case MergeFunction::kMinUnsigned: return of_numbers<std::uint64_t>(value, operand, least);
+    case MergeFunction::kMaxUnsigned: return of_numbers<std::uint64_t>(value, operand, greatest);
+    default: break;
+  }
+  return Error{
+      Errc::kInvalidOption,
+      "merge function " + std::to_string(static_cast<unsigned>(function)) + "; 0 to 7 are allowed"};
+}
+
+// An operand that becomes the value has the size that the function works on.
+Status check_first(Bytes operand, MergeFunction function) {
+  if (function == MergeFunction::kAppend || function == MergeFunction::kOr) return {};
+  return combine(operand, operand, function).and_then([](const std::string&) {
+    return ok_status();
+  });
+}
+
+std::string in_pieces(const InPieces& head, std::string_view front, std::string_view tail) {
+  std::string value(reinterpret_cast<const char*>(&head), sizeof head);
+  return value.append(front).append(tail);
+}
+
+}  // namespace
+
+template <class R>
+struct BasicWrites<R>::Merged {
+  RecordKind kind = RecordKind::kPut;
+  std::string value;
+  // kInPieces:
+  std::uint64_t lineage = 0;
+  std::uint32_t pieces = 0;
+  std::string piece;  // The last of them, if it is to be written; else empty.
+  bool continues = false;
+};
+
+template <class R>
+Result<Version> BasicWrites<R>::merge(Bytes key, Bytes operand, MergeFunction function,
+                                      WriteOptions options) {
+  const auto attempt = [&] { return try_merge(key, operand, function, options); };
+  auto outcome = attempt();
+  if (!outcome) settle(outcome, attempt);
+  pay_pause(rooms_.sessions.of_this_thread());
+  return outcome;
+}
+
+template <class R>
+Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunction function,
+                                          WriteOptions options) {
+  HF_RETURN_IF_ERROR(check(key.size(), operand.size(), options));
+  KeyIndex& index = rooms_.index;
+  Session& own = rooms_.sessions.of_this_thread();
+  const std::uint64_t hash = index.hash(key);
+  for (;;) {
+    auto guard = rooms_.epochs.enter(own.participant);
+    Place place = index.place(hash);
+    auto home = index.latch(place, own);
+    const Entry entry = home.find(index.matches(key));
+    if (!entry && HF_MUTANT("K109", displaced(place), false)) {
+      home.release();
+      HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, hash));
+      continue;
+    }
+    const Live present = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
+    if (!present && present.outcome != Errc::kNotFound) return index.error(present);
+    HF_ASSIGN_OR_RETURN(const Merged merged, this->merged(key, present, operand, function));
+    if (merged.kind == RecordKind::kInPieces && !rooms_.pieces.any()) {
+      home.release();
+      guard.end();
+      HF_RETURN_IF_ERROR(rooms_.pieces.begin());
+      continue;
+    }
+    // A place before anything is appended, so that nothing can fail behind that.
+    const Entry claimed = entry ? Entry() : home.claim();
+    if (!entry && !claimed) {
+      home.release();
+      HF_RETURN_IF_ERROR(index.map().grow(hash));
+      continue;
+    }
+    const auto write = [&](Appended& appended) -> Status {
+      if (!merged.piece.empty()) HF_RETURN_IF_ERROR(put_piece(key, merged, options));
+      const NewRecord record{merged.kind, hash, key, std::as_bytes(std::span(merged.value))};
+      return write_record(own, record, true, Purpose::kAgain, options, appended);
+    };
+    Appended appended;
+    if (auto written = write(appended); !written) {
+      if (claimed) home.remove(claimed);
+      // It may have been put: nothing counts it.
+      if (!merged.piece.empty())
+        rooms_.pieces.end(
+            {std::string(text_of(key)), id_of(rooms_), merged.lineage, merged.pieces});
+      return std::move(written).error();
+    }
+    if (claimed) {
+      home.replace(claimed, line_at(appended.offset));
+      index.enter(key);
+    } else {
+      replace(own, home, entry, appended, merged.continues);
+    }
+    home.release();
+    index.map().grow_in_turn();
+    guard.end();
+    if (!merged.piece.empty()) {
+      SpaceRooms& of_pieces = rooms_.pieces.space();
+      BasicWrites<SpaceRooms>(of_pieces, maintenance_)
+          .pay_pause(of_pieces.sessions.of_this_thread());
+    }
+    return appended.sequence;
+  }
+}
+
+template <class R>
+Result<typename BasicWrites<R>::Merged> BasicWrites<R>::merged(Bytes key, const Live& present,
+                                                               Bytes operand,
+                                                               MergeFunction function) const {
+  Merged merged;
+  if (!present) {
+    HF_RETURN_IF_ERROR(check_first(operand, function));
+    merged.value = text_of(operand);
+    return merged;
+  }
+  if (function == MergeFunction::kAppend) return grown(key, present.record, operand);
+  std::string whole;
+  Bytes value = present.record.value_span();
+  if (present.record.is_in_pieces()) {
+    HF_ASSIGN_OR_RETURN(whole, rooms_.pieces.gather(present.record));
+    value = std::as_bytes(std::span(whole));
+  }
+  HF_ASSIGN_OR_RETURN(merged.value, combine(value, operand, function));
+  return merged;
+}
+
+template <class R>
+Result<typename BasicWrites<R>::Merged> BasicWrites<R>::grown(Bytes key, const RecordView& present,
+                                                              Bytes added) const {
+  Merged merged;
+  PiecesView view;
+  if (!present.is_in_pieces()) {
+    view.tail = present.value();
+  } else if (!PiecesView::read(present, view)) {
+    return rooms_.records.damaged(static_cast<std::uint64_t>(present.bytes() - rooms_.medium.at(0)),
+                                  "a value in pieces that says nothing of them");
+  }
+  HF_RETURN_IF_ERROR(check(key.size(), view.value_bytes() + added.size(), {}));
+  if (!present.is_in_pieces() &&
+      (view.tail.size() + added.size() <= Pieces::kPieceBytes || !may_be_in_pieces(key))) {
+    merged.value.reserve(view.tail.size() + added.size());
+    merged.value.append(view.tail).append(text_of(added));
+    return merged;
+  }
+  std::string tail;
+  if (!present.is_in_pieces()) {
+    // A sequence is one key's, but for those of a batch: with the key it is unique.
+    view.head.lineage = HF_MUTANT("K110", present.sequence(), std::uint64_t{7});
+    const std::uint64_t front = std::min(Pieces::kFrontBytes, view.tail.size());
+    view.front = view.tail.substr(0, front);
+    view.tail.remove_prefix(front);
+    // An operand may have what the value lacks of a whole front.
+    const std::uint64_t lacking = std::min(Pieces::kFrontBytes - front, added.size());
+    merged.value = view.front;
+    merged.value.append(text_of(added.first(lacking)));
+    added = added.subspan(lacking);
+    view.head.front_bytes = static_cast<std::uint32_t>(merged.value.size());
+  } else {
+    merged.value = view.front;
+    merged.continues = true;
+  }
+  const std::string front = std::move(merged.value);
+  tail.reserve(view.tail.size() + added.size());
+  tail.append(view.tail).append(text_of(added));
+  if (tail.size() > Pieces::kPieceBytes || (view.head.pieces == 0 && !tail.empty())) {
+    view.head.piece_bytes += tail.size();
+    ++view.head.pieces;
+    merged.piece = std::exchange(tail, {});
+  }
+  merged.kind = RecordKind::kInPieces;
+  merged.lineage = view.head.lineage;
+  merged.pieces = view.head.pieces;
+  merged.value = in_pieces(view.head, front, tail);
+  return merged;
+}
+
+template <class R>
+bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
+  return key.size() + kPieceSuffixBytes <= kMaxKeyBytes &&
+         HF_MUTANT("K105", rooms_.expiry.stamp_end(id_of(rooms_), text_of(key)), 0) <=
+             Pieces::kFrontBytes;
+}
+
+// On page media it comes before its record in the lane that all share, so one sync serves both.
+template <class R>
+Status BasicWrites<R>::put_piece(Bytes key, const Merged& merged, WriteOptions options) {
+  if (rooms_.paged()) options.durability = Durability::kProcess;
+  const std::string name =
+      piece_key(text_of(key), merged.lineage, merged.pieces - 1, id_of(rooms_));
+  return BasicWrites<SpaceRooms>(rooms_.pieces.space(), maintenance_)
+      .put_within(std::as_bytes(std::span(name)), std::as_bytes(std::span(merged.piece)), options);
+}
+
+template <class R>
+Result<std::uint64_t> BasicWrites<R>::update_word_in_pieces(Bytes key, std::uint32_t offset_bytes,
+                                                            Change change, WriteOptions options) {
+  std::uint64_t before = 0, value_bytes = 0;
+  bool there = false;
+  const auto change_word = [&](std::string& value) {
+    value_bytes = value.size();
+    there = offset_bytes % 8 == 0 && offset_bytes + sizeof before <= value.size();
+    if (!there) return;
+    std::memcpy(&before, value.data() + offset_bytes, sizeof before);
+    const std::uint64_t after = change(before);
+    std::memcpy(value.data() + offset_bytes, &after, sizeof after);
+  };
+  HF_RETURN_IF_ERROR(try_update(key, change_word, false, options));
+  if (!there) return no_word_at(offset_bytes, value_bytes);
+  return before;
+}
+
+template Result<Version> BasicWrites<Rooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
+template Result<Version> BasicWrites<SpaceRooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
+template Result<std::uint64_t> BasicWrites<Rooms>::update_word_in_pieces(Bytes, std::uint32_t,
+                                                                         Change, WriteOptions);
+template Result<std::uint64_t> BasicWrites<SpaceRooms>::update_word_in_pieces(Bytes, std::uint32_t,
+                                                                              Change, WriteOptions);
+
+}  // namespace holdfast::kv

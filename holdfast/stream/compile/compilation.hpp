@@ -1,0 +1,45 @@
+// compilation.hpp: from a source to a library: out of the cache, or by the compiler, which runs
+// beside us.
+//
+// Threads  One at a time.
+// Errors   Those of the cache; kNotFound: there is no compiler; kIo: the compiler failed, with what
+//          it said and the name of the source, which is kept.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/stream/compile/cache.hpp>
+#include <holdfast/stream/compile/library.hpp>
+#include <holdfast/stream/compile/process.hpp>
+
+namespace holdfast::stream::compile {
+
+struct CompileSettings {
+  std::string compiler;   // Empty: $CXX, then g++ or clang++.
+  std::string directory;  // Of the cache; empty: the user's.
+};
+
+class Compilation {
+ public:
+  // Starts the compiler, unless the cache has the library.
+  static Result<Compilation> begin(const std::string& source, const CompileSettings& settings);
+
+  // Null: the compiler is still at work.
+  Result<std::shared_ptr<const Library>> poll();
+  Result<std::shared_ptr<const Library>> wait();
+  const std::string& source_path() const { return source_path_; }
+
+ private:
+  Compilation() = default;
+  Result<std::shared_ptr<const Library>> finish(int code);
+
+  std::string place_, source_path_;
+  OwnFile made_, said_;                     // By the compiler, which ends before they do.
+  std::shared_ptr<const Library> library_;  // Of the cache;
+  std::optional<Process> process_;          // or the compiler that makes it.
+};
+
+}  // namespace holdfast::stream::compile

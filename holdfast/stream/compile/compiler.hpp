@@ -1,0 +1,29 @@
+// compiler.hpp: the C++ compiler of this machine: which one, and how it is called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/stream/compile/cache.hpp>
+
+namespace holdfast::stream::compile {
+
+struct Compiler {
+  std::string path;
+  std::string version;  // The first line of what --version says.
+  std::string machine;  // The CPU's name and abilities: code for one need not run on another.
+
+  // By the name `wanted` (--compiler, then $CXX); empty: g++ or clang++, the first that is there. A
+  // name without '/' is looked up in $PATH. What --version says goes through `scratch`.
+  // Errors: kNotFound (what was looked for).
+  static Result<Compiler> find(const std::string& wanted, OwnFile scratch);
+
+  // Words for Process: `source` into the shared library `library`.
+  std::vector<std::string> words(const std::string& source, const std::string& headers,
+                                 const std::string& library) const;
+  // All that a library depends on beside its source.
+  std::string identity() const;
+};
+
+}  // namespace holdfast::stream::compile

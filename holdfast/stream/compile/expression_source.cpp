@@ -1,0 +1,312 @@
+#include "expression_source.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <holdfast/stream/compile/source_text.hpp>
+
+namespace holdfast::stream::compile {
+namespace {
+
+using sql::Kind;
+using sql::Operation;
+
+std::uint32_t scale_of(const sql::Type& type) {
+  return type.kind == Kind::kDecimal ? type.scale : 0;
+}
+
+// One C++ type and one scale.
+bool alike(const sql::Type& a, const sql::Type& b) {
+  return a.kind == b.kind ? scale_of(a) == scale_of(b) : a.is_real() && b.is_real();
+}
+
+// In which both can be compared exactly; none: the interpreter has to.
+std::optional<sql::Type> comparison_type(const sql::Type& a, const sql::Type& b) {
+  if (alike(a, b)) return a;
+  if (a.is_integer() && b.is_integer()) return sql::kBigIntType;
+  if (!a.is_exact() || !b.is_exact()) return std::nullopt;
+  const auto x = sql::as_decimal(a), y = sql::as_decimal(b);
+  const auto scale = std::max(x.scale, y.scale);
+  const auto precision = std::max(x.precision - x.scale, y.precision - y.scale) + scale;
+  if (precision > sql::kMaxDigits) return std::nullopt;
+  return sql::decimal_type(precision, scale);
+}
+
+// Of the first operand and all others.
+std::optional<sql::Type> comparison_type(const sql::Expression& e) {
+  std::optional<sql::Type> common = e.arguments[0]->type;
+  for (std::size_t i = 1; i < e.arguments.size() && common; ++i)
+    common = comparison_type(*common, e.arguments[i]->type);
+  return common;
+}
+
+bool has_arithmetic(const sql::Expression& e) {
+  if (e.type.kind != Kind::kDecimal) return e.type.is_numeric();
+  const auto& a = e.arguments[0]->type;
+  const auto& b = e.arguments[1]->type;
+  if (!a.is_exact() || !b.is_exact()) return false;
+  if (e.operation == Operation::kMultiply) return scale_of(a) + scale_of(b) == e.type.scale;
+  const bool adds = e.operation == Operation::kAdd || e.operation == Operation::kSubtract;
+  return adds && scale_of(a) == e.type.scale && scale_of(b) == e.type.scale;
+}
+
+bool has_cast(const sql::Type& from, const sql::Type& to) {
+  if (from == to || (from.is_integer() && to.is_integer())) return true;
+  if (from.kind == Kind::kBoolean || to.kind == Kind::kBoolean)
+    return from.is_integer() || to.is_integer();
+  if (to.is_real()) return from.is_integer() || from.is_real();
+  if (to.kind == Kind::kDecimal && from.is_exact()) {
+    const auto decimal = sql::as_decimal(from);
+    return to.scale >= decimal.scale &&
+           to.precision - to.scale >= decimal.precision - decimal.scale;
+  }
+  return from.is_time() && to.is_time();
+}
+
+// The operation itself, whatever its operands are.
+bool is_compiled(const sql::Expression& e) {
+  const auto type_of = [&](std::size_t i) -> const sql::Type& { return e.arguments[i]->type; };
+  switch (e.operation) {
+    case Operation::kColumn:
+    case Operation::kLiteral:
+    case Operation::kIsNull: return true;
+    case Operation::kAnd:
+    case Operation::kOr:
+    case Operation::kNot:
+    case Operation::kIsTrue:
+    case Operation::kIsFalse:
+      return std::all_of(e.arguments.begin(), e.arguments.end(), [](const auto& argument) {
+        return argument->type.kind == Kind::kBoolean;
+      });
+    case Operation::kCharLength: return type_of(0).kind == Kind::kString;
+    case Operation::kAdd:
+    case Operation::kSubtract:
+    case Operation::kMultiply:
+    case Operation::kDivide:
+    case Operation::kModulo: return has_arithmetic(e);
+    case Operation::kShiftTime:
+      return type_of(0).kind == Kind::kTimestamp && type_of(1).kind == Kind::kInterval;
+    case Operation::kNegate:
+    case Operation::kAbsolute: return e.type.is_numeric() && e.type.kind == type_of(0).kind;
+    case Operation::kEqual:
+    case Operation::kNotEqual:
+    case Operation::kLess:
+    case Operation::kLessEqual:
+    case Operation::kGreater:
+    case Operation::kGreaterEqual: return comparison_type(e).has_value();
+    case Operation::kIn:
+      return comparison_type(e) &&
+             std::none_of(e.arguments.begin() + 1, e.arguments.end(),
+                          [](const auto& member) { return ExpressionSource::can_fail(*member); });
+    case Operation::kCase:
+      for (std::size_t i = 0; i < e.arguments.size(); ++i) {
+        const bool condition = i % 2 == 0 && i + 1 < e.arguments.size();
+        if (!condition && !alike(type_of(i), e.type)) return false;
+      }
+      return true;
+    case Operation::kCast:
+    case Operation::kTryCast: return has_cast(type_of(0), e.type);
+    case Operation::kTimestampOfMs: return type_of(0).is_integer();
+    default: return false;
+  }
+}
+
+bool fails_itself(const sql::Expression& e) {
+  switch (e.operation) {
+    case Operation::kDivide:
+    case Operation::kModulo: return !e.type.is_real();
+    case Operation::kAdd:
+    case Operation::kSubtract:
+    case Operation::kMultiply: return e.type.kind == Kind::kDecimal;
+    case Operation::kShiftTime:
+    case Operation::kTimestampOfMs: return true;
+    default: return false;
+  }
+}
+
+std::string_view name_of(Operation operation) {
+  switch (operation) {
+    case Operation::kAdd: return "add";
+    case Operation::kSubtract: return "subtract";
+    case Operation::kMultiply: return "multiply";
+    case Operation::kDivide: return "divide";
+    case Operation::kModulo: return "modulo";
+    case Operation::kNegate: return "negate";
+    case Operation::kAbsolute: return "absolute";
+    case Operation::kEqual: return "equal";
+    case Operation::kNotEqual: return "not_equal";
+    case Operation::kLess: return "less";
+    case Operation::kLessEqual: return "less_equal";
+    case Operation::kGreater: return "greater";
+    case Operation::kGreaterEqual: return "greater_equal";
+    case Operation::kNot: return "negation";
+    case Operation::kIsNull: return "is_null";
+    case Operation::kIsTrue: return "is_yes";
+    case Operation::kIsFalse: return "is_no";
+    case Operation::kIn: return "is_in";
+    default: return "characters";
+  }
+}
+
+// The expression that reads this column; null: none does.
+const sql::Expression* reader_of(const sql::Expression& e, std::uint32_t column) {
+  if (e.operation == Operation::kColumn && e.column == column) return &e;
+  for (const auto& argument : e.arguments) {
+    if (const auto* found = reader_of(*argument, column)) return found;
+  }
+  return nullptr;
+}
+
+std::string of_type(std::string_view name, std::string_view type) {
+  return std::string(name) + "<" + std::string(type) + ">";
+}
+
+}  // namespace
+
+bool ExpressionSource::can_fail(const sql::Expression& e) {
+  return !is_compiled(e) || fails_itself(e) ||
+         std::any_of(e.arguments.begin(), e.arguments.end(),
+                     [](const auto& argument) { return can_fail(*argument); });
+}
+
+std::string ExpressionSource::failure(Error error) {
+  parts_.failures.push_back(std::move(error));
+  return std::to_string(parts_.failures.size() - 1);
+}
+
+std::vector<std::string> ExpressionSource::all(const sql::Expression& e) {
+  std::vector<std::string> texts;
+  for (const auto& argument : e.arguments)
+    texts.push_back(of(*argument));
+  return texts;
+}
+
+std::string ExpressionSource::of(const sql::Expression& e) {
+  if (!is_compiled(e)) return interpreted(e);
+  switch (e.operation) {
+    case Operation::kColumn: return columns_[e.column];
+    case Operation::kLiteral: return literal(e.literal, e.type);
+    case Operation::kAdd:
+    case Operation::kSubtract:
+    case Operation::kMultiply:
+    case Operation::kDivide:
+    case Operation::kModulo: return arithmetic(e);
+    case Operation::kShiftTime:
+    case Operation::kTimestampOfMs: {
+      const auto beyond = failure(sql::error_at(e.at, "the time lies beyond the years 1 to 9999"));
+      if (e.operation == Operation::kShiftTime) return of_two("shift_time", {"run", beyond}, e);
+      return call("timestamp", {"run", beyond, call(of_type("convert", "std::int64_t"), all(e))});
+    }
+    case Operation::kAnd:
+    case Operation::kOr: return junction(e);
+    case Operation::kCase: return choice(e, 0);
+    case Operation::kCast:
+    case Operation::kTryCast: return converted(*e.arguments[0], e.type);
+    case Operation::kEqual:
+    case Operation::kNotEqual:
+    case Operation::kLess:
+    case Operation::kLessEqual:
+    case Operation::kGreater:
+    case Operation::kGreaterEqual: return of_two(std::string(name_of(e.operation)), {}, e);
+    case Operation::kIn: {
+      std::vector<std::string> operands;
+      for (const auto& argument : e.arguments)
+        operands.push_back(converted(*argument, *comparison_type(e)));
+      return call("is_in", operands);
+    }
+    default: return call(name_of(e.operation), all(e));
+  }
+}
+
+std::string ExpressionSource::of_two(const std::string& operation,
+                                     const std::vector<std::string>& head,
+                                     const sql::Expression& e) {
+  const bool compares = e.operation >= Operation::kEqual && e.operation <= Operation::kGreaterEqual;
+  const auto operand = [&](std::size_t i) {
+    const auto& argument = *e.arguments[i];
+    if (compares) return converted(argument, *comparison_type(e));
+    // An integer beside a decimal is one of scale 0.
+    return e.type.kind == Kind::kDecimal ? converted(argument, sql::as_decimal(argument.type))
+                                         : of(argument);
+  };
+  auto arguments = head;
+  const auto first = operand(0), second = operand(1);
+  const bool lazy = can_fail(*e.arguments[1]);
+  arguments.insert(arguments.end(), {lazy ? "first" : first, second});
+  const auto text = call(operation, arguments);
+  return lazy ? call("lazily", {first, "[&](const auto& first) { return " + text + "; }"}) : text;
+}
+
+std::string ExpressionSource::arithmetic(const sql::Expression& e) {
+  const std::string name(name_of(e.operation));
+  if (e.type.is_real()) {
+    const bool divides = e.operation == Operation::kDivide || e.operation == Operation::kModulo;
+    const auto text = of_two(divides ? name + "_reals" : name, {}, e);
+    return e.type.kind == Kind::kFloat ? call("single", {text}) : text;
+  }
+  if (e.type.kind == Kind::kDecimal) {
+    const auto too_long =
+        failure(sql::error_at(e.at, "the result does not fit " + sql::name_of(e.type)));
+    return of_two(of_type(name + "_decimals", std::to_string(e.type.precision)), {"run", too_long},
+                  e);
+  }
+  if (e.operation != Operation::kDivide && e.operation != Operation::kModulo)
+    return of_two(name, {}, e);
+  return of_two(name, {"run", failure(sql::error_at(e.at, "division by zero"))}, e);
+}
+
+std::string ExpressionSource::junction(const sql::Expression& e) {
+  const std::string name = e.operation == Operation::kAnd ? "both" : "either";
+  std::string text = of(*e.arguments[0]);
+  for (std::size_t i = 1; i < e.arguments.size(); ++i) {
+    const auto next = of(*e.arguments[i]);
+    text = can_fail(*e.arguments[i])
+               ? call(name + "_lazily", {text, "[&] { return " + next + "; }"})
+               : call(name, {text, next});
+  }
+  return text;
+}
+
+std::string ExpressionSource::choice(const sql::Expression& e, std::size_t from) {
+  if (from + 1 >= e.arguments.size()) return of(*e.arguments.back());
+  const auto condition = of(*e.arguments[from]), answer = of(*e.arguments[from + 1]);
+  return "(is_true(" + condition + ") ? " + answer + " : " + choice(e, from + 2) + ")";
+}
+
+std::string ExpressionSource::converted(const sql::Expression& e, const sql::Type& to) {
+  const auto& from = e.type;
+  const bool integers = from.is_integer() && to.is_integer();
+  if (integers && e.operation == Operation::kLiteral && !e.literal.null)
+    return literal(sql::Value::of(sql::wrapped(e.literal.number, to.kind)), to);
+  const auto text = of(e);
+  if (from == to) return text;
+  if (to.kind == Kind::kDecimal) {
+    if (from.kind == Kind::kDecimal && from.scale == to.scale) return text;
+    const auto digits = std::to_string(to.scale - scale_of(from));
+    return call(of_type("to_decimal", digits), {text});
+  }
+  if (to.is_time()) {
+    if (to.kind == from.kind) return text;
+    return call(to.kind == Kind::kDate ? "date_of_timestamp" : "timestamp_of_date", {text});
+  }
+  if (to.is_real()) {
+    const auto real = from.is_real() ? text : call("convert<double>", {text});
+    return to.kind == Kind::kFloat ? call("single", {real}) : real;
+  }
+  return to.kind == from.kind ? text : call(of_type("convert", cpp_type(to)), {text});
+}
+
+std::string ExpressionSource::interpreted(const sql::Expression& e) {
+  QueryParts::Interpreted part{
+      &e, sql::columns_of(e), {}, columns_.size(), sql::text_of(e, names_)};
+  std::vector<std::string> arguments = {"run", std::to_string(parts_.interpreted.size())};
+  for (const auto column : part.columns) {
+    arguments.push_back(columns_[column]);
+    part.types.push_back(reader_of(e, column)->type);
+  }
+  parts_.interpreted.push_back(std::move(part));
+  return call(of_type("interpreted", cpp_type(e.type)), arguments);
+}
+
+}  // namespace holdfast::stream::compile

@@ -1,0 +1,61 @@
+// expression_source.hpp: expressions as C++ over runtime/values.hpp.
+//
+// What has no C++ here is interpreted where it stands: the source calls the interpreter with the
+// columns that the expression reads (Host::evaluate), so that nothing is ever refused.
+//
+// Threads  One at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/expression.hpp>
+
+namespace holdfast::stream::compile {
+
+// What the source names by number.
+struct QueryParts {
+  struct Interpreted {
+    const sql::Expression* expression = nullptr;  // Of the plan.
+    std::vector<std::uint32_t> columns;           // In the order in which they are passed.
+    std::vector<sql::Type> types;                 // Theirs.
+    std::size_t width = 0;                        // Of the row that it reads.
+    std::string text;                             // For people.
+  };
+
+  std::vector<Error> failures;
+  std::vector<Interpreted> interpreted;
+};
+
+class ExpressionSource {
+ public:
+  // `columns`: how the source calls each column; `names`: how people do.
+  ExpressionSource(std::vector<std::string> columns, std::vector<std::string> names,
+                   QueryParts& parts)
+      : columns_(std::move(columns)), names_(std::move(names)), parts_(parts) {}
+
+  // An expression of type Maybe<cpp_type(type)>. `expression` outlives the parts.
+  std::string of(const sql::Expression& expression);
+  // Some row may end the query with an error, or the interpreter is called.
+  static bool can_fail(const sql::Expression& expression);
+
+ private:
+  std::string arithmetic(const sql::Expression& e);
+  std::string junction(const sql::Expression& e);
+  std::string choice(const sql::Expression& e, std::size_t from);
+  // The expression as `to`, where that cannot fail.
+  std::string converted(const sql::Expression& e, const sql::Type& to);
+  std::string interpreted(const sql::Expression& e);
+  // operation(head…, a, b), where b is not asked for if a is NULL and b can fail.
+  std::string of_two(const std::string& operation, const std::vector<std::string>& head,
+                     const sql::Expression& e);
+  std::vector<std::string> all(const sql::Expression& e);
+  std::string failure(Error error);
+
+  std::vector<std::string> columns_, names_;
+  QueryParts& parts_;
+};
+
+}  // namespace holdfast::stream::compile

@@ -1,0 +1,31 @@
+#include "library.hpp"
+
+#include <dlfcn.h>
+
+namespace holdfast::stream::compile {
+namespace {
+
+#define HF_TEXT_OF(name) #name
+#define HF_TEXT(name) HF_TEXT_OF(name)
+constexpr const char* kEntry = HF_TEXT(HOLDFAST_QUERY_ENTRY);
+
+}  // namespace
+
+Result<std::shared_ptr<const Library>> Library::load(const std::string& path) {
+  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const why = ::dlerror();
+    return Error{Errc::kCorrupt, "loading " + path + ": " + (why == nullptr ? "" : why)};
+  }
+  void* const entry = ::dlsym(handle, kEntry);
+  if (entry == nullptr) {
+    ::dlclose(handle);
+    return Error{Errc::kCorrupt, path + " has no " + kEntry};
+  }
+  return std::shared_ptr<const Library>(
+      new Library(handle, reinterpret_cast<query::MakeQuery*>(entry)));
+}
+
+Library::~Library() { ::dlclose(handle_); }
+
+}  // namespace holdfast::stream::compile

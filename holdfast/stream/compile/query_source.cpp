@@ -1,0 +1,314 @@
+#include "query_source.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <holdfast/stream/compile/source_text.hpp>
+
+namespace holdfast::stream::compile {
+namespace {
+
+using sql::AggregateKind;
+using sql::Kind;
+
+Error unsupported(const std::string& what) {
+  return {Errc::kUnsupported, what + " is not compiled; the interpreter does it"};
+}
+
+std::vector<std::string> names_of(const std::vector<sql::Column>& columns) {
+  std::vector<std::string> names;
+  for (const auto& column : columns)
+    names.push_back(column.name);
+  return names;
+}
+
+std::vector<std::string> identifiers(std::string_view before,
+                                     const std::vector<sql::Column>& columns) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    texts.push_back(std::string(before) + identifier('c', i, columns[i].name));
+  return texts;
+}
+
+std::string maybe(const sql::Type& type) { return "Maybe<" + std::string(cpp_type(type)) + ">"; }
+
+// The parts of one source, in its order.
+class Writer {
+ public:
+  explicit Writer(const sql::Plan& plan) : plan_(plan), table_(plan.source()) {}
+
+  Result<QuerySource> write() {
+    HF_RETURN_IF_ERROR(sort_nodes());
+    const auto layout = RecordLayout::of(table_);
+    if (!layout)
+      return unsupported("a table of more than " + std::to_string(RecordLayout::kColumnsMax) +
+                         " columns");
+    source_.layout = *layout;
+    head();
+    line("namespace {\n\nusing namespace holdfast::query;\n");
+    row();
+    line("struct TheQuery {");
+    line("  using Row = ::Row;");
+    if (group_ != nullptr) {
+      HF_RETURN_IF_ERROR(group());
+    } else {
+      rows();
+    }
+    watermark();
+    constants();
+    line("};\n\n}  // namespace\n");
+    line("extern \"C\" [[gnu::visibility(\"default\")]] Query* HOLDFAST_QUERY_ENTRY(Host& host) {");
+    line(std::string("  return new ") + (group_ != nullptr ? "Groups" : "Rows") +
+         "<TheQuery>(host);\n}");
+    source_.text = with_short_lines(text_);
+    return std::move(source_);
+  }
+
+ private:
+  void line(const std::string& text) { text_ += text + "\n"; }
+
+  Status sort_nodes() {
+    for (std::size_t i = 1; i < plan_.nodes.size(); ++i) {
+      const auto& what = plan_.nodes[i].what;
+      if (const auto* filter = std::get_if<sql::Filter>(&what)) {
+        (group_ == nullptr ? where_ : having_).push_back(filter->predicate.get());
+      } else if (const auto* group = std::get_if<sql::Group>(&what)) {
+        group_ = group;
+        group_columns_ = &plan_.nodes[i].columns;
+      } else if (const auto* project = std::get_if<sql::Project>(&what)) {
+        project_ = project;
+      } else {
+        return unsupported("a window without a GROUP BY of its windows");
+      }
+    }
+    return project_ == nullptr ? Status(unsupported("a query without a projection")) : Status();
+  }
+
+  void head() {
+    text_ = "// Written by `holdfast stream` for this plan:\n//\n";
+    text_ += comment(sql::text_of(plan_));
+    line(std::string("#include <holdfast/stream/compile/runtime/") +
+         (group_ != nullptr ? "groups.hpp>\n" : "rows.hpp>\n"));
+  }
+
+  // What the connector reads comes first: computed columns are made of it.
+  void row() {
+    const auto columns = identifiers("", table_.columns);
+    ExpressionSource expressions(columns, names_of(table_.columns), source_.parts);
+    line("// A row of " + identifier('t', 0, table_.name) + ", of a record of " +
+         std::to_string(source_.layout.bytes) + " bytes.");
+    line("struct Row {");
+    std::vector<std::string> made;
+    for (const bool computed : {false, true}) {
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        if ((table_.computed[i] != nullptr) != computed) continue;
+        const auto& type = table_.columns[i].type;
+        line("  " + maybe(type) + " " + columns[i] + ";");
+        const auto bytes = "column<" + std::string(cpp_type(type)) + ", " + std::to_string(i) +
+                           ", " + std::to_string(source_.layout.offsets[i]) + ">(record, nulls)";
+        made.push_back(columns[i] + "(" + (computed ? expressions.of(*table_.computed[i]) : bytes) +
+                       ")");
+      }
+    }
+    line("\n  Row(const std::byte* record, std::uint64_t nulls, Run& run)");
+    for (std::size_t i = 0; i < made.size(); ++i)
+      line((i == 0 ? "      : " : "        ") + made[i] + (i + 1 == made.size() ? " {}" : ","));
+    line("};\n");
+  }
+
+  ExpressionSource of_row() {
+    return {identifiers("row.", table_.columns), names_of(table_.columns), source_.parts};
+  }
+
+  void conditions(ExpressionSource& expressions, const std::vector<const sql::Expression*>& all,
+                  const std::string& otherwise) {
+    for (const auto* condition : all)
+      line("    if (!is_true(" + expressions.of(*condition) + ")) return" + otherwise + ";");
+  }
+
+  void output(ExpressionSource& expressions) {
+    std::vector<std::string> values = {"run"};
+    for (const auto& expression : project_->expressions)
+      values.push_back(expressions.of(*expression));
+    line("    " + call("write", values) + ";");
+  }
+
+  void rows() {
+    auto expressions = of_row();
+    line("\n  static void take(const Row& row, Run& run) {");
+    conditions(expressions, where_, "");
+    output(expressions);
+    line("  }");
+  }
+
+  Status group() {
+    std::vector<std::string> keys, states;
+    for (const auto& key : group_->keys)
+      keys.emplace_back(cpp_type(key->type));
+    for (const auto& aggregate : group_->aggregates) {
+      HF_ASSIGN_OR_RETURN(auto state, state_of(aggregate));
+      states.push_back(std::move(state));
+    }
+    line("  using Key = KeyOf<" + joined(keys) + ">;");
+    line("  using State = StateOf<" + joined(states) + ">;");
+    take_row();
+    emit();
+    return {};
+  }
+
+  static std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      text += (i == 0 ? "" : ", ") + parts[i];
+    return text;
+  }
+
+  void take_row() {
+    auto expressions = of_row();
+    line("\n  static bool passes(const Row& row, Run& run) {");
+    conditions(expressions, where_, " false");
+    line("    return true;\n  }");
+    if (group_->windowed) {
+      line("  static Maybe<std::int64_t> time(const Row& row) {");
+      line("    return " + identifiers("row.", table_.columns)[group_->window.time_column] +
+           ";\n  }");
+    }
+    line("  static Key key(const Row& row, Run& run) {");
+    std::vector<std::string> keys;
+    for (const auto& key : group_->keys)
+      keys.push_back(expressions.of(*key));
+    line("    return " + call("Key", keys) + ";\n  }");
+    line(
+        "  static void gather(State& state, const Row& row, Run& "
+        "run) {");
+    for (std::size_t i = 0; i < group_->aggregates.size(); ++i) {
+      const auto& aggregate = group_->aggregates[i];
+      std::string text = "    ";
+      if (aggregate.filter != nullptr)
+        text += "if (is_true(" + expressions.of(*aggregate.filter) + ")) ";
+      text += "state.get<" + std::to_string(i) + ">().add(";
+      if (aggregate.argument != nullptr) text += expressions.of(*aggregate.argument);
+      line(text + ");");
+    }
+    line("  }");
+  }
+
+  void emit() {
+    const auto columns = identifiers("", *group_columns_);
+    line(
+        "\n  static void emit(const Key& key, const State& state, std::int64_t "
+        "end, Run& run) {");
+    std::size_t column = 0;
+    for (std::size_t i = 0; i < group_->keys.size(); ++i)
+      line("    const auto " + columns[column++] + " = key.get<" + std::to_string(i) + ">();");
+    for (std::size_t i = 0; i < group_->aggregates.size(); ++i)
+      line("    const auto " + columns[column++] + " = state.get<" + std::to_string(i) +
+           ">().result(run);");
+    if (group_->windowed) {
+      for (const auto* bound : {"end - kSizeMs", "end", "end - 1"})
+        line("    const auto " + columns[column++] + " = some(" + bound + ");");
+    }
+    ExpressionSource expressions(columns, names_of(*group_columns_), source_.parts);
+    conditions(expressions, having_, "");
+    output(expressions);
+    line("  }");
+  }
+
+  Result<std::string> state_of(const sql::Aggregate& aggregate) {
+    const auto count = std::string("Count");
+    if (aggregate.argument == nullptr) return count;
+    const auto& type = aggregate.argument->type;
+    const std::string cpp(cpp_type(type));
+    const bool average = aggregate.kind == AggregateKind::kAverage;
+    std::string state;
+    if (aggregate.kind == AggregateKind::kCount) {
+      state = count;
+    } else if (aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax) {
+      if (aggregate.distinct && type.kind == Kind::kString)
+        return unsupported("MIN or MAX of DISTINCT texts");
+      const bool most = aggregate.kind == AggregateKind::kMax;
+      state = "Extreme<" + cpp + (most ? ", true>" : ", false>");
+    } else if (type.is_real()) {
+      const bool single = aggregate.type.kind == Kind::kFloat;
+      state = std::string("SumOfReals<") + (single ? "true, " : "false, ") +
+              (average ? "true>" : "false>");
+    } else if (type.is_integer()) {
+      state = (average ? "AverageOfIntegers<" : "SumOfIntegers<") + cpp + ">";
+    } else {
+      state = decimal_state(aggregate);
+    }
+    return aggregate.distinct ? "Distinct<" + cpp + ", " + state + ">" : state;
+  }
+
+  std::string decimal_state(const sql::Aggregate& aggregate) {
+    auto& failures = source_.parts.failures;
+    const auto number = [&](const char* what) {
+      failures.push_back(sql::error_at(aggregate.at, what));
+      return std::to_string(failures.size() - 1);
+    };
+    const auto sum = number("the sum has more than 38 digits");
+    if (aggregate.kind == AggregateKind::kSum) return "SumOfDecimals<" + sum + ">";
+    const auto shift = aggregate.type.scale - aggregate.argument->type.scale;
+    return "AverageOfDecimals<" + sum + ", " + number("the average has more than 38 digits") +
+           ", " + std::to_string(shift) + ">";
+  }
+
+  void watermark() {
+    if (!table_.has_watermark) return;
+    auto expressions = of_row();
+    line("\n  static Maybe<std::int64_t> watermark(const Row& row, Run& run) {");
+    line("    return " + expressions.of(*table_.watermark) + ";\n  }");
+  }
+
+  bool rows_are_free() const {
+    for (const auto& computed : table_.computed) {
+      if (computed != nullptr && ExpressionSource::can_fail(*computed)) return false;
+    }
+    for (const auto& key : group_->keys) {
+      if (ExpressionSource::can_fail(*key)) return false;
+    }
+    return true;
+  }
+
+  // Two rows of one time have one watermark.
+  bool time_decides() const {
+    return table_.has_watermark && group_->windowed &&
+           sql::columns_of(*table_.watermark) == std::vector{group_->window.time_column};
+  }
+
+  void constants() {
+    const auto boolean = [&](const char* name, bool value) {
+      line(std::string("  static constexpr bool ") + name + (value ? " = true;" : " = false;"));
+    };
+    const auto number = [&](const char* name, std::int64_t value) {
+      line(std::string("  static constexpr std::int64_t ") + name + " = " + std::to_string(value) +
+           ";");
+    };
+    line("");
+    number("kRecordBytes", source_.layout.bytes);
+    boolean("kHasWatermark", table_.has_watermark);
+    boolean("kInterprets", !source_.parts.interpreted.empty());
+    if (group_ == nullptr) return;
+    boolean("kRowsAreFree", rows_are_free());
+    boolean("kTimeDecides", time_decides());
+    boolean("kWindowed", group_->windowed);
+    number("kSizeMs", group_->window.size_ms);
+    number("kSlideMs", group_->window.slide_ms);
+    number("kOffsetMs", group_->window.offset_ms);
+  }
+
+  const sql::Plan& plan_;
+  const sql::Table& table_;
+  std::vector<const sql::Expression*> where_, having_;
+  const sql::Group* group_ = nullptr;
+  const std::vector<sql::Column>* group_columns_ = nullptr;
+  const sql::Project* project_ = nullptr;
+  std::string text_;
+  QuerySource source_;
+};
+
+}  // namespace
+
+Result<QuerySource> query_source(const sql::Plan& plan) { return Writer(plan).write(); }
+
+}  // namespace holdfast::stream::compile

@@ -1,0 +1,24 @@
+// query_source.hpp: the C++ source of a plan: one function object over the runtime headers, in
+// which conditions, windows, aggregates and projections are fused.
+#pragma once
+
+#include <string>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/compile/expression_source.hpp>
+#include <holdfast/stream/record.hpp>
+
+namespace holdfast::stream::compile {
+
+struct QuerySource {
+  std::string text;
+  QueryParts parts;  // Points into the plan.
+  RecordLayout layout;
+};
+
+// The same plan gives the same source. Errors: kUnsupported, what of the plan has no compiled form:
+// the interpreter does it.
+Result<QuerySource> query_source(const sql::Plan& plan);
+
+}  // namespace holdfast::stream::compile

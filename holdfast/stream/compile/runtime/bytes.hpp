@@ -1,0 +1,71 @@
+// bytes.hpp: keys and accumulators as the bytes that checkpoints hold. The interpreter writes and
+// reads the same ones (sql/value.cpp, sql/aggregate.cpp), so that either goes on where the other
+// was.
+#pragma once
+
+#include <string>
+
+#include <holdfast/stream/compile/runtime/values.hpp>
+
+namespace holdfast::query {
+
+template <class T>
+void append_raw(const T& value, std::string& bytes) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+bool take_raw(Text& bytes, T& value) {
+  if (bytes.size < sizeof value) return false;
+  std::memcpy(&value, bytes.data, sizeof value);
+  bytes.data += sizeof value;
+  bytes.size -= sizeof value;
+  return true;
+}
+
+// One zero and one NaN: what is equal has equal bytes.
+inline double canonical(double value) {
+  return value != value ? __builtin_nan("") : value == 0 ? 0.0 : value;
+}
+
+// A byte that says whether it is there, then the value.
+template <class T>
+void append_value(const Maybe<T>& value, std::string& bytes) {
+  bytes += value.known ? '\1' : '\0';
+  if (!value.known) return;
+  if constexpr (std::is_same_v<T, Text>) {
+    append_raw(static_cast<std::uint32_t>(value.value.size), bytes);
+    bytes.append(value.value.data, value.value.size);
+  } else if constexpr (std::is_same_v<T, double>) {
+    append_raw(canonical(value.value), bytes);
+  } else {
+    append_raw(value.value, bytes);
+  }
+}
+
+// A text points into `bytes`.
+template <class T>
+bool take_value(Text& bytes, Maybe<T>& value) {
+  std::uint8_t known = 0;
+  if (!take_raw(bytes, known) || known > 1) return false;
+  value = {};
+  if (known == 0) return true;
+  value.known = true;
+  if constexpr (std::is_same_v<T, Text>) {
+    std::uint32_t size = 0;
+    if (!take_raw(bytes, size) || bytes.size < size) return false;
+    value.value = {bytes.data, size};
+    bytes.data += size;
+    bytes.size -= size;
+    return true;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    std::uint8_t byte = 0;
+    if (!take_raw(bytes, byte)) return false;
+    value.value = byte != 0;
+    return true;
+  } else {
+    return take_raw(bytes, value.value);
+  }
+}
+
+}  // namespace holdfast::query

@@ -1,0 +1,91 @@
+// interface.hpp: where compiled code and the command meet. Both include it, and kInterface is in
+// the name of the function that the one calls of the other.
+//
+// Calls that return bool return false after a failure, which the command keeps: the run is over.
+//
+// Threads  One at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::query {
+
+// Changes with any declaration here.
+#define HOLDFAST_QUERY_ENTRY holdfast_query_1
+
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 Uint128;
+
+// UTF-8, of anyone's memory.
+struct Text {
+  const char* data;
+  std::uint64_t size;
+};
+
+// A value of any type. Which member it is, its type says (sql/value.hpp).
+struct Slot {
+  union {
+    Int128 number = 0;
+    double real;
+    Text text;
+  };
+  bool null = true;
+};
+
+// An entry of the state, as checkpoints have it. False: it is none of this query.
+class VisitEntry {
+ public:
+  virtual bool operator()(Text key, Text state) = 0;
+
+ protected:
+  ~VisitEntry() = default;
+};
+
+// The command, as compiled code sees it.
+class Host {
+ public:
+  // The value of an expression that is not compiled, of the columns it reads. A text lives until
+  // forget_texts().
+  virtual bool evaluate(std::uint32_t expression, const Slot* columns, Slot& out) = 0;
+  // sum / count, rounded, with `shift` digits more.
+  virtual bool average(std::uint32_t failure, Int128 sum, std::int64_t count, std::uint32_t shift,
+                       Int128& out) = 0;
+  virtual void forget_texts() = 0;
+  // A row for the sink.
+  virtual bool write(const Slot* row) = 0;
+  // One of the query's failures, by its number.
+  virtual void fail(std::uint32_t failure) = 0;
+  // The state store.
+  virtual bool put(std::int64_t slice, Text key, Text state) = 0;
+  virtual bool for_each(std::int64_t slice, VisitEntry& visit) = 0;
+  virtual void drop(std::int64_t slice) = 0;
+
+ protected:
+  ~Host() = default;
+};
+
+struct Counts {
+  std::int64_t watermark = INT64_MIN;
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+};
+
+// A compiled query.
+class Query {
+ public:
+  virtual ~Query() = default;
+  // Goes on where another has ended: its counts, then slices the store has entries of, and entries.
+  virtual void adopt(const Counts& counts) = 0;
+  virtual void adopt_stored(std::int64_t slice) = 0;
+  virtual bool adopt_entry(std::int64_t slice, Text key, Text state) = 0;
+  // `taken`: how many records were taken, the one that failed among them.
+  virtual bool take(const std::byte* records, std::size_t count, std::size_t& taken) = 0;
+  virtual bool end() = 0;
+  // `kept`: what is put need not be put again.
+  virtual bool put_state(bool kept) = 0;
+  virtual Counts counts() const = 0;
+};
+
+using MakeQuery = Query*(Host& host);
+
+}  // namespace holdfast::query

@@ -1,0 +1,43 @@
+// rows.hpp: a query without groups: each row by itself.
+//
+// A `Definition` is what the generated source says of its query: Row, watermark(), kRecordBytes,
+// kHasWatermark and kInterprets as of groups.hpp, and take(row, run): WHERE and SELECT.
+#pragma once
+
+#include <holdfast/stream/compile/runtime/values.hpp>
+
+namespace holdfast::query {
+
+template <class Definition>
+class Rows final : public Query {
+ public:
+  explicit Rows(Host& host) : run_{host} {}
+
+  void adopt(const Counts& counts) override { counts_ = counts; }
+  void adopt_stored(std::int64_t) override {}
+  bool adopt_entry(std::int64_t, Text, Text) override { return false; }
+  bool take(const std::byte* records, std::size_t count, std::size_t& taken) override {
+    for (std::size_t i = 0; i < count; ++i, records += Definition::kRecordBytes) {
+      const typename Definition::Row row(records, nulls_of(records), run_);
+      Definition::take(row, run_);
+      if constexpr (Definition::kHasWatermark) {
+        const auto watermark = Definition::watermark(row, run_);
+        if (watermark.known && watermark.value > counts_.watermark)
+          counts_.watermark = watermark.value;
+      }
+      if constexpr (Definition::kInterprets) run_.host.forget_texts();
+      if (run_.failed) return taken = i + 1, false;
+    }
+    taken = count;
+    return true;
+  }
+  bool end() override { return counts_.watermark = INT64_MAX, true; }
+  bool put_state(bool) override { return true; }
+  Counts counts() const override { return counts_; }
+
+ private:
+  Run run_;
+  Counts counts_;
+};
+
+}  // namespace holdfast::query

@@ -1,0 +1,222 @@
+// table.hpp: groups by key: entries one behind the other, and an index of their numbers.
+//
+// Costs  Look-ups and inserts O(1) expected; an entry is its key and its state, and about 8 bytes
+//        of the index.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <holdfast/stream/compile/runtime/aggregates.hpp>
+
+namespace holdfast::query {
+
+// Memory for the texts of keys. clear() keeps one block.
+class TextArena {
+ public:
+  Text keep(Text text) {
+    if (text.size > left_) grow(text.size);
+    if (text.size != 0) std::memcpy(next_, text.data, text.size);
+    const Text kept{next_, text.size};
+    next_ += text.size;
+    left_ -= text.size;
+    return kept;
+  }
+  void clear() {
+    blocks_.clear();
+    next_ = nullptr;
+    left_ = 0;
+  }
+
+ private:
+  void grow(std::uint64_t size) {
+    constexpr std::uint64_t kBlock = 64 * 1024;
+    left_ = size > kBlock ? size : kBlock;
+    blocks_.push_back(std::make_unique<char[]>(left_));
+    next_ = blocks_.back().get();
+  }
+
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* next_ = nullptr;
+  std::uint64_t left_ = 0;
+};
+
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  const Uint128 product = static_cast<Uint128>(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+template <class T>
+std::uint64_t hash_of(std::uint64_t seed, const T& value) {
+  if constexpr (std::is_same_v<T, Text>) {
+    std::uint64_t hash = mixed(seed, value.size), word = 0, at = 0;
+    for (; at + 8 <= value.size; at += 8) {
+      std::memcpy(&word, value.data + at, 8);
+      hash = mixed(hash, word);
+    }
+    word = 0;
+    if (at < value.size) std::memcpy(&word, value.data + at, value.size - at);
+    return mixed(hash, word);
+  } else if constexpr (std::is_same_v<T, double>) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return mixed(seed, bits);
+  } else if constexpr (sizeof(T) == 16) {
+    return mixed(mixed(seed, static_cast<std::uint64_t>(value)),
+                 static_cast<std::uint64_t>(static_cast<Uint128>(value) >> 64));
+  } else {
+    return mixed(seed, static_cast<std::uint64_t>(value));
+  }
+}
+
+template <class T>
+bool same(const T& a, const T& b) {
+  if constexpr (std::is_same_v<T, Text>)
+    return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0);
+  else if constexpr (std::is_same_v<T, double>)
+    return std::memcmp(&a, &b, sizeof a) == 0;  // Canonical: equal values have equal bits.
+  else
+    return a == b;
+}
+
+// The values that rows of a group have in common. NULL is a value here, equal to itself.
+template <class... Values>
+class KeyOf {
+ public:
+  // Bytes of every key that holds no NULL; 0: they differ.
+  static constexpr std::size_t kFixedBytes =
+      (std::is_same_v<Values, Text> || ...) ? 0 : (0 + ... + (1 + sizeof(Values)));
+
+  KeyOf() = default;
+  explicit KeyOf(const Maybe<Values>&... values)
+    requires(sizeof...(Values) > 0)
+      : values_(plain(values)...) {
+    std::uint32_t bit = 1;
+    ((nulls_ |= values.known ? 0 : bit, bit <<= 1), ...);
+  }
+
+  template <std::size_t kNumber>
+  auto get() const {
+    return Maybe{std::get<kNumber>(values_), (nulls_ >> kNumber & 1) == 0};
+  }
+  bool operator==(const KeyOf& other) const {
+    return nulls_ == other.nulls_ && equal(other, Numbers());
+  }
+  std::uint64_t hash() const {
+    std::uint64_t hash = nulls_;
+    std::apply([&](const auto&... value) { ((hash = hash_of(hash, value)), ...); }, values_);
+    return hash;
+  }
+  void append(std::string& bytes) const { append(bytes, Numbers()); }
+  // Texts point into `bytes`. False: they are no such key.
+  bool take(Text bytes) { return take(bytes, Numbers()) && bytes.size == 0; }
+  // Its texts are in the arena from now on.
+  void keep_texts(TextArena& arena) {
+    const auto keep = [&](auto& value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) value = arena.keep(value);
+    };
+    std::apply([&](auto&... value) { (keep(value), ...); }, values_);
+  }
+
+ private:
+  using Numbers = std::index_sequence_for<Values...>;
+
+  template <class T>
+  static T plain(const Maybe<T>& value) {
+    if (!value.known) return T{};
+    if constexpr (std::is_same_v<T, double>)
+      return canonical(value.value);
+    else
+      return value.value;
+  }
+  template <std::size_t... kNumbers>
+  bool equal(const KeyOf& other, std::index_sequence<kNumbers...>) const {
+    return (same(std::get<kNumbers>(values_), std::get<kNumbers>(other.values_)) && ...);
+  }
+  template <std::size_t... kNumbers>
+  void append(std::string& bytes, std::index_sequence<kNumbers...>) const {
+    (append_value(get<kNumbers>(), bytes), ...);
+  }
+  template <std::size_t... kNumbers>
+  bool take(Text& bytes, std::index_sequence<kNumbers...>) {
+    std::tuple<Maybe<Values>...> values;
+    const bool taken = (take_value(bytes, std::get<kNumbers>(values)) && ...);
+    if (taken) *this = KeyOf(std::get<kNumbers>(values)...);
+    return taken;
+  }
+
+  std::tuple<Values...> values_;
+  std::uint32_t nulls_ = 0;
+};
+
+template <class Key, class State>
+class Table {
+ public:
+  struct Entry {
+    Key key;
+    State state;
+  };
+
+  Table() { rebuild(kLeast); }
+
+  // Of entries and index.
+  std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
+  // To add to: a new one, if there was none. Valid until the next call. `hash` is the key's.
+  State& at(const Key& key, std::uint64_t hash) {
+    std::size_t place = hash >> shift_;
+    for (; index_[place] != 0; place = (place + 1) & (index_.size() - 1)) {
+      Entry& entry = entries_[index_[place] - 1];
+      if (entry.key == key) return entry.state;
+    }
+    return insert(key, place);
+  }
+  // Brings what at() will want from memory.
+  void prefetch_index(std::uint64_t hash) const { __builtin_prefetch(&index_[hash >> shift_]); }
+  void prefetch_entry(std::uint64_t hash) const {
+    const auto number = index_[hash >> shift_];
+    if (number != 0) __builtin_prefetch(&entries_[number - 1], 1);
+  }
+  const std::vector<Entry>& entries() const { return entries_; }
+  // Its memory stays for the next ones.
+  void clear() {
+    entries_.clear();
+    texts_.clear();
+    std::fill(index_.begin(), index_.end(), 0);
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 64;
+
+  [[gnu::noinline]] State& insert(const Key& key, std::size_t place) {
+    if (entries_.size() * 2 >= index_.size()) {
+      rebuild(index_.size() * 2);
+      place = key.hash() >> shift_;
+      while (index_[place] != 0)
+        place = (place + 1) & (index_.size() - 1);
+    }
+    if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
+    entries_.push_back({key, State()});
+    entries_.back().key.keep_texts(texts_);
+    index_[place] = static_cast<std::uint32_t>(entries_.size());
+    return entries_.back().state;
+  }
+  void rebuild(std::size_t size) {
+    index_.assign(size, 0);
+    shift_ = 64 - __builtin_ctzll(size);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      std::size_t place = entries_[i].key.hash() >> shift_;
+      while (index_[place] != 0)
+        place = (place + 1) & (size - 1);
+      index_[place] = static_cast<std::uint32_t>(i + 1);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  int shift_ = 0;
+  TextArena texts_;
+};
+
+}  // namespace holdfast::query

@@ -1,0 +1,362 @@
+// values.hpp: SQL's values and operations in C++ types. NULL is a Maybe that is not known.
+//
+// BOOLEAN is bool, the integers and DATE are int8_t to int64_t, TIMESTAMP and INTERVAL int64_t,
+// DECIMAL Int128 (the scale is in the query), FLOAT and DOUBLE double, STRING Text. Each operation
+// gives what the interpreter gives (sql/evaluate.cpp). Those that can fail are given a Run and the
+// number of their failure.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include <holdfast/stream/compile/runtime/interface.hpp>
+
+namespace holdfast::query {
+
+template <class T>
+struct Maybe {
+  T value{};
+  bool known = false;
+};
+
+template <class T>
+constexpr Maybe<T> some(T value) {
+  return {value, true};
+}
+
+// What an operation that fails leaves behind: the first failure counts.
+struct Run {
+  Host& host;
+  bool failed = false;
+
+  void fail(std::uint32_t failure) {
+    if (!failed) host.fail(failure);
+    failed = true;
+  }
+};
+
+// ---- In and out ----
+
+// Which columns of a record are NULL: a bit each (stream/record.hpp).
+inline std::uint64_t nulls_of(const std::byte* record) {
+  std::uint64_t nulls;
+  std::memcpy(&nulls, record, sizeof nulls);
+  return nulls;
+}
+
+template <class T, unsigned kColumn, unsigned kOffset>
+Maybe<T> column(const std::byte* record, std::uint64_t nulls) {
+  T value;
+  std::memcpy(&value, record + kOffset, sizeof value);
+  return {value, (nulls >> kColumn & 1) == 0};
+}
+
+template <class T>
+Slot slot(const Maybe<T>& value) {
+  Slot slot;
+  slot.null = !value.known;
+  if constexpr (std::is_same_v<T, Text>)
+    slot.text = value.value;
+  else if constexpr (std::is_same_v<T, double>)
+    slot.real = value.value;
+  else
+    slot.number = value.value;
+  return slot;
+}
+
+template <class T>
+Maybe<T> from_slot(const Slot& slot) {
+  if (slot.null) return {};
+  if constexpr (std::is_same_v<T, Text>)
+    return some(slot.text);
+  else if constexpr (std::is_same_v<T, double>)
+    return some(slot.real);
+  else
+    return some(static_cast<T>(slot.number));
+}
+
+// A row for the sink.
+template <class... Values>
+void write(Run& run, const Values&... values) {
+  const Slot slots[] = {slot(values)...};
+  if (!run.failed && !run.host.write(slots)) run.failed = true;
+}
+
+// By the interpreter, of these columns.
+template <class T, class... Columns>
+Maybe<T> interpreted(Run& run, std::uint32_t expression, const Columns&... columns) {
+  const Slot slots[sizeof...(columns) + 1] = {slot(columns)...};
+  Slot out;
+  if (run.failed) return {};
+  if (!run.host.evaluate(expression, slots, out)) run.failed = true;
+  return run.failed ? Maybe<T>{} : from_slot<T>(out);
+}
+
+// ---- NULL, and what is evaluated at all ----
+
+template <class T>
+constexpr bool is_true(const Maybe<T>& value) {
+  return value.known && value.value;
+}
+
+// rest(first), where first is not NULL.
+template <class T, class Rest>
+auto lazily(const Maybe<T>& first, const Rest& rest) -> decltype(rest(first)) {
+  if (!first.known) return {};
+  return rest(first);
+}
+
+template <class T, class Operation>
+auto of_one(const Maybe<T>& a, const Operation& operation) -> Maybe<decltype(operation(a.value))> {
+  return {operation(a.value), a.known};
+}
+
+template <class T, class Operation>
+auto of_two(const Maybe<T>& a, const Maybe<T>& b, const Operation& operation)
+    -> Maybe<decltype(operation(a.value, b.value))> {
+  return {operation(a.value, b.value), a.known && b.known};
+}
+
+inline Maybe<bool> both(Maybe<bool> a, Maybe<bool> b) {
+  const bool no = (a.known && !a.value) || (b.known && !b.value);
+  return {!no, no || (a.known && b.known)};
+}
+inline Maybe<bool> either(Maybe<bool> a, Maybe<bool> b) {
+  const bool yes = is_true(a) || is_true(b);
+  return {yes, yes || (a.known && b.known)};
+}
+// `b` is asked for where `a` does not decide.
+template <class Second>
+Maybe<bool> both_lazily(Maybe<bool> a, const Second& b) {
+  return a.known && !a.value ? a : both(a, b());
+}
+template <class Second>
+Maybe<bool> either_lazily(Maybe<bool> a, const Second& b) {
+  return is_true(a) ? a : either(a, b());
+}
+inline Maybe<bool> negation(Maybe<bool> a) { return {!a.value, a.known}; }
+template <class T>
+Maybe<bool> is_null(const Maybe<T>& a) {
+  return some(!a.known);
+}
+inline Maybe<bool> is_yes(Maybe<bool> a) { return some(a.known && a.value); }
+inline Maybe<bool> is_no(Maybe<bool> a) { return some(a.known && !a.value); }
+
+// ---- Order ----
+
+template <class T>
+int compare(T a, T b) {
+  if constexpr (std::is_same_v<T, Text>) {
+    const auto shorter = a.size < b.size ? a.size : b.size;
+    const int order = shorter == 0 ? 0 : std::memcmp(a.data, b.data, shorter);
+    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
+  } else if constexpr (std::is_same_v<T, double>) {
+    // NaN is above all numbers and equals itself.
+    const bool a_nan = a != a, b_nan = b != b;
+    if (a_nan || b_nan) return static_cast<int>(a_nan) - static_cast<int>(b_nan);
+    return a < b ? -1 : a > b;
+  } else {
+    return a < b ? -1 : a > b;
+  }
+}
+
+template <class T>
+Maybe<bool> equal(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) { return compare(x, y) == 0; });
+}
+template <class T>
+Maybe<bool> not_equal(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) { return compare(x, y) != 0; });
+}
+template <class T>
+Maybe<bool> less(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) { return compare(x, y) < 0; });
+}
+template <class T>
+Maybe<bool> less_equal(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) { return compare(x, y) <= 0; });
+}
+template <class T>
+Maybe<bool> greater(const Maybe<T>& a, const Maybe<T>& b) {
+  return less(b, a);
+}
+template <class T>
+Maybe<bool> greater_equal(const Maybe<T>& a, const Maybe<T>& b) {
+  return less_equal(b, a);
+}
+template <class T, class... Members>
+Maybe<bool> is_in(const Maybe<T>& value, const Members&... members) {
+  Maybe<bool> found = some(false);
+  ((found = either(found, equal(value, members))), ...);
+  return found;
+}
+
+// ---- Numbers ----
+
+// Integers wrap. They are computed in 64 bits without a sign, so that C++ has a word for it.
+template <class T>
+T wrapped(std::uint64_t value) {
+  return static_cast<T>(value);
+}
+
+template <class T>
+Maybe<T> add(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) {
+    if constexpr (std::is_same_v<T, double>)
+      return x + y;
+    else
+      return wrapped<T>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
+  });
+}
+template <class T>
+Maybe<T> subtract(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) {
+    if constexpr (std::is_same_v<T, double>)
+      return x - y;
+    else
+      return wrapped<T>(static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y));
+  });
+}
+template <class T>
+Maybe<T> multiply(const Maybe<T>& a, const Maybe<T>& b) {
+  return of_two(a, b, [](T x, T y) {
+    if constexpr (std::is_same_v<T, double>)
+      return x * y;
+    else
+      return wrapped<T>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y));
+  });
+}
+template <class T>
+Maybe<T> negate(const Maybe<T>& a) {
+  return of_one(a, [](T x) {
+    if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Int128>)
+      return static_cast<T>(-x);
+    else
+      return wrapped<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));
+  });
+}
+template <class T>
+Maybe<T> absolute(const Maybe<T>& a) {
+  if constexpr (std::is_same_v<T, double>)
+    return of_one(a, [](double x) { return std::fabs(x); });
+  else
+    return a.value < 0 ? negate(a) : a;
+}
+
+inline Maybe<double> divide_reals(Maybe<double> a, Maybe<double> b) {
+  return of_two(a, b, [](double x, double y) { return x / y; });
+}
+inline Maybe<double> modulo_reals(Maybe<double> a, Maybe<double> b) {
+  return of_two(a, b, [](double x, double y) { return std::fmod(x, y); });
+}
+// What a FLOAT keeps.
+inline Maybe<double> single(Maybe<double> a) {
+  return {static_cast<double>(static_cast<float>(a.value)), a.known};
+}
+
+template <class T>
+Maybe<T> divide(Run& run, std::uint32_t by_zero, const Maybe<T>& a, const Maybe<T>& b) {
+  if (!a.known || !b.known) return {};
+  if (b.value == 0) return run.fail(by_zero), Maybe<T>{};
+  if (b.value == -1) return negate(a);  // The least number has no opposite: it wraps.
+  return some(static_cast<T>(a.value / b.value));
+}
+template <class T>
+Maybe<T> modulo(Run& run, std::uint32_t by_zero, const Maybe<T>& a, const Maybe<T>& b) {
+  if (!a.known || !b.known) return {};
+  if (b.value == 0) return run.fail(by_zero), Maybe<T>{};
+  return some(b.value == -1 ? T{0} : static_cast<T>(a.value % b.value));
+}
+
+// ---- Decimals of one scale ----
+
+constexpr Int128 power_of_ten(unsigned exponent) {
+  Int128 power = 1;
+  while (exponent-- > 0)
+    power *= 10;
+  return power;
+}
+template <unsigned kPrecision>
+Maybe<Int128> fitting(Run& run, std::uint32_t too_long, bool overflow, Int128 value) {
+  if (overflow || value >= power_of_ten(kPrecision) || value <= -power_of_ten(kPrecision))
+    return run.fail(too_long), Maybe<Int128>{};
+  return some(value);
+}
+template <unsigned kPrecision>
+Maybe<Int128> add_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
+                           const Maybe<Int128>& b) {
+  if (!a.known || !b.known) return {};
+  Int128 sum;
+  const bool overflow = __builtin_add_overflow(a.value, b.value, &sum);
+  return fitting<kPrecision>(run, too_long, overflow, sum);
+}
+template <unsigned kPrecision>
+Maybe<Int128> subtract_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
+                                const Maybe<Int128>& b) {
+  return add_decimals<kPrecision>(run, too_long, a, negate(b));
+}
+template <unsigned kPrecision>
+Maybe<Int128> multiply_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
+                                const Maybe<Int128>& b) {
+  if (!a.known || !b.known) return {};
+  Int128 product;
+  const bool overflow = __builtin_mul_overflow(a.value, b.value, &product);
+  return fitting<kPrecision>(run, too_long, overflow, product);
+}
+// To a decimal with `kDigits` more behind the point, which has room for it.
+template <unsigned kDigits, class T>
+Maybe<Int128> to_decimal(const Maybe<T>& a) {
+  return {static_cast<Int128>(a.value) * power_of_ten(kDigits), a.known};
+}
+
+// ---- Conversions that cannot fail ----
+
+template <class To, class From>
+Maybe<To> convert(const Maybe<From>& a) {
+  if constexpr (std::is_same_v<To, bool>)
+    return {a.value != 0, a.known};
+  else
+    return {static_cast<To>(a.value), a.known};
+}
+
+// ---- Times: milliseconds and days since 1970 ----
+
+inline constexpr std::int64_t kDayMs = 86'400'000;
+inline constexpr std::int64_t kFirstMs = -62'135'596'800'000, kLastMs = 253'402'300'799'999;
+
+constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t divisor) {
+  return value / divisor - (value % divisor < 0 ? 1 : 0);
+}
+// Of the years 1 to 9999.
+inline Maybe<std::int64_t> timestamp(Run& run, std::uint32_t beyond, Maybe<std::int64_t> ms) {
+  if (!ms.known) return {};
+  if (ms.value < kFirstMs || ms.value > kLastMs) return run.fail(beyond), Maybe<std::int64_t>{};
+  return ms;
+}
+inline Maybe<std::int64_t> shift_time(Run& run, std::uint32_t beyond, Maybe<std::int64_t> time,
+                                      Maybe<std::int64_t> interval) {
+  if (!time.known || !interval.known) return {};
+  std::int64_t ms;
+  if (__builtin_add_overflow(time.value, interval.value, &ms))
+    return run.fail(beyond), Maybe<std::int64_t>{};
+  return timestamp(run, beyond, some(ms));
+}
+inline Maybe<std::int64_t> timestamp_of_date(Maybe<std::int32_t> days) {
+  return {days.value * kDayMs, days.known};
+}
+inline Maybe<std::int32_t> date_of_timestamp(Maybe<std::int64_t> ms) {
+  return {static_cast<std::int32_t>(floor_divide(ms.value, kDayMs)), ms.known};
+}
+
+// ---- Texts ----
+
+// Code points.
+inline Maybe<std::int32_t> characters(const Maybe<Text>& text) {
+  std::int32_t count = 0;
+  for (std::uint64_t i = 0; i < text.value.size; ++i)
+    count += (static_cast<unsigned char>(text.value.data[i]) & 0xC0) != 0x80;
+  return {count, text.known};
+}
+
+}  // namespace holdfast::query

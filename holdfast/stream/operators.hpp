@@ -1,0 +1,55 @@
+// operators.hpp: what stands between a source's rows and a sink's: computed columns, conditions,
+// windows, projections, and the watermark. The interpreter (interpreted_operators.hpp) and compiled
+// code (compile/compiled_operators.hpp) do the same, row for row and byte for byte.
+//
+// Threads  One at a time.
+// Errors   Those of source, sink, state and expressions; an expression's says at which row.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/stream/source.hpp>
+
+namespace holdfast::stream {
+
+inline constexpr std::int64_t kNoWatermark = std::numeric_limits<std::int64_t>::min();
+inline constexpr std::int64_t kEndOfTime = std::numeric_limits<std::int64_t>::max();
+
+// What a checkpoint has of the operators beside the state of their groups.
+struct OperatorCounts {
+  std::int64_t watermark = kNoWatermark;
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+  std::uint64_t rows_out = 0;  // Of this run; no checkpoint has it.
+};
+
+class Operators {
+ public:
+  using VisitEntry =
+      FunctionRef<Status(std::int64_t slice, std::string_view key, std::string_view state)>;
+  struct Progress {
+    std::uint64_t rows = 0;
+    bool ended = false;  // The source has no more.
+  };
+
+  virtual ~Operators() = default;
+  // Takes some rows of the source, so few that the caller can look at the clock between two calls.
+  // The source stands behind the last of them.
+  virtual Result<Progress> take(Source& source) = 0;
+  // The input has ended: so have all windows.
+  virtual Status end() = 0;
+  // Puts into the state store what a checkpoint needs.
+  virtual Status put_state() = 0;
+  virtual OperatorCounts counts() const = 0;
+
+  // Others go on from here, between two rows: the slices of which the store has entries that it
+  // keeps, and what is in memory beside them.
+  virtual std::set<std::int64_t> stored_slices() const = 0;
+  virtual Status visit_entries(VisitEntry visit) const = 0;
+};
+
+}  // namespace holdfast::stream

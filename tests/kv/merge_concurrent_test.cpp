@@ -1,0 +1,145 @@
+// append() and merge() beside writers, readers, snapshots and reclamation.
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/base/sanitizer.hpp>
+#include <holdfast/kv/pieces.hpp>
+
+#include "for_tests.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+#ifdef HF_TSAN
+constexpr std::uint64_t kSteps = 1'500;
+#else
+constexpr std::uint64_t kSteps = 12'000;
+#endif
+constexpr std::uint64_t kKeys = 8, kWriters = 3;
+
+std::string key_of(std::uint64_t i) { return "list-of-16-byte" + std::to_string(i); }
+
+// What a writer adds: who, and how often that one wrote before.
+struct Added {
+  std::uint64_t writer = 0, count = 0;
+};
+std::string text_of(Added added) {
+  std::string text(80, static_cast<char>('a' + added.writer));
+  std::memcpy(text.data(), &added, sizeof added);
+  return text;
+}
+
+// Whether a value consists of whole additions, those of each writer in their order without a gap.
+bool is_sound(const std::string& value) {
+  if (value.size() % 80 != 0) return false;
+  std::vector<std::uint64_t> next(kWriters);
+  std::vector<bool> seen(kWriters);
+  for (std::size_t at = 0; at < value.size(); at += 80) {
+    Added added;
+    std::memcpy(&added, value.data() + at, sizeof added);
+    if (added.writer >= kWriters || value.compare(at, 80, text_of(added)) != 0) return false;
+    if (seen[added.writer] && added.count != next[added.writer]) return false;
+    seen[added.writer] = true;
+    next[added.writer] = added.count + 1;
+  }
+  return true;
+}
+
+class MergeConcurrent : public OnEveryPlace {};
+INSTANTIATE_TEST_SUITE_P(Everywhere, MergeConcurrent, kEveryPlace, place_name);
+
+// Writers append, and now and then replace the whole list; readers and snapshots find lists of whole
+// additions, without gaps.
+TEST_P(MergeConcurrent, ListsAreWholeAndInOrder) {
+  StoreOptions options = tiny();
+  options.background = true;
+  auto store = open(options);
+  std::atomic<std::uint64_t> writing{kWriters}, wrong{0}, reads{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t w = 0; w < kWriters; ++w) {
+    threads.emplace_back([&, w] {
+      Random random(w);
+      std::vector<std::uint64_t> counts(kKeys);
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        const std::uint64_t i = random.below(kKeys);
+        const std::string added = text_of({w, counts[i]++});
+        if (random.below(60) != 0)
+          wrong += !store.append(key_of(i), added);
+        else if (random.below(2) == 0)
+          wrong += !store.put(key_of(i), added);
+        else
+          wrong += !store.erase(key_of(i)) || !store.append(key_of(i), text_of({w, counts[i]++}));
+      }
+      --writing;
+    });
+  }
+  threads.emplace_back([&] {
+    Random random(100);
+    std::string value;
+    while (writing != 0) {
+      const auto found = store.get(key_of(random.below(kKeys)), value);
+      wrong += found ? !is_sound(value) : found.code() != Errc::kNotFound;
+      reads += found.has_value();
+    }
+  });
+  threads.emplace_back([&] {
+    while (writing != 0) {
+      const Snapshot snapshot = store.snapshot();
+      const Contents first = contents_of(snapshot);
+      for (const auto& [key, value] : first)
+        wrong += !is_sound(value);
+      wrong += contents_of(snapshot) != first;
+    }
+  });
+  threads.emplace_back([&] {
+    while (writing != 0) {
+      wrong += !store.reclaim();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(reads, 0u);
+  ASSERT_TRUE(store.reclaim());
+  const Contents contents = contents_of(store);
+  std::uint64_t bytes = 0;
+  for (const auto& [key, value] : contents) {
+    EXPECT_TRUE(is_sound(value)) << key;
+    bytes += value.size();
+  }
+  expect_contents(store, contents);
+  Pieces& pieces = ForTests::rooms(store).pieces;
+  ASSERT_TRUE(pieces.any()) << "a list is longer than a piece now and then";
+  EXPECT_LE(pieces.space().index.map().size(), bytes / Pieces::kPieceBytes) << "no others are left";
+}
+
+// Sums of all writers come out right.
+TEST_P(MergeConcurrent, NoAdditionIsLost) {
+  auto store = open();
+  std::vector<std::thread> threads;
+  for (std::uint64_t w = 1; w <= kWriters; ++w) {
+    threads.emplace_back([&, w] {
+      const std::string amount(reinterpret_cast<const char*>(&w), sizeof w);
+      for (std::uint64_t step = 0; step < kSteps / 10; ++step)
+        EXPECT_TRUE(store.merge(key_of(step % kKeys), MergeFunction::kAdd, amount));
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  std::uint64_t sum = 0;
+  for (const auto& [key, value] : contents_of(store)) {
+    std::uint64_t one;
+    ASSERT_EQ(value.size(), sizeof one);
+    std::memcpy(&one, value.data(), sizeof one);
+    sum += one;
+  }
+  EXPECT_EQ(sum, (1 + 2 + 3) * (kSteps / 10));
+}
+
+}  // namespace
+}  // namespace holdfast::kv

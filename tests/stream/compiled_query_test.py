@@ -1,0 +1,369 @@
+"""Compiled queries of `holdfast stream run` against the interpreter.
+
+    compiled_query_test.py HOLDFAST
+
+  1. Random queries over random events with NULL, late rows, texts and decimals: each run interpreted and compiled.
+  2. What `explain` shows. Errors of a row: the same words, the same place.
+  3. Runs that are killed and go on, compiled and interpreted in turn, on both state stores.
+  4. A query's texts and names, whatever is in them, stay what they are.
+  5. Compilers that are missing, fail or lie, and caches of others: the interpreter answers.
+"""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HOLDFAST = sys.argv[1]
+SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
+ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
+TEXTS = ['', 'a', 'b', 'B', 'ab', '"', "'", '\\', '*/', '//', '??/', '\t', 'ä€😀', '%', '_', 'a_b', '\\042', '${x}', '0']
+NASTY = TEXTS + ['\\\\\n', '"; abort(); "', ')"', '\n#error\n', 'R"(', '\x01', '\x7f', '\u2028', "'''"]
+
+COLUMNS = [('ts', 'TIMESTAMP(3)'), ('k', 'STRING'), ('t', 'TINYINT'), ('s', 'SMALLINT'), ('i', 'INT'), ('v', 'BIGINT'),
+           ('p', 'DECIMAL(12, 2)'), ('q', 'DECIMAL(38, 6)'), ('f', 'FLOAT'), ('d', 'DOUBLE'), ('b', 'BOOLEAN'), ('day', 'DATE')]
+KILLED = set()  # Runs, by their numbers.
+
+
+def field_of(rand, name, ms):
+    if name == 'ts':
+        return None if rand.random() < 0.01 else time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(ms // 1000)) + f'.{ms % 1000:03}'
+    if rand.random() < 0.1:
+        return None
+    ends = {'t': 7, 's': 15, 'i': 31, 'v': 63}
+    if name in ends:
+        limit = 1 << ends[name]
+        return rand.choice([0, 1, -1, 2, 7, limit - 1, -limit, rand.randrange(-limit, limit), rand.randrange(-9, 9)])
+    return {'k': lambda: rand.choice(TEXTS), 'p': lambda: f'{rand.randrange(-99999, 99999) / 100:.2f}',
+            'q': lambda: f'{rand.randrange(-10**12, 10**12)}.{rand.randrange(10**6):06}',
+            'f': lambda: rand.choice(['0.0', '-0.0', 'NaN', '1.5', f'{rand.uniform(-9, 9):.3f}']),
+            'd': lambda: rand.choice(['-0.0', 'NaN', 'Infinity', f'{rand.uniform(-1e9, 1e9)}', f'{rand.uniform(-1, 1)}']),
+            'b': lambda: rand.choice(['true', 'false']), 'day': lambda: f'20{rand.randrange(10, 30)}-02-{rand.randrange(1, 29):02}'}[name]()
+
+
+def write_events(path, rand, count):
+    def quoted(value):
+        return '\\N' if value is None else '"' + value.replace('"', '""') + '"' if isinstance(value, str) else str(value)
+    now = 1_703_980_000_000
+    with open(path, 'w') as out:
+        for _ in range(count):
+            now += rand.randrange(0, 60)
+            ms = now - rand.choice([0, 0, rand.randrange(0, 9000), rand.randrange(0, 40_000)])
+            out.write(','.join(quoted(field_of(rand, name, ms)) for name, _ in COLUMNS) + '\n')
+
+
+def table(path):
+    return (f"CREATE TABLE events ({', '.join(f'{name} {kind}' for name, kind in COLUMNS)}, w AS v / 2, "
+            "WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)"
+            f" WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n")
+
+
+class Grammar:
+    """Expressions that cannot fail, by their type: 'n' integer, 'p' decimal, 'd' real, 'k' text, 'b' boolean."""
+
+    def __init__(self, rand):
+        self.rand = rand
+
+    def of(self, kind, depth=3):
+        pick = self.rand.choice
+        if depth == 0 or self.rand.random() < 0.2:
+            return pick({'n': ['t', 's', 'i', 'v', 'w', '0', '3', '-7', '127', '9223372036854775807', 'CAST(NULL AS INT)'],
+                         'p': ['p', '1.50', '-0.05', 'CAST(i AS DECIMAL(12, 2))'], 'd': ['d', 'f', 'CAST(0.5 AS DOUBLE)', 'CAST(v AS DOUBLE)'],
+                         'k': ['k', "''", "'a'", "'\"'", "'\\'", "'ä%'"],
+                         'b': ['b', 'TRUE', 'FALSE', 'CAST(NULL AS BOOLEAN)', "ts > TIMESTAMP '2023-12-31 00:00:10'", "day < DATE '2020-02-05'"]}[kind])
+        a = lambda k=kind: self.of(k, depth - 1)
+        case = f'CASE WHEN {a("b")} THEN {a()} WHEN {a("b")} THEN {a()} ELSE {a()} END'
+        if kind == 'n':
+            return pick([f'({a()} + {a()})', f'({a()} - {a()})', f'({a()} * {a()})', f'(-{a()})', f'ABS({a()})', case,
+                         f'COALESCE({a()}, {a()})', f'NULLIF({a()}, {a()})', f'CHAR_LENGTH({a("k")})', f'CAST({a()} AS SMALLINT)',
+                         f'CAST({a("d")} AS INT)', f'({a()} / 7)', f'MOD({a()}, -3)', 'EXTRACT(MINUTE FROM ts)'])
+        if kind == 'p':
+            return pick([f'({self.of("p", 0)} + {self.of("p", 0)})', f'({self.of("p", 0)} * {self.of("p", 0)})', f'(p - 1.25)',
+                         f'ABS({self.of("p", 0)})', f'COALESCE({self.of("p", 0)}, 0.25)', 'ROUND(p, 1)', '(p / 3)', 'CAST(p AS DECIMAL(20, 5))'])
+        if kind == 'd':
+            return pick([f'({a()} + {a()})', f'({a()} * {a()})', f'({a()} / {a()})', f'ABS({a()})', f'FLOOR({a()})', case,
+                         f'CAST({a("n")} AS FLOAT)', f'(-{a()})'])
+        if kind == 'k':
+            return pick([f'({a()} || {a()})', f'SUBSTRING({a()}, 1, 2)', f'TRIM({a()})', case, f'CAST({a("n")} AS STRING)',
+                         f'CAST({a("d")} AS STRING)', f'COALESCE({a()}, {a()})'])
+        other = pick('npdk')
+        return pick([f'({a()} AND {a()})', f'({a()} OR {a()})', f'(NOT {a()})', f'({a()} IS TRUE)', f'({a(other)} IS NULL)',
+                     f'({a(other)} {pick(["=", "<>", "<", "<=", ">", ">="])} {a(other)})', f'({a(other)} IN ({a(other)}, {a(other)}))',
+                     f"({a('k')} LIKE 'a%')", f'({a("n")} BETWEEN {a("n")} AND {a("n")})', '(v > p)', '(p = q)', f'({a()} = {a()})'])
+
+    def aggregate(self):
+        pick = self.rand.choice
+        kind = pick('nnpd')
+        argument = self.of(pick('nnpdkb') if pick([0, 1]) else kind, 2)
+        call = pick([f'COUNT(*)', f'COUNT({argument})', f'COUNT(DISTINCT {argument})', f'SUM({self.of(kind, 1)})', f'AVG({self.of(kind, 1)})',
+                     f'SUM(DISTINCT {self.of(kind, 1)})', f'MIN({argument})', f'MAX({argument})', 'MIN(ts)', 'MAX(day)'])
+        return call + (f' FILTER (WHERE {self.of("b", 2)})' if pick([0, 0, 1]) else '')
+
+
+def query_of(rand, shape):
+    grammar = Grammar(rand)
+    where = f' WHERE {grammar.of("b")}' if rand.random() < 0.7 else ''
+    if shape == 'rows':
+        return 'SELECT ts, ' + ', '.join(grammar.of(rand.choice('npdkb')) for _ in range(16)) + ' FROM events' + where
+    keys = [f'{grammar.of(kind, 1)} AS g{i}' for i, kind in enumerate(rand.choice(['', 'n', 'k', 'kn', 'nb', 'dp']))]
+    groups = [key.rsplit(' AS ', 1)[0] for key in keys]
+    values = [grammar.aggregate() for _ in range(12)]
+    having = f' HAVING COUNT(*) > {rand.randrange(3)}' if rand.random() < 0.5 else ''
+    if shape == 'final':
+        return 'SELECT ' + ', '.join(keys + values) + ' FROM events' + where + (' GROUP BY ' + ', '.join(groups) if groups else '') + having
+    window = rand.choice(["TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '10' SECOND)",
+                          "HOP(TABLE events, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '30' SECOND)"])
+    return ('SELECT window_start, window_end, ' + ', '.join(keys + values) + f' FROM TABLE({window})' + where
+            + ' GROUP BY window_start, window_end' + ''.join(', ' + group for group in groups) + having)
+
+
+def run(cache, mode, text, *more, env=None):
+    return subprocess.run([HOLDFAST, 'stream', 'run', '--final', '--compile', mode, '--cache', str(cache), '-e', text, *more],
+                          capture_output=True, text=True, timeout=300, env=env)
+
+
+def outcome(done):
+    """What both must agree on: code, rows, and messages but for who did it."""
+    lines = [line.replace(', compiled', '') for line in done.stderr.splitlines()]
+    return done.returncode, done.stdout, lines
+
+
+def check_same(cache, text, refused=False):
+    interpreted, compiled = run(cache, 'never', text), run(cache, 'wait', text)
+    assert 'interpreted:' not in compiled.stderr, (text, compiled.stderr)
+    if interpreted.returncode == 0:
+        assert ', compiled' in compiled.stderr, compiled.stderr
+    assert outcome(interpreted) == outcome(compiled), (text, first_difference(interpreted, compiled))
+    assert interpreted.returncode in (0, 1, 2) and (interpreted.returncode != 2 or refused), (text, interpreted.stderr)
+    return interpreted
+
+
+def first_difference(a, b):
+    for x, y in zip(a.stdout.splitlines() + a.stderr.splitlines(), b.stdout.splitlines() + b.stderr.splitlines()):
+        if x != y.replace(', compiled', ''):
+            return x, y
+    return a.returncode, b.returncode
+
+
+def check_random(directory, cache):
+    rows = 0
+    for round_ in range(ROUNDS):
+        rand = random.Random(SEED * 1000 + round_)
+        path = directory / f'events_{round_}.csv'
+        write_events(path, rand, 3000)
+        for shape in ('rows', 'rows', 'windows', 'windows', 'windows', 'final'):
+            done, tries = None, 0
+            while done is None or done.returncode == 2:  # A type that does not fit another: refused by both.
+                text = table(path) + query_of(rand, shape)
+                done = run(cache, 'never', text)
+                tries += 1
+                assert tries < 200, done.stderr
+            done = check_same(cache, text)
+            rows += len(done.stdout.splitlines())
+    assert rows > 500, rows
+
+
+def check_explain(directory):
+    def explain(query):
+        return subprocess.run([HOLDFAST, 'stream', 'explain', '-e', table(directory / 'events_0.csv') + query], capture_output=True,
+                              text=True, check=True).stdout
+    shown = explain("SELECT window_start, k, SUM(v) FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) "
+                    "WHERE k LIKE 'a%' AND i > 3 GROUP BY window_start, window_end, k")
+    for words in ('-- query 1: plan', 'Group by (k)', "interpreter\nLIKE(k, 'a%', NULL)\n", '-- query 1: source',
+                  'greater(row.c4_i, some<std::int32_t>(3))', 'using Key = KeyOf<Text>;', 'StateOf<SumOfIntegers<std::int64_t>>'):
+        assert words in shown, (words, shown)
+    shown = explain("SELECT v, window_start FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE))")
+    assert 'no source' in shown and 'a window without a GROUP BY of its windows is not compiled' in shown, shown
+
+
+def check_errors(directory, cache):
+    path = directory / 'events_0.csv'
+    for expression in ('100 / (v - 7)', 'q * q * q', "CAST('x' || k AS INT)", "ts + INTERVAL '3000000' DAY", 'TO_TIMESTAMP_LTZ(v, 3)'):
+        done = check_same(cache, table(path) + f'SELECT {expression} FROM events', refused=True)
+        assert '(at ' in done.stderr, (expression, done.stderr)
+    # A group's error when its window ends, and a sum that has too many digits.
+    many = directory / 'many.csv'
+    many.write_text('2026-01-01 00:00:00,99999999999999999999999999999999999999\n' * 3)
+    text = (f"CREATE TABLE e (ts TIMESTAMP(3), x DECIMAL(38, 0), WATERMARK FOR ts AS ts) WITH ('connector' = 'filesystem', "
+            f"'path' = '{many}', 'format' = 'csv');\nSELECT SUM(x), COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) "
+            "GROUP BY window_start, window_end")
+    assert 'more than 38 digits' in check_same(cache, text, refused=True).stderr
+
+
+def check_kills(directory, cache, state):
+    path, rand = directory / 'long.csv', random.Random(SEED)
+    if not path.exists():
+        write_events(path, rand, 40_000)
+
+    def text(to):
+        return (table(path) + "CREATE TABLE out (s TIMESTAMP(3), k STRING, n BIGINT, v BIGINT, p DECIMAL(38, 6), m STRING, d BIGINT)"
+                f" WITH ('connector' = 'filesystem', 'path' = '{to}', 'format' = 'csv');\n"
+                "INSERT INTO out SELECT window_start, k, COUNT(*), SUM(v), AVG(p), MIN(k), COUNT(DISTINCT i) FROM TABLE(HOP(TABLE events, "
+                "DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, k")
+
+    def where(name):
+        return ['--checkpoint', '2ms'] + (['--state', 'kv', '--region', f'{directory}/region_{name}'] if state == 'kv'
+                                          else ['--checkpoint-dir', f'{directory}/checkpoints_{name}'])
+
+    def parts(to):
+        return ''.join(part.read_text() for part in sorted(pathlib.Path(to).glob('part-*.csv')))
+
+    whole = directory / f'whole_{state}'
+    begin = time.monotonic()
+    done = run(cache, 'never', text(whole), *where(f'whole_{state}'))
+    undisturbed = time.monotonic() - begin
+    wanted = parts(whole)
+    assert done.returncode == 0 and len(wanted.splitlines()) > 500
+    assert run(cache, 'wait', text(directory / f'compiled_{state}')).returncode == 0
+    assert parts(directory / f'compiled_{state}') == wanted
+    kills, taken_over = 0, {'never': 0, 'wait': 0}  # Runs that went on where the other kind was killed.
+    for round_ in range(40):
+        to, turn = directory / f'broken_{state}_{round_}', 0
+        while True:
+            mode = ('never', 'wait')[(turn + round_) % 2]
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text(to),
+                                        *where(f'{state}_{round_}')], stderr=subprocess.PIPE, text=True)
+            if turn < 6:
+                time.sleep(rand.uniform(0, undisturbed))
+                process.send_signal(signal.SIGKILL)
+                KILLED.add(process.pid)
+            _, message = process.communicate(timeout=120)
+            assert process.returncode in (0, -signal.SIGKILL), message
+            assert wanted.startswith(parts(to)), 'what is shown is a prefix of the whole'
+            taken_over[mode] += turn > 0 and 'resumed from checkpoint' in message
+            if process.returncode == 0:
+                break
+            kills += 1
+            turn += 1
+        assert parts(to) == wanted
+        if min(taken_over.values()) >= 4 and kills >= 10:
+            return f'{kills} kills, taken over: {taken_over}'
+    raise AssertionError(f'only {kills} kills, {taken_over}')
+
+
+def check_texts(directory, cache):
+    path = directory / 'texts.csv'
+    path.write_text('1\n')
+    # Line comments, the end of a comment, quotes, in names, texts and options; no byte of them may reach the compiler.
+    columns = ', '.join(f'`{text}{i}` BIGINT' for i, text in enumerate(['*/', '"', '\\', '??/', 'int', '{}', '//', 'ä']))
+    values = ', '.join("'" + text.replace("'", "''") + "'" + f' AS `{i}`' for i, text in enumerate(NASTY))
+    path.write_text(','.join('1' * 8) + '\n')
+    text = (f"CREATE TABLE `ta*/ble\\` ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n"
+            f"SELECT `*/0` + `\"1` AS `sum\\`, {values} FROM `ta*/ble\\`")
+    done = run(cache, 'never', text)
+    assert done.returncode == 0, done.stderr
+    check_same(cache, text)
+    # A program is started with words: those of a query are none of them.
+    told = directory / 'told'
+    spy = directory / 'spy'
+    spy.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo spy 1; exit; fi\nprintf "%s\\n" "$@" >> {told}\nexit 1\n')
+    spy.chmod(0o755)
+    done = run(cache, 'wait', text, '--compiler', str(spy))
+    assert done.returncode == 0 and 'interpreted:' in done.stderr
+    words = told.read_text().split('\n')[:-1]
+    assert words[0].startswith('-') and all(word.startswith('-') or word.startswith(str(cache)) for word in words), words
+
+
+def ends(process, within_seconds):
+    until = time.monotonic() + within_seconds
+    while time.monotonic() < until:
+        try:
+            if pathlib.Path(f'/proc/{process}/stat').read_text().split()[2] == 'Z':
+                return True
+        except OSError:  # It is gone, perhaps while it was looked at.
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def check_compilers(directory, cache):
+    path = directory / 'events_0.csv'
+    text = table(path) + 'SELECT v + 41, k FROM events WHERE i > 0'
+    wanted = run(cache, 'never', text).stdout
+    fails = directory / 'fails'
+    fails.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo fails 1; exit; fi\necho "x.cpp:1: error: \\033[31mno\\007 room"\nexit 3\n')
+    lies = directory / 'lies'  # It ends well and writes nothing, or no library.
+    lies.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo lies 1; exit; fi\nfor last; do :; done\n'
+                    'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo no library > "$2"; fi; shift; done\n')
+    silent = directory / 'silent'
+    silent.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo silent 1; exit; fi\nexit 0\n')
+    slow = directory / 'slow'
+    slow.write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo slow 1; exit; fi\nsleep 100 & echo $! > ' + f'{directory}/slow.pid\nwait\n')
+    for compiler in (fails, lies, silent, slow):
+        compiler.chmod(0o755)
+    for mode in ('wait', 'background'):
+        for compiler, words in ((fails, 'the compiler ended with 3'), (lies, 'loading'), (silent, ''), ('/nowhere/c++', 'there is no compiler'),
+                                ('/bin/false', '--version ended with 1')):
+            done = run(cache, mode, text, '--compiler', str(compiler))
+            assert done.returncode == 0 and done.stdout == wanted, (compiler, done.stderr)
+            if mode == 'wait':
+                assert 'query 1: interpreted:' in done.stderr and words in done.stderr, (compiler, done.stderr)
+                assert '\x1b' not in done.stderr and '\x07' not in done.stderr
+                if compiler == fails:
+                    kept = done.stderr.split('its source is ')[1].split()[0].strip("'")
+                    assert 'struct Row' in pathlib.Path(kept).read_text()
+    # A compiler that is not done when the query is, is ended with all it started.
+    long = ("CREATE TABLE e (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'number-of-rows' = '{}', "
+            "'fields.x.kind' = 'sequence');\nSELECT SUM(x) FROM e")
+    # Longer runs where the machine is busy.
+    for seconds in (1, 5, 25):
+        rows = 2000 * seconds
+        done = run(cache, 'background', long.format(rows), '--compiler', str(slow))
+        assert done.returncode == 0 and done.stdout.endswith(f'\n{rows * (rows - 1) // 2}\n'), done
+        assert 'compiled' not in done.stderr, done.stderr
+        if (directory / 'slow.pid').exists():
+            break
+    assert ends(int((directory / 'slow.pid').read_text()), within_seconds=30), 'it is still there'
+    # In the background compiled code takes over on the way.
+    for seconds in (1, 5, 25):
+        rows = 2000 * seconds
+        run(cache, 'wait', long.format(rows))
+        done = run(cache, 'background', long.format(rows))
+        assert done.stdout.endswith(f'\n{rows * (rows - 1) // 2}\n'), done
+        if ', compiled' in done.stderr:
+            break
+    assert ', compiled' in done.stderr, done
+    left = set(cache.glob('own-*'))  # By compilers that were killed.
+    # $CXX is asked before the usual ones.
+    done = run(cache, 'wait', text, env={**os.environ, 'CXX': '/nowhere/cxx'})
+    assert '/nowhere/cxx' in done.stderr and done.stdout == wanted
+    # Others could write into the cache; a library of it is damaged; no HOME.
+    open_to_all = directory / 'open'
+    open_to_all.mkdir(mode=0o777)
+    open_to_all.chmod(0o777)
+    done = run(open_to_all, 'wait', text)
+    assert 'yours alone' in done.stderr and done.stdout == wanted and not list(open_to_all.iterdir())
+    assert ', compiled' in run(cache, 'wait', text).stderr
+    for library in cache.glob('*.so'):
+        library.write_bytes(library.read_bytes()[:100])
+    done = run(cache, 'wait', text)
+    assert ', compiled' in done.stderr and done.stdout == wanted, done.stderr
+    assert (cache.stat().st_mode & 0o777) == 0o700
+    # The compiler of a run that was killed goes on to its end.
+    own = {path for path in cache.glob('own-*') if int(path.name.split('-')[1]) not in KILLED}
+    assert own <= left, own - left
+
+
+def main():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_compiled_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    cache = directory / 'cache'
+    try:
+        if not shutil.which('g++') and not shutil.which('clang++') and 'CXX' not in os.environ:
+            print('skipped: there is no compiler')
+            sys.exit(77)
+        check_random(directory, cache)
+        check_explain(directory)
+        check_errors(directory, cache)
+        check_texts(directory, cache)
+        for state in ('dram', 'kv'):
+            print(state, check_kills(directory, cache, state))
+        check_compilers(directory, cache)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()

@@ -1,0 +1,121 @@
+#include "stream_bench_command.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/output.hpp>
+#include <holdfast/bench/stream/stream_suite.hpp>
+#include <holdfast/bench/table.hpp>
+
+#include "console.hpp"
+#include "text_layout.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+constexpr const char* kName = "holdfast stream bench";
+
+struct Arguments {
+  bench::stream::StreamBenchOptions options;
+  std::string json;
+  bool quiet = false;
+};
+
+int run_and_report(Arguments& arguments) {
+  auto& options = arguments.options;
+  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  const auto& json = arguments.json;
+  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+    complain(kName, "--json " + status.error().detail);
+    return kExitBadRequest;
+  }
+  bench::interrupt_on_signals();
+  const auto result = bench::stream::run_stream_bench(options);
+  if (!result) {
+    complain(kName, plain(result.error()));
+    const auto code = result.code();
+    return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
+                                                                        : kExitFailed;
+  }
+  const bool json_only = !json.empty() && bench::is_standard_output(json);
+  const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
+  if (!json_only) {
+    const auto& environment = result->document.environment;
+    out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
+        environment.text("compiler"));
+    out("{}: {} keys, {} events a round\n\n", options.query, with_separators(options.keys),
+        with_separators(static_cast<std::uint64_t>(result->document.command.number("events"))));
+    standard_output().write(
+        fit_terminal(bench::table(result->document, {"floor", "dram", table_columns()})));
+  }
+  if (!written) {
+    complain(kName, "--json " + written.error().detail);
+    return kExitFailed;
+  }
+  if (result->interrupted)
+    complain(kName, "interrupted; rows hold the repetitions that were complete, files are removed");
+  else if (!result->trustworthy)
+    complain(kName, "some rows are INVALID; see their reasons");
+  return bench::exit_code(result->trustworthy, result->interrupted);
+}
+
+}  // namespace
+
+void add_stream_bench_command(CLI::App& stream, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto& options = arguments->options;
+  auto& app = *stream.add_subcommand("bench", kStreamBenchHelp);
+  app.add_option("--query", options.query, "window-sum: sums of 60 s by key")
+      ->capture_default_str();
+  app.add_option("--state", options.states,
+                 "dram, kv (the compiled query, with its state there), dram-interpreted, "
+                 "kv-interpreted, floor (the shortest loop by hand), tbb (the same loop on oneTBB)")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--keys",
+         [&options](const std::string& text) {
+           const auto value = parse_count(text, "--keys");
+           if (!value) throw CLI::ValidationError("--keys", value.error().detail);
+           options.keys = *value;
+         },
+         "Keys, drawn uniformly (15k, 10M)")
+      ->type_name("COUNT")
+      ->default_str("15k");
+  app.add_option("--threads", options.threads, "Workers of a query: 1")->capture_default_str();
+  app.add_option_function<std::string>(
+         "--region",
+         [&options](const std::string& text) {
+           options.region =
+               text.starts_with("dram") ? text : std::filesystem::absolute(text).string();
+         },
+         "Of kv: a path that does not exist, or dram (default: below /dev/shm, line granularity)")
+      ->type_name("SPEC");
+  app.add_option("--checkpoint", options.checkpoint_seconds, "Of kv: seconds between checkpoints")
+      ->capture_default_str();
+  app.add_option("--rate", options.events_per_ms,
+                 "Events a millisecond of their time (default: 100, and three per key and window)");
+  app.add_option("--windows", options.windows, "Windows of events in memory: a round of them")
+      ->capture_default_str();
+  app.add_option("--repeat", options.repeat, "Repetitions, the order of subjects rotated")
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Rounds are begun for so long in a repetition")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the events")->capture_default_str();
+  app.add_option("--json", arguments->json,
+                 "Write the result document; - for standard output, and no table then");
+  app.add_flag("--quiet", arguments->quiet, "No progress");
+  app.footer(
+      "Exit code 3: a row is INVALID (a wrong answer, a subject that is not built).\n"
+      "Example: holdfast stream bench --state dram,kv,floor,tbb --repeat 7\n");
+  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+}
+
+}  // namespace holdfast::tools
