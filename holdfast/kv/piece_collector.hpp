@@ -2,7 +2,8 @@
 //
 // For each record in pieces that died, under the latch of its key: what the key leads to, and the
 // versions behind it, say how many pieces of that lineage are still counted. The others leave the
-// index of pieces and are marked dead; reclamation gets their bytes back as those of any record.
+// index of pieces under the same latch, so that no append counts them meanwhile, and are marked dead;
+// reclamation gets their bytes back as those of any record.
 // Nothing of this is written: after a crash sweep() finds the same pieces.
 //
 // Threads    One at a time (Maintenance's mutex), beside any others; the caller is in no guard.
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <holdfast/kv/pieces.hpp>
 #include <holdfast/kv/rooms.hpp>
 
 namespace holdfast::kv {
@@ -26,8 +28,9 @@ class PieceCollector {
   Status sweep();
 
  private:
-  // How many pieces of the lineage the key's records count, the versions behind them included.
-  Result<std::uint32_t> counted(std::uint16_t space, Bytes key, std::uint64_t lineage);
+  // Under the latch of the key: of the pieces from `from` on, removes some that neither the key's
+  // record nor a version behind it counts. Returns where to go on; `of.pieces`: there are no more.
+  Result<std::uint32_t> remove_uncounted(const Pieces::Ended& of, std::uint32_t from);
   void remove(std::string_view piece);
 
   Rooms& rooms_;

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/base/sanitizer.hpp>
+#include <holdfast/kv/piece_collector.hpp>
 #include <holdfast/kv/pieces.hpp>
 
 #include "for_tests.hpp"
@@ -139,6 +140,49 @@ TEST_P(MergeConcurrent, NoAdditionIsLost) {
     sum += one;
   }
   EXPECT_EQ(sum, (1 + 2 + 3) * (kSteps / 10));
+}
+
+// An append whose first try put a piece, but found no room for its record, tells the collector. Its
+// second try counts that piece.
+TEST_P(MergeConcurrent, ThePieceOfAFailedAppendStaysOnceItIsCounted) {
+  StoreOptions options = tiny();
+  options.max_bytes = 1 * GiB;
+  auto store = open(options);
+  Rooms& rooms = ForTests::rooms(store);
+  const std::string key = key_of(0), added(500, 'x');
+  ASSERT_TRUE(store.put(key, added));
+  std::atomic<bool> writing{true};
+  std::thread collector([&] {
+    PieceCollector collector(rooms);
+    Session& own = rooms.sessions.of_this_thread();
+    while (writing) {
+      PiecesView view;
+      {
+        const auto guard = rooms.epochs.enter(own.participant);
+        const Bytes bytes = ForTests::bytes(key);
+        const Live found = rooms.index.find(rooms.index.place(rooms.index.hash(bytes)), bytes, guard);
+        if (!found || !PiecesView::read(found.record, view)) continue;
+      }
+      rooms.pieces.end({key, kDefaultSpace, view.head.lineage, view.head.pieces + 1});
+      EXPECT_TRUE(collector.collect());
+    }
+  });
+  std::string expected = added;
+  for (std::uint64_t step = 1; step < kSteps * 4 && !HasFailure(); ++step) {
+    if (step % 60 == 0) {
+      EXPECT_TRUE(store.put(key, added));
+      expected = added;
+    } else {
+      EXPECT_TRUE(store.append(key, added));
+      expected += added;
+    }
+    if (step % 10 == 0) {
+      EXPECT_TRUE(get(store, key) == expected) << "after " << step << " appends";
+    }
+  }
+  writing = false;
+  collector.join();
+  EXPECT_EQ(get(store, key), expected);
 }
 
 }  // namespace
