@@ -250,7 +250,8 @@ OffsetMap::Tally& OffsetMap::new_tally() {
 void OffsetMap::count_whole_table(std::uint64_t before, std::uint64_t now) {
   const std::uint64_t sum = shared_entries_.fetch_add(now - before, std::memory_order_relaxed);
   reported_entries_.fetch_add(
-      (sum + now - before) / kReported * kReported - sum / kReported * kReported,
+      static_cast<std::int64_t>((sum + now - before) / kReported * kReported -
+                                sum / kReported * kReported),
       std::memory_order_relaxed);
 }
 
@@ -313,7 +314,7 @@ void OffsetMap::set_next_turn() {
   const double buckets =
       kSmallBuckets * std::pow(kGrowth, static_cast<double>(turn_) / partitions_);
   const double entries = buckets * partitions_ * kEntriesPerBucket * kTurnLoad;
-  next_turn_at_.store(entries < 1e18 ? static_cast<std::uint64_t>(entries) : ~std::uint64_t{0},
+  next_turn_at_.store(static_cast<std::int64_t>(std::min(entries, 1e18)),
                       std::memory_order_relaxed);
 }
 

@@ -376,9 +376,10 @@ class OffsetMap {
   const unsigned partition_shift_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> tables_;
   std::unique_ptr<Partition[]> headers_;
-  // Growth by turns (take_turns); changes once in 64 insertions.
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> reported_entries_{0};
-  std::atomic<std::uint64_t> next_turn_at_{0};                             // As many entries.
+  // Growth by turns (take_turns). The first changes once in 64 insertions; each tally's share may be
+  // up to 63 too small, so that the sum may be below zero.
+  alignas(kCacheLineBytes) std::atomic<std::int64_t> reported_entries_{0};
+  std::atomic<std::int64_t> next_turn_at_{0};                              // As many entries.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> shared_entries_{0};  // Of no tally.
   mutable SpinLatch tallies_latch_;
   std::vector<std::unique_ptr<Tally>> tallies_;
@@ -770,7 +771,8 @@ inline void OffsetMap::count(Tally* tally, bool inserted) {
     before = shared_entries_.fetch_add(change, std::memory_order_relaxed);
   }
   if (before % kReported == (inserted ? kReported - 1 : 0)) [[unlikely]] {
-    reported_entries_.fetch_add(inserted ? kReported : 0 - kReported, std::memory_order_relaxed);
+    constexpr auto kStep = static_cast<std::int64_t>(kReported);
+    reported_entries_.fetch_add(inserted ? kStep : -kStep, std::memory_order_relaxed);
   }
 }
 

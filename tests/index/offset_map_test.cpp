@@ -281,6 +281,32 @@ TEST(OffsetMap, WhatLookSawHoldsUnderTheLatchUntilSomethingChanged) {
   EXPECT_EQ(f.map->size(), 0u);
 }
 
+// One thread inserts, another removes: what each of them reported is rounded by itself, and their
+// sum is below zero now and then.
+TEST(OffsetMap, AQueueThatStaysShortDoesNotGrowTheMap) {
+  Fixture f;
+  const auto guard = f.domain.enter(f.participant);
+  OffsetMap::Tally& in = f.map->new_tally();
+  OffsetMap::Tally& out = f.map->new_tally();
+  const auto is = [](std::uint64_t number) {
+    return [number](Line line) { return line.number == number; };
+  };
+  constexpr std::uint64_t kLength = 20;
+  const std::uint64_t before = f.map->dram_bytes();
+  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+    Place tail = f.map->place(mix64(i));
+    ASSERT_TRUE(f.map->latch(tail, in).insert(Line{i}));
+    f.map->grow_in_turn();
+    ASSERT_EQ(f.map->rehashes(), 0u) << "with " << i << " insertions";
+    if (i <= kLength) continue;
+    Place head = f.map->place(mix64(i - kLength));
+    auto home = f.map->latch(head, out);
+    home.remove(home.find(is(i - kLength)));
+  }
+  EXPECT_EQ(f.map->size(), kLength);
+  EXPECT_EQ(f.map->dram_bytes(), before);
+}
+
 // A batch that latches many homes grows each partition once, not once per key.
 TEST(OffsetMap, GrowingForManyHashesRebuildsEachPartitionOnce) {
   Fixture f;
