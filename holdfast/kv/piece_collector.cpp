@@ -13,15 +13,10 @@ namespace holdfast::kv {
 Status PieceCollector::collect() {
   Pieces& pieces = rooms_.pieces;
   if (!pieces.any()) return {};
-  const auto ended = pieces.take_ended();
-  if (ended.empty()) return {};
-  // Whoever found one of these records before it was superseded reads its pieces in its guard.
-  HF_MUTANT("K102", rooms_.epochs.synchronize(), void());
-  for (const Pieces::Ended& one : ended) {
-    for (std::uint32_t at = 0; at < one.pieces;) {
-      HF_ASSIGN_OR_RETURN(at, remove_uncounted(one, at));
-    }
-  }
+  std::vector<Uncounted> left;
+  for (const Pieces::Ended& one : pieces.take_ended())
+    HF_RETURN_IF_ERROR(look_at(one, 0, left));
+  remove_after_readers(left);
   return {};
 }
 
@@ -38,34 +33,32 @@ Status PieceCollector::sweep() {
         return true;
       });
     }
+    std::vector<Uncounted> left;
     for (const std::string& key : keys) {
       PieceName name;
       if (!parse_piece_key(key, name)) continue;  // A damaged record; verify() tells.
-      HF_RETURN_IF_ERROR(remove_uncounted(
-          {std::string(name.key), name.space, name.lineage, name.number + 1}, name.number));
+      HF_RETURN_IF_ERROR(
+          look_at({std::string(name.key), name.space, name.lineage, name.number + 1}, name.number,
+                  left));
     }
+    remove_after_readers(left);
   }
   return {};
 }
 
-Result<std::uint32_t> PieceCollector::remove_uncounted(const Pieces::Ended& of,
-                                                       std::uint32_t from) {
-  constexpr std::uint32_t kTogether = 16;
-  const auto remove_behind = [&](std::uint32_t counted) {
-    const std::uint32_t first = std::max(from, counted);
-    const std::uint32_t end = std::min(of.pieces, first + kTogether);
-    for (std::uint32_t i = first; i < end; ++i)
-      remove(piece_key(of.key, of.lineage, i, of.space));
-    return std::max(first, end);
-  };
-  SpaceRooms* const space = of.space == kDefaultSpace ? nullptr : rooms_.spaces.find(of.space);
-  if (of.space != kDefaultSpace && space == nullptr)  // Of a keyspace that was dropped.
-    return remove_behind(0);
+Status PieceCollector::look_at(const Pieces::Ended& ended, std::uint32_t from,
+                               std::vector<Uncounted>& left) {
+  const auto number = ended.space;
+  SpaceRooms* const space = number == kDefaultSpace ? nullptr : rooms_.spaces.find(number);
+  if (number != kDefaultSpace && space == nullptr) {  // Of a keyspace that was dropped.
+    left.push_back({ended, from});
+    return {};
+  }
   KeyIndex& index = space == nullptr ? rooms_.index : space->index;
   const Versions& versions = space == nullptr ? rooms_.versions : space->versions;
   Session& own = (space == nullptr ? rooms_.sessions : space->sessions).of_this_thread();
   Displaced* const displaced = space == nullptr ? rooms_.displaced.get() : nullptr;
-  const Bytes key = std::as_bytes(std::span(of.key));
+  const Bytes key = std::as_bytes(std::span(ended.key));
   for (;;) {
     {
       const auto guard = rooms_.epochs.enter(own.participant);
@@ -73,25 +66,48 @@ Result<std::uint32_t> PieceCollector::remove_uncounted(const Pieces::Ended& of,
       auto home = index.latch(place, own);
       if (displaced == nullptr || HF_MUTANT("K108", !displaced->any(place), true)) {
         const Entry entry = home.find(index.matches(key));
-        std::uint32_t most = 0;
+        std::uint32_t counted = from;
+        // Whether it is a record of the lineage, or the one that the lineage would begin with.
         const auto count = [&](Line line) {
+          const RecordView record = rooms_.records.at(line);
           PiecesView view;
-          if (PiecesView::read(rooms_.records.at(line), view) &&
-              HF_MUTANT("K107", view.head.lineage == of.lineage, true))
-            most = std::max(most, view.head.pieces);
+          if (!PiecesView::read(record, view))
+            return HF_MUTANT("K115", record.sequence() == ended.lineage, false);
+          if (HF_MUTANT("K107", view.head.lineage != ended.lineage, false)) return false;
+          counted = std::max(counted, view.head.pieces);
+          return true;
         };
+        bool may_grow = false;
         if (entry) {
           const Line newest = OffsetMap::Home::line(entry);
-          count(newest);
+          may_grow = count(newest);
+          // While a batch becomes visible, readers are sent to what it supersedes.
+          may_grow |= count(HF_MUTANT("K114", index.settled(newest), newest));
           HF_MUTANT("K103", versions.for_each_behind(newest, count), void());
         }
-        // An append whose first try put the last piece may count it in its next.
+        if (!may_grow) {
+          if (counted < ended.pieces) left.push_back({ended, counted});
+          return {};
+        }
         HF_MUTANT("K112", void(), home.release());
-        return remove_behind(most);
+        remove(ended, counted);
+        return {};
       }
     }
     HF_RETURN_IF_ERROR(displaced->settle(own, index.hash(key)));
   }
+}
+
+void PieceCollector::remove_after_readers(const std::vector<Uncounted>& left) {
+  if (left.empty()) return;
+  HF_MUTANT("K102", rooms_.epochs.synchronize(), void());
+  for (const Uncounted& one : left)
+    remove(one.ended, one.first);
+}
+
+void PieceCollector::remove(const Pieces::Ended& ended, std::uint32_t first) {
+  for (std::uint32_t i = first; i < ended.pieces; ++i)
+    remove(piece_key(ended.key, ended.lineage, i, ended.space));
 }
 
 void PieceCollector::remove(std::string_view piece) {

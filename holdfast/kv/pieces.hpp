@@ -12,7 +12,8 @@
 // nothing counts any more; after a crash it looks at all of them.
 //
 // Invariant  A reader that is in a guard since it found a record finds its pieces: they are removed
-//            only when all guards have ended that were there when the record was superseded.
+//            only when all guards have ended that were there when the collector saw that nothing
+//            counts them.
 // Threads    Any.
 #pragma once
 
