@@ -81,8 +81,6 @@ Status PieceCollector::look_at(const Pieces::Ended& ended, std::uint32_t from,
         if (entry) {
           const Line newest = OffsetMap::Home::line(entry);
           may_grow = count(newest);
-          // While a batch becomes visible, readers are sent to what it supersedes.
-          may_grow |= count(HF_MUTANT("K114", index.settled(newest), newest));
           HF_MUTANT("K103", versions.for_each_behind(newest, count), void());
         }
         if (!may_grow) {

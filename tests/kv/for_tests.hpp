@@ -15,6 +15,7 @@ namespace holdfast::kv {
 
 struct ForTests {
   static Rooms& rooms(StoreBase& store) { return store.core()->rooms; }
+  static Maintenance& maintenance(StoreBase& store) { return store.core()->maintenance; }
   static BlockTable& table(StoreBase& store) { return rooms(store).table; }
   static Bytes bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 

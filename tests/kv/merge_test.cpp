@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/piece_collector.hpp>
 #include <holdfast/kv/pieces.hpp>
 #include <holdfast/kv/pipeline.hpp>
 #include <holdfast/kv/space.hpp>
@@ -311,6 +312,89 @@ TEST_P(Merge, AReaderThatFoundTheRecordFindsItsPieces) {
   }
   reclaims.join();
   EXPECT_EQ(pieces_in(store), 0u);
+}
+
+// The collector may hear of a lineage before its last record is superseded: here of a version.
+TEST_P(Merge, PiecesAreCountedBeforeReadersAreWaitedFor) {
+  auto store = open();
+  const std::string before = grow(store, "list", 4'000);
+  Rooms& rooms = ForTests::rooms(store);
+  const RecordView record = rooms.records.at(ForTests::line_of(store, "list"));
+  PiecesView view;
+  ASSERT_TRUE(PiecesView::read(record, view));
+  rooms.pieces.end({"list", kDefaultSpace, view.head.lineage, view.head.pieces});
+  std::thread collects;
+  EpochDomain::Participant late = rooms.epochs.join();
+  {
+    std::optional<EpochDomain::Guard> found;
+    {
+      const auto early = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+      collects = std::thread([&] { EXPECT_TRUE(PieceCollector(rooms).collect()); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      found.emplace(rooms.epochs.enter(late));
+      std::thread([&] { EXPECT_TRUE(store.put("list", "small")); }).join();
+    }
+    collects.join();
+    const auto gathered = rooms.pieces.gather(record);
+    EXPECT_TRUE(gathered && *gathered == before);
+  }
+  ASSERT_TRUE(store.reclaim());
+  EXPECT_EQ(pieces_in(store), 0u);
+}
+
+// An append that put a piece, and found no room for its record, tries again: here with the first
+// piece of a value, while the collector waits for a reader.
+TEST_P(Merge, TheFirstPieceOfAFailedAppendStaysOnceItIsCounted) {
+  auto store = open();
+  (void)grow(store, "another", 4'000);
+  ASSERT_TRUE(store.put("list", std::string(1'000, 'a')));
+  Rooms& rooms = ForTests::rooms(store);
+  std::thread collects;
+  {
+    const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+    const RecordView record = rooms.records.at(ForTests::line_of(store, "list"));
+    rooms.pieces.end({"list", kDefaultSpace, record.sequence(), 1});
+    collects = std::thread([&] { EXPECT_TRUE(PieceCollector(rooms).collect()); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::thread([&] { EXPECT_TRUE(store.append("list", std::string(500, 'b'))); }).join();
+  }
+  collects.join();
+  EXPECT_EQ(get(store, "list"), std::string(1'000, 'a') + std::string(500, 'b'));
+}
+
+// The same with a later piece: while the collector is about to remove what the first try left.
+TEST_P(Merge, ALaterPieceOfAFailedAppendStaysOnceItIsCounted) {
+  auto store = open();
+  Rooms& rooms = ForTests::rooms(store);
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    std::string expected(1'500, 'a');
+    ASSERT_TRUE(store.put("list", expected.substr(0, 1'000)));
+    ASSERT_TRUE(store.append("list", expected.substr(1'000)));
+    PiecesView view;
+    ASSERT_TRUE(PiecesView::read(rooms.records.at(ForTests::line_of(store, "list")), view));
+    SpaceRooms& space = rooms.pieces.space();
+    const std::string name =
+        piece_key("list", view.head.lineage, view.head.pieces, kDefaultSpace);
+    // As the first try left it, and the collector cannot get at it yet.
+    EXPECT_TRUE(BasicWrites<SpaceRooms>(space, ForTests::maintenance(store))
+                    .put_within(ForTests::bytes(name), ForTests::bytes("of the first try"), {}));
+    rooms.pieces.end({"list", kDefaultSpace, view.head.lineage, view.head.pieces + 1});
+    Session& own = space.sessions.of_this_thread();
+    std::thread collects, appends;
+    {
+      const auto guard = rooms.epochs.enter(own.participant);
+      Place place = space.index.place(space.index.hash(ForTests::bytes(name)));
+      auto home = space.index.latch(place, own);
+      collects = std::thread([&] { EXPECT_TRUE(PieceCollector(rooms).collect()); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      appends = std::thread([&] { EXPECT_TRUE(store.append("list", std::string(1'100, 'b'))); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    collects.join();
+    appends.join();
+    expected += std::string(1'100, 'b');
+    EXPECT_TRUE(get(store, "list") == expected) << get(store, "list").substr(0, 100);
+  }
 }
 
 TEST_P(Merge, PiecesOfADeadProcessAreFoundAtOpen) {
