@@ -37,9 +37,8 @@ Status PieceCollector::sweep() {
     for (const std::string& key : keys) {
       PieceName name;
       if (!parse_piece_key(key, name)) continue;  // A damaged record; verify() tells.
-      HF_RETURN_IF_ERROR(
-          look_at({std::string(name.key), name.space, name.lineage, name.number + 1}, name.number,
-                  left));
+      HF_RETURN_IF_ERROR(look_at({std::string(name.key), name.space, name.lineage, name.number + 1},
+                                 name.number, left));
     }
     remove_after_readers(left);
   }

@@ -95,7 +95,8 @@ TEST_P(MergeConcurrent, ListsAreWholeAndInOrder) {
           complaints.unless(store.put(key_of(i), added), "put");
         } else {
           complaints.unless(store.erase(key_of(i)), "erase");
-          complaints.unless(store.append(key_of(i), text_of({w, counts[i]++})), "append to nothing");
+          complaints.unless(store.append(key_of(i), text_of({w, counts[i]++})),
+                            "append to nothing");
         }
       }
       --writing;

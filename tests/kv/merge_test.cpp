@@ -373,8 +373,7 @@ TEST_P(Merge, ALaterPieceOfAFailedAppendStaysOnceItIsCounted) {
     PiecesView view;
     ASSERT_TRUE(PiecesView::read(rooms.records.at(ForTests::line_of(store, "list")), view));
     SpaceRooms& space = rooms.pieces.space();
-    const std::string name =
-        piece_key("list", view.head.lineage, view.head.pieces, kDefaultSpace);
+    const std::string name = piece_key("list", view.head.lineage, view.head.pieces, kDefaultSpace);
     // As the first try left it, and the collector cannot get at it yet.
     EXPECT_TRUE(BasicWrites<SpaceRooms>(space, ForTests::maintenance(store))
                     .put_within(ForTests::bytes(name), ForTests::bytes("of the first try"), {}));
