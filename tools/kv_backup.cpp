@@ -117,6 +117,7 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
                      {"copied_bytes", report->copied_bytes},
                      {"removed_backups", report->removed_backups},
                      {"checkpoint_seconds", report->checkpoint_seconds},
+                     {"rested_seconds", report->rested_seconds},
                      {"seconds", report->seconds}}
                     .dump(2, ' ', false, Json::error_handler_t::replace));
     return kExitDone;

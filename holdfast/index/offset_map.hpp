@@ -376,8 +376,8 @@ class OffsetMap {
   const unsigned partition_shift_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> tables_;
   std::unique_ptr<Partition[]> headers_;
-  // Growth by turns (take_turns). The first changes once in 64 insertions; each tally's share may be
-  // up to 63 too small, so that the sum may be below zero.
+  // Growth by turns (take_turns). The first changes once in 64 insertions; each tally's share may
+  // be up to 63 too small, so that the sum may be below zero.
   alignas(kCacheLineBytes) std::atomic<std::int64_t> reported_entries_{0};
   std::atomic<std::int64_t> next_turn_at_{0};                              // As many entries.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> shared_entries_{0};  // Of no tally.

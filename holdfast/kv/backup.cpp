@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include <holdfast/kv/backup_directory.hpp>
 #include <holdfast/kv/checkpoint.hpp>
@@ -50,6 +52,34 @@ void forget_sparse_files(Places& places, const Checkpoint& checkpoint) {
   });
 }
 
+// Half of the time is the writers', if there are any.
+class Rests {
+ public:
+  Rests(const Checkpoint& checkpoint, bool wanted)
+      : checkpoint_(checkpoint), wanted_(wanted), opened_(checkpoint.runs_opened()) {}
+
+  // After each run.
+  void take_one_if_due() {
+    const auto now = Clock::now();
+    if (!wanted_ || now - worked_since_ < kWork) return;
+    const std::uint64_t opened = checkpoint_.runs_opened();
+    if (std::exchange(opened_, opened) != opened) {
+      std::this_thread::sleep_for(now - worked_since_);
+      rested_ += Clock::now() - now;
+    }
+    worked_since_ = Clock::now();
+  }
+  double seconds() const { return std::chrono::duration<double>(rested_).count(); }
+
+ private:
+  static constexpr std::chrono::milliseconds kWork{2};
+  const Checkpoint& checkpoint_;
+  const bool wanted_;
+  std::uint64_t opened_;
+  Clock::time_point worked_since_ = Clock::now();
+  Clock::duration rested_{};
+};
+
 // Copies what is new, and notes where everything lies.
 Status copy_runs(const Checkpoint& checkpoint, const Places& places, BackupDirectory& directory,
                  const BackupOptions& options, Manifest& manifest, BackupReport& report) {
@@ -57,6 +87,7 @@ Status copy_runs(const Checkpoint& checkpoint, const Places& places, BackupDirec
   for (const CheckpointRun& run : checkpoint.runs())
     to_copy += places.contains(run.name) ? 0 : run.bytes;
   std::vector<std::byte> bytes;
+  Rests rests(checkpoint, options.considerate);
   for (std::size_t i = 0; i < checkpoint.runs().size(); ++i) {
     const CheckpointRun& run = checkpoint.runs()[i];
     ++report.runs;
@@ -72,7 +103,9 @@ Status copy_runs(const Checkpoint& checkpoint, const Places& places, BackupDirec
     ++report.copied_runs;
     report.copied_bytes += run.bytes;
     if (options.progress) (*options.progress)(report.copied_bytes, to_copy);
+    rests.take_one_if_due();
   }
+  report.rested_seconds = rests.seconds();
   return {};
 }
 

@@ -36,6 +36,9 @@ struct BackupOptions {
   // Backups that stay, this one included; older ones are removed when it is whole. 0: all. A file
   // of which a new backup needs less than half is then not shared, so that it can go.
   std::uint32_t keep = 0;
+  // While others write to the store, copying rests after each few milliseconds for as long as they
+  // took, so that writers keep most of the memory's bandwidth. False: it does not.
+  bool considerate = true;
   std::optional<Progress> progress;
 };
 
@@ -45,8 +48,9 @@ struct BackupReport {
   std::uint64_t runs = 0, bytes = 0;                // Of the whole backup.
   std::uint64_t copied_runs = 0, copied_bytes = 0;  // That no earlier backup had.
   std::uint32_t removed_backups = 0;
-  double checkpoint_seconds = 0;  // Of these the store gave its runs; the rest was copying.
-  double seconds = 0;
+  // The store gave its runs; then they were copied, with rests for the sake of writers.
+  double checkpoint_seconds = 0, rested_seconds = 0;
+  double seconds = 0;  // All of it.
 };
 // The directory is made if it is not there; its parent must be.
 Result<BackupReport> backup(StoreBase& store, const std::string& directory,

@@ -209,6 +209,9 @@ Version Checkpoint::version() const { return state_ ? state_->version : 0; }
 std::span<const CheckpointRun> Checkpoint::runs() const {
   return state_ ? std::span<const CheckpointRun>(state_->runs) : std::span<const CheckpointRun>();
 }
+std::uint64_t Checkpoint::runs_opened() const {
+  return state_ ? state_->core.rooms.table.next_generation() : 0;
+}
 
 Result<std::vector<std::byte>> Checkpoint::private_part() const {
   if (!state_) return Error{Errc::kClosed, "the checkpoint was moved from"};

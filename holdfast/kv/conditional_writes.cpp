@@ -109,6 +109,10 @@ Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::stri
     value = live.record.value();
   }
   change(value);
+  if (options.renew) {
+    const std::string_view name(reinterpret_cast<const char*>(key.data()), key.size());
+    rooms_.expiry.renew(id_of(rooms_), name, value);
+  }
   if (fixed_bytes && value.size() != live.record.value_bytes())
     return other_size(live.record.value_bytes());
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));

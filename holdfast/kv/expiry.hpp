@@ -15,7 +15,8 @@
 //            place: the clock is durable before it counts.
 // Snapshots  (and checkpoints) judge by the clock at which they were opened.
 // count()    has records that have expired until reclamation comes upon them.
-// Renewal    is a write: put() with a new stamp; update() or update_word() of the stamp.
+// Renewal    is a write: put() with a new stamp; update() or update_word() of the stamp; append(),
+//            merge() and update() with WriteOptions::renew.
 // Cost       A store with rules runs its verbs in their general form, which asks for the rules of
 //            each record: O(rules).
 #pragma once

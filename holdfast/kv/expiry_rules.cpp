@@ -53,6 +53,20 @@ std::uint64_t ExpiryRules::stamp_end(std::uint16_t space, std::string_view key) 
   return rule == nullptr ? 0 : std::uint64_t{rule->offset_bytes} + rule->width_bytes;
 }
 
+void ExpiryRules::renew(std::uint16_t space, std::string_view key, std::span<char> value) const {
+  if (!any()) return;
+  const ExpiryRule* const rule = rule_of(space, key);
+  if (rule == nullptr || HF_MUTANT("K116", rule->ttl == 0, false) ||
+      std::uint64_t{rule->offset_bytes} + rule->width_bytes > value.size())
+    return;
+  const std::uint64_t now = clock();
+  for (std::uint32_t i = 0; i < rule->width_bytes; ++i) {
+    const bool little = rule->order == std::endian::little;
+    const std::uint32_t from = little ? i : rule->width_bytes - 1 - i;
+    value[rule->offset_bytes + i] = static_cast<char>(now >> 8 * from & 0xff);
+  }
+}
+
 std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const {
   const ExpiryRule* const rule = rule_of(record.header().space(), record.key());
   if (rule == nullptr) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ class ExpiryRules {
   }
   // The clock at which a put that fits its run expires; nothing: never.
   std::optional<std::uint64_t> end_of(const RecordView& record) const;
+
+  // Puts the clock where such a key's value has its stamp, if a rule with a ttl says so and the
+  // value is long enough.
+  void renew(std::uint16_t space, std::string_view key, std::span<char> value) const;
 
   // Where the stamp of such a key's value ends; 0: there is no rule for it.
   std::uint64_t stamp_end(std::uint16_t space, std::string_view key) const;

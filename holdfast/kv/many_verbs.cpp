@@ -1,5 +1,6 @@
 // The verbs of many keys of one kind: groups of operations (group_verbs.hpp).
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include <holdfast/kv/store_core.hpp>
@@ -42,6 +43,18 @@ Status run_many(StoreCore& core, Operation::Verb verb, const ByteSpans& keys,
   return first_failure;
 }
 
+// What an operation does to the value of `key`. Without an allocation where nothing is renewed.
+using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
+std::function<void(std::string&)> change_of(const StoreCore& core, std::string_view key,
+                                            const ChangeOne& change, std::size_t i,
+                                            WriteOptions options) {
+  if (!options.renew) return [&change, i](std::string& value) { change(i, value); };
+  return [&rules = core.rooms.expiry, key, &change, i](std::string& value) {
+    change(i, value);
+    rules.renew(kDefaultSpace, key, value);
+  };
+}
+
 }  // namespace
 
 Status StoreBase::update_texts(std::span<const std::string_view> keys, ChangeOne change,
@@ -49,7 +62,7 @@ Status StoreBase::update_texts(std::span<const std::string_view> keys, ChangeOne
   if (!core_) return closed();
   return run_many(*core_, Operation::Verb::kUpdate, ByteSpans(keys), outcomes, options,
                   [&](Operation& operation, std::size_t i) {
-                    operation.change = [&change, i](std::string& value) { change(i, value); };
+                    operation.change = change_of(*core_, keys[i], change, i, options);
                   });
 }
 
@@ -59,7 +72,9 @@ Status StoreBase::update_objects(Objects keys, ChangeOne change, std::span<Errc>
   return run_many(*core_, Operation::Verb::kUpdate, ByteSpans(keys.first, keys.bytes, keys.count),
                   outcomes, options, [&](Operation& operation, std::size_t i) {
                     operation.fixed_bytes = true;
-                    operation.change = [&change, i](std::string& value) { change(i, value); };
+                    const auto* const first = static_cast<const char*>(keys.first);
+                    operation.change =
+                        change_of(*core_, {first + i * keys.bytes, keys.bytes}, change, i, options);
                   });
 }
 

@@ -13,9 +13,6 @@
 namespace holdfast::kv {
 namespace {
 
-std::uint16_t id_of(const Rooms&) { return kDefaultSpace; }
-std::uint16_t id_of(const SpaceRooms& space) { return space.id; }
-
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -118,7 +115,11 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
     }
     const Live present = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
     if (!present && present.outcome != Errc::kNotFound) return index.error(present);
-    HF_ASSIGN_OR_RETURN(const Merged merged, this->merged(key, present, operand, function));
+    HF_ASSIGN_OR_RETURN(Merged merged, this->merged(key, present, operand, function));
+    if (options.renew) {  // Of a value in pieces its front is here.
+      const std::size_t skipped = merged.kind == RecordKind::kInPieces ? sizeof(InPieces) : 0;
+      rooms_.expiry.renew(id_of(rooms_), text_of(key), std::span(merged.value).subspan(skipped));
+    }
     if (merged.kind == RecordKind::kInPieces && !rooms_.pieces.any()) {
       home.release();
       guard.end();

@@ -79,6 +79,10 @@ struct StoreOptions {
 // Per operation.
 struct WriteOptions {
   Durability durability = Durability::kDefault;  // kDefault: the store's.
+  // Of append(), merge(), update() and update_many(): where a rule with a ttl has a time stamp in
+  // the new value (expiry.hpp), it becomes the store's clock. False: the stamp stays. Other verbs
+  // write values with a stamp of their own, and do not look at it.
+  bool renew = false;
 };
 
 }  // namespace holdfast::kv

@@ -42,4 +42,7 @@ struct SpaceRooms {
   std::unique_ptr<Session> relocator;  // Its lane takes what reclamation moves.
 };
 
+inline std::uint16_t id_of(const Rooms&) { return kDefaultSpace; }
+inline std::uint16_t id_of(const SpaceRooms& space) { return space.id; }
+
 }  // namespace holdfast::kv

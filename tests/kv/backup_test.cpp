@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include <holdfast/kv/backup_directory.hpp>
 #include <holdfast/memory/system.hpp>
@@ -106,6 +108,34 @@ TEST_P(Backups, OldOnesGoWithWhatOnlyTheyNeed) {
   const auto gone = restore_backup(directory(), spec("gone"), 1);
   EXPECT_EQ(gone.code(), Errc::kNotFound);
   EXPECT_TRUE(mentions(gone.error(), "5 to 6"));
+}
+
+TEST_P(Backups, CopyingRestsBesideWritersOnly) {
+  auto store = open();
+  const Contents before = put_some(store, 0, 300);
+  int rounds = 0;
+  const auto wait = [](std::uint64_t, std::uint64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  };
+  const auto write = [&](std::uint64_t, std::uint64_t) {
+    (void)put_some(store, 0, 40);
+    wait(0, 0);
+    ++rounds;
+  };
+  BackupOptions options;
+  options.progress.emplace(wait);
+  EXPECT_EQ(backup(store, directory(), options).value().rested_seconds, 0) << "nobody writes";
+  (void)put_some(store, 0, 300);
+  options.progress.emplace(write);
+  EXPECT_GE(backup(store, directory(), options).value().rested_seconds, 0.001);
+  EXPECT_GT(rounds, 1);
+  (void)put_some(store, 0, 300);
+  options.considerate = false;
+  EXPECT_EQ(backup(store, directory(), options).value().rested_seconds, 0);
+  for (std::uint32_t number = 1; number <= 3; ++number) {
+    auto again = restored(number, "again" + std::to_string(number));
+    expect_contents(again, before);
+  }
 }
 
 TEST_P(Backups, ARestoredStoreIsBackedUpBesideIt) {

@@ -507,6 +507,72 @@ TEST_P(Merge, WhatGrowsExpiresByItsStamp) {
   EXPECT_TRUE(store.expire({.prefix = "x", .offset_bytes = 56}));
 }
 
+// Kept or renewed, as the option says: by every verb that changes a value, in one piece and in many.
+TEST_P(Merge, AStampIsRenewedByOption) {
+  auto store = open();
+  constexpr WriteOptions kRenew{.renew = true};
+  const auto stamp = [](std::uint64_t at) { return bytes_of_number<std::uint64_t>(at); };
+  ASSERT_TRUE(store.expire({.prefix = "t", .ttl = 10}));
+  ASSERT_TRUE(store.expire({.prefix = "big",
+                            .offset_bytes = 3,
+                            .width_bytes = 4,
+                            .order = std::endian::big,
+                            .ttl = 10}));
+  ASSERT_TRUE(store.expire({.prefix = "end"}));  // Its stamp is the end.
+  const std::vector<std::string> names{"t append", "t merge", "t update",
+                                       "t many",   "t long",  "t kept"};
+  for (const std::string& name : names)
+    ASSERT_TRUE(store.put(name, stamp(1'000)));
+  ASSERT_TRUE(store.put("end", stamp(1'005)));
+  ASSERT_TRUE(store.put("big", std::string("abc\0\0\x03\xe8", 7)));
+  const std::string grown = grow(store, "t long", 5'000).substr(8);
+  ASSERT_TRUE(store.set_clock(1'004));
+
+  ASSERT_TRUE(store.append("t append", "x", kRenew));
+  ASSERT_TRUE(store.append("t long", "x", kRenew));
+  ASSERT_TRUE(store.append("t kept", "x"));
+  ASSERT_TRUE(store.append("big", "x", kRenew));
+  ASSERT_TRUE(store.append("end", "x", kRenew));
+  ASSERT_TRUE(store.append("t", "short", kRenew));
+  ASSERT_TRUE(store.append("none", "x", kRenew));
+  ASSERT_TRUE(store.merge("t merge", MergeFunction::kOr, stamp(0), kRenew));
+  ASSERT_TRUE(store.update("t update", [](std::string& value) { value += "x"; }, kRenew));
+  std::vector<Errc> outcomes(1);
+  const std::vector<std::string_view> many{"t many"};
+  ASSERT_TRUE(store.update_many(
+      many, [](std::size_t, std::string& value) { value += "x"; }, outcomes, kRenew));
+  auto space = store.create_space("of its own").value();
+  ASSERT_TRUE(store.expire(space, {.prefix = "", .ttl = 10}));
+  ASSERT_TRUE(space.put("a", stamp(1'000)));
+  ASSERT_TRUE(space.append("a", "x", kRenew));
+  ASSERT_TRUE(space.put("b", stamp(1'000)));
+  ASSERT_TRUE(space.update("b", [](std::string& value) { value += "x"; }, kRenew));
+
+  Contents expected{{"t append", stamp(1'004) + "x"},
+                    {"t merge", stamp(1'004)},
+                    {"t update", stamp(1'004) + "x"},
+                    {"t many", stamp(1'004) + "x"},
+                    {"t long", stamp(1'004) + grown + "x"},
+                    {"t kept", stamp(1'000) + "x"},
+                    {"big", std::string("abc\0\0\x03\xecx", 8)},
+                    {"end", stamp(1'005) + "x"},
+                    {"t", "short"},
+                    {"none", "x"}};
+  expect_contents(store, expected);
+  ASSERT_TRUE(store.set_clock(1'013));
+  for (const auto& [key, value] : expected) {
+    const bool ended = key == "t kept" || key == "end";
+    EXPECT_EQ(get(store, key) == value, !ended) << key;
+  }
+  std::string value;
+  ASSERT_TRUE(space.get("a", value));
+  EXPECT_EQ(value, stamp(1'004) + "x");
+  ASSERT_TRUE(space.get("b", value));
+  EXPECT_EQ(value, stamp(1'004) + "x");
+  ASSERT_TRUE(store.set_clock(1'014));
+  EXPECT_EQ(get(store, "t append"), "<kNotFound>");
+}
+
 TEST_P(Merge, CheckpointsHaveThePieces) {
   auto store = open();
   Contents expected;

@@ -187,16 +187,17 @@ Status Dash::insert_many(std::span<const DashRecord> records, std::span<Errc> ou
                          const Interleaving& how) {
   HF_CHECK(records.size() == outcomes.size());
   HF_RETURN_IF_ERROR(refuse_if_read_only());
-  std::vector<std::size_t> alone;
+  // Nothing is allocated while records are written: an exception would show what is not durable.
+  constexpr Errc kLeft = Errc::kBusy;  // No outcome of an insert.
   blocks::interleave<Insert>(
       writer_.persist(), how, records.size(),
       [&](std::size_t i, Member&) { return Insert(*this, records[i]); },
       [&](std::size_t i, Insert& insert) {
-        outcomes[i] = insert.outcome();
-        if (insert.is_alone()) alone.push_back(i);
+        outcomes[i] = insert.is_alone() ? kLeft : insert.outcome();
       });
   Status first;
-  for (const auto i : alone) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (outcomes[i] != kLeft) continue;
     const auto status = insert(records[i].key, records[i].value);
     outcomes[i] = status.code();
     if (!status && status.code() != Errc::kAlreadyExists && first) first = status;

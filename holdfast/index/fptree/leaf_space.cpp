@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include <holdfast/base/crew.hpp>
@@ -21,13 +22,12 @@ struct LeafSpace::Part {
   std::uint32_t begin, end;
   std::vector<LeafEntry> entries;
   std::vector<std::uint32_t> free;
-  std::vector<std::uint32_t> damaged;  // The first one.
+  std::optional<std::uint32_t> damaged;  // The first one.
 };
 
 void LeafSpace::scan(Part& part) const {
   constexpr std::uint32_t kAhead = 16;  // Lines asked for before they are read.
   const bool read_only = writer_.region().read_only();
-  part.entries.reserve(part.end - part.begin);
   for (auto number = part.begin; number < part.end; ++number) {
     if (number + kAhead < part.end)
       prefetch_for_read(writer_.at(shape_.leaf_at(number + kAhead) + kCacheLineBytes));
@@ -37,7 +37,7 @@ void LeafSpace::scan(Part& part) const {
     switch (one.use(id_, number)) {
       case Leaf::Use::kFree: part.free.push_back(number); break;
       case Leaf::Use::kInUse: part.entries.push_back({one.low(), number}); break;
-      case Leaf::Use::kDamaged: part.damaged = {number}; return;
+      case Leaf::Use::kDamaged: part.damaged = number; return;
     }
   }
   if (!read_only) writer_.persist().fence();
@@ -65,7 +65,11 @@ Result<std::vector<LeafEntry>> LeafSpace::open(unsigned threads) {
     const auto border = [&](std::uint64_t part) {
       return static_cast<std::uint32_t>(all * part / parts_wanted);
     };
-    parts[i].begin = border(i), parts[i].end = border(i + 1);
+    Part& part = parts[i];
+    part.begin = border(i), part.end = border(i + 1);
+    // Here, where there may be too little memory: the threads allocate nothing.
+    part.entries.reserve(part.end - part.begin);
+    part.free.reserve(part.end - part.begin);
   }
   std::atomic<std::uint32_t> next{0};
   side_by_side(parts_wanted, [&] {
@@ -76,10 +80,10 @@ Result<std::vector<LeafEntry>> LeafSpace::open(unsigned threads) {
   std::vector<LeafEntry> entries = std::move(parts[0].entries);
   free_.reserve(all);
   for (const auto& part : parts) {
-    if (!part.damaged.empty())
-      return Error{Errc::kCorrupt, "fp-tree: the head of leaf " + std::to_string(part.damaged[0]) +
+    if (part.damaged)
+      return Error{Errc::kCorrupt, "fp-tree: the head of leaf " + std::to_string(*part.damaged) +
                                        " is damaged (at " +
-                                       std::to_string(shape_.leaf_at(part.damaged[0])) +
+                                       std::to_string(shape_.leaf_at(*part.damaged)) +
                                        "); restore it from a copy"};
     free_.insert(free_.end(), part.free.begin(), part.free.end());
     if (&part == &parts[0]) continue;
