@@ -36,7 +36,7 @@ def lists(command):
                   '--region', f'{directory}/kv?granularity=line', '--peer-directory', directory, '--records', '2000',
                   '--phase-operations', '200', '--seconds', '20', '--threads', '1', '--repeat', '1', '--quick', '--quiet')
         blocks = rows(command, 'blocks', 'bench', '--quick', '--quiet', '--threads', '1', '--region',
-                      f'{directory}/blocks?granularity=line')
+                      f'{directory}/blocks?granularity=line&nt_evicts=on')  # More subjects than where they stay.
     found = {'kv': {}, 'blocks': {}, 'parameters': {},
              'options': {verb: options(command, *verb.split()) for verb in ('kv bench', 'blocks bench', 'bench run')}}
     for row in kv:
