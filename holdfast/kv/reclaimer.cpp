@@ -63,7 +63,8 @@ Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, 
   HF_ASSIGN_OR_RETURN(const std::uint64_t freed, free_evacuated());
   rooms_.drain_notes();  // So that the books say which runs are worth it.
   HF_ASSIGN_OR_RETURN(const std::uint64_t more,
-                      evacuate_all(choose(choice, victims_limit, least_gain), bytes_per_second));
+                      evacuate_all(choose(choice, victims_limit, least_gain), bytes_per_second,
+                                   choice == Choice::kWorthMost));
   return freed + more;
 }
 
@@ -85,11 +86,11 @@ Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_seco
     if (!table.geometry().is_table_block(block) && (victims.empty() || victims.back() != head))
       victims.push_back(head);
   }
-  return evacuate_all(std::move(victims), bytes_per_second);
+  return evacuate_all(std::move(victims), bytes_per_second, false);
 }
 
 Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims,
-                                              std::uint64_t bytes_per_second) {
+                                              std::uint64_t bytes_per_second, bool gives_way) {
   if (victims.empty()) return 0;
   BlockTable& table = rooms_.table;
   const auto settle = [&] { return rooms_.displaced ? settle_displaced(victims) : ok_status(); };
@@ -112,6 +113,10 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t moved = 0;
   Evacuation evacuation(rooms_, own_, counts_);
+  const auto spare_behind = [&](std::size_t last) {
+    for (std::size_t rest = last + 1; rest < victims.size(); ++rest)
+      table.meta(victims[rest]).set_moving(false);
+  };
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const std::uint64_t head = victims[i];
     BlockMeta& run = table.meta(head);
@@ -121,8 +126,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
       // Those before it make room for the others. It was copied in part, so it keeps its mark; they
       // do not.
-      for (std::size_t rest = i + 1; rest < victims.size(); ++rest)
-        table.meta(victims[rest]).set_moving(false);
+      spare_behind(i);
       break;
     }
     run.evacuated.store(true, std::memory_order_relaxed);
@@ -131,6 +135,10 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     opened_blocks_ += evacuated->opened_blocks;
     dropped_bytes_ += evacuated->dropped_bytes;
     gained_blocks_ += evacuated->gained_blocks;
+    if (gives_way && waiters_.load(std::memory_order_relaxed) != 0) {
+      spare_behind(i);
+      break;
+    }
     if (bytes_per_second != 0) {
       const std::chrono::duration<double> due(static_cast<double>(moved) /
                                               static_cast<double>(bytes_per_second));

@@ -39,9 +39,11 @@ class Reclaimer {
       : rooms_(rooms), own_(own), evacuated_(evacuated), counts_(counts), waiters_(waiters) {}
 
   enum class Choice {
-    kMostDead,   // Room at once.
-    kWorthMost,  // Least copying in the long run: dead bytes over what is read and copied for them,
-    // times the root of the run's age. What lives in a young run dies soon for nothing.
+    kMostDead,  // Room at once.
+    // Least copying in the long run: dead bytes over what is read and copied for them, times the
+    // root of the run's age. What lives in a young run dies soon for nothing. Such a pass ends
+    // behind the run that it is at when somebody waits for it: a checkpoint, a verb of a full store.
+    kWorthMost,
   };
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
   // Returns the blocks it freed.
@@ -76,8 +78,9 @@ class Reclaimer {
 
  private:
   std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
+  // `gives_way`: to those who wait, behind each run.
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
-                                     std::uint64_t bytes_per_second);
+                                     std::uint64_t bytes_per_second, bool gives_way);
   Status settle_displaced(std::span<const std::uint64_t> victims);
   Status seal_resting_lanes();
   Result<std::uint64_t> free_evacuated();

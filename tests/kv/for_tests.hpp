@@ -194,6 +194,16 @@ struct ForTests {
     const auto lock = store.core()->maintenance.hold_off();
     return store.core()->maintenance.pass(16, 0.05, 1);
   }
+  // A pass of the background, while so many others wait for it to end.
+  static Result<std::uint64_t> pass_beside(StoreBase& store, std::uint32_t waiting) {
+    Maintenance& maintenance = store.core()->maintenance;
+    const auto lock = maintenance.hold_off();
+    std::vector<std::uint64_t> evacuated;
+    ReclaimCounts counts;
+    const std::atomic<std::uint32_t> waiters{waiting};
+    return Reclaimer(rooms(store), maintenance.own_session(), evacuated, counts, waiters)
+        .pass(Reclaimer::Choice::kWorthMost, 16, 0.05, 0);
+  }
   static void hurry(StoreBase& store) { store.core()->maintenance.hurry(); }
   // As if `key` had the same 45 bits of hash as `other`, which is there.
   static void collide(StoreBase& store, std::string_view key, std::string_view other) {
