@@ -74,6 +74,9 @@ Status StarStore::read_root() {
 }
 
 void StarStore::adopt(Catalogue catalogue) {
+  rows_ = catalogue.layout == Layout::kByRow
+              ? std::make_unique<StoredRows>(*region_, catalogue.row_tables)
+              : nullptr;
   catalogue_ = std::move(catalogue);
   checked_ = std::make_unique<std::atomic<std::uint32_t>[]>(catalogue_->blocks.size());
 }
@@ -135,6 +138,7 @@ std::string check_values(const Catalogue& catalogue, const std::byte* bytes,
 std::vector<std::string> StarStore::verify() const {
   std::vector<std::string> found;
   if (!loaded()) return found;
+  if (rows_ != nullptr) return rows_->verify();
   for (std::size_t number = 0; number < catalogue_->blocks.size(); ++number) {
     const auto before = found.size();
     for (Column column = 0; column < kColumns; ++column) {
@@ -154,9 +158,7 @@ std::vector<std::string> StarStore::verify() const {
 StarWriter::StarWriter(StarStore& store) : store_(store) {
   std::vector<Extent> used;
   if (store.loaded()) {
-    for (const BlockInfo& block : store.catalogue().blocks)
-      used.push_back({block.offset, block.bytes});
-    used.push_back(store.catalogue().place);
+    used = store.catalogue().extents();
     std::sort(used.begin(), used.end(),
               [](const Extent& a, const Extent& b) { return a.offset_bytes < b.offset_bytes; });
   }
@@ -204,8 +206,41 @@ Status StarWriter::append(const EncodedBlock& block) {
 
 Status StarWriter::finish(std::string source, std::vector<DimensionTable> dimensions) {
   HF_CHECK(dimensions.size() == kDimensions);
+  return switch_to({std::move(source), std::move(dimensions), std::move(blocks_), {}});
+}
+
+Result<RowRun> StarWriter::put_run(std::span<const std::byte> bytes) {
+  RowRun run;
+  HF_ASSIGN_OR_RETURN(run.offset, allocate(bytes.size()));
+  run.rows = static_cast<std::uint32_t>(bytes.size() / kRowBytes);
+  run.checksum = checksum64(bytes, run.rows);
+  if (!full_) HF_RETURN_IF_ERROR(DurableWriter(store_.region()).put(run.offset, bytes));
+  return run;
+}
+
+Status StarWriter::set_tuples(Dimension dimension, std::span<const DimensionTuple> tuples) {
+  HF_ASSIGN_OR_RETURN(row_tables_.dimensions[static_cast<std::size_t>(dimension)],
+                      put_run(std::as_bytes(tuples)));
+  return {};
+}
+
+Status StarWriter::append(std::span<const FactRow> rows) {
+  HF_CHECK(!rows.empty() && rows.size() <= kMaxBlockRows);
+  HF_ASSIGN_OR_RETURN(auto run, put_run(std::as_bytes(rows)));
+  for (const FactRow& row : rows)
+    run.most.include(row);
+  row_tables_.facts.push_back(run);
+  return {};
+}
+
+Status StarWriter::finish_rows(std::string source) {
+  for (const auto& run : row_tables_.dimensions)
+    HF_CHECK(run.offset != 0);
+  return switch_to({std::move(source), {}, {}, {}, Layout::kByRow, std::move(row_tables_)});
+}
+
+Status StarWriter::switch_to(Catalogue catalogue) {
   Region& region = store_.region();
-  Catalogue catalogue{std::move(source), std::move(dimensions), std::move(blocks_), {}};
   const auto bytes = to_bytes(catalogue, store_.id());
   HF_ASSIGN_OR_RETURN(const auto at, allocate(bytes.size()));
   catalogue.place = {at, bytes.size()};

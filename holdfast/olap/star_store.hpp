@@ -7,6 +7,7 @@
 //            for the first time since open(); verify() checks all of them, and the values.
 // Media      Any. On page media the blocks are read through the page cache.
 // Fences     create 2, open 1, load 2, whatever the size.
+// Layouts    A version is columns, or rows (rows/stored_rows.hpp), the baseline.
 // Threads    use() and reading from any; one StarWriter at a time, and no reader beside finish().
 // Errors     kNotHoldfast, kCorrupt, kNewerFormat, kReadOnly, kBusy (another object uses the
 //            region), kNoSpace (says how much is needed), and those of Region.
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include <holdfast/memory/durable_writer.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/catalogue.hpp>
+#include <holdfast/olap/rows/stored_rows.hpp>
 
 namespace holdfast::olap {
 
@@ -39,6 +42,8 @@ class StarStore {
   const std::byte* block(std::size_t number) const {
     return region_->data() + catalogue_->blocks[number].offset;
   }
+  // The tables of a star of rows; null where it is one of columns. Requires loaded().
+  const StoredRows* rows() const { return rows_.get(); }
   Region& region() const { return *region_; }
   std::uint64_t id() const { return id_; }
 
@@ -67,6 +72,7 @@ class StarStore {
   std::uint64_t id_;
   std::optional<Catalogue> catalogue_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> checked_;  // A bit per column.
+  std::unique_ptr<StoredRows> rows_;
 };
 
 // The next version, in places that the present one does not use. Without finish() nothing has
@@ -82,7 +88,14 @@ class StarWriter {
   // Durable on return, and what the store shows from now on.
   Status finish(std::string source, std::vector<DimensionTable> dimensions);
 
+  // The same for a star of rows: up to 2^32 - 1 tuples once per dimension, fact rows in runs.
+  Status set_tuples(Dimension dimension, std::span<const DimensionTuple> tuples);
+  Status append(std::span<const FactRow> rows);
+  Status finish_rows(std::string source);
+
  private:
+  Result<RowRun> put_run(std::span<const std::byte> bytes);
+  Status switch_to(Catalogue catalogue);
   Result<std::uint64_t> allocate(std::uint64_t bytes);
 
   StarStore& store_;
@@ -90,6 +103,7 @@ class StarWriter {
   bool full_ = false;
   std::uint64_t end_ = kDataAt;  // Of what was allocated, wherever there was room for it.
   std::vector<BlockInfo> blocks_;
+  RowTables row_tables_;
 };
 
 }  // namespace holdfast::olap

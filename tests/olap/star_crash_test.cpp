@@ -1,11 +1,15 @@
 // Loading in every state that a power failure can leave: the old version, or the new one.
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <holdfast/crash/checker.hpp>
 #include <holdfast/olap/answer.hpp>
+#include <holdfast/olap/rows/row_answer.hpp>
 
 namespace holdfast::olap {
 namespace {
@@ -31,6 +35,23 @@ void load_version(StarStore& store, std::uint32_t version, std::uint32_t rows) {
   writer.finish("version " + std::to_string(version), one_row_each()).value();
 }
 
+// The same as rows.
+void load_row_version(StarStore& store, std::uint32_t version, std::uint32_t rows) {
+  std::vector<FactRow> facts(rows);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    facts[row].customer = facts[row].part = facts[row].supplier = facts[row].order_date = 1;
+    facts[row].revenue = version + row % 2;
+  }
+  const std::array<DimensionTuple, 1> one{DimensionTuple{1, 0, {}}};
+  StarWriter writer(store);
+  for (std::size_t i = 0; i < kDimensions; ++i)
+    writer.set_tuples(static_cast<Dimension>(i), one).value();
+  for (std::uint32_t first = 0; first < rows; first += 8)
+    writer.append(std::span<const FactRow>(facts).subspan(first, std::min(8u, rows - first)))
+        .value();
+  writer.finish_rows("version " + std::to_string(version)).value();
+}
+
 struct Seen {
   bool exists = true;
   std::uint32_t version = 0;  // 0: nothing is loaded.
@@ -47,11 +68,16 @@ Result<Seen> read_star(Region& region) {
   for (auto& text : (*store)->verify())
     return Error{Errc::kCorrupt, text};
   const auto& catalogue = (*store)->catalogue();
-  const auto version = catalogue.blocks.front().columns[kRevenue].min;
+  const bool by_row = catalogue.layout == Layout::kByRow;
   StarQuery all;
   all.sum = Sum::kRevenues;
   Team team(1);
-  HF_ASSIGN_OR_RETURN(const auto sum, answer(all, **store, team, kernels(VectorWidth::kPortable)));
+  const DimensionIndexes none;  // No condition, no join.
+  HF_ASSIGN_OR_RETURN(const auto sum,
+                      by_row ? answer(all, *(*store)->rows(), none, team)
+                             : answer(all, **store, team, kernels(VectorWidth::kPortable)));
+  const auto version = by_row ? (*store)->rows()->facts(0).value()[0].revenue
+                              : catalogue.blocks.front().columns[kRevenue].min;
   const auto rows = catalogue.rows();
   if (catalogue.source != "version " + std::to_string(version) ||
       sum.table.rows[0][0] != std::to_string(rows * version + rows / 2))
@@ -62,6 +88,11 @@ Result<Seen> read_star(Region& region) {
 struct Step {
   std::uint64_t id;
   std::uint32_t version, rows;
+  Layout layout = Layout::kByColumn;
+
+  void load(StarStore& store) const {
+    (layout == Layout::kByRow ? load_row_version : load_version)(store, version, rows);
+  }
 };
 
 crash::Protocol<Seen> loading(std::vector<Step> before, std::vector<Step> steps) {
@@ -70,12 +101,12 @@ crash::Protocol<Seen> loading(std::vector<Step> before, std::vector<Step> steps)
   protocol.setup = [=](Region& region) {
     auto store = StarStore::create(region).value();
     for (const auto& step : before)
-      load_version(*store, step.version, step.rows);
+      step.load(*store);
   };
   protocol.workload = [=](Region& region, crash::Workload& run) {
     auto store = StarStore::open(region).value();
     for (const auto& step : steps)
-      run.perform(step.id, [&] { load_version(*store, step.version, step.rows); });
+      run.perform(step.id, [&] { step.load(*store); });
   };
   protocol.recover = read_star;
   protocol.check = [=](const crash::Past<Seen>& past, const Seen& seen) -> std::string {
@@ -129,6 +160,22 @@ TEST(StarCrash, ALoadOverAnotherLeavesOneOfTheTwo) {
     EXPECT_GE(report.images_in_all(), 5u);
     EXPECT_EQ(report.operation(3).barriers(), 2u);
     EXPECT_EQ(report.operation(4).barriers(), 2u);
+  }
+}
+
+TEST(StarCrash, RowsAreLoadedOverColumnsAndColumnsOverRowsByTwoFences) {
+  for (const auto& model : kModels) {
+    const auto first = crash::check(loading({}, {{1, 7, 20, Layout::kByRow}}), medium(model));
+    EXPECT_TRUE(first.ok()) << first;
+    EXPECT_GE(first.images_in_all(), 5u);
+    EXPECT_EQ(first.operation(1).barriers(), 2u);
+    const auto report = crash::check(
+        loading({{1, 3, 30}}, {{2, 7, 20, Layout::kByRow}, {3, 8, 24, Layout::kByRow}, {4, 9, 9}}),
+        medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 5u);
+    for (const std::uint64_t operation : {2, 3, 4})
+      EXPECT_EQ(report.operation(operation).barriers(), 2u);
   }
 }
 
