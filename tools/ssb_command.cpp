@@ -59,9 +59,11 @@ int verify(const SsbArguments& arguments) {
   for (const auto& text : found)
     out("{}\n", text);
   const auto& catalogue = star->store->catalogue();
-  note("{} rows in {} blocks: {}\n", with_separators(catalogue.rows()),
-       with_separators(catalogue.blocks.size()),
-       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged columns or blocks");
+  const bool by_row = catalogue.layout == Layout::kByRow;
+  note("{} rows in {} {}: {}\n", with_separators(catalogue.rows()),
+       with_separators(by_row ? catalogue.row_tables.facts.size() : catalogue.blocks.size()),
+       by_row ? "runs" : "blocks",
+       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged places");
   return found.empty() ? kExitDone : kExitFailed;
 }
 
@@ -79,6 +81,10 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
                  "Of the fact's rows: as they come, or by date, which takes DRAM for all of them")
       ->check(CLI::IsMember({"loaded", "date"}))
       ->capture_default_str();
+  app.add_option("--layout", arguments.layout,
+                 "column, or row: 128 bytes per row, the published baseline (default: column; of a "
+                 "star that is there: its own)")
+      ->check(CLI::IsMember({"column", "row"}));
   app.add_option("--size", arguments.size,
                  "Of a new region, which then does not grow; a multiple of 2M")
       ->type_name("SIZE");
@@ -99,6 +105,10 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
       ->capture_default_str();
   run.add_option("--kernel", arguments->kernel, "Widest vectors to use")
       ->check(CLI::IsMember({"auto", "portable", "avx2", "avx512"}))
+      ->capture_default_str();
+  run.add_option("--index", arguments->index,
+                 "Where the Dash indexes of a star of rows are built; what is there must be empty")
+      ->type_name("SPEC")
       ->capture_default_str();
   run.add_option("--format", arguments->format, "Of the results that --out gets")
       ->check(CLI::IsMember({"csv"}))
@@ -122,6 +132,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five .tbl files\n"
       "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
+      "  holdfast ssb run --sf 1 --layout row        the published design, to compare with\n"
       "  holdfast ssb verify --region ./star1\n"
       "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<SsbArguments>();

@@ -36,6 +36,9 @@ class Ssb(unittest.TestCase):
         for kernel in ['portable', 'avx2', 'avx512']:
             self.assertEqual(self.answers('--region', star, '--kernel', kernel), expected)
         self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row'), expected)
+        self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row', '--order', 'date'), expected)
+        self.assertEqual(self.answers('--data', tables, '--layout', 'row', '--threads', 3), expected)
         self.assertTrue(expected['q2.1'].startswith('sum(lo_revenue),d_year,p_brand1\n'))
 
     def test_json_has_every_query_that_was_asked_for(self):
@@ -55,6 +58,22 @@ class Ssb(unittest.TestCase):
         segment.write_bytes(bytes_)
         done = self.ssb('verify', '--region', star, expect=1)
         self.assertIn('block 0, column date.outer', done.stdout)
+        self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
+
+    def test_a_star_of_rows_is_what_it_is(self):
+        star, index = self.dir / 'star', self.dir / 'index'
+        self.ssb('load', '--sf', 0.01, '--layout', 'row', '--region', star)
+        self.assertIn('runs: all is well', self.ssb('verify', '--region', star).stderr)
+        document = json.loads(self.ssb('run', '--region', star, '--queries', 'q2.1', '--json').stdout)
+        self.assertEqual((document['layout'], document['kernel']), ('row', 'Dash'))
+        self.assertGreaterEqual(document['queries'][0]['bytes_touched'], 64 * document['fact_rows'])
+        self.assertIn('is by row', self.ssb('run', '--region', star, '--layout', 'column', expect=2).stderr)
+        segment = sorted(star.iterdir())[0]
+        bytes_ = bytearray(segment.read_bytes())
+        place = bytes_.index(b'REG AIR')
+        bytes_[place] ^= 1
+        segment.write_bytes(bytes_)
+        self.assertIn('of lineorder', self.ssb('verify', '--region', star, expect=1).stdout)
         self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
 
     def test_a_bad_line_ends_the_load_with_its_place(self):
