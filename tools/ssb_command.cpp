@@ -110,6 +110,13 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
                  "Where the Dash indexes of a star of rows are built; what is there must be empty")
       ->type_name("SPEC")
       ->capture_default_str();
+  run.add_option("--compare", arguments->compare,
+                 "In turn with duckdb,chdb,datafusion,polars from PyPI, and row, the published "
+                 "design: answers must be equal")
+      ->type_name("NAMES");
+  run.add_option("--python", arguments->python,
+                 "That has them (default: HOLDFAST_PEER_PYTHON, else python3)")
+      ->type_name("PATH");
   run.add_option("--format", arguments->format, "Of the results that --out gets")
       ->check(CLI::IsMember({"csv"}))
       ->capture_default_str();
@@ -132,7 +139,8 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five .tbl files\n"
       "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
-      "  holdfast ssb run --sf 1 --layout row        the published design, to compare with\n"
+      "  holdfast ssb run --sf 1 --layout row        the published design\n"
+      "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python\n"
       "  holdfast ssb verify --region ./star1\n"
       "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<SsbArguments>();

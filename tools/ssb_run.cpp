@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/bandwidth.hpp>
 #include <holdfast/olap/ssb/load.hpp>
 #include <holdfast/olap/ssb/load_rows.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
 
 #include "console.hpp"
+#include "ssb_compare.hpp"
 #include "ssb_engine.hpp"
 
 namespace holdfast::tools {
@@ -63,10 +65,7 @@ struct Timing {
   std::uint64_t touched_bytes = 0;
   std::vector<double> seconds;
 
-  double median() {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
-  }
+  double median() const { return bench::median(seconds); }
 };
 
 struct Run {
@@ -78,14 +77,14 @@ struct Run {
   std::vector<Timing> timings;
 };
 
-void print_table(Run& run) {
+void print_table(const Run& run) {
   out("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n", run.source,
       with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
       run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9);
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>6} {:>10}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "GB/s", "of reading");
   double sum = 0, logs = 0;
-  for (auto& timing : run.timings) {
+  for (const auto& timing : run.timings) {
     const auto median = timing.median();
     const auto bytes = static_cast<double>(timing.touched_bytes);
     sum += median, logs += std::log(median);
@@ -98,7 +97,16 @@ void print_table(Run& run) {
       std::exp(logs / static_cast<double>(run.timings.size())) * 1e3);
 }
 
-void print_json(Run& run) {
+SsbTimes times_of(const Run& run) {
+  SsbTimes times;
+  for (const auto& timing : run.timings) {
+    times.queries.push_back(timing.query->name);
+    times.seconds.push_back(timing.seconds);
+  }
+  return times;
+}
+
+nlohmann::ordered_json to_json(const Run& run) {
   nlohmann::ordered_json document;
   document["command"] = "ssb run";
   document["source"] = run.source;
@@ -107,7 +115,7 @@ void print_json(Run& run) {
   document["layout"] = run.layout;
   document["kernel"] = run.kernel;
   document["reading_bytes_per_second"] = run.bandwidth;
-  for (auto& timing : run.timings) {
+  for (const auto& timing : run.timings) {
     const auto median = timing.median();
     document["queries"].push_back(
         {{"name", timing.query->name},
@@ -120,7 +128,7 @@ void print_json(Run& run) {
          {"result_rows", timing.table.rows.size()},
          {"bytes_touched", timing.touched_bytes}});
   }
-  standard_output().write(document.dump(2) + "\n");
+  return document;
 }
 
 Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
@@ -178,9 +186,11 @@ Result<OpenStar> open_star(const SsbArguments& arguments) {
 
 Status run_queries(const SsbArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto chosen, ssb::queries_of(arguments.queries));
+  Team team(arguments.threads);
+  // First: a package that is missing is found out before anything is loaded.
+  HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
   HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments));
   const StarStore& store = *star.store;
-  Team team(arguments.threads);
   HF_ASSIGN_OR_RETURN(const auto engine,
                       SsbEngine::create(store, width_of(arguments.kernel), arguments.index));
   Run run{store.catalogue().source,
@@ -196,21 +206,29 @@ Status run_queries(const SsbArguments& arguments) {
     HF_ASSIGN_OR_RETURN(const auto bytes, engine.touched_bytes(*query, first.rows));
     run.timings.push_back({query, std::move(first.table), first.rows, bytes, {}});
   }
+  for (std::size_t i = 0; i < run.timings.size(); ++i)
+    HF_RETURN_IF_ERROR(others.ask(i, *run.timings[i].query, run.timings[i].table, false));
   run.bandwidth = measure_bandwidth(store, team, 5);
   for (unsigned round = 0; round < arguments.repeat; ++round) {
-    for (auto& timing : run.timings) {
+    for (std::size_t i = 0; i < run.timings.size(); ++i) {
+      auto& timing = run.timings[i];
       const auto begin = Clock::now();
       HF_ASSIGN_OR_RETURN(const auto again, engine.answer(*timing.query, team));
       timing.seconds.push_back(seconds_since(begin));
       if (again.table != timing.table)
         return Error{Errc::kCorrupt, timing.query->name + ": two rounds gave different answers"};
+      HF_RETURN_IF_ERROR(others.ask(i, *timing.query, timing.table, true));
     }
   }
   if (!arguments.out.empty()) HF_RETURN_IF_ERROR(write_answers(run.timings, arguments.out));
-  if (arguments.json)
-    print_json(run);
-  else
-    print_table(run);
+  if (arguments.json) {
+    auto document = to_json(run);
+    if (!others.empty()) others.add_to(document, times_of(run), run.threads);
+    standard_output().write(document.dump(2) + "\n");
+    return {};
+  }
+  print_table(run);
+  if (!others.empty()) others.print(times_of(run));
   return {};
 }
 
