@@ -39,7 +39,7 @@ Result<Answer> SsbEngine::answer(const StarQuery& query, Team& team) const {
 Result<std::uint64_t> SsbEngine::touched_bytes(const StarQuery& query, std::uint64_t passed) const {
   if (by_row()) return olap::touched_bytes(query, *store_->rows(), passed);
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, store_->catalogue()));
-  HF_ASSIGN_OR_RETURN(const auto lines, touched(*store_, bound));
+  HF_ASSIGN_OR_RETURN(const auto lines, touched(*store_->version(), bound));
   return lines.bytes();
 }
 

@@ -161,11 +161,17 @@ ResultTable to_table(const StarQuery& query, std::span<const GroupLabels> groups
   return table;
 }
 
+Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
+                      const Kernels& kernels) {
+  HF_ASSIGN_OR_RETURN(const auto bound, bind(query, star.catalogue()));
+  HF_ASSIGN_OR_RETURN(const auto result, scan(star, bound, team, kernels));
+  return Answer{to_table(query, bound.groups, result.cells), result.rows};
+}
+
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
                       const Kernels& kernels) {
-  HF_ASSIGN_OR_RETURN(const auto bound, bind(query, store.catalogue()));
-  HF_ASSIGN_OR_RETURN(const auto result, scan(store, bound, team, kernels));
-  return Answer{to_table(query, bound.groups, result.cells), result.rows};
+  const auto star = store.version();
+  return answer(query, *star, team, kernels);
 }
 
 }  // namespace holdfast::olap

@@ -7,6 +7,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/query.hpp>
 #include <holdfast/olap/scan.hpp>
+#include <holdfast/olap/star_store.hpp>
 
 namespace holdfast::olap {
 
@@ -17,6 +18,9 @@ struct Answer {
 
 // Binds, scans, orders. Requires a loaded star of columns. Threads: one query at a time per team.
 // Errors: of bind() and scan().
+Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
+                      const Kernels& kernels);
+// Of the version that the store has now, which stays until the query is done.
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
                       const Kernels& kernels);
 

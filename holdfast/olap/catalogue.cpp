@@ -6,68 +6,10 @@
 #include <utility>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/olap/catalogue_bytes.hpp>
 
 namespace holdfast::olap {
 namespace {
-
-class ByteWriter {
- public:
-  explicit ByteWriter(std::vector<std::byte>& to) : to_(to) {}
-  template <class T>
-  void number(T value) {
-    bytes(&value, sizeof value);
-  }
-  void text(std::string_view value) {
-    number(static_cast<std::uint32_t>(value.size()));
-    bytes(value.data(), value.size());
-  }
-  void bytes(const void* from, std::size_t count) {
-    const auto* first = static_cast<const std::byte*>(from);
-    to_.insert(to_.end(), first, first + count);
-  }
-
- private:
-  std::vector<std::byte>& to_;
-};
-
-// Reads behind the end give zeros and are remembered.
-class ByteReader {
- public:
-  explicit ByteReader(std::span<const std::byte> from) : from_(from) {}
-  template <class T>
-  T number() {
-    T value{};
-    bytes(&value, sizeof value);
-    return value;
-  }
-  std::string text() {
-    const auto size = count(1);
-    std::string value(size, '\0');
-    bytes(value.data(), size);
-    return value;
-  }
-  // How many items follow, each at least `item_bytes` long: never more than there can be.
-  std::size_t count(std::size_t item_bytes) {
-    const auto value = number<std::uint32_t>();
-    if (value <= from_.size() / item_bytes) return value;
-    good_ = false;
-    return 0;
-  }
-  void bytes(void* to, std::size_t count) {
-    if (count > from_.size()) {
-      good_ = false, from_ = {};
-      return;
-    }
-    if (count > 0) std::memcpy(to, from_.data(), count);
-    from_ = from_.subspan(count);
-  }
-  bool good() const { return good_; }
-  bool done() const { return good_ && from_.empty(); }
-
- private:
-  std::span<const std::byte> from_;
-  bool good_ = true;
-};
 
 Error damaged(const std::string& what) {
   return {Errc::kCorrupt, "star: the catalogue: " + what + "; load the tables into a new region"};
@@ -100,32 +42,6 @@ Result<DimensionTable> read_dimension(ByteReader& in, Dimension dimension) {
   std::vector<std::uint32_t> keys(in.count(sizeof(std::uint32_t)));
   in.bytes(keys.data(), keys.size() * sizeof(std::uint32_t));
   return DimensionTable::restore(dimension, std::move(leaves), std::move(keys));
-}
-
-void write_block(ByteWriter& out, const BlockInfo& block) {
-  out.number(block.offset);
-  out.number(block.bytes);
-  out.number(block.rows);
-  for (const ColumnInfo& column : block.columns) {
-    for (const auto number : {column.min, column.max, column.width, column.offset})
-      out.number(number);
-    out.number(column.checksum);
-  }
-}
-
-constexpr std::size_t kBlockInfoBytes = 20 + kColumns * 24;
-
-BlockInfo read_block(ByteReader& in) {
-  BlockInfo block;
-  block.offset = in.number<std::uint64_t>();
-  block.bytes = in.number<std::uint64_t>();
-  block.rows = in.number<std::uint32_t>();
-  for (ColumnInfo& column : block.columns) {
-    for (auto* number : {&column.min, &column.max, &column.width, &column.offset})
-      *number = in.number<std::uint32_t>();
-    column.checksum = in.number<std::uint64_t>();
-  }
-  return block;
 }
 
 void write_run(ByteWriter& out, const RowRun& run) {
@@ -205,7 +121,8 @@ std::uint64_t Catalogue::block_bytes() const {
 }
 
 std::vector<Extent> Catalogue::extents() const {
-  std::vector<Extent> extents{place};
+  std::vector<Extent> extents(deltas);
+  extents.push_back(place);
   for (const auto& block : blocks)
     extents.push_back({block.offset, block.bytes});
   if (layout == Layout::kByColumn) return extents;

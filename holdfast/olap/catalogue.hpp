@@ -6,7 +6,8 @@
 //
 // A catalogue is a header line and a body that its checksum covers: scale, layout, and of columns
 // the dimensions and the directory of blocks, of rows (rows/row_format.hpp) where each table lies.
-// It is written once and never changed; the root word says which one counts.
+// It is written once; the root word says which one counts. Of a catalogue that counts one word
+// changes, which leads to the rows that were appended (delta.hpp).
 #pragma once
 
 #include <array>
@@ -34,9 +35,11 @@ struct CatalogueHeader {   // On media, little-endian, one line.
   std::uint64_t magic;     // kCatalogueMagic
   std::uint64_t checksum;  // Of the body, seeded with the star's id.
   std::uint64_t body_bytes;
-  std::uint64_t reserved[5];  // Zero.
+  std::uint64_t deltas;       // The one word that changes: delta.hpp.
+  std::uint64_t reserved[4];  // Zero.
 };
-static_assert(sizeof(CatalogueHeader) == kCacheLineBytes);
+static_assert(sizeof(CatalogueHeader) == kCacheLineBytes &&
+              offsetof(CatalogueHeader, deltas) == 24);
 inline constexpr std::uint64_t kCatalogueMagic = magic_of("HLDSTARC");
 
 enum class Layout : std::uint32_t { kByColumn = 0, kByRow = 1 };  // On media: never renumber.
@@ -48,6 +51,9 @@ struct Catalogue {
   Extent place;  // Its own; each block has one, too.
   Layout layout = Layout::kByColumn;
   RowTables row_tables{};  // and this one of rows.
+  // Entries of what was appended since, in order; their blocks are the last of `blocks`.
+  std::vector<Extent> deltas{};
+  std::size_t delta_blocks = 0;
 
   std::uint64_t rows() const;         // Of the fact table.
   std::uint64_t block_bytes() const;  // Of the fact table.
@@ -58,7 +64,7 @@ struct Catalogue {
   }
 };
 
-// Header and body, whatever its place. `id` is the superblock's.
+// Header and body, whatever its place, without what was appended. `id` is the superblock's.
 std::vector<std::byte> to_bytes(const Catalogue& catalogue, std::uint64_t id);
 // `region` is all of it; the catalogue begins at `offset`. Errors: kCorrupt, saying what.
 Result<Catalogue> read_catalogue(std::span<const std::byte> region, std::uint64_t offset,

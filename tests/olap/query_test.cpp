@@ -191,11 +191,13 @@ TEST(SsbQueries, BlocksOutOfBoundsAreNotTouched) {
   auto star = empty_star();
   TextTables tables;
   tables.load(*star.store).value();
-  const auto one = touched(*star.store, bind(query("q1.3"), star.store->catalogue()).value());
+  const auto one =
+      touched(*star.store->version(), bind(query("q1.3"), star.store->catalogue()).value());
   EXPECT_EQ(one.value().blocks, 1u);
   tables.lineorder = TextTables::fact("1", "1", "1", "19940131", "30", "100", "6", "94", "60");
   tables.load(*star.store).value();
-  const auto none = touched(*star.store, bind(query("q1.3"), star.store->catalogue()).value());
+  const auto none =
+      touched(*star.store->version(), bind(query("q1.3"), star.store->catalogue()).value());
   EXPECT_EQ(none.value().blocks, 0u);
 }
 

@@ -1,6 +1,7 @@
 // Loading in every state that a power failure can leave: the old version, or the new one.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -176,6 +177,141 @@ TEST(StarCrash, RowsAreLoadedOverColumnsAndColumnsOverRowsByTwoFences) {
     EXPECT_GE(report.images_in_all(), 5u);
     for (const std::uint64_t operation : {2, 3, 4})
       EXPECT_EQ(report.operation(operation).barriers(), 2u);
+  }
+}
+
+// ---- Appending and merging: what is seen is how many appends there were ----
+
+struct Grown {
+  bool exists = true;
+  std::uint32_t appends = 0;
+  bool operator==(const Grown&) const = default;
+};
+
+// Append `number` adds 2 + number rows whose revenues are 2^number, in two blocks.
+void append_number(StarStore& store, std::uint32_t number) {
+  FactRows facts;
+  for (std::uint32_t row = 0; row < 2 + number; ++row) {
+    for (Column column = 0; column < kColumns; ++column)
+      facts.columns[column].push_back(column == kRevenue ? 1u << number : 0);
+  }
+  const std::vector<EncodedBlock> blocks{encode_block(facts, 0, 1),
+                                         encode_block(facts, 1, facts.size() - 1)};
+  store.append(blocks).value();
+}
+
+std::int64_t sum_after(std::uint32_t appends) {
+  std::int64_t sum = 4 * 1'000'000 + 2;  // load_version(1'000'000, 4).
+  for (std::uint32_t number = 1; number <= appends; ++number)
+    sum += (std::int64_t{2} + number) << number;
+  return sum;
+}
+
+Result<Grown> read_grown(Region& region) {
+  HF_ASSIGN_OR_RETURN(const auto store, StarStore::open(region));
+  for (auto& text : store->verify())
+    return Error{Errc::kCorrupt, text};
+  StarQuery all;
+  all.sum = Sum::kRevenues;
+  Team team(1);
+  HF_ASSIGN_OR_RETURN(const auto sum, answer(all, *store, team, kernels(VectorWidth::kPortable)));
+  for (std::uint32_t appends = 0; appends < 8; ++appends) {
+    if (std::to_string(sum_after(appends)) == sum.table.rows[0][0]) return Grown{true, appends};
+  }
+  return Error{Errc::kCorrupt, "a part of an append is seen: " + sum.table.rows[0][0]};
+}
+
+constexpr std::uint64_t kMergeId = 100;
+
+// `steps`: numbers of appends, or kMergeId and above for merges.
+crash::Protocol<Grown> growing(std::uint32_t before, std::vector<std::uint64_t> steps) {
+  crash::Protocol<Grown> protocol;
+  protocol.initial = {true, before};
+  protocol.setup = [=](Region& region) {
+    auto store = StarStore::create(region).value();
+    load_version(*store, 1'000'000, 4);
+    for (std::uint32_t number = 1; number <= before; ++number)
+      append_number(*store, number);
+  };
+  protocol.workload = [=](Region& region, crash::Workload& run) {
+    auto store = StarStore::open(region).value();
+    for (const auto step : steps)
+      run.perform(step, [&] {
+        if (step >= kMergeId)
+          store->merge().value();
+        else
+          append_number(*store, static_cast<std::uint32_t>(step));
+      });
+  };
+  protocol.recover = read_grown;
+  protocol.check = [](const crash::Past<Grown>& past, const Grown& seen) -> std::string {
+    std::uint32_t last = past.base.appends, in_flight = 0;
+    for (const auto& operation : past.operations) {
+      if (operation.id >= kMergeId) continue;
+      (operation.acknowledged() ? last : in_flight) = static_cast<std::uint32_t>(operation.id);
+    }
+    if (seen.appends == last || (in_flight != 0 && seen.appends == in_flight)) return "";
+    return std::to_string(seen.appends) + " appends are seen, " + std::to_string(last) +
+           " were acknowledged";
+  };
+  protocol.then = [](Region& region, crash::Workload& run, const Grown& seen) {
+    auto store = StarStore::open(region).value();
+    run.perform(seen.appends + 1, [&] { append_number(*store, seen.appends + 1); });
+    run.perform(kMergeId + 50, [&] { store->merge().value(); });
+  };
+  protocol.print = [](const Grown& seen) { return std::to_string(seen.appends) + " appends"; };
+  return protocol;
+}
+
+TEST(StarCrash, AnAppendIsThereWhollyOrNotAtAllAndTakesTwoFences) {
+  for (const auto& model : kModels) {
+    const auto report = crash::check(growing(0, {1, 2, 3}), medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 10u);
+    for (const std::uint64_t operation : {1, 2, 3})
+      EXPECT_EQ(report.operation(operation).barriers(), 2u);
+  }
+}
+
+TEST(StarCrash, AMergeLosesNothingAndTakesTwoFences) {
+  for (const auto& model : kModels) {
+    const auto report = crash::check(growing(2, {kMergeId, 3, kMergeId + 1, 4}), medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 10u);
+    for (const std::uint64_t operation : {kMergeId, kMergeId + 1, std::uint64_t{3}})
+      EXPECT_EQ(report.operation(operation).barriers(), 2u);
+  }
+}
+
+TEST(StarCrash, AnAppendThatAKilledProcessStoredIsDurableBeforeItIsShown) {
+  // The killed process has stored the delta word and not waited. Operation 1 opens the star.
+  const auto word = std::make_shared<std::uint64_t>();
+  const auto word_at = std::make_shared<std::uint64_t>();
+  auto protocol = growing(0, {});
+  protocol.setup = [=](Region& region) {
+    auto store = StarStore::create(region).value();
+    load_version(*store, 1'000'000, 4);
+    *word_at = store->catalogue().place.offset_bytes + offsetof(CatalogueHeader, deltas);
+    append_number(*store, 1);
+    const DurableWriter writer(region);
+    *word = writer.word(*word_at);
+    writer.put_word(*word_at, 0).value();
+    writer.order().value();
+  };
+  protocol.workload = [=](Region& region, crash::Workload& run) {
+    run.perform(1, [&] {
+      const DurableWriter writer(region);
+      if (writer.paged())
+        writer.put_word(*word_at, *word).value();
+      else
+        writer.persist().store(reinterpret_cast<std::uint64_t*>(writer.at(*word_at)), *word);
+      EXPECT_EQ(StarStore::open(region).value()->catalogue().deltas.size(), 1u);
+    });
+  };
+  for (const auto& model : kModels) {
+    const auto report = crash::check(protocol, medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_EQ(report.operation(1).barriers(), 1u);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,7 +41,7 @@ constexpr std::size_t kFactFields = 17;
 
 using Lookups = std::vector<KeyLookup>;
 
-Lookups lookups_of(const std::vector<DimensionTable>& tables) {
+Lookups lookups_of(std::span<const DimensionTable> tables) {
   Lookups lookups;
   for (const auto& table : tables)
     lookups.emplace_back(table);
@@ -213,6 +215,34 @@ Status load_tables(const std::string& directory, StarStore& store, unsigned thre
   HF_RETURN_IF_ERROR(bad.status(file.path()));
   HF_RETURN_IF_ERROR(sink.finish(threads));
   return writer.finish(directory, std::move(tables));
+}
+
+Result<std::uint64_t> append_lines(const std::string& path, StarStore& store, unsigned threads) {
+  const auto present = store.version();
+  // What the store says of others than a star of columns.
+  if (present == nullptr || present->rows() != nullptr) {
+    HF_RETURN_IF_ERROR(store.append({}));
+    return 0;
+  }
+  const auto lookups = lookups_of(present->catalogue().dimensions);
+  HF_ASSIGN_OR_RETURN(const auto file, TextTable::open(path));
+  std::vector<EncodedBlock> blocks;
+  BadLines bad;
+  std::uint64_t lines = 0;
+  const auto make = [&](std::uint64_t piece) -> Result<FactPiece> {
+    HF_ASSIGN_OR_RETURN(const auto text, file.read(piece));
+    return parse_facts(text, lookups);
+  };
+  const auto take = [&](FactPiece piece) -> Status {
+    bad.add(piece.bad, lines);
+    lines += piece.lines;
+    std::move(piece.blocks.begin(), piece.blocks.end(), std::back_inserter(blocks));
+    return {};
+  };
+  HF_RETURN_IF_ERROR(in_order<FactPiece>(file.pieces(), threads, make, take));
+  HF_RETURN_IF_ERROR(bad.status(file.path()));
+  HF_RETURN_IF_ERROR(store.append(blocks));
+  return lines;
 }
 
 }  // namespace holdfast::olap::ssb
