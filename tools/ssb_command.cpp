@@ -67,6 +67,43 @@ int verify(const SsbArguments& arguments) {
   return found.empty() ? kExitDone : kExitFailed;
 }
 
+// The star in the region, to be changed.
+Result<OpenStar> open_to_write(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return Error{Errc::kInvalidOption, "--region SPEC is wanted: where the star is"};
+  RegionOptions options;
+  options.access = RegionAccess::kOpen;
+  HF_ASSIGN_OR_RETURN(auto region, Region::open(arguments.region, options));
+  OpenStar star;
+  star.region = std::make_unique<Region>(std::move(region));
+  HF_ASSIGN_OR_RETURN(star.store, StarStore::open(*star.region));
+  return star;
+}
+
+int append(const SsbArguments& arguments) {
+  auto star = open_to_write(arguments);
+  if (!star) return fail(star.error());
+  const auto lines = ssb::append_lines(arguments.tables, *star->store, arguments.threads);
+  if (!lines) return fail(lines.error());
+  const auto present = star->store->version();
+  const auto& catalogue = present->catalogue();
+  note("{} rows appended; {} in all, {} appends to be merged\n", with_separators(*lines),
+       with_separators(catalogue.rows()), catalogue.deltas.size());
+  return kExitDone;
+}
+
+int merge(const SsbArguments& arguments) {
+  auto star = open_to_write(arguments);
+  if (!star) return fail(star.error());
+  const auto before = star->store->version();
+  if (const auto merged = star->store->merge(); !merged) return fail(merged.error());
+  const auto after = star->store->version();
+  note("{} appends merged: {} blocks before, {} now\n", before->catalogue().deltas.size(),
+       with_separators(before->catalogue().blocks.size()),
+       with_separators(after->catalogue().blocks.size()));
+  return kExitDone;
+}
+
 void add_threads(CLI::App& app, SsbArguments& arguments) {
   app.add_option("--threads", arguments.threads, "Threads (default: one per CPU)")
       ->check(CLI::Range(1, 1024));
@@ -131,7 +168,8 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
 }  // namespace
 
 void add_ssb_command(CLI::App& root, int& exit_code) {
-  auto& ssb = *root.add_subcommand("ssb", "The Star Schema Benchmark: generate, load, run, verify");
+  auto& ssb = *root.add_subcommand(
+      "ssb", "The Star Schema Benchmark: generate, load, append, merge, run, verify");
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"
@@ -141,6 +179,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
       "  holdfast ssb run --sf 1 --layout row        the published design\n"
       "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python\n"
+      "  holdfast ssb append --region ./star1 --tbl ./more.tbl\n"
       "  holdfast ssb verify --region ./star1\n"
       "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<SsbArguments>();
@@ -161,6 +200,23 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   add_region(load_app, *arguments, "Where the star will be");
   add_threads(load_app, *arguments);
   load_app.callback([arguments, &exit_code] { exit_code = load(*arguments); });
+
+  auto& append_app = *ssb.add_subcommand(
+      "append", "Add lines of the fact table to a star of columns, all or none, durably");
+  append_app
+      .add_option("--tbl", arguments->tables,
+                  "A file in the form of lineorder.tbl, whose keys are "
+                  "those of the dimensions that are there")
+      ->type_name("FILE")
+      ->required();
+  add_region(append_app, *arguments, "Where the star is");
+  add_threads(append_app, *arguments);
+  append_app.callback([arguments, &exit_code] { exit_code = append(*arguments); });
+
+  auto& merge_app =
+      *ssb.add_subcommand("merge", "Make blocks of the usual size of what was appended");
+  add_region(merge_app, *arguments, "Where the star is");
+  merge_app.callback([arguments, &exit_code] { exit_code = merge(*arguments); });
 
   add_run(ssb, arguments, exit_code);
 

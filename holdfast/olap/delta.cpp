@@ -63,8 +63,9 @@ std::vector<std::byte> delta_bytes(const Catalogue& catalogue, std::span<const B
   header.magic = kDeltaMagic;
   header.body_bytes = all.size() - sizeof header;
   header.number = catalogue.deltas.size() + 1;
-  header.previous =
-      catalogue.deltas.empty() ? 0 : catalogue.deltas.back().offset_bytes / kCacheLineBytes;
+  header.previous = HF_MUTANT("O13", catalogue.deltas.empty(), true)
+                        ? 0
+                        : catalogue.deltas.back().offset_bytes / kCacheLineBytes;
   header.checksum = checksum64(std::span(all).subspan(sizeof header), seed_of(id, header));
   std::memcpy(all.data(), &header, sizeof header);
   return all;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 #include <holdfast/olap/delta.hpp>
 
@@ -107,7 +108,7 @@ std::vector<Extent> StarStore::used() const {
   std::vector<Extent> used;
   for (const auto& held : held_) {
     const auto version = held.lock();
-    if (version == nullptr) continue;
+    if (HF_MUTANT("O11", version == nullptr, version != version_)) continue;
     const auto extents = version->catalogue().extents();
     used.insert(used.end(), extents.begin(), extents.end());
   }
@@ -186,7 +187,7 @@ Status StarStore::merge() {
   if (catalogue.deltas.empty()) return {};
   // Blocks before the appended ones stay where they are, but for small ones at their end.
   auto kept = catalogue.blocks.size() - catalogue.delta_blocks;
-  while (kept > 0 && catalogue.blocks[kept - 1].rows < kUsualBlockRows / 2)
+  while (kept > 0 && HF_MUTANT("O10", catalogue.blocks[kept - 1].rows < kUsualBlockRows / 2, true))
     --kept;
   writer.keep({catalogue.blocks.data(), kept});
   FactRows rows;

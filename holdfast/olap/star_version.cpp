@@ -52,7 +52,7 @@ StarVersion::StarVersion(const Region& region, Catalogue catalogue, const StarVe
   checked_.resize(catalogue_.blocks.size());
   for (std::size_t i = 0; i < checked_.size(); ++i) {
     const bool same = before != nullptr && i < before->catalogue_.blocks.size() &&
-                      before->catalogue_.blocks[i] == catalogue_.blocks[i];
+                      HF_MUTANT("O12", before->catalogue_.blocks[i] == catalogue_.blocks[i], true);
     checked_[i] = same ? before->checked_[i] : std::make_shared<std::atomic<std::uint32_t>>(0);
   }
 }

@@ -129,6 +129,34 @@ TEST(StarAppend, AVersionStaysAsItIsWhileOthersComeAndGo) {
   }
 }
 
+TEST(StarAppend, BlocksOfANewVersionAreCheckedThoughTheirNumbersWere) {
+  auto star = empty_star();
+  Growing growing(0.02, 4'000);
+  growing.load(*star.store);
+  growing.append(*star.store, 500).value();
+  // What was checked before stays so: damage of it is not looked for again.
+  const auto damage = [&](std::size_t number) {
+    const auto& block = star.store->catalogue().blocks[number];
+    star.region->data()[block.offset + block.columns[kRevenue].offset] ^= std::byte{1};
+  };
+  const auto ask = [&] {
+    Team team(1);
+    return answer(query("q2.1"), *star.store, team, kernels(VectorWidth::kAvx512)).code();
+  };
+  EXPECT_EQ(ask(), Errc::kOk);
+  damage(0);
+  EXPECT_EQ(ask(), Errc::kOk);
+  damage(0);
+  growing.append(*star.store, 500).value();
+  damage(2);
+  EXPECT_EQ(ask(), Errc::kCorrupt);
+  damage(2);
+  EXPECT_EQ(ask(), Errc::kOk);
+  growing.load(*star.store);
+  damage(0);
+  EXPECT_EQ(ask(), Errc::kCorrupt);
+}
+
 TEST(StarAppend, SpaceIsUsedAgainOnceNobodyHoldsIt) {
   Region region = Region::open("dram", small_units()).value();
   auto store = StarStore::create(region).value();

@@ -1,9 +1,11 @@
 """holdfast ssb from outside: ssb_command_test.py HOLDFAST. Words, exit codes, files, messages."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HOLDFAST = sys.argv.pop(1)
@@ -76,6 +78,52 @@ class Ssb(unittest.TestCase):
         self.assertIn('of lineorder', self.ssb('verify', '--region', star, expect=1).stdout)
         self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
 
+    def test_lines_are_appended_and_merged(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.02, '--tbl', tables)
+        expected = self.answers('--data', tables)
+        lines = (tables / 'lineorder.tbl').read_text().splitlines(keepends=True)
+        parts = [lines[:50_000], lines[50_000:50_001], lines[50_001:]]
+        for number, part in enumerate(parts):
+            (tables / 'lineorder.tbl').write_text(''.join(part))
+            if number == 0:
+                self.ssb('load', '--tbl', tables, '--region', star)
+            else:
+                done = self.ssb('append', '--tbl', tables / 'lineorder.tbl', '--region', star)
+                self.assertIn(f'{len(part):,} rows appended', done.stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertIn('2 appends merged: 4 blocks before, 3 now', self.ssb('merge', '--region', star).stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.assertIn('0 appends merged', self.ssb('merge', '--region', star).stderr)
+        (tables / 'more.tbl').write_text(lines[0] + 'x\n')
+        self.assertIn('more.tbl:2: 17 fields', self.ssb('append', '--tbl', tables / 'more.tbl', '--region', star,
+                                                        expect=1).stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.ssb('load', '--tbl', tables, '--layout', 'row', '--region', star)
+        self.assertIn('star of rows', self.ssb('append', '--tbl', tables / 'more.tbl', '--region', star,
+                                               expect=1).stderr)
+
+    def test_a_star_whose_appends_are_killed_has_whole_ones(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.02, '--tbl', tables)
+        self.ssb('load', '--tbl', tables, '--region', star)
+        count = lambda: int(re.match(r'([\d,]+) rows', self.ssb('verify', '--region', star).stderr)[1].replace(',', ''))
+        each = count()
+        seen = 1
+        for number in range(12):
+            words = ['append', '--tbl', tables / 'lineorder.tbl'] if number % 3 < 2 else ['merge']
+            process = subprocess.Popen([HOLDFAST, 'ssb', *words, '--region', star], stderr=subprocess.DEVNULL)
+            time.sleep(0.004 * number)
+            process.kill()
+            process.wait()
+            now = count() / each
+            self.assertIn(now, [seen, seen + 1])
+            self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+            seen = now
+        self.ssb('append', '--tbl', tables / 'lineorder.tbl', '--region', star)
+        self.assertEqual(count() / each, seen + 1)
+
     def test_a_bad_line_ends_the_load_with_its_place(self):
         tables, star = self.dir / 'tables', self.dir / 'star'
         self.ssb('generate', '--sf', 0.001, '--tbl', tables)
@@ -99,6 +147,8 @@ class Ssb(unittest.TestCase):
                 (['load', '--sf', '1'], '--region'),
                 (['load', '--region', 'dram'], '--sf F or --tbl DIR'),
                 (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
+                (['append', '--tbl', 'x'], '--region'),
+                (['merge'], '--region'),
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)
