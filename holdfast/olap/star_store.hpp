@@ -3,14 +3,14 @@
 // Guarantee  Loading writes the next version beside the present one and switches by one word; a
 //            crash before leaves the old version, or none, a crash after the new one. So does
 //            merge(). append() adds all of its rows or none. What they acknowledged is durable.
-// Snapshots  version() is what a query sees: a catalogue, and what was appended until then. It stays
-//            as it is while appends, merges and loads go on, and its place is not used again before
-//            it is let go.
+// Snapshots  version() is what a query sees: a catalogue, and what was appended until then. It
+//            stays as it is while appends, merges and loads go on, and its place is not used again
+//            before it is let go.
 // Damage     star_version.hpp. verify() looks at what was appended, too.
 // Media      Any. On page media the blocks are read through the page cache.
 // Fences     create 2, open 1, load 2, append 2, merge 2, whatever the size.
-// Layouts    A version is columns, or rows (rows/stored_rows.hpp), the baseline, which nothing can be
-//            appended to.
+// Layouts    A version is columns, or rows (rows/stored_rows.hpp), the baseline, which nothing can
+//            be appended to.
 // Threads    Any. append() and merge() wait for one another and for a StarWriter, which one thread
 //            has from its beginning to its end; queries wait for nobody. What catalogue(), block()
 //            and rows() return is of the present version, and gone when the next one is there: only
@@ -55,9 +55,9 @@ class StarStore {
   Region& region() const { return *region_; }
   std::uint64_t id() const { return id_; }
 
-  // Adds rows of the fact table, whose digits are those of the dimensions that are there. Durable on
-  // return, all or none; queries that begin later see them. Costs two fences, and in DRAM a copy of
-  // the directory of blocks: few large ones are cheaper than many small ones. Errors: kNotFound
+  // Adds rows of the fact table, whose digits are those of the dimensions that are there. Durable
+  // on return, all or none; queries that begin later see them. Costs two fences, and in DRAM a copy
+  // of the directory of blocks: few large ones are cheaper than many small ones. Errors: kNotFound
   // (nothing is loaded), kUnsupported (a star of rows), kNoSpace, kReadOnly, kIo.
   Status append(std::span<const EncodedBlock> blocks);
   // Makes usual blocks of what was appended; other blocks stay where they are. Queries go on. From
@@ -91,7 +91,7 @@ class StarStore {
   Region* region_;
   std::uint64_t id_;
   // Held while something is written, from the choice of its place on. Before mutex_.
-  KernelMutex writing_;
+  Mutex writing_ HF_ACQUIRED_BEFORE(mutex_);
   bool unsure_ = false;  // Under writing_: whether the last word that was stored is durable.
   mutable KernelMutex mutex_;
   std::shared_ptr<const StarVersion> version_ HF_GUARDED_BY(mutex_);

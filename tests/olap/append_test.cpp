@@ -1,11 +1,8 @@
-// Rows that are appended: seen, kept, merged, damaged; beside queries that hold an older version.
-#include <atomic>
-#include <cstring>
-#include <thread>
+// Rows that are appended: seen, kept, merged, damaged; beside versions that somebody holds.
 
 #include <holdfast/olap/delta.hpp>
 
-#include "star_support.hpp"
+#include "growing_star.hpp"
 
 namespace holdfast::olap {
 namespace {
@@ -15,60 +12,6 @@ RegionOptions small_units() {
   options.size_bytes = options.unit_bytes = 64 * KiB;
   return options;
 }
-
-// lineorder lines of orders [first, end).
-std::string lines_of(const ssb::Generator& generator, std::uint64_t first, std::uint64_t end) {
-  std::string text;
-  for (auto number = first; number < end; ++number)
-    generator.append_text(generator.order(number), text);
-  return text;
-}
-
-std::string all_answers(const StarVersion& star) {
-  Team team(2);
-  std::string text;
-  for (const auto& query : ssb::queries())
-    text += answer(query, star, team, kernels(VectorWidth::kAvx512)).value().table.csv();
-  return text;
-}
-
-// The tables of a generator, of which the star has the first `loaded` orders.
-class Growing {
- public:
-  explicit Growing(double scale, std::uint64_t loaded)
-      : generator_(ssb::Generator::create(scale, 5).value()), next_(loaded) {
-    for (std::size_t i = 0; i < kDimensions; ++i) {
-      const auto dimension = static_cast<Dimension>(i);
-      std::string text;
-      for (std::uint32_t row = 0; row < generator_.rows(dimension); ++row)
-        generator_.append_text(dimension, row, text);
-      directory_.write(std::string(shape(dimension).table) + ".tbl", text);
-    }
-  }
-  const ssb::Generator& generator() const { return generator_; }
-  void load(StarStore& store) const {
-    directory_.write("lineorder.tbl", lines_of(generator_, 0, next_));
-    ssb::load_tables(directory_.path(), store, 1).value();
-  }
-  // The next `orders` orders, or all that are left.
-  Result<std::uint64_t> append(StarStore& store, std::uint64_t orders) {
-    const auto end = std::min(next_ + orders, generator_.orders());
-    directory_.write("more.tbl", lines_of(generator_, next_, end));
-    next_ = end;
-    return ssb::append_lines(directory_.path() + "/more.tbl", store, 2);
-  }
-  // As if all had been loaded at once.
-  std::string expected() const {
-    auto star = empty_star();
-    load(*star.store);
-    return all_answers(*star.store->version());
-  }
-
- private:
-  TemporaryDirectory directory_;
-  ssb::Generator generator_;
-  std::uint64_t next_;
-};
 
 TEST(StarAppend, AnswersAreThoseOfAllRowsBeforeAndAfterMergesAndOpenings) {
   Region region = Region::open("dram", small_units()).value();
@@ -169,37 +112,6 @@ TEST(StarAppend, SpaceIsUsedAgainOnceNobodyHoldsIt) {
     if (round == 3) after_few = region.size_bytes();
   }
   EXPECT_LE(region.size_bytes(), after_few * 5 / 4);
-}
-
-TEST(StarAppend, QueriesGoOnBesideAppendsAndMerges) {
-  auto star = empty_star();
-  Growing growing(0.03, 4'000);
-  growing.load(*star.store);
-  std::atomic<bool> done{false};
-  std::atomic<unsigned> asked{0};
-  std::thread reader([&] {
-    Team team(1);
-    std::int64_t before = 0;
-    StarQuery all;
-    all.sum = Sum::kRevenues;
-    while (!done || asked < 3) {
-      const auto sum = answer(all, *star.store, team, kernels(VectorWidth::kAvx2)).value();
-      const auto now = std::stoll(sum.table.rows[0][0]);
-      EXPECT_GE(now, before);  // Revenues only come.
-      before = now;
-      ++asked;
-    }
-  });
-  std::thread merger([&] {
-    while (!done)
-      star.store->merge().value();
-  });
-  for (unsigned round = 0; round < 40; ++round)
-    growing.append(*star.store, 200).value();
-  done = true;
-  reader.join(), merger.join();
-  EXPECT_EQ(all_answers(*star.store->version()), growing.expected());
-  EXPECT_TRUE(star.store->verify().empty());
 }
 
 TEST(StarAppend, BadLinesAndUnknownKeysLeaveEverythingAsItWas) {
