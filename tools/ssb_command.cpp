@@ -104,6 +104,24 @@ int merge(const SsbArguments& arguments) {
   return kExitDone;
 }
 
+int export_fact(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return fail({Errc::kInvalidOption, "--region SPEC is wanted: where the star is"});
+  SsbArguments where = arguments;
+  where.tables.clear();  // Here it is where lines go to.
+  auto star = open_star(where);
+  if (!star) return fail(star.error());
+  const auto present = star->store->version();
+  if (present->rows() == nullptr)
+    return fail({Errc::kUnsupported,
+                 "a star of columns has no columns for all fields; load with --layout row"});
+  const auto written = ssb::export_lines(*present->rows(), arguments.tables, arguments.threads);
+  if (!written) return fail(written.error());
+  note("{}: {} lines, {}\n", arguments.tables, with_separators(written->lines),
+       human_bytes(static_cast<double>(written->bytes)));
+  return kExitDone;
+}
+
 void add_threads(CLI::App& app, SsbArguments& arguments) {
   app.add_option("--threads", arguments.threads, "Threads (default: one per CPU)")
       ->check(CLI::Range(1, 1024));
@@ -169,7 +187,7 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
 
 void add_ssb_command(CLI::App& root, int& exit_code) {
   auto& ssb = *root.add_subcommand(
-      "ssb", "The Star Schema Benchmark: generate, load, append, merge, run, verify");
+      "ssb", "The Star Schema Benchmark: generate, load, append, merge, export, run, verify");
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"
@@ -217,6 +235,15 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       *ssb.add_subcommand("merge", "Make blocks of the usual size of what was appended");
   add_region(merge_app, *arguments, "Where the star is");
   merge_app.callback([arguments, &exit_code] { exit_code = merge(*arguments); });
+
+  auto& export_app =
+      *ssb.add_subcommand("export", "Write the fact table of a star of rows, all fields of it");
+  export_app.add_option("--tbl", arguments->tables, "The file, in the form of lineorder.tbl")
+      ->type_name("FILE")
+      ->required();
+  add_region(export_app, *arguments, "Where the star is");
+  add_threads(export_app, *arguments);
+  export_app.callback([arguments, &exit_code] { exit_code = export_fact(*arguments); });
 
   add_run(ssb, arguments, exit_code);
 

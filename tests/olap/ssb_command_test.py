@@ -69,6 +69,10 @@ class Ssb(unittest.TestCase):
         document = json.loads(self.ssb('run', '--region', star, '--queries', 'q2.1', '--json').stdout)
         self.assertEqual((document['layout'], document['kernel']), ('row', 'Dash'))
         self.assertGreaterEqual(document['queries'][0]['bytes_touched'], 64 * document['fact_rows'])
+        tables, back = self.dir / 'tables', self.dir / 'back.tbl'
+        self.ssb('generate', '--sf', 0.01, '--tbl', tables)
+        self.ssb('export', '--region', star, '--tbl', back, '--threads', 2)
+        self.assertEqual(back.read_bytes(), (tables / 'lineorder.tbl').read_bytes())
         self.assertIn('is by row', self.ssb('run', '--region', star, '--layout', 'column', expect=2).stderr)
         segment = sorted(star.iterdir())[0]
         bytes_ = bytearray(segment.read_bytes())
@@ -76,6 +80,8 @@ class Ssb(unittest.TestCase):
         bytes_[place] ^= 1
         segment.write_bytes(bytes_)
         self.assertIn('of lineorder', self.ssb('verify', '--region', star, expect=1).stdout)
+        self.assertIn('checksum', self.ssb('export', '--region', star, '--tbl', self.dir / 'no', expect=1).stderr)
+        self.assertFalse((self.dir / 'no').exists())
         self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
 
     def test_lines_are_appended_and_merged(self):
@@ -93,6 +99,7 @@ class Ssb(unittest.TestCase):
                 self.assertIn(f'{len(part):,} rows appended', done.stderr)
         self.assertEqual(self.answers('--region', star), expected)
         self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertIn('--layout row', self.ssb('export', '--region', star, '--tbl', self.dir / 'x', expect=1).stderr)
         self.assertIn('2 appends merged: 4 blocks before, 3 now', self.ssb('merge', '--region', star).stderr)
         self.assertEqual(self.answers('--region', star), expected)
         self.assertIn('0 appends merged', self.ssb('merge', '--region', star).stderr)
@@ -149,6 +156,7 @@ class Ssb(unittest.TestCase):
                 (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
                 (['append', '--tbl', 'x'], '--region'),
                 (['merge'], '--region'),
+                (['export', '--tbl', 'x'], '--region'),
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)
