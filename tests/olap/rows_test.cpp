@@ -1,7 +1,9 @@
 // A star of rows: what is loaded comes back, on its medium, reopened, replaced, damaged.
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include <holdfast/base/checksum.hpp>
 #include <holdfast/olap/ssb/fact_line.hpp>
 #include <holdfast/olap/ssb/write_tables.hpp>
 
@@ -173,6 +175,52 @@ TEST(StarRows, ADamagedCatalogueIsRefused) {
     region.data()[at] ^= std::byte{0x40};
   }
   EXPECT_TRUE(StarStore::open(region));
+}
+
+TEST(StarRows, ACatalogueThatLiesUnderAGoodChecksumIsRefusedOrHarmless) {
+  // Each number of the directory of tables, changed, with the checksum made to fit.
+  Region region = Region::open("dram", small_units()).value();
+  Extent place;
+  std::uint64_t id = 0;
+  {
+    auto store = StarStore::create(region).value();
+    ssb::load_generated_rows(ssb::Generator::create(0.002).value(), "", *store, 1).value();
+    place = store->catalogue().place;
+    id = store->id();
+  }
+  std::byte* bytes = region.data() + place.offset_bytes;
+  CatalogueHeader header;
+  std::memcpy(&header, bytes, sizeof header);
+  const auto reseal = [&] {
+    header.checksum = checksum64({bytes + sizeof header, header.body_bytes}, id);
+    std::memcpy(bytes, &header, sizeof header);
+  };
+  Team team(1);
+  unsigned refused = 0, answered = 0;
+  for (std::uint64_t at = sizeof header; at < place.size_bytes; at += 4) {
+    std::uint32_t number;
+    std::memcpy(&number, bytes + at, sizeof number);
+    for (const auto wrong : {0u, number + 1, ~0u, number ^ 0x80000000u}) {
+      std::memcpy(bytes + at, &wrong, sizeof wrong);
+      reseal();
+      const auto store = StarStore::open(region);
+      refused += store ? 0 : 1;
+      if (store && (*store)->loaded() && (*store)->rows() != nullptr) {
+        (void)(*store)->verify();
+        RegionOptions options;
+        options.size_bytes = options.unit_bytes = 16 * MiB;
+        Region place_of_indexes = Region::open("dram", options).value();
+        const auto indexes = DimensionIndexes::build(*(*store)->rows(), place_of_indexes);
+        for (const auto* name : {"q1.1", "q2.1", "q4.3"})
+          answered += indexes && answer(query(name), *(*store)->rows(), *indexes, team) ? 1 : 0;
+      }
+      std::memcpy(bytes + at, &number, sizeof number);
+    }
+  }
+  EXPECT_GT(refused, 20u);
+  EXPECT_GT(answered, 20u);
+  reseal();
+  EXPECT_TRUE(StarStore::open(region).value()->verify().empty());
 }
 
 TEST(StarRows, BadLinesAreNamedAndLeaveWhatWasLoaded) {
