@@ -175,14 +175,14 @@ build_release() {
   build release "$@"
 }
 
-# A Python with PyPI's hdrhistogram, which our histogram is compared with. Without a network that one test
-# is skipped, and ctest says so.
+# A Python with PyPI's hdrhistogram and duckdb, which our histogram and our answers are compared with. Without a
+# network these comparisons are skipped; ctest says so of the first.
 test_python() {
   python=$PWD/build/python/bin/python
-  if ! "$python" -c 'import hdrh' 2>/dev/null; then
-    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram; } \
+  if ! "$python" -c 'import hdrh, duckdb' 2>/dev/null; then
+    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram duckdb; } \
       >"$LOGS/python.log" 2>&1; then
-      say "no Python package hdrhistogram (build/logs/python.log): its comparison is skipped"
+      say "no Python packages hdrhistogram and duckdb (build/logs/python.log): what compares with them is skipped"
       return 0
     fi
   fi

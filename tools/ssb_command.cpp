@@ -59,10 +59,67 @@ int verify(const SsbArguments& arguments) {
   for (const auto& text : found)
     out("{}\n", text);
   const auto& catalogue = star->store->catalogue();
-  note("{} rows in {} blocks: {}\n", with_separators(catalogue.rows()),
-       with_separators(catalogue.blocks.size()),
-       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged columns or blocks");
+  const bool by_row = catalogue.layout == Layout::kByRow;
+  note("{} rows in {} {}: {}\n", with_separators(catalogue.rows()),
+       with_separators(by_row ? catalogue.row_tables.facts.size() : catalogue.blocks.size()),
+       by_row ? "runs" : "blocks",
+       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged places");
   return found.empty() ? kExitDone : kExitFailed;
+}
+
+// The star in the region, to be changed.
+Result<OpenStar> open_to_write(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return Error{Errc::kInvalidOption, "--region SPEC is wanted: where the star is"};
+  RegionOptions options;
+  options.access = RegionAccess::kOpen;
+  HF_ASSIGN_OR_RETURN(auto region, Region::open(arguments.region, options));
+  OpenStar star;
+  star.region = std::make_unique<Region>(std::move(region));
+  HF_ASSIGN_OR_RETURN(star.store, StarStore::open(*star.region));
+  return star;
+}
+
+int append(const SsbArguments& arguments) {
+  auto star = open_to_write(arguments);
+  if (!star) return fail(star.error());
+  const auto lines = ssb::append_lines(arguments.tables, *star->store, arguments.threads);
+  if (!lines) return fail(lines.error());
+  const auto present = star->store->version();
+  const auto& catalogue = present->catalogue();
+  note("{} rows appended; {} in all, {} appends to be merged\n", with_separators(*lines),
+       with_separators(catalogue.rows()), catalogue.deltas.size());
+  return kExitDone;
+}
+
+int merge(const SsbArguments& arguments) {
+  auto star = open_to_write(arguments);
+  if (!star) return fail(star.error());
+  const auto before = star->store->version();
+  if (const auto merged = star->store->merge(); !merged) return fail(merged.error());
+  const auto after = star->store->version();
+  note("{} appends merged: {} blocks before, {} now\n", before->catalogue().deltas.size(),
+       with_separators(before->catalogue().blocks.size()),
+       with_separators(after->catalogue().blocks.size()));
+  return kExitDone;
+}
+
+int export_fact(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return fail({Errc::kInvalidOption, "--region SPEC is wanted: where the star is"});
+  SsbArguments where = arguments;
+  where.tables.clear();  // Here it is where lines go to.
+  auto star = open_star(where);
+  if (!star) return fail(star.error());
+  const auto present = star->store->version();
+  if (present->rows() == nullptr)
+    return fail({Errc::kUnsupported,
+                 "a star of columns has no columns for all fields; load with --layout row"});
+  const auto written = ssb::export_lines(*present->rows(), arguments.tables, arguments.threads);
+  if (!written) return fail(written.error());
+  note("{}: {} lines, {}\n", arguments.tables, with_separators(written->lines),
+       human_bytes(static_cast<double>(written->bytes)));
+  return kExitDone;
 }
 
 void add_threads(CLI::App& app, SsbArguments& arguments) {
@@ -79,6 +136,10 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
                  "Of the fact's rows: as they come, or by date, which takes DRAM for all of them")
       ->check(CLI::IsMember({"loaded", "date"}))
       ->capture_default_str();
+  app.add_option("--layout", arguments.layout,
+                 "column, or row: 128 bytes per row, the published baseline (default: column; of a "
+                 "star that is there: its own)")
+      ->check(CLI::IsMember({"column", "row"}));
   app.add_option("--size", arguments.size,
                  "Of a new region, which then does not grow; a multiple of 2M")
       ->type_name("SIZE");
@@ -100,6 +161,17 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   run.add_option("--kernel", arguments->kernel, "Widest vectors to use")
       ->check(CLI::IsMember({"auto", "portable", "avx2", "avx512"}))
       ->capture_default_str();
+  run.add_option("--index", arguments->index,
+                 "Where the Dash indexes of a star of rows are built; what is there must be empty")
+      ->type_name("SPEC")
+      ->capture_default_str();
+  run.add_option("--compare", arguments->compare,
+                 "In turn with duckdb,chdb,datafusion,polars from PyPI, and row, the published "
+                 "design: answers must be equal")
+      ->type_name("NAMES");
+  run.add_option("--python", arguments->python,
+                 "That has them (default: HOLDFAST_PEER_PYTHON, else python3)")
+      ->type_name("PATH");
   run.add_option("--format", arguments->format, "Of the results that --out gets")
       ->check(CLI::IsMember({"csv"}))
       ->capture_default_str();
@@ -114,7 +186,8 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
 }  // namespace
 
 void add_ssb_command(CLI::App& root, int& exit_code) {
-  auto& ssb = *root.add_subcommand("ssb", "The Star Schema Benchmark: generate, load, run, verify");
+  auto& ssb = *root.add_subcommand(
+      "ssb", "The Star Schema Benchmark: generate, load, append, merge, export, run, verify");
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"
@@ -122,6 +195,9 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five .tbl files\n"
       "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
+      "  holdfast ssb run --sf 1 --layout row        the published design\n"
+      "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python\n"
+      "  holdfast ssb append --region ./star1 --tbl ./more.tbl\n"
       "  holdfast ssb verify --region ./star1\n"
       "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<SsbArguments>();
@@ -142,6 +218,32 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   add_region(load_app, *arguments, "Where the star will be");
   add_threads(load_app, *arguments);
   load_app.callback([arguments, &exit_code] { exit_code = load(*arguments); });
+
+  auto& append_app = *ssb.add_subcommand(
+      "append", "Add lines of the fact table to a star of columns, all or none, durably");
+  append_app
+      .add_option("--tbl", arguments->tables,
+                  "A file in the form of lineorder.tbl, whose keys are "
+                  "those of the dimensions that are there")
+      ->type_name("FILE")
+      ->required();
+  add_region(append_app, *arguments, "Where the star is");
+  add_threads(append_app, *arguments);
+  append_app.callback([arguments, &exit_code] { exit_code = append(*arguments); });
+
+  auto& merge_app =
+      *ssb.add_subcommand("merge", "Make blocks of the usual size of what was appended");
+  add_region(merge_app, *arguments, "Where the star is");
+  merge_app.callback([arguments, &exit_code] { exit_code = merge(*arguments); });
+
+  auto& export_app =
+      *ssb.add_subcommand("export", "Write the fact table of a star of rows, all fields of it");
+  export_app.add_option("--tbl", arguments->tables, "The file, in the form of lineorder.tbl")
+      ->type_name("FILE")
+      ->required();
+  add_region(export_app, *arguments, "Where the star is");
+  add_threads(export_app, *arguments);
+  export_app.callback([arguments, &exit_code] { exit_code = export_fact(*arguments); });
 
   add_run(ssb, arguments, exit_code);
 

@@ -10,13 +10,15 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/olap/answer.hpp>
+#include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/bandwidth.hpp>
 #include <holdfast/olap/ssb/load.hpp>
+#include <holdfast/olap/ssb/load_rows.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
-#include <holdfast/olap/touched.hpp>
 
 #include "console.hpp"
+#include "ssb_compare.hpp"
+#include "ssb_engine.hpp"
 
 namespace holdfast::tools {
 
@@ -33,20 +35,23 @@ Status load_into(const SsbArguments& arguments, StarStore& store) {
   const auto begin = Clock::now();
   const auto order =
       arguments.order == "date" ? ssb::FactOrder::kByDate : ssb::FactOrder::kAsLoaded;
+  const bool by_row = arguments.layout == "row";
   if (arguments.scale != 0) {
     HF_ASSIGN_OR_RETURN(const auto generator,
                         ssb::Generator::create(arguments.scale, arguments.seed));
-    HF_RETURN_IF_ERROR(ssb::load_generated(
-        generator, fmt::format("generated, scale {}, seed {}", arguments.scale, arguments.seed),
-        store, arguments.threads, order));
+    const auto source =
+        fmt::format("generated, scale {}, seed {}", arguments.scale, arguments.seed);
+    HF_RETURN_IF_ERROR((by_row ? ssb::load_generated_rows : ssb::load_generated)(
+        generator, source, store, arguments.threads, order));
   } else {
-    HF_RETURN_IF_ERROR(ssb::load_tables(arguments.tables, store, arguments.threads, order));
+    HF_RETURN_IF_ERROR((by_row ? ssb::load_table_rows : ssb::load_tables)(
+        arguments.tables, store, arguments.threads, order));
   }
   const auto& catalogue = store.catalogue();
   const auto rows = catalogue.rows();
-  note("{} rows in {} blocks, {} ({:.1f} bytes per row), loaded in {}\n", with_separators(rows),
-       with_separators(catalogue.blocks.size()),
-       human_bytes(static_cast<double>(catalogue.block_bytes())),
+  note("{} rows in {} {}, {} ({:.1f} bytes per row), loaded in {}\n", with_separators(rows),
+       with_separators(by_row ? catalogue.row_tables.facts.size() : catalogue.blocks.size()),
+       by_row ? "runs" : "blocks", human_bytes(static_cast<double>(catalogue.block_bytes())),
        static_cast<double>(catalogue.block_bytes()) /
            static_cast<double>(std::max<std::uint64_t>(rows, 1)),
        human_seconds(seconds_since(begin)));
@@ -57,33 +62,31 @@ struct Timing {
   const StarQuery* query;
   ResultTable table;
   std::uint64_t rows = 0;
-  Touched touched;
+  std::uint64_t touched_bytes = 0;
   std::vector<double> seconds;
 
-  double median() {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
-  }
+  double median() const { return bench::median(seconds); }
 };
 
 struct Run {
   std::string source;
   std::uint64_t fact_rows;
   unsigned threads;
-  std::string_view kernel;
+  std::string_view layout, kernel;
   double bandwidth;  // Bytes per second.
   std::vector<Timing> timings;
 };
 
-void print_table(Run& run) {
-  out("{}: {} rows, {} threads, {} kernels; reading alone: {:.1f} GB/s\n\n", run.source,
-      with_separators(run.fact_rows), run.threads, run.kernel, run.bandwidth / 1e9);
+void print_table(const Run& run) {
+  out("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n", run.source,
+      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+      run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9);
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>6} {:>10}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "GB/s", "of reading");
   double sum = 0, logs = 0;
-  for (auto& timing : run.timings) {
+  for (const auto& timing : run.timings) {
     const auto median = timing.median();
-    const auto bytes = static_cast<double>(timing.touched.bytes());
+    const auto bytes = static_cast<double>(timing.touched_bytes);
     sum += median, logs += std::log(median);
     out("{:<6} {:>10.3f} {:>8.3f} {:>12} {:>7} {:>10.2f} {:>6.1f} {:>9.0f}%\n", timing.query->name,
         median * 1e3, median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1)),
@@ -94,15 +97,25 @@ void print_table(Run& run) {
       std::exp(logs / static_cast<double>(run.timings.size())) * 1e3);
 }
 
-void print_json(Run& run) {
+SsbTimes times_of(const Run& run) {
+  SsbTimes times;
+  for (const auto& timing : run.timings) {
+    times.queries.push_back(timing.query->name);
+    times.seconds.push_back(timing.seconds);
+  }
+  return times;
+}
+
+nlohmann::ordered_json to_json(const Run& run) {
   nlohmann::ordered_json document;
   document["command"] = "ssb run";
   document["source"] = run.source;
   document["fact_rows"] = run.fact_rows;
   document["threads"] = run.threads;
+  document["layout"] = run.layout;
   document["kernel"] = run.kernel;
   document["reading_bytes_per_second"] = run.bandwidth;
-  for (auto& timing : run.timings) {
+  for (const auto& timing : run.timings) {
     const auto median = timing.median();
     document["queries"].push_back(
         {{"name", timing.query->name},
@@ -113,10 +126,9 @@ void print_json(Run& run) {
           median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1))},
          {"rows_passed", timing.rows},
          {"result_rows", timing.table.rows.size()},
-         {"blocks_touched", timing.touched.blocks},
-         {"bytes_touched", timing.touched.bytes()}});
+         {"bytes_touched", timing.touched_bytes}});
   }
-  standard_output().write(document.dump(2) + "\n");
+  return document;
 }
 
 Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
@@ -164,39 +176,59 @@ Result<OpenStar> open_star(const SsbArguments& arguments) {
   if (loads) HF_RETURN_IF_ERROR(load_into(arguments, *star.store));
   if (!star.store->loaded())
     return Error{Errc::kNotFound, arguments.region + ": no tables are loaded; holdfast ssb load"};
+  const bool by_row = star.store->rows() != nullptr;
+  if (!arguments.layout.empty() && by_row != (arguments.layout == "row"))
+    return Error{Errc::kInvalidOption,
+                 fmt::format("--layout {}: the star in {} is by {}; leave it out, or load it again",
+                             arguments.layout, arguments.region, by_row ? "row" : "column")};
   return star;
 }
 
 Status run_queries(const SsbArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto chosen, ssb::queries_of(arguments.queries));
+  Team team(arguments.threads);
+  // First: a package that is missing is found out before anything is loaded.
+  HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
   HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments));
   const StarStore& store = *star.store;
-  Team team(arguments.threads);
-  const Kernels& loops = kernels(width_of(arguments.kernel));
-  Run run{
-      store.catalogue().source, store.catalogue().rows(), team.size(), name(loops.width), 0, {}};
+  HF_ASSIGN_OR_RETURN(const auto engine,
+                      SsbEngine::create(store, width_of(arguments.kernel), arguments.index));
+  Run run{store.catalogue().source,
+          store.catalogue().rows(),
+          team.size(),
+          engine.layout(),
+          engine.kernel(),
+          0,
+          {}};
   // The first answer checks the checksums of what it reads, and is not timed.
   for (const StarQuery* query : chosen) {
-    HF_ASSIGN_OR_RETURN(auto first, answer(*query, store, team, loops));
-    HF_ASSIGN_OR_RETURN(const auto bound, bind(*query, store.catalogue()));
-    HF_ASSIGN_OR_RETURN(const auto lines, touched(store, bound));
-    run.timings.push_back({query, std::move(first.table), first.rows, lines, {}});
+    HF_ASSIGN_OR_RETURN(auto first, engine.answer(*query, team));
+    HF_ASSIGN_OR_RETURN(const auto bytes, engine.touched_bytes(*query, first.rows));
+    run.timings.push_back({query, std::move(first.table), first.rows, bytes, {}});
   }
+  for (std::size_t i = 0; i < run.timings.size(); ++i)
+    HF_RETURN_IF_ERROR(others.ask(i, *run.timings[i].query, run.timings[i].table, false));
   run.bandwidth = measure_bandwidth(store, team, 5);
   for (unsigned round = 0; round < arguments.repeat; ++round) {
-    for (auto& timing : run.timings) {
+    for (std::size_t i = 0; i < run.timings.size(); ++i) {
+      auto& timing = run.timings[i];
       const auto begin = Clock::now();
-      HF_ASSIGN_OR_RETURN(const auto again, answer(*timing.query, store, team, loops));
+      HF_ASSIGN_OR_RETURN(const auto again, engine.answer(*timing.query, team));
       timing.seconds.push_back(seconds_since(begin));
       if (again.table != timing.table)
         return Error{Errc::kCorrupt, timing.query->name + ": two rounds gave different answers"};
+      HF_RETURN_IF_ERROR(others.ask(i, *timing.query, timing.table, true));
     }
   }
   if (!arguments.out.empty()) HF_RETURN_IF_ERROR(write_answers(run.timings, arguments.out));
-  if (arguments.json)
-    print_json(run);
-  else
-    print_table(run);
+  if (arguments.json) {
+    auto document = to_json(run);
+    if (!others.empty()) others.add_to(document, times_of(run), run.threads);
+    standard_output().write(document.dump(2) + "\n");
+    return {};
+  }
+  print_table(run);
+  if (!others.empty()) others.print(times_of(run));
   return {};
 }
 

@@ -19,6 +19,9 @@ struct SsbArguments {
   unsigned threads = 1;
   std::string queries = "all", kernel = "auto", format = "csv", out;
   std::string order = "loaded";
+  std::string layout;           // "row", "column", or empty: as the star is, else column.
+  std::string index = "dram";   // Where the indexes of a star of rows are built.
+  std::string compare, python;  // Names with commas; empty: HOLDFAST_PEER_PYTHON, or python3.
   unsigned repeat = 5;
   bool json = false;
 };

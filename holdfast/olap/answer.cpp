@@ -44,9 +44,10 @@ struct OutputRow {
 // The output in numbers: rows by their ranks, and how a rank is found in a key.
 class Output {
  public:
-  Output(const StarQuery& query, const BoundQuery& bound) : query_(query), bound_(bound) {
+  Output(const StarQuery& query, std::span<const GroupLabels> labels)
+      : query_(query), labels_(labels) {
     for (std::size_t i = 0; i < query.groups.size(); ++i)
-      groups_.push_back(ranked(bound.groups[i], query.groups[i]));
+      groups_.push_back(ranked(labels[i], query.groups[i]));
     weights_.resize(groups_.size());
     std::uint64_t weight = 1;
     for (std::size_t i = groups_.size(); i-- > 0; weight *= groups_[i].labels.size())
@@ -81,7 +82,7 @@ class Output {
   std::uint64_t key_of(std::uint32_t number) const {
     std::uint64_t key = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const auto& group = bound_.groups[i];
+      const auto& group = labels_[i];
       key += weights_[i] * groups_[i].rank[number / group.stride % group.labels.size()];
     }
     return key;
@@ -101,7 +102,7 @@ class Output {
   }
 
   const StarQuery& query_;
-  const BoundQuery& bound_;
+  std::span<const GroupLabels> labels_;
   std::vector<RankedLabels> groups_;
   std::vector<std::uint64_t> weights_;
 };
@@ -135,7 +136,7 @@ std::string ResultTable::csv() const {
   return text;
 }
 
-ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
+ResultTable to_table(const StarQuery& query, std::span<const GroupLabels> groups,
                      const std::vector<Cell>& cells) {
   ResultTable table;
   const auto sum_at = [&](std::vector<std::string>& row) {
@@ -145,7 +146,7 @@ ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
     table.header.emplace_back(name(attribute));
   table.header.insert(sum_at(table.header), query.sum_name);
   if (!cells.empty()) {
-    const Output output(query, bound);
+    const Output output(query, groups);
     for (const OutputRow& row : output.rows(cells)) {
       std::vector<std::string> fields;
       fields.reserve(query.groups.size() + 1);
@@ -160,11 +161,17 @@ ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
   return table;
 }
 
+Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
+                      const Kernels& kernels) {
+  HF_ASSIGN_OR_RETURN(const auto bound, bind(query, star.catalogue()));
+  HF_ASSIGN_OR_RETURN(const auto result, scan(star, bound, team, kernels));
+  return Answer{to_table(query, bound.groups, result.cells), result.rows};
+}
+
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
                       const Kernels& kernels) {
-  HF_ASSIGN_OR_RETURN(const auto bound, bind(query, store.catalogue()));
-  HF_ASSIGN_OR_RETURN(const auto result, scan(store, bound, team, kernels));
-  return Answer{to_table(query, bound, result.cells), result.rows};
+  const auto star = store.version();
+  return answer(query, *star, team, kernels);
 }
 
 }  // namespace holdfast::olap

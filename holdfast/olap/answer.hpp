@@ -1,9 +1,13 @@
 // answer.hpp: a query from its text-like form to rows of text.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/query.hpp>
 #include <holdfast/olap/scan.hpp>
+#include <holdfast/olap/star_store.hpp>
 
 namespace holdfast::olap {
 
@@ -12,13 +16,16 @@ struct Answer {
   std::uint64_t rows = 0;  // Of the fact table, that passed.
 };
 
-// Binds, scans, orders. Requires store.loaded(). Threads: one query at a time per team.
+// Binds, scans, orders. Requires a loaded star of columns. Threads: one query at a time per team.
 // Errors: of bind() and scan().
+Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
+                      const Kernels& kernels);
+// Of the version that the store has now, which stays until the query is done.
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
                       const Kernels& kernels);
 
-// Of the cells of a scan.
-ResultTable to_table(const StarQuery& query, const BoundQuery& bound,
+// Of the cells of a scan. `groups` are those of the query, in its order; no cells: no row passed.
+ResultTable to_table(const StarQuery& query, std::span<const GroupLabels> groups,
                      const std::vector<Cell>& cells);
 
 }  // namespace holdfast::olap

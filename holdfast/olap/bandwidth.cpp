@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
 namespace holdfast::olap {
 namespace {
@@ -25,11 +26,16 @@ std::uint64_t sum_of(const std::byte* bytes, std::uint64_t count) {
 }  // namespace
 
 double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds) {
-  const auto& blocks = store.catalogue().blocks;
+  const auto& catalogue = store.catalogue();
+  std::vector<Extent> pieces;
+  for (const auto& block : catalogue.blocks)
+    pieces.push_back({block.offset, block.bytes});
+  for (const auto& run : catalogue.row_tables.facts)
+    pieces.push_back({run.offset, run.bytes()});
   std::uint64_t bytes = 0;
   std::size_t count = 0;
-  while (count < blocks.size() && bytes < GiB)
-    bytes += blocks[count++].bytes;
+  while (count < pieces.size() && bytes < GiB)
+    bytes += pieces[count++].size_bytes;
   double best = 0;
   std::atomic<std::uint64_t> sink{0};
   for (unsigned round = 0; round < rounds && bytes > 0; ++round) {
@@ -37,8 +43,8 @@ double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds) {
     const auto begin = std::chrono::steady_clock::now();
     team.run([&](unsigned) {
       std::uint64_t sum = 0;
-      for (std::size_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < count;)
-        sum ^= sum_of(store.block(block), blocks[block].bytes);
+      for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        sum ^= sum_of(store.region().data() + pieces[i].offset_bytes, pieces[i].size_bytes);
       sink.fetch_xor(sum, std::memory_order_relaxed);
     });
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

@@ -1,4 +1,4 @@
-// bandwidth.hpp: how fast a team reads the blocks of a star when it does nothing else.
+// bandwidth.hpp: how fast a team reads the fact table of a star when it does nothing else.
 #pragma once
 
 #include <holdfast/olap/star_store.hpp>

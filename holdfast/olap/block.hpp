@@ -36,6 +36,10 @@ struct FactRows {
     for (auto& column : columns)
       column.clear();
   }
+  void drop_first(std::size_t rows) {
+    for (auto& column : columns)
+      column.erase(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(rows));
+  }
   void reserve(std::size_t rows) {
     for (auto& column : columns)
       column.reserve(rows);

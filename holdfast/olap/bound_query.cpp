@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/sum_bound.hpp>
 
 namespace holdfast::olap {
 namespace {
@@ -165,17 +165,11 @@ void add_range(const MeasureRange& range, const Catalogue& catalogue, BoundQuery
 
 // Whether every sum of rows fits 63 bits, by the bounds of the columns.
 Status check_overflow(Sum sum, const Catalogue& catalogue) {
-  std::uint64_t most = 0;
+  SumBound bound(sum);
   for (const auto& block : catalogue.blocks) {
-    const auto max = [&](Column column) { return std::uint64_t{block.columns[column].max}; };
-    // A product is below 2^39, so that a block's sum is below 2^56.
-    const auto of_row = sum == Sum::kPriceTimesDiscount ? max(kExtendedPrice) * max(kDiscount)
-                                                        : std::max(max(kRevenue), max(kSupplyCost));
-    most += of_row * block.rows;
-    if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      return Error{Errc::kUnsupported,
-                   "the sum might not fit 64 bits: the largest values of the columns times the "
-                   "number of rows exceed 2^63 - 1"};
+    const auto max = [&](Column column) { return block.columns[column].max; };
+    HF_RETURN_IF_ERROR(bound.add(
+        {max(kDiscount), max(kExtendedPrice), max(kRevenue), max(kSupplyCost)}, block.rows));
   }
   return {};
 }

@@ -6,68 +6,10 @@
 #include <utility>
 
 #include <holdfast/base/checksum.hpp>
+#include <holdfast/olap/catalogue_bytes.hpp>
 
 namespace holdfast::olap {
 namespace {
-
-class ByteWriter {
- public:
-  explicit ByteWriter(std::vector<std::byte>& to) : to_(to) {}
-  template <class T>
-  void number(T value) {
-    bytes(&value, sizeof value);
-  }
-  void text(std::string_view value) {
-    number(static_cast<std::uint32_t>(value.size()));
-    bytes(value.data(), value.size());
-  }
-  void bytes(const void* from, std::size_t count) {
-    const auto* first = static_cast<const std::byte*>(from);
-    to_.insert(to_.end(), first, first + count);
-  }
-
- private:
-  std::vector<std::byte>& to_;
-};
-
-// Reads behind the end give zeros and are remembered.
-class ByteReader {
- public:
-  explicit ByteReader(std::span<const std::byte> from) : from_(from) {}
-  template <class T>
-  T number() {
-    T value{};
-    bytes(&value, sizeof value);
-    return value;
-  }
-  std::string text() {
-    const auto size = count(1);
-    std::string value(size, '\0');
-    bytes(value.data(), size);
-    return value;
-  }
-  // How many items follow, each at least `item_bytes` long: never more than there can be.
-  std::size_t count(std::size_t item_bytes) {
-    const auto value = number<std::uint32_t>();
-    if (value <= from_.size() / item_bytes) return value;
-    good_ = false;
-    return 0;
-  }
-  void bytes(void* to, std::size_t count) {
-    if (count > from_.size()) {
-      good_ = false, from_ = {};
-      return;
-    }
-    if (count > 0) std::memcpy(to, from_.data(), count);
-    from_ = from_.subspan(count);
-  }
-  bool good() const { return good_; }
-  bool done() const { return good_ && from_.empty(); }
-
- private:
-  std::span<const std::byte> from_;
-  bool good_ = true;
-};
 
 Error damaged(const std::string& what) {
   return {Errc::kCorrupt, "star: the catalogue: " + what + "; load the tables into a new region"};
@@ -102,30 +44,60 @@ Result<DimensionTable> read_dimension(ByteReader& in, Dimension dimension) {
   return DimensionTable::restore(dimension, std::move(leaves), std::move(keys));
 }
 
-void write_block(ByteWriter& out, const BlockInfo& block) {
-  out.number(block.offset);
-  out.number(block.bytes);
-  out.number(block.rows);
-  for (const ColumnInfo& column : block.columns) {
-    for (const auto number : {column.min, column.max, column.width, column.offset})
-      out.number(number);
-    out.number(column.checksum);
-  }
+void write_run(ByteWriter& out, const RowRun& run) {
+  out.number(run.offset);
+  out.number(run.rows);
+  out.number(run.checksum);
+  for (const auto number :
+       {run.most.discount, run.most.extended_price, run.most.revenue, run.most.supply_cost})
+    out.number(number);
 }
 
-constexpr std::size_t kBlockInfoBytes = 20 + kColumns * 24;
+constexpr std::size_t kRunBytes = 36;
 
-BlockInfo read_block(ByteReader& in) {
-  BlockInfo block;
-  block.offset = in.number<std::uint64_t>();
-  block.bytes = in.number<std::uint64_t>();
-  block.rows = in.number<std::uint32_t>();
-  for (ColumnInfo& column : block.columns) {
-    for (auto* number : {&column.min, &column.max, &column.width, &column.offset})
-      *number = in.number<std::uint32_t>();
-    column.checksum = in.number<std::uint64_t>();
+RowRun read_run(ByteReader& in) {
+  RowRun run;
+  run.offset = in.number<std::uint64_t>();
+  run.rows = in.number<std::uint32_t>();
+  run.checksum = in.number<std::uint64_t>();
+  for (auto* number :
+       {&run.most.discount, &run.most.extended_price, &run.most.revenue, &run.most.supply_cost})
+    *number = in.number<std::uint32_t>();
+  return run;
+}
+
+Status check_place(const Extent& extent, std::uint64_t region_bytes, const char* what) {
+  if (extent.offset_bytes % kCacheLineBytes != 0 || extent.offset_bytes < kDataAt ||
+      extent.offset_bytes > region_bytes || extent.size_bytes > region_bytes - extent.offset_bytes)
+    return damaged(std::string(what) + " leads outside of the region");
+  return {};
+}
+
+Status read_columns(ByteReader& in, std::uint64_t region_bytes, Catalogue& catalogue) {
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    HF_ASSIGN_OR_RETURN(auto table, read_dimension(in, static_cast<Dimension>(i)));
+    catalogue.dimensions.push_back(std::move(table));
   }
-  return block;
+  catalogue.blocks.resize(in.count(kBlockInfoBytes));
+  for (auto& block : catalogue.blocks) {
+    block = read_block(in);
+    HF_RETURN_IF_ERROR(block.check());
+    HF_RETURN_IF_ERROR(check_place({block.offset, block.bytes}, region_bytes, "a block"));
+  }
+  return {};
+}
+
+Status read_rows(ByteReader& in, std::uint64_t region_bytes, RowTables& tables) {
+  for (auto& run : tables.dimensions) {
+    run = read_run(in);
+    HF_RETURN_IF_ERROR(check_place({run.offset, run.bytes()}, region_bytes, "a dimension"));
+  }
+  tables.facts.resize(in.count(kRunBytes));
+  for (auto& run : tables.facts) {
+    run = read_run(in);
+    HF_RETURN_IF_ERROR(check_place({run.offset, run.bytes()}, region_bytes, "a run of rows"));
+  }
+  return {};
 }
 
 }  // namespace
@@ -134,6 +106,8 @@ std::uint64_t Catalogue::rows() const {
   std::uint64_t rows = 0;
   for (const auto& block : blocks)
     rows += block.rows;
+  for (const auto& run : row_tables.facts)
+    rows += run.rows;
   return rows;
 }
 
@@ -141,18 +115,42 @@ std::uint64_t Catalogue::block_bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& block : blocks)
     bytes += block.bytes;
+  for (const auto& run : row_tables.facts)
+    bytes += run.bytes();
   return bytes;
+}
+
+std::vector<Extent> Catalogue::extents() const {
+  std::vector<Extent> extents(deltas);
+  extents.push_back(place);
+  for (const auto& block : blocks)
+    extents.push_back({block.offset, block.bytes});
+  if (layout == Layout::kByColumn) return extents;
+  for (const auto& run : row_tables.dimensions)
+    extents.push_back({run.offset, run.bytes()});
+  for (const auto& run : row_tables.facts)
+    extents.push_back({run.offset, run.bytes()});
+  return extents;
 }
 
 std::vector<std::byte> to_bytes(const Catalogue& catalogue, std::uint64_t id) {
   std::vector<std::byte> all(sizeof(CatalogueHeader));
   ByteWriter out(all);
   out.text(catalogue.source);
-  for (const auto& table : catalogue.dimensions)
-    write_dimension(out, table);
-  out.number(static_cast<std::uint32_t>(catalogue.blocks.size()));
-  for (const auto& block : catalogue.blocks)
-    write_block(out, block);
+  out.number(catalogue.layout);
+  if (catalogue.layout == Layout::kByColumn) {
+    for (const auto& table : catalogue.dimensions)
+      write_dimension(out, table);
+    out.number(static_cast<std::uint32_t>(catalogue.blocks.size()));
+    for (const auto& block : catalogue.blocks)
+      write_block(out, block);
+  } else {
+    for (const auto& run : catalogue.row_tables.dimensions)
+      write_run(out, run);
+    out.number(static_cast<std::uint32_t>(catalogue.row_tables.facts.size()));
+    for (const auto& run : catalogue.row_tables.facts)
+      write_run(out, run);
+  }
   CatalogueHeader header{};
   header.magic = kCatalogueMagic;
   header.body_bytes = all.size() - sizeof header;
@@ -175,18 +173,13 @@ Result<Catalogue> read_catalogue(std::span<const std::byte> region, std::uint64_
   catalogue.place = {offset, sizeof header + header.body_bytes};
   ByteReader in(body);
   catalogue.source = in.text();
-  for (std::size_t i = 0; i < kDimensions; ++i) {
-    HF_ASSIGN_OR_RETURN(auto table, read_dimension(in, static_cast<Dimension>(i)));
-    catalogue.dimensions.push_back(std::move(table));
-  }
-  catalogue.blocks.resize(in.count(kBlockInfoBytes));
-  for (auto& block : catalogue.blocks) {
-    block = read_block(in);
-    HF_RETURN_IF_ERROR(block.check());
-    if (block.offset % kCacheLineBytes != 0 || block.offset < kDataAt ||
-        block.offset > region.size() || block.bytes > region.size() - block.offset)
-      return damaged("a block leads outside of the region");
-  }
+  const auto layout = in.number<std::uint32_t>();
+  if (layout > static_cast<std::uint32_t>(Layout::kByRow))
+    return damaged("layout=" + std::to_string(layout) + ", which this build does not know");
+  catalogue.layout = static_cast<Layout>(layout);
+  HF_RETURN_IF_ERROR(catalogue.layout == Layout::kByColumn
+                         ? read_columns(in, region.size(), catalogue)
+                         : read_rows(in, region.size(), catalogue.row_tables));
   if (!in.done()) return damaged("it is shorter or longer than it says");
   return catalogue;
 }

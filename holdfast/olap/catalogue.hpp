@@ -4,8 +4,10 @@
 //   4096   root word, sealed: where the catalogue begins, in lines; 0: nothing is loaded
 //   8192   blocks and catalogues
 //
-// A catalogue is a header line and a body that its checksum covers: scale, dimensions, the
-// directory of blocks. It is written once and never changed; the root word says which one counts.
+// A catalogue is a header line and a body that its checksum covers: scale, layout, and of columns
+// the dimensions and the directory of blocks, of rows (rows/row_format.hpp) where each table lies.
+// It is written once; the root word says which one counts. Of a catalogue that counts one word
+// changes, which leads to the rows that were appended (delta.hpp).
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@
 #include <holdfast/memory/superblock.hpp>
 #include <holdfast/olap/block.hpp>
 #include <holdfast/olap/dimension_table.hpp>
+#include <holdfast/olap/rows/row_format.hpp>
 
 namespace holdfast::olap {
 
@@ -32,25 +35,36 @@ struct CatalogueHeader {   // On media, little-endian, one line.
   std::uint64_t magic;     // kCatalogueMagic
   std::uint64_t checksum;  // Of the body, seeded with the star's id.
   std::uint64_t body_bytes;
-  std::uint64_t reserved[5];  // Zero.
+  std::uint64_t deltas;       // The one word that changes: delta.hpp.
+  std::uint64_t reserved[4];  // Zero.
 };
-static_assert(sizeof(CatalogueHeader) == kCacheLineBytes);
+static_assert(sizeof(CatalogueHeader) == kCacheLineBytes &&
+              offsetof(CatalogueHeader, deltas) == 24);
 inline constexpr std::uint64_t kCatalogueMagic = magic_of("HLDSTARC");
+
+enum class Layout : std::uint32_t { kByColumn = 0, kByRow = 1 };  // On media: never renumber.
 
 struct Catalogue {
   std::string source;  // For people: "generated, scale 1, seed 1", or a directory.
-  std::vector<DimensionTable> dimensions;
+  std::vector<DimensionTable> dimensions;  // These two: of columns,
   std::vector<BlockInfo> blocks;
   Extent place;  // Its own; each block has one, too.
+  Layout layout = Layout::kByColumn;
+  RowTables row_tables{};  // and this one of rows.
+  // Entries of what was appended since, in order; their blocks are the last of `blocks`.
+  std::vector<Extent> deltas{};
+  std::size_t delta_blocks = 0;
 
-  std::uint64_t rows() const;
-  std::uint64_t block_bytes() const;
+  std::uint64_t rows() const;         // Of the fact table.
+  std::uint64_t block_bytes() const;  // Of the fact table.
+  // All that the version takes in the region, with the catalogue itself; in no order.
+  std::vector<Extent> extents() const;
   const DimensionTable& dimension(Dimension dimension) const {
     return dimensions[static_cast<std::size_t>(dimension)];
   }
 };
 
-// Header and body, whatever its place. `id` is the superblock's.
+// Header and body, whatever its place, without what was appended. `id` is the superblock's.
 std::vector<std::byte> to_bytes(const Catalogue& catalogue, std::uint64_t id);
 // `region` is all of it; the catalogue begins at `offset`. Errors: kCorrupt, saying what.
 Result<Catalogue> read_catalogue(std::span<const std::byte> region, std::uint64_t offset,

@@ -28,7 +28,9 @@ Error too_many(const DimensionShape& shape, bool outer) {
 
 DimensionTable::DimensionTable(Dimension dimension, std::vector<Leaf> leaves,
                                std::vector<std::uint32_t> keys)
-    : dimension_(dimension), leaves_(std::move(leaves)), keys_(std::move(keys)) {}
+    : dimension_(dimension),
+      leaves_(std::make_shared<const std::vector<Leaf>>(std::move(leaves))),
+      keys_(std::make_shared<const std::vector<std::uint32_t>>(std::move(keys))) {}
 
 Result<DimensionTable> DimensionTable::build(Dimension dimension, std::vector<DimensionRow> rows) {
   const auto& shape = olap::shape(dimension);
@@ -82,18 +84,18 @@ Result<DimensionTable> DimensionTable::restore(Dimension dimension, std::vector<
 }
 
 const Leaf* DimensionTable::leaf(std::uint8_t outer, std::uint8_t inner) const {
-  const auto found = std::lower_bound(leaves_.begin(), leaves_.end(), std::pair(outer, inner),
+  const auto found = std::lower_bound(leaves_->begin(), leaves_->end(), std::pair(outer, inner),
                                       [](const Leaf& leaf, const auto& digits) {
                                         return std::pair(leaf.outer, leaf.inner) < digits;
                                       });
-  if (found == leaves_.end() || found->outer != outer || found->inner != inner) return nullptr;
+  if (found == leaves_->end() || found->outer != outer || found->inner != inner) return nullptr;
   return &*found;
 }
 
 std::optional<std::uint32_t> DimensionTable::key(const Digits& digits) const {
   const Leaf* of = leaf(digits.outer, digits.inner);
   if (of == nullptr || digits.ordinal >= of->rows) return std::nullopt;
-  return keys_[of->first + digits.ordinal];
+  return (*keys_)[of->first + digits.ordinal];
 }
 
 KeyLookup::KeyLookup(const DimensionTable& table) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,8 +49,8 @@ class DimensionTable {
                                         std::vector<std::uint32_t> keys);
 
   Dimension dimension() const { return dimension_; }
-  std::span<const Leaf> leaves() const { return leaves_; }
-  std::span<const std::uint32_t> keys() const { return keys_; }  // Original keys by new order.
+  std::span<const Leaf> leaves() const { return *leaves_; }
+  std::span<const std::uint32_t> keys() const { return *keys_; }  // Original keys by new order.
   // The leaf of these digits, or nothing.
   const Leaf* leaf(std::uint8_t outer, std::uint8_t inner) const;
   // The original key; nothing where no row has these digits.
@@ -59,8 +60,9 @@ class DimensionTable {
   DimensionTable(Dimension dimension, std::vector<Leaf> leaves, std::vector<std::uint32_t> keys);
 
   Dimension dimension_;
-  std::vector<Leaf> leaves_;
-  std::vector<std::uint32_t> keys_;
+  // They never change; copies share them.
+  std::shared_ptr<const std::vector<Leaf>> leaves_;
+  std::shared_ptr<const std::vector<std::uint32_t>> keys_;
 };
 
 // From original keys to digits, for loading. Dense keys are looked up in an array.

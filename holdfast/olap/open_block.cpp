@@ -21,8 +21,8 @@ Verdict judge(const ColumnInfo& bounds, std::span<const ByteRange> ranges) {
 
 Result<bool> OpenBlock::open(std::size_t number) {
   number_ = number;
-  info_ = &store_.catalogue().blocks[number];
-  block_ = store_.block(number);
+  info_ = &star_.catalogue().blocks[number];
+  block_ = star_.block(number);
   filters_.clear();
   digits_.clear();
   first_group_ = 0;

@@ -9,7 +9,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/bound_query.hpp>
 #include <holdfast/olap/kernels.hpp>
-#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/star_version.hpp>
 
 namespace holdfast::olap {
 
@@ -22,7 +22,7 @@ struct OpenDigit {
 // For one block after the other; open() allocates nothing.
 class OpenBlock {
  public:
-  OpenBlock(const StarStore& store, const BoundQuery& query) : store_(store), query_(query) {
+  OpenBlock(const StarVersion& star, const BoundQuery& query) : star_(star), query_(query) {
     filters_.reserve(query.bytes.size());
     digits_.reserve(query.digits.size());
   }
@@ -51,9 +51,9 @@ class OpenBlock {
 
  private:
   Status open_sum();
-  Status use(Column column) const { return store_.use(number_, column); }
+  Status use(Column column) const { return star_.use(number_, column); }
 
-  const StarStore& store_;
+  const StarVersion& star_;
   const BoundQuery& query_;
   std::size_t number_ = 0;
   const BlockInfo* info_ = nullptr;

@@ -69,8 +69,8 @@ AddRows add_rows_of(Sum sum, std::size_t digits) {
 // One thread's part of a scan.
 class Worker {
  public:
-  Worker(const StarStore& store, const BoundQuery& query, const Kernels& kernels)
-      : block_(store, query), kernels_(kernels), cells_(query.group_count) {}
+  Worker(const StarVersion& star, const BoundQuery& query, const Kernels& kernels)
+      : block_(star, query), kernels_(kernels), cells_(query.group_count) {}
 
   Status add_block(std::size_t number) {
     HF_ASSIGN_OR_RETURN(const bool open, block_.open(number));
@@ -108,16 +108,16 @@ class Worker {
 
 }  // namespace
 
-Result<ScanResult> scan(const StarStore& store, const BoundQuery& query, Team& team,
+Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& team,
                         const Kernels& kernels) {
   ScanResult result;
   if (query.nothing) return result;
-  const auto blocks = store.catalogue().blocks.size();
+  const auto blocks = star.catalogue().blocks.size();
   std::atomic<std::size_t> next{0};
   // All memory is taken here: a thread that finds none could not say so.
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
-    workers.push_back(std::make_unique<Worker>(store, query, kernels));
+    workers.push_back(std::make_unique<Worker>(star, query, kernels));
   std::vector<Status> statuses(team.size());
   team.run([&](unsigned number) {
     for (std::size_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {

@@ -14,7 +14,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/bound_query.hpp>
 #include <holdfast/olap/kernels.hpp>
-#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/star_version.hpp>
 #include <holdfast/olap/team.hpp>
 
 namespace holdfast::olap {
@@ -29,7 +29,7 @@ struct ScanResult {
   std::uint64_t rows = 0;   // That passed.
 };
 
-Result<ScanResult> scan(const StarStore& store, const BoundQuery& query, Team& team,
+Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& team,
                         const Kernels& kernels);
 
 }  // namespace holdfast::olap

@@ -4,16 +4,22 @@
 //  0                    nothing was loaded yet, or a first load did not finish
 //  leads to a catalogue that version; what lies outside of its extent does not count
 //  check fails          kCorrupt
+//
+//  its delta word       rows appended since
+//  0                    none
+//  leads to an entry    those of this entry and of all before it
+//  check fails          kCorrupt
 #include <holdfast/olap/star_store.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/memory/sealed_word.hpp>
+#include <holdfast/olap/delta.hpp>
 
 namespace holdfast::olap {
 
@@ -57,161 +63,207 @@ Result<std::unique_ptr<StarStore>> StarStore::open_or_create(Region& region) {
 
 Status StarStore::read_root() {
   const DurableWriter writer(*region_);
+  const auto root = open_or_unwritten<SealedWord>(writer.word(kRootAt), root_context(id_));
+  const auto at = root.value_or(0) * kCacheLineBytes;
+  const auto delta_at = at + offsetof(CatalogueHeader, deltas);
   if (!region_->read_only()) {
-    // A process that was killed may have stored it and not waited. What follows rests on it.
+    // A process that was killed may have stored them and not waited. What follows rests on them.
     writer.persist().write_back(writer.at(kRootAt), sizeof(std::uint64_t));
+    if (at != 0 && delta_at < region_->size_bytes())
+      writer.persist().write_back(writer.at(delta_at), sizeof(std::uint64_t));
     HF_RETURN_IF_ERROR(writer.order());
   }
-  const auto root = open_or_unwritten<SealedWord>(writer.word(kRootAt), root_context(id_));
   if (!root)
     return Error{Errc::kCorrupt, "star: the root word (at " + std::to_string(kRootAt) +
                                      ") is damaged; load the tables into a new region"};
   if (*root == 0) return {};
-  HF_ASSIGN_OR_RETURN(auto catalogue, read_catalogue({region_->data(), region_->size_bytes()},
-                                                     *root * kCacheLineBytes, id_));
+  const std::span<const std::byte> bytes{region_->data(), region_->size_bytes()};
+  HF_ASSIGN_OR_RETURN(auto catalogue, read_catalogue(bytes, at, id_));
+  const auto last = open_or_unwritten<SealedWord>(writer.word(delta_at), delta_context(id_, at));
+  if (!last || (*last != 0 && catalogue.layout == Layout::kByRow))
+    return Error{Errc::kCorrupt, "star: the word that leads to appended rows (at " +
+                                     std::to_string(delta_at) +
+                                     ") is damaged; load the tables into a new region"};
+  HF_RETURN_IF_ERROR(read_deltas(bytes, *last, id_, catalogue));
   adopt(std::move(catalogue));
   return {};
 }
 
-void StarStore::adopt(Catalogue catalogue) {
-  catalogue_ = std::move(catalogue);
-  checked_ = std::make_unique<std::atomic<std::uint32_t>[]>(catalogue_->blocks.size());
+std::shared_ptr<const StarVersion> StarStore::version() const {
+  const Lock lock(mutex_);
+  return version_;
 }
 
-Status StarStore::check(std::size_t number, Column column) const {
-  const BlockInfo& info = catalogue_->blocks[number];
-  const ColumnInfo& of = info.columns[column];
-  if (!of.constant() &&
-      HF_MUTANT("O02",
-                checksum64({block(number) + of.offset, column_bytes(info.rows, of.width)},
-                           info.rows) != of.checksum,
-                false))
-    return Error{Errc::kCorrupt,
-                 "star: block " + std::to_string(number) + ", column " +
-                     std::string(kColumnNames[column]) + " (at " +
-                     std::to_string(info.offset + of.offset) +
-                     "): the checksum does not fit; load the tables again, or restore a copy"};
-  checked_[number].fetch_or(std::uint32_t{1} << column, std::memory_order_release);
+void StarStore::adopt(Catalogue catalogue) {
+  const auto before = version();
+  auto next = std::make_shared<const StarVersion>(*region_, std::move(catalogue), before.get());
+  const Lock lock(mutex_);
+  std::erase_if(held_, [](const auto& version) { return version.expired(); });
+  held_.push_back(next);
+  version_ = std::move(next);
+}
+
+std::vector<Extent> StarStore::used() const {
+  const Lock lock(mutex_);
+  std::vector<Extent> used;
+  for (const auto& held : held_) {
+    const auto version = held.lock();
+    if (HF_MUTANT("O11", version == nullptr, version != version_)) continue;
+    const auto extents = version->catalogue().extents();
+    used.insert(used.end(), extents.begin(), extents.end());
+  }
+  return used;
+}
+
+Status StarStore::refuse_if_not_appendable() const {
+  if (region_->read_only())
+    return Error{Errc::kReadOnly, "star: the region is read-only; nothing can be appended"};
+  const auto present = version();
+  if (present == nullptr)
+    return Error{Errc::kNotFound, "star: no tables are loaded that rows could be appended to"};
+  if (present->catalogue().layout == Layout::kByRow)
+    return Error{Errc::kUnsupported,
+                 "star: rows cannot be appended to a star of rows, the baseline; load columns"};
+  if (unsure_)
+    return Error{
+        Errc::kIo,
+        "star: an error of the medium left it open which version is durable; open it again"};
+  return {};
+}
+
+Status StarStore::append(std::span<const EncodedBlock> blocks) {
+  const Lock writing(writing_);
+  HF_RETURN_IF_ERROR(refuse_if_not_appendable());
+  if (blocks.empty()) return {};
+  Catalogue next = version()->catalogue();
+  FreeSpace space(*region_, kDataAt, used());
+  const DurableWriter writer(*region_);
+  std::vector<BlockInfo> infos;
+  for (const auto& block : blocks) {
+    infos.push_back(block.info);
+    HF_ASSIGN_OR_RETURN(infos.back().offset, space.allocate(block.info.bytes));
+  }
+  const auto entry = delta_bytes(next, infos, id_);
+  HF_ASSIGN_OR_RETURN(const auto at, space.allocate(entry.size()));
+  if (space.full())
+    return Error{Errc::kNoSpace, "star: the appended rows need a region of " +
+                                     std::to_string(space.end()) + " bytes; it has " +
+                                     std::to_string(region_->size_bytes()) +
+                                     " and cannot grow so far. Nothing was changed"};
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    HF_RETURN_IF_ERROR(writer.put(infos[i].offset, blocks[i].bytes));
+  HF_RETURN_IF_ERROR(writer.put(at, entry));
+  // The entry is complete before the delta word leads to it.
+  HF_RETURN_IF_ERROR(writer.order());
+  unsure_ = true;
+  const auto catalogue_at = next.place.offset_bytes;
+  HF_RETURN_IF_ERROR(writer.put_word(
+      catalogue_at + offsetof(CatalogueHeader, deltas),
+      seal_word<SealedWord>(at / kCacheLineBytes, delta_context(id_, catalogue_at))));
+  HF_RETURN_IF_ERROR(writer.order());
+  unsure_ = false;
+  add_delta(next, infos, {at, entry.size()});
+  adopt(std::move(next));
   return {};
 }
 
 namespace {
 
-// How many rows each leaf has, by outer * 256 + inner; so a key is looked up without a search.
-std::vector<std::uint32_t> rows_by_digits(const DimensionTable& table) {
-  std::vector<std::uint32_t> rows(65'536);
-  for (const Leaf& leaf : table.leaves())
-    rows[leaf.outer * 256u + leaf.inner] = leaf.rows;
-  return rows;
-}
-
-// What is wrong with the values of a block whose checksums fit; empty if nothing is.
-std::string check_values(const Catalogue& catalogue, const std::byte* bytes,
-                         const BlockInfo& info) {
-  std::array<std::vector<std::uint32_t>, kColumns> values;
+void append_rows(const StarVersion& version, std::size_t number, FactRows& rows) {
+  const auto& info = version.catalogue().blocks[number];
   for (Column column = 0; column < kColumns; ++column) {
-    values[column].resize(info.rows);
     for (std::uint32_t row = 0; row < info.rows; ++row)
-      values[column][row] = value_at(bytes, info, column, row);
-    const auto [least, most] = std::minmax_element(values[column].begin(), values[column].end());
-    if (*least < info.columns[column].min || *most > info.columns[column].max)
-      return std::string(kColumnNames[column]) + " is outside of its bounds";
+      rows.columns[column].push_back(value_at(version.block(number), info, column, row));
   }
-  for (const auto& table : catalogue.dimensions) {
-    const auto rows = rows_by_digits(table);
-    const auto digit = [&](Digit which) { return values[column(table.dimension(), which)].data(); };
-    const auto *outer = digit(Digit::kOuter), *inner = digit(Digit::kInner),
-               *ordinal = digit(Digit::kOrdinal);
-    for (std::uint32_t row = 0; row < info.rows; ++row) {
-      if (ordinal[row] >= rows[outer[row] * 256 + inner[row]])
-        return "a key leads to no row of " + std::string(shape(table.dimension()).table);
-    }
-  }
-  return "";
 }
 
 }  // namespace
 
-std::vector<std::string> StarStore::verify() const {
-  std::vector<std::string> found;
-  if (!loaded()) return found;
-  for (std::size_t number = 0; number < catalogue_->blocks.size(); ++number) {
-    const auto before = found.size();
-    for (Column column = 0; column < kColumns; ++column) {
-      // check() and not use(): it may have been damaged since it was used.
-      if (const auto status = check(number, column); !status)
-        found.push_back(status.error().detail);
+Status StarStore::merge() {
+  StarWriter writer(*this);
+  HF_RETURN_IF_ERROR(refuse_if_not_appendable());
+  const auto present = version();
+  const auto& catalogue = present->catalogue();
+  if (catalogue.deltas.empty()) return {};
+  // Blocks before the appended ones stay where they are, but for small ones at their end.
+  auto kept = catalogue.blocks.size() - catalogue.delta_blocks;
+  while (kept > 0 && HF_MUTANT("O10", catalogue.blocks[kept - 1].rows < kUsualBlockRows / 2, true))
+    --kept;
+  writer.keep({catalogue.blocks.data(), kept});
+  FactRows rows;
+  for (auto number = kept; number < catalogue.blocks.size(); ++number) {
+    for (Column column = 0; column < kColumns; ++column)
+      HF_RETURN_IF_ERROR(present->use(number, column));
+    append_rows(*present, number, rows);
+    const bool last = number + 1 == catalogue.blocks.size();
+    std::size_t done = 0;
+    for (; rows.size() - done >= kUsualBlockRows || (last && done < rows.size());) {
+      const auto count = std::min<std::size_t>(kUsualBlockRows, rows.size() - done);
+      HF_RETURN_IF_ERROR(writer.append(encode_block(rows, done, count)));
+      done += count;
     }
-    if (found.size() != before) continue;
-    const auto wrong = check_values(*catalogue_, block(number), catalogue_->blocks[number]);
-    if (!wrong.empty())
-      found.push_back("star: block " + std::to_string(number) + ": " + wrong +
-                      ", though its checksums fit");
+    rows.drop_first(done);
   }
-  return found;
+  return writer.finish(catalogue.source, catalogue.dimensions);
 }
 
-StarWriter::StarWriter(StarStore& store) : store_(store) {
-  std::vector<Extent> used;
-  if (store.loaded()) {
-    for (const BlockInfo& block : store.catalogue().blocks)
-      used.push_back({block.offset, block.bytes});
-    used.push_back(store.catalogue().place);
-    std::sort(used.begin(), used.end(),
-              [](const Extent& a, const Extent& b) { return a.offset_bytes < b.offset_bytes; });
-  }
-  std::uint64_t from = kDataAt;
-  for (const Extent& extent : used) {
-    if (extent.offset_bytes > from) free_.push_back({from, extent.offset_bytes - from});
-    const auto end = extent.offset_bytes + HF_MUTANT("O03", extent.size_bytes, 0);
-    from = std::max(from, round_up(end, kCacheLineBytes));
-  }
-  const auto most = store.region().max_size_bytes();
-  free_.push_back({from, most > from ? most - from : 0});
-}
+StarWriter::StarWriter(StarStore& store)
+    : store_(store), space_(store.region(), kDataAt, store.begin_writing()) {}
 
-// First fit, lines; the region grows as it must. Where nothing is left, `full_` is set and the
-// place is one behind the end, for the sum only.
-Result<std::uint64_t> StarWriter::allocate(std::uint64_t bytes) {
-  Region& region = store_.region();
-  bytes = round_up(bytes, kCacheLineBytes);
-  for (Extent& extent : free_) {
-    if (extent.size_bytes < bytes && &extent != &free_.back()) continue;
-    const auto at = extent.offset_bytes, end = at + bytes;
-    end_ = std::max(end_, end);
-    full_ |= extent.size_bytes < bytes;
-    extent.offset_bytes = end;
-    extent.size_bytes -= std::min(bytes, extent.size_bytes);
-    if (full_ || end <= region.size_bytes()) return at;
-    const auto unit = region.unit_bytes();
-    const Status grown = region.grow((end + unit - 1) / unit * unit);
-    if (!grown && grown.code() != Errc::kNoSpace && grown.code() != Errc::kUnsupported)
-      return grown.error();
-    full_ = !grown;
-    return at;
-  }
-  HF_CHECK(false);
-  return 0;
-}
+StarWriter::~StarWriter() { store_.end_writing(); }
 
 Status StarWriter::append(const EncodedBlock& block) {
-  HF_ASSIGN_OR_RETURN(const auto at, allocate(block.info.bytes));
+  HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(block.info.bytes));
   blocks_.push_back(block.info);
   blocks_.back().offset = at;
-  if (full_) return {};
+  if (space_.full()) return {};
   return DurableWriter(store_.region()).put(at, block.bytes);
 }
 
 Status StarWriter::finish(std::string source, std::vector<DimensionTable> dimensions) {
   HF_CHECK(dimensions.size() == kDimensions);
+  return switch_to({std::move(source), std::move(dimensions), std::move(blocks_), {}});
+}
+
+Result<RowRun> StarWriter::put_run(std::span<const std::byte> bytes) {
+  RowRun run;
+  HF_ASSIGN_OR_RETURN(run.offset, space_.allocate(bytes.size()));
+  run.rows = static_cast<std::uint32_t>(bytes.size() / kRowBytes);
+  run.checksum = checksum64(bytes, run.rows);
+  if (!space_.full()) HF_RETURN_IF_ERROR(DurableWriter(store_.region()).put(run.offset, bytes));
+  return run;
+}
+
+Status StarWriter::set_tuples(Dimension dimension, std::span<const DimensionTuple> tuples) {
+  HF_ASSIGN_OR_RETURN(row_tables_.dimensions[static_cast<std::size_t>(dimension)],
+                      put_run(std::as_bytes(tuples)));
+  return {};
+}
+
+Status StarWriter::append(std::span<const FactRow> rows) {
+  HF_CHECK(!rows.empty() && rows.size() <= kMaxBlockRows);
+  HF_ASSIGN_OR_RETURN(auto run, put_run(std::as_bytes(rows)));
+  for (const FactRow& row : rows)
+    run.most.include(row);
+  row_tables_.facts.push_back(run);
+  return {};
+}
+
+Status StarWriter::finish_rows(std::string source) {
+  for (const auto& run : row_tables_.dimensions)
+    HF_CHECK(run.offset != 0);
+  return switch_to({std::move(source), {}, {}, {}, Layout::kByRow, std::move(row_tables_)});
+}
+
+Status StarWriter::switch_to(Catalogue catalogue) {
   Region& region = store_.region();
-  Catalogue catalogue{std::move(source), std::move(dimensions), std::move(blocks_), {}};
   const auto bytes = to_bytes(catalogue, store_.id());
-  HF_ASSIGN_OR_RETURN(const auto at, allocate(bytes.size()));
+  HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(bytes.size()));
   catalogue.place = {at, bytes.size()};
-  if (full_)
-    return Error{Errc::kNoSpace, "star: the tables need a region of " + std::to_string(end_) +
-                                     " bytes; it has " + std::to_string(region.size_bytes()) +
+  if (space_.full())
+    return Error{Errc::kNoSpace, "star: the tables need a region of " +
+                                     std::to_string(space_.end()) + " bytes; it has " +
+                                     std::to_string(region.size_bytes()) +
                                      " and cannot grow so far. Nothing was changed" +
                                      (store_.loaded() ? "; the version that is loaded stays, and "
                                                         "needs its place until the next is there"
@@ -220,9 +272,11 @@ Status StarWriter::finish(std::string source, std::vector<DimensionTable> dimens
   HF_RETURN_IF_ERROR(writer.put(at, bytes));
   // The version is complete before the root word leads to it.
   HF_RETURN_IF_ERROR(writer.order());
+  store_.set_unsure(true);
   HF_RETURN_IF_ERROR(writer.put_word(
       kRootAt, seal_word<SealedWord>(at / kCacheLineBytes, root_context(store_.id()))));
   HF_RETURN_IF_ERROR(writer.order());
+  store_.set_unsure(false);
   store_.adopt(std::move(catalogue));
   return {};
 }

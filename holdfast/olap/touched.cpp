@@ -74,11 +74,11 @@ void count_group(const OpenBlock& block, std::uint32_t first, std::uint32_t rows
 
 }  // namespace
 
-Result<Touched> touched(const StarStore& store, const BoundQuery& query) {
+Result<Touched> touched(const StarVersion& star, const BoundQuery& query) {
   Touched touched;
   if (query.nothing) return touched;
-  OpenBlock block(store, query);
-  for (std::size_t number = 0; number < store.catalogue().blocks.size(); ++number) {
+  OpenBlock block(star, query);
+  for (std::size_t number = 0; number < star.catalogue().blocks.size(); ++number) {
     HF_ASSIGN_OR_RETURN(const bool open, block.open(number));
     if (!open) continue;
     LineCounts counts(block);

@@ -6,7 +6,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/olap/bound_query.hpp>
-#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/star_version.hpp>
 
 namespace holdfast::olap {
 
@@ -17,6 +17,6 @@ struct Touched {
   std::uint64_t lines = 0;
   std::uint64_t bytes() const { return lines * kCacheLineBytes; }
 };
-Result<Touched> touched(const StarStore& store, const BoundQuery& query);
+Result<Touched> touched(const StarVersion& star, const BoundQuery& query);
 
 }  // namespace holdfast::olap

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "star_support.hpp"
+#include "growing_star.hpp"
 
 namespace holdfast::olap {
 namespace {
@@ -49,6 +49,37 @@ TEST(OlapConcurrent, ColumnsAreCheckedByWhoeverComesFirst) {
   Team team(6);
   const auto first = answer(query("q4.1"), *star.store, team, kernels(VectorWidth::kAvx2)).value();
   EXPECT_EQ(first.table.csv(), expected);
+}
+
+TEST(OlapConcurrent, QueriesGoOnBesideAppendsAndMerges) {
+  auto star = empty_star();
+  Growing growing(0.03, 4'000);
+  growing.load(*star.store);
+  std::atomic<bool> done{false};
+  std::atomic<unsigned> asked{0};
+  std::thread reader([&] {
+    Team team(1);
+    std::int64_t before = 0;
+    StarQuery all;
+    all.sum = Sum::kRevenues;
+    while (!done || asked < 3) {
+      const auto sum = answer(all, *star.store, team, kernels(VectorWidth::kAvx2)).value();
+      const auto now = std::stoll(sum.table.rows[0][0]);
+      EXPECT_GE(now, before);  // Revenues only come.
+      before = now;
+      ++asked;
+    }
+  });
+  std::thread merger([&] {
+    while (!done)
+      star.store->merge().value();
+  });
+  for (unsigned round = 0; round < 40; ++round)
+    growing.append(*star.store, 200).value();
+  done = true;
+  reader.join(), merger.join();
+  EXPECT_EQ(all_answers(*star.store->version()), growing.expected());
+  EXPECT_TRUE(star.store->verify().empty());
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST(SsbLoad, InTheOrderOfDatesAnswersAreTheSameAndFewBlocksAreTouched) {
     for (const auto& [name, most] :
          {std::pair{"q1.1", 4u}, {"q1.2", 2u}, {"q1.3", 2u}, {"q3.4", 2u}, {"q4.2", 6u}}) {
       const auto bound = bind(query(name), catalogue).value();
-      const auto lines = touched(*ordered.store, bound).value();
+      const auto lines = touched(*ordered.store->version(), bound).value();
       EXPECT_LE(lines.blocks, most) << name;  // Of 19.
       EXPECT_GE(lines.blocks, 1u) << name;
     }

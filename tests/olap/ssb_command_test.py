@@ -1,9 +1,11 @@
 """holdfast ssb from outside: ssb_command_test.py HOLDFAST. Words, exit codes, files, messages."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HOLDFAST = sys.argv.pop(1)
@@ -36,6 +38,9 @@ class Ssb(unittest.TestCase):
         for kernel in ['portable', 'avx2', 'avx512']:
             self.assertEqual(self.answers('--region', star, '--kernel', kernel), expected)
         self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row'), expected)
+        self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row', '--order', 'date'), expected)
+        self.assertEqual(self.answers('--data', tables, '--layout', 'row', '--threads', 3), expected)
         self.assertTrue(expected['q2.1'].startswith('sum(lo_revenue),d_year,p_brand1\n'))
 
     def test_json_has_every_query_that_was_asked_for(self):
@@ -56,6 +61,75 @@ class Ssb(unittest.TestCase):
         done = self.ssb('verify', '--region', star, expect=1)
         self.assertIn('block 0, column date.outer', done.stdout)
         self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
+
+    def test_a_star_of_rows_is_what_it_is(self):
+        star, index = self.dir / 'star', self.dir / 'index'
+        self.ssb('load', '--sf', 0.01, '--layout', 'row', '--region', star)
+        self.assertIn('runs: all is well', self.ssb('verify', '--region', star).stderr)
+        document = json.loads(self.ssb('run', '--region', star, '--queries', 'q2.1', '--json').stdout)
+        self.assertEqual((document['layout'], document['kernel']), ('row', 'Dash'))
+        self.assertGreaterEqual(document['queries'][0]['bytes_touched'], 64 * document['fact_rows'])
+        tables, back = self.dir / 'tables', self.dir / 'back.tbl'
+        self.ssb('generate', '--sf', 0.01, '--tbl', tables)
+        self.ssb('export', '--region', star, '--tbl', back, '--threads', 2)
+        self.assertEqual(back.read_bytes(), (tables / 'lineorder.tbl').read_bytes())
+        self.assertIn('is by row', self.ssb('run', '--region', star, '--layout', 'column', expect=2).stderr)
+        segment = sorted(star.iterdir())[0]
+        bytes_ = bytearray(segment.read_bytes())
+        place = bytes_.index(b'REG AIR')
+        bytes_[place] ^= 1
+        segment.write_bytes(bytes_)
+        self.assertIn('of lineorder', self.ssb('verify', '--region', star, expect=1).stdout)
+        self.assertIn('checksum', self.ssb('export', '--region', star, '--tbl', self.dir / 'no', expect=1).stderr)
+        self.assertFalse((self.dir / 'no').exists())
+        self.assertIn('checksum', self.ssb('run', '--region', star, '--queries', 'q1.1', expect=1).stderr)
+
+    def test_lines_are_appended_and_merged(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.02, '--tbl', tables)
+        expected = self.answers('--data', tables)
+        lines = (tables / 'lineorder.tbl').read_text().splitlines(keepends=True)
+        parts = [lines[:50_000], lines[50_000:50_001], lines[50_001:]]
+        for number, part in enumerate(parts):
+            (tables / 'lineorder.tbl').write_text(''.join(part))
+            if number == 0:
+                self.ssb('load', '--tbl', tables, '--region', star)
+            else:
+                done = self.ssb('append', '--tbl', tables / 'lineorder.tbl', '--region', star)
+                self.assertIn(f'{len(part):,} rows appended', done.stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertIn('--layout row', self.ssb('export', '--region', star, '--tbl', self.dir / 'x', expect=1).stderr)
+        self.assertIn('2 appends merged: 4 blocks before, 3 now', self.ssb('merge', '--region', star).stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.assertIn('0 appends merged', self.ssb('merge', '--region', star).stderr)
+        (tables / 'more.tbl').write_text(lines[0] + 'x\n')
+        self.assertIn('more.tbl:2: 17 fields', self.ssb('append', '--tbl', tables / 'more.tbl', '--region', star,
+                                                        expect=1).stderr)
+        self.assertEqual(self.answers('--region', star), expected)
+        self.ssb('load', '--tbl', tables, '--layout', 'row', '--region', star)
+        self.assertIn('star of rows', self.ssb('append', '--tbl', tables / 'more.tbl', '--region', star,
+                                               expect=1).stderr)
+
+    def test_a_star_whose_appends_are_killed_has_whole_ones(self):
+        tables, star = self.dir / 'tables', self.dir / 'star'
+        self.ssb('generate', '--sf', 0.02, '--tbl', tables)
+        self.ssb('load', '--tbl', tables, '--region', star)
+        count = lambda: int(re.match(r'([\d,]+) rows', self.ssb('verify', '--region', star).stderr)[1].replace(',', ''))
+        each = count()
+        seen = 1
+        for number in range(12):
+            words = ['append', '--tbl', tables / 'lineorder.tbl'] if number % 3 < 2 else ['merge']
+            process = subprocess.Popen([HOLDFAST, 'ssb', *words, '--region', star], stderr=subprocess.DEVNULL)
+            time.sleep(0.004 * number)
+            process.kill()
+            process.wait()
+            now = count() / each
+            self.assertIn(now, [seen, seen + 1])
+            self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
+            seen = now
+        self.ssb('append', '--tbl', tables / 'lineorder.tbl', '--region', star)
+        self.assertEqual(count() / each, seen + 1)
 
     def test_a_bad_line_ends_the_load_with_its_place(self):
         tables, star = self.dir / 'tables', self.dir / 'star'
@@ -80,6 +154,9 @@ class Ssb(unittest.TestCase):
                 (['load', '--sf', '1'], '--region'),
                 (['load', '--region', 'dram'], '--sf F or --tbl DIR'),
                 (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
+                (['append', '--tbl', 'x'], '--region'),
+                (['merge'], '--region'),
+                (['export', '--tbl', 'x'], '--region'),
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)

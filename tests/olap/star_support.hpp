@@ -10,7 +10,9 @@
 
 #include <gtest/gtest.h>
 #include <holdfast/olap/answer.hpp>
+#include <holdfast/olap/rows/row_answer.hpp>
 #include <holdfast/olap/ssb/load.hpp>
+#include <holdfast/olap/ssb/load_rows.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
 #include <holdfast/olap/touched.hpp>
 
@@ -33,6 +35,27 @@ inline TestStar loaded_star(double scale, unsigned threads = 1, std::uint64_t se
   const auto generator = ssb::Generator::create(scale, seed).value();
   ssb::load_generated(generator, "test", *star.store, threads).value();
   return star;
+}
+
+inline TestStar loaded_row_star(double scale, unsigned threads = 1, std::uint64_t seed = 1) {
+  auto star = empty_star();
+  const auto generator = ssb::Generator::create(scale, seed).value();
+  ssb::load_generated_rows(generator, "test", *star.store, threads).value();
+  return star;
+}
+
+// The indexes of a star of rows, in DRAM.
+struct TestIndexes {
+  std::unique_ptr<Region> region;
+  DimensionIndexes indexes;
+};
+inline TestIndexes indexes_of(const StoredRows& rows) {
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes =
+      round_up(DimensionIndexes::bytes_needed(rows), kPageBytes);
+  auto region = std::make_unique<Region>(Region::open("dram", options).value());
+  auto indexes = DimensionIndexes::build(rows, *region).value();
+  return {std::move(region), std::move(indexes)};
 }
 
 class TemporaryDirectory {
@@ -90,14 +113,24 @@ struct TextTables {
     write(directory);
     return ssb::load_tables(directory.path(), store, threads);
   }
+  Status load_rows(StarStore& store, unsigned threads = 1) const {
+    const TemporaryDirectory directory;
+    write(directory);
+    return ssb::load_table_rows(directory.path(), store, threads);
+  }
 };
 
 inline const StarQuery& query(std::string_view name) {
   return *ssb::queries_of(name).value().front();
 }
 
+// By the star's own layout.
 inline std::string csv_of(const StarStore& store, const StarQuery& query) {
   Team team(1);
+  if (store.rows() != nullptr) {
+    const auto built = indexes_of(*store.rows());
+    return answer(query, *store.rows(), built.indexes, team).value().table.csv();
+  }
   return answer(query, store, team, kernels(VectorWidth::kAvx512)).value().table.csv();
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include <holdfast/base/format.hpp>
 #include <holdfast/olap/date_order.hpp>
 #include <holdfast/olap/in_order.hpp>
+#include <holdfast/olap/ssb/dimension_rows.hpp>
 #include <holdfast/olap/ssb/text_table.hpp>
 
 namespace holdfast::olap::ssb {
@@ -40,7 +41,7 @@ constexpr std::size_t kFactFields = 17;
 
 using Lookups = std::vector<KeyLookup>;
 
-Lookups lookups_of(const std::vector<DimensionTable>& tables) {
+Lookups lookups_of(std::span<const DimensionTable> tables) {
   Lookups lookups;
   for (const auto& table : tables)
     lookups.emplace_back(table);
@@ -79,57 +80,6 @@ void push_order(const Generator& generator, const Lookups& lookups, const Order&
 }
 
 // ---- From files ----
-
-std::string bad_field(std::string_view name, std::string_view value, std::string_view wanted) {
-  return std::string(name) + " '" + escape(value, 40) + "': " + std::string(wanted);
-}
-std::string bad_count(std::size_t wanted) {
-  return std::to_string(wanted) + " fields are wanted, with '|' behind each";
-}
-
-// A row of a dimension, or what is wrong with it.
-std::string parse_dimension_row(const DimensionShape& shape,
-                                const std::vector<std::string_view>& fields, DimensionRow& row) {
-  if (!parse_number(fields[0], UINT32_MAX, row.key))
-    return bad_field("the key", fields[0], "a number up to 4294967295 is wanted");
-  for (unsigned i = 0; i < shape.attributes; ++i) {
-    const auto value = fields[shape.columns[i]];
-    std::uint32_t number = 0;
-    if (value.empty()) return bad_field(shape.names[i], value, "there are no NULLs");
-    if (shape.numeric[i] && !parse_number(value, 999'999, number))
-      return bad_field(shape.names[i], value, "a number up to 999999 is wanted");
-    // Numbers in one form: '07' is 7.
-    row.values[i] = shape.numeric[i] ? std::to_string(number) : std::string(value);
-  }
-  return "";
-}
-
-Result<std::vector<DimensionRow>> read_dimension(Dimension dimension, const TextTable& table) {
-  const auto& shape = olap::shape(dimension);
-  std::vector<DimensionRow> rows;
-  std::unordered_set<std::uint32_t> keys;
-  std::vector<std::string_view> fields(shape.file_columns);
-  BadLines bad;
-  std::uint64_t number = 0;
-  for (std::uint64_t piece = 0; piece < table.pieces(); ++piece) {
-    HF_ASSIGN_OR_RETURN(const auto bytes, table.read(piece));
-    for (std::string_view text = bytes; !text.empty();) {
-      const auto line = take_line(text);
-      DimensionRow row;
-      ++number;
-      auto wrong = split_fields(line, fields) ? parse_dimension_row(shape, fields, row)
-                                              : bad_count(fields.size());
-      if (wrong.empty() && !keys.insert(row.key).second)
-        wrong = bad_field("the key", fields[0], "a line before has the same");
-      if (wrong.empty())
-        rows.push_back(std::move(row));
-      else
-        bad.add(number, std::move(wrong));
-    }
-  }
-  HF_RETURN_IF_ERROR(bad.status(table.path()));
-  return rows;
-}
 
 // A line of lineorder into `rows`, or what is wrong with it.
 std::string parse_fact(const std::vector<std::string_view>& fields, const Lookups& lookups,
@@ -212,10 +162,8 @@ Status load_generated(const Generator& generator, const std::string& source, Sta
   std::vector<DimensionTable> tables;
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
-    std::vector<DimensionRow> rows(generator.rows(dimension));
-    for (std::uint32_t row = 0; row < rows.size(); ++row)
-      rows[row] = generator.row(dimension, row);
-    HF_ASSIGN_OR_RETURN(auto table, DimensionTable::build(dimension, std::move(rows)));
+    HF_ASSIGN_OR_RETURN(auto table,
+                        DimensionTable::build(dimension, all_rows(generator, dimension)));
     tables.push_back(std::move(table));
   }
   const auto lookups = lookups_of(tables);
@@ -241,9 +189,7 @@ Status load_tables(const std::string& directory, StarStore& store, unsigned thre
   std::vector<DimensionTable> tables;
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
-    HF_ASSIGN_OR_RETURN(const auto file,
-                        TextTable::open(directory + "/" + std::string(kShapes[i].table) + ".tbl"));
-    HF_ASSIGN_OR_RETURN(auto rows, read_dimension(dimension, file));
+    HF_ASSIGN_OR_RETURN(auto rows, read_dimension(dimension, directory));
     HF_ASSIGN_OR_RETURN(auto table, DimensionTable::build(dimension, std::move(rows)));
     tables.push_back(std::move(table));
   }
@@ -269,6 +215,34 @@ Status load_tables(const std::string& directory, StarStore& store, unsigned thre
   HF_RETURN_IF_ERROR(bad.status(file.path()));
   HF_RETURN_IF_ERROR(sink.finish(threads));
   return writer.finish(directory, std::move(tables));
+}
+
+Result<std::uint64_t> append_lines(const std::string& path, StarStore& store, unsigned threads) {
+  const auto present = store.version();
+  // What the store says of others than a star of columns.
+  if (present == nullptr || present->rows() != nullptr) {
+    HF_RETURN_IF_ERROR(store.append({}));
+    return 0;
+  }
+  const auto lookups = lookups_of(present->catalogue().dimensions);
+  HF_ASSIGN_OR_RETURN(const auto file, TextTable::open(path));
+  std::vector<EncodedBlock> blocks;
+  BadLines bad;
+  std::uint64_t lines = 0;
+  const auto make = [&](std::uint64_t piece) -> Result<FactPiece> {
+    HF_ASSIGN_OR_RETURN(const auto text, file.read(piece));
+    return parse_facts(text, lookups);
+  };
+  const auto take = [&](FactPiece piece) -> Status {
+    bad.add(piece.bad, lines);
+    lines += piece.lines;
+    std::move(piece.blocks.begin(), piece.blocks.end(), std::back_inserter(blocks));
+    return {};
+  };
+  HF_RETURN_IF_ERROR(in_order<FactPiece>(file.pieces(), threads, make, take));
+  HF_RETURN_IF_ERROR(bad.status(file.path()));
+  HF_RETURN_IF_ERROR(store.append(blocks));
+  return lines;
 }
 
 }  // namespace holdfast::olap::ssb

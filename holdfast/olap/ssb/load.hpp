@@ -1,4 +1,4 @@
-// load.hpp: fills a star from the generator, or from the five .tbl files.
+// load.hpp: fills a star from the generator, or from the five .tbl files; appends more lines.
 //
 // Guarantee  The star that results holds exactly the rows of the input, or the load fails and the
 //            version before stays.
@@ -30,5 +30,10 @@ Status load_generated(const Generator& generator, const std::string& source, Sta
                       unsigned threads, FactOrder order = FactOrder::kAsLoaded);
 Status load_tables(const std::string& directory, StarStore& store, unsigned threads,
                    FactOrder order = FactOrder::kAsLoaded);
+
+// Appends the lines of a file in the form of lineorder.tbl to a star of columns, all or none. Their
+// keys are those of the dimensions that are there. Returns how many. Errors: also those of
+// StarStore::append.
+Result<std::uint64_t> append_lines(const std::string& path, StarStore& store, unsigned threads);
 
 }  // namespace holdfast::olap::ssb

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::olap::ssb {
 namespace {
 
@@ -119,6 +121,13 @@ bool split_fields(std::string_view line, std::vector<std::string_view>& fields) 
 bool parse_number(std::string_view text, std::uint32_t most, std::uint32_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() && number <= most;
+}
+
+std::string bad_field(std::string_view name, std::string_view value, std::string_view wanted) {
+  return std::string(name) + " '" + escape(value, 40) + "': " + std::string(wanted);
+}
+std::string bad_count(std::size_t wanted) {
+  return std::to_string(wanted) + " fields are wanted, with '|' behind each";
 }
 
 }  // namespace holdfast::olap::ssb

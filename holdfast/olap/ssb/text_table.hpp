@@ -65,4 +65,8 @@ bool split_fields(std::string_view line, std::vector<std::string_view>& fields);
 // All of `text` as a number of at most `most`.
 bool parse_number(std::string_view text, std::uint32_t most, std::uint32_t& number);
 
+// What is wrong with a line, for BadLines: a field, or the number of fields.
+std::string bad_field(std::string_view name, std::string_view value, std::string_view wanted);
+std::string bad_count(std::size_t wanted);
+
 }  // namespace holdfast::olap::ssb

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <holdfast/olap/in_order.hpp>
+#include <holdfast/olap/ssb/fact_line.hpp>
 
 namespace holdfast::olap::ssb {
 namespace {
@@ -94,6 +95,22 @@ Result<WrittenTables> write_tables(const Generator& generator, const std::string
                                   generator.append_text(order, text);
                                   return order.lines;
                                 }));
+  return written;
+}
+
+Result<WrittenTables> export_lines(const StoredRows& rows, const std::string& path,
+                                   unsigned threads) {
+  // Checked here once; then reading cannot fail.
+  for (std::size_t run = 0; run < rows.runs(); ++run)
+    HF_RETURN_IF_ERROR(rows.facts(run));
+  WrittenTables written;
+  HF_RETURN_IF_ERROR(
+      write_file(path, rows.runs(), 1, threads, written, [&](std::uint64_t run, std::string& text) {
+        const auto facts = rows.facts(run).value();
+        for (const FactRow& row : facts)
+          append_line(row, text);
+        return facts.size();
+      }));
   return written;
 }
 

@@ -1,4 +1,4 @@
-// write_tables.hpp: the generated tables as the customary five .tbl files.
+// write_tables.hpp: the generated tables as the customary five .tbl files, and loaded rows as one.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/olap/rows/stored_rows.hpp>
 #include <holdfast/olap/ssb/generator.hpp>
 
 namespace holdfast::olap::ssb {
@@ -19,6 +20,12 @@ struct WrittenTables {
 // exist. Files that are there are replaced. Any thread count gives the same bytes. Not synced.
 // Errors: kNotFound, kIo, kNoSpace.
 Result<WrittenTables> write_tables(const Generator& generator, const std::string& directory,
+                                   unsigned threads);
+
+// The fact table of a star of rows as lineorder.tbl, all fields of all lines in their order: what
+// was loaded, but for zeros in front of numbers. Nothing is written if a run is damaged. Errors:
+// also kCorrupt.
+Result<WrittenTables> export_lines(const StoredRows& rows, const std::string& path,
                                    unsigned threads);
 
 }  // namespace holdfast::olap::ssb

@@ -1,0 +1,43 @@
+// ssb_engine.hpp: the queries of a star, whichever its layout.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/memory/region.hpp>
+#include <holdfast/olap/answer.hpp>
+#include <holdfast/olap/rows/dimension_indexes.hpp>
+#include <holdfast/olap/star_store.hpp>
+#include <holdfast/olap/touched.hpp>
+
+namespace holdfast::tools {
+
+class SsbEngine {
+ public:
+  // Of a star of rows the indexes are built in a new region of `index_spec`, and standard error
+  // says so. The store must be loaded and outlive the engine.
+  static Result<SsbEngine> create(const olap::StarStore& store, VectorWidth width,
+                                  const std::string& index_spec);
+
+  Result<olap::Answer> answer(const olap::StarQuery& query, olap::Team& team) const;
+  // Bytes of the fact table that the query must touch, given how many rows pass.
+  Result<std::uint64_t> touched_bytes(const olap::StarQuery& query, std::uint64_t passed) const;
+
+  bool by_row() const { return store_->rows() != nullptr; }
+  std::string_view layout() const { return by_row() ? "row" : "column"; }
+  std::string_view kernel() const { return by_row() ? "Dash" : name(kernels_->width); }
+
+ private:
+  SsbEngine(const olap::StarStore& store, const olap::Kernels& kernels)
+      : store_(&store), kernels_(&kernels) {}
+
+  const olap::StarStore* store_;
+  const olap::Kernels* kernels_;
+  std::unique_ptr<Region> index_region_;
+  std::optional<olap::DimensionIndexes> indexes_;
+};
+
+}  // namespace holdfast::tools
