@@ -19,7 +19,7 @@ Result<SsbEngine> SsbEngine::create(const StarStore& store, VectorWidth width,
   if (!engine.by_row()) return engine;
   const auto begin = std::chrono::steady_clock::now();
   RegionOptions options;
-  options.access = RegionAccess::kOpenOrCreate;
+  options.access = RegionAccess::kCreate;
   options.size_bytes = options.unit_bytes =
       round_up(DimensionIndexes::bytes_needed(*store.rows()), 2 * MiB);
   HF_ASSIGN_OR_RETURN(auto region, Region::open(index_spec, options));

@@ -116,7 +116,7 @@ Result<SuperblockHeader> read_superblock(const SuperblockFormat& format,
                                          " to " + number(format.version) +
                                          ": copy it with the build that wrote it"};
   const auto copied = std::min(body.size(), found.size());
-  std::memcpy(body.data(), found.data(), copied);
+  std::copy_n(found.begin(), copied, body.begin());  // Either may be empty.
   std::fill(body.begin() + static_cast<std::ptrdiff_t>(copied), body.end(), std::byte{0});
   return header;
 }

@@ -73,6 +73,9 @@ class Ssb(unittest.TestCase):
         self.ssb('generate', '--sf', 0.01, '--tbl', tables)
         self.ssb('export', '--region', star, '--tbl', back, '--threads', 2)
         self.assertEqual(back.read_bytes(), (tables / 'lineorder.tbl').read_bytes())
+        words = ['run', '--region', star, '--queries', 'q2.1', '--index', str(index) + '?granularity=none']
+        self.ssb(*words)
+        self.assertIn(str(index), self.ssb(*words, expect=1).stderr)  # It is there now.
         self.assertIn('is by row', self.ssb('run', '--region', star, '--layout', 'column', expect=2).stderr)
         segment = sorted(star.iterdir())[0]
         bytes_ = bytearray(segment.read_bytes())
