@@ -42,7 +42,8 @@ class Reclaimer {
     kMostDead,  // Room at once.
     // Least copying in the long run: dead bytes over what is read and copied for them, times the
     // root of the run's age. What lives in a young run dies soon for nothing. Such a pass ends
-    // behind the run that it is at when somebody waits for it: a checkpoint, a verb of a full store.
+    // behind the run that it is at when somebody waits for it: a checkpoint, or a verb of a store
+    // that is full.
     kWorthMost,
   };
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
