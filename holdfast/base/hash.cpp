@@ -1,13 +1,27 @@
-// Not hash.hpp: there the functions of xxhash.h are inline, for what every CPU has.
-#include <cstddef>
-#include <cstdint>
+#include <holdfast/base/hash.hpp>
 
-#include <xxh_x86dispatch.h>
+#include <holdfast/base/hash_vectors.hpp>
 
 namespace holdfast::detail {
+namespace {
+
+using Function = std::uint64_t (*)(const std::byte* bytes, std::size_t count);
+
+std::uint64_t hash64_sse2(const std::byte* bytes, std::size_t count) {
+  return XXH3_64bits(bytes, count);
+}
+
+Function widest() {
+  if (__builtin_cpu_supports("avx512f")) return hash64_avx512;
+  if (__builtin_cpu_supports("avx2")) return hash64_avx2;
+  return hash64_sse2;
+}
+
+}  // namespace
 
 std::uint64_t hash64_long(const std::byte* bytes, std::size_t count) {
-  return XXH3_64bits_dispatch(bytes, count);
+  static const Function function = widest();
+  return function(bytes, count);
 }
 
 }  // namespace holdfast::detail

@@ -1,4 +1,5 @@
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/hash_vectors.hpp>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,22 @@ TEST(Hash64, OfManyBytesIsWhatThePortableCodeMakes) {
     bytes[i] = static_cast<std::byte>(i * i >> 3);
   for (const std::size_t count : {240, 241, 255, 256, 512, 1023, 1024, 1025, 2048, 5000})
     EXPECT_EQ(hash64(std::span(bytes).first(count)), XXH3_64bits(bytes.data(), count)) << count;
+}
+
+// Also those that this CPU would not choose.
+TEST(Hash64, EachWidthOfVectorsMakesTheSame) {
+  std::vector<std::byte> bytes(5000);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(i * i * i >> 5);
+  for (const std::size_t count : {241, 256, 1024, 1025, 2049, 5000}) {
+    const std::uint64_t portable = XXH3_64bits(bytes.data(), count);
+    if (__builtin_cpu_supports("avx2")) {
+      EXPECT_EQ(detail::hash64_avx2(bytes.data(), count), portable) << count;
+    }
+    if (__builtin_cpu_supports("avx512f")) {
+      EXPECT_EQ(detail::hash64_avx512(bytes.data(), count), portable) << count;
+    }
+  }
 }
 
 std::uint64_t inverse(std::uint64_t odd) {  // Modulo 2^64, by Newton's method.

@@ -1,0 +1,13 @@
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <holdfast/base/hash_vectors.hpp>
+
+namespace holdfast::detail {
+
+std::uint64_t hash64_avx512(const std::byte* bytes, std::size_t count) {
+  static_assert(XXH_VECTOR == XXH_AVX512);
+  return XXH3_64bits(bytes, count);
+}
+
+}  // namespace holdfast::detail

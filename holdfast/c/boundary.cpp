@@ -1,0 +1,104 @@
+#include <holdfast/c/boundary.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace holdfast::c {
+namespace {
+
+// The numbers of hf_code are those of Errc, for ever.
+constexpr std::string_view kNames[] = {"HF_OK",
+                                       "HF_INVALID_OPTION",
+                                       "HF_NOT_FOUND",
+                                       "HF_ALREADY_EXISTS",
+                                       "HF_BUSY",
+                                       "HF_NOT_HOLDFAST",
+                                       "HF_NEWER_FORMAT",
+                                       "HF_WRONG_TYPE",
+                                       "HF_CORRUPT",
+                                       "HF_NO_SPACE",
+                                       "HF_READ_ONLY",
+                                       "HF_IO",
+                                       "HF_UNSUPPORTED",
+                                       "HF_TOO_LARGE",
+                                       "HF_VERSION_MISMATCH",
+                                       "HF_CLOSED"};
+constexpr bool same(hf_code code, Errc errc) {
+  return static_cast<int>(code) == static_cast<int>(errc);
+}
+static_assert(same(HF_OK, Errc::kOk) && same(HF_INVALID_OPTION, Errc::kInvalidOption) &&
+              same(HF_NOT_FOUND, Errc::kNotFound) &&
+              same(HF_ALREADY_EXISTS, Errc::kAlreadyExists) && same(HF_BUSY, Errc::kBusy) &&
+              same(HF_NOT_HOLDFAST, Errc::kNotHoldfast) &&
+              same(HF_NEWER_FORMAT, Errc::kNewerFormat) && same(HF_WRONG_TYPE, Errc::kWrongType) &&
+              same(HF_CORRUPT, Errc::kCorrupt) && same(HF_NO_SPACE, Errc::kNoSpace) &&
+              same(HF_READ_ONLY, Errc::kReadOnly) && same(HF_IO, Errc::kIo) &&
+              same(HF_UNSUPPORTED, Errc::kUnsupported) && same(HF_TOO_LARGE, Errc::kTooLarge) &&
+              same(HF_VERSION_MISMATCH, Errc::kVersionMismatch) && same(HF_CLOSED, Errc::kClosed));
+
+// What this thread's last failure was; its text is put together when it is asked for.
+struct LastFailure {
+  Errc code = Errc::kOk;
+  std::string detail, text;
+};
+LastFailure& last_failure() {
+  thread_local LastFailure failure;
+  return failure;
+}
+
+}  // namespace
+
+std::int32_t failed(Error error) noexcept {
+  LastFailure& last = last_failure();
+  last.code = error.code;
+  last.detail = std::move(error.detail);
+  return static_cast<std::int32_t>(error.code);
+}
+
+std::int32_t out_of_memory() noexcept {
+  LastFailure& last = last_failure();
+  last.code = Errc::kNoSpace;
+  last.detail.clear();  // Words would take memory.
+  return HF_NO_SPACE;
+}
+
+Error null_argument(const char* name) {
+  return {Errc::kInvalidOption, std::string(name) + " is NULL; a valid pointer is needed"};
+}
+
+Error unknown_number(const char* what, std::int64_t seen, const char* allowed) {
+  return {Errc::kInvalidOption,
+          std::string(what) + "=" + std::to_string(seen) + "; " + allowed + " is allowed"};
+}
+
+void copy_text(std::string_view text, char* buffer, std::size_t capacity, std::size_t* length) {
+  const std::size_t copied = std::min(text.size(), capacity);
+  if (copied != 0) std::memcpy(buffer, text.data(), copied);
+  if (copied < capacity) buffer[copied] = 0;
+  *length = text.size();
+}
+
+}  // namespace holdfast::c
+
+using namespace holdfast;
+
+uint32_t hf_abi_version(void) { return HF_ABI_VERSION; }
+const char* hf_version_string(void) { return HF_VERSION; }
+
+const char* hf_code_name(int32_t code) {
+  const bool known = code >= 0 && static_cast<std::size_t>(code) < std::size(c::kNames);
+  return known ? c::kNames[code].data() : "HF_?";
+}
+
+const char* hf_last_error(void) {
+  c::LastFailure& last = c::last_failure();
+  if (last.code == Errc::kOk) return "";
+  const char* name = hf_code_name(static_cast<std::int32_t>(last.code));
+  if (last.detail.empty()) return name;
+  try {
+    last.text = std::string(name) + ": " + last.detail;
+    return last.text.c_str();
+  } catch (const std::bad_alloc&) {
+    return name;
+  }
+}

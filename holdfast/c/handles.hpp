@@ -1,0 +1,117 @@
+// handles.hpp: what the handles of holdfast.h are. A store counts what was opened of it, so that it
+// does not go before that does.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <holdfast/c/holdfast.h>
+#include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/options.hpp>
+#include <holdfast/kv/store.hpp>
+
+namespace holdfast::c {
+
+// How much of each kind is open. Threads: any.
+class Children {
+ public:
+  enum Kind : std::size_t { kPin, kIterator, kSnapshot, kCheckpoint };
+
+  void add(Kind kind) { open_[kind].fetch_add(1, std::memory_order_relaxed); }
+  void remove(Kind kind) { open_[kind].fetch_sub(1, std::memory_order_release); }
+  // "2 iterators and 1 pin"; empty: none is open.
+  std::string text() const;
+
+ private:
+  std::array<std::atomic<std::uint32_t>, 4> open_{};
+};
+
+// One of them, for as long as it lives.
+class Child {
+ public:
+  Child(Children& children, Children::Kind kind) : children_(children), kind_(kind) {
+    children_.add(kind_);
+  }
+  ~Child() { children_.remove(kind_); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+ private:
+  Children& children_;
+  const Children::Kind kind_;
+};
+
+}  // namespace holdfast::c
+
+struct hf_options {
+  holdfast::kv::StoreOptions options;
+};
+
+struct hf_store {
+  explicit hf_store(holdfast::kv::Store<> opened) : store(std::move(opened)) {}
+  holdfast::kv::Store<> store;
+  holdfast::c::Children children;
+};
+
+// In each of these the child is the first member: it is counted until the rest has gone.
+struct hf_pin {
+  hf_pin(hf_store& store, holdfast::kv::Pinned value)
+      : child(store.children, holdfast::c::Children::kPin), pinned(std::move(value)) {}
+  holdfast::c::Child child;
+  holdfast::kv::Pinned pinned;
+};
+
+struct hf_batch {
+  holdfast::kv::WriteBatch batch;
+};
+
+struct hf_snapshot {
+  // Shared with its iterators, which may so outlive the handle.
+  struct State {
+    explicit State(hf_store& of)
+        : child(of.children, holdfast::c::Children::kSnapshot), store(of), view(of.store.snapshot()) {
+    }
+    holdfast::c::Child child;
+    hf_store& store;
+    holdfast::kv::Snapshot view;
+  };
+  std::shared_ptr<State> state;
+};
+
+struct hf_iter {
+  hf_iter(hf_store& store, std::shared_ptr<hf_snapshot::State> of, holdfast::kv::Cursor at)
+      : child(store.children, holdfast::c::Children::kIterator),
+        snapshot(std::move(of)),
+        cursor(std::move(at)) {}
+  holdfast::c::Child child;
+  std::shared_ptr<hf_snapshot::State> snapshot;  // Null: of the live store.
+  holdfast::kv::Cursor cursor;
+};
+
+struct hf_checkpoint {
+  hf_checkpoint(hf_store& store, holdfast::kv::Checkpoint of)
+      : child(store.children, holdfast::c::Children::kCheckpoint), checkpoint(std::move(of)) {}
+  holdfast::c::Child child;
+  holdfast::kv::Checkpoint checkpoint;
+};
+
+namespace holdfast::c {
+
+inline std::string_view text_of(const void* bytes, std::size_t count) {
+  return {static_cast<const char*>(bytes), count};
+}
+
+// The flags of a write. Errors: kInvalidOption.
+Result<kv::WriteOptions> write_options(std::uint32_t flags);
+
+inline const kv::StoreOptions& options_of(const hf_options* options) {
+  static const kv::StoreOptions defaults;
+  return options == nullptr ? defaults : options->options;
+}
+
+}  // namespace holdfast::c

@@ -1,0 +1,30 @@
+"""symbols_test.py LIBHOLDFAST.SO: the library exports what holdfast.h declares and symbols.map lists, and nothing else;
+the test in C calls all of it; a name's version is HF_1."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+header = (ROOT / 'holdfast' / 'c' / 'holdfast.h').read_text()
+declared = set(re.findall(r'HF_API [^;(]*?\b(hf_\w+)\(', header))
+listed = set(re.findall(r'^ +(hf_\w+);$', (ROOT / 'holdfast' / 'c' / 'symbols.map').read_text(), re.M))
+assert len(declared) > 60, declared
+assert declared == listed, f'holdfast.h and symbols.map differ in {sorted(declared ^ listed)}'
+
+lines = subprocess.run(['nm', '-D', '--defined-only', sys.argv[1]], check=True, capture_output=True, text=True).stdout
+exported = {line.split()[2] for line in lines.splitlines()} - {'HF_1'}
+wanted = {f'{name}@@HF_1' for name in declared}
+assert exported == wanted, f'exported and declared differ in {sorted(exported ^ wanted)[:10]}, …'
+
+# Called, and not only refused: arguments.c gives NULLs to all of them.
+calls = ''.join(path.read_text() for path in sorted((ROOT / 'tests' / 'c').glob('*.c')) if path.name != 'arguments.c')
+uncalled = sorted(name for name in declared if not re.search(rf'\b{name}\(', calls))
+assert not uncalled, f'no test in C calls {uncalled}'
+
+# It is one file with the store inside: the C++ and C libraries of the system, and nothing of ours.
+needed = subprocess.run(['ldd', sys.argv[1]], check=True, capture_output=True, text=True).stdout
+foreign = [line.strip() for line in needed.splitlines()
+           if not re.search(r'linux-vdso|libstdc\+\+|libm\.so|libgcc_s|libc\.so|ld-linux|lib[at]san|libubsan|librt|libpthread|libdl|libresolv', line)]
+assert not foreign, f'the library needs {foreign}'
+print(f'{len(declared)} functions')

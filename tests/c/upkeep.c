@@ -1,0 +1,226 @@
+#include "check.h"
+
+/* A checkpoint's runs as the caller keeps them. */
+typedef struct Kept {
+  hf_run runs[64];
+  char* bytes[64];
+  size_t count;
+  int calls, fail_with;
+} Kept;
+
+static int32_t read_kept(void* context, const hf_run* run, void* to) {
+  Kept* kept = context;
+  size_t i;
+  ++kept->calls;
+  if (kept->fail_with != 0) return kept->fail_with;
+  for (i = 0; i < kept->count; ++i) {
+    if (kept->runs[i].origin != run->origin || kept->runs[i].generation != run->generation) continue;
+    CHECK(kept->runs[i].bytes == run->bytes && kept->runs[i].records == run->records);
+    memcpy(to, kept->bytes[i], run->bytes);
+    return HF_OK;
+  }
+  return HF_NOT_FOUND;
+}
+
+void checkpoints_and_backups(void) {
+  char path[512], again[512], third[512], backups[512], name[16];
+  static Kept kept;
+  hf_run named[64];
+  void* private_part = NULL;
+  size_t bytes = 0, count = 0, i = 0;
+  uint64_t version = 0, imported = 0;
+  uint32_t number = 0;
+  hf_key_range range;
+  hf_store *store = NULL, *restored = NULL;
+  hf_checkpoint* checkpoint = NULL;
+
+  path_in_scratch(path, sizeof path, "original");
+  path_in_scratch(again, sizeof again, "again");
+  path_in_scratch(third, sizeof third, "third");
+  path_in_scratch(backups, sizeof backups, "backups");
+  OK(hf_open(path, NULL, &store));
+  for (i = 0; i < 1000; ++i) {
+    snprintf(name, sizeof name, "key%03u", (unsigned)i);
+    OK(put(store, name, name));
+  }
+  OK(hf_erase(store, "key500", 6, 0, NULL));
+
+  OK(hf_checkpoint_begin(store, &checkpoint));
+  OK(put(store, "later", "is not in it"));
+  OK(hf_checkpoint_version(checkpoint, &version));
+  CHECK(version > 0);
+  OK(hf_checkpoint_runs(checkpoint, NULL, 0, &kept.count));
+  CHECK(kept.count > 0 && kept.count <= 64);
+  OK(hf_checkpoint_runs(checkpoint, kept.runs, 64, &kept.count));
+  for (i = 0; i < kept.count; ++i) {
+    kept.bytes[i] = malloc(kept.runs[i].bytes);
+    CHECK(kept.bytes[i] != NULL);
+    OK(hf_checkpoint_read(checkpoint, i, kept.bytes[i], kept.runs[i].bytes));
+  }
+  FAILS(hf_checkpoint_read(checkpoint, kept.count, NULL, 0), HF_INVALID_OPTION, "from 0 on");
+  FAILS(hf_checkpoint_read(checkpoint, 0, kept.bytes[0], kept.runs[0].bytes - 1), HF_INVALID_OPTION,
+        "bytes");
+  OK(hf_checkpoint_private(checkpoint, NULL, 0, &bytes));
+  private_part = malloc(bytes);
+  CHECK(private_part != NULL);
+  OK(hf_checkpoint_private(checkpoint, private_part, bytes, &bytes));
+  FAILS(hf_close(store), HF_BUSY, "1 checkpoint");
+  hf_checkpoint_end(checkpoint);
+  hf_checkpoint_end(NULL);
+
+  OK(hf_private_runs(private_part, bytes, named, 64, &count));
+  CHECK(count == kept.count && memcmp(named, kept.runs, count * sizeof(hf_run)) == 0);
+  FAILS(hf_private_runs(private_part, bytes - 1, named, 64, &count), HF_CORRUPT, "HF_CORRUPT");
+  FAILS(hf_private_runs(NULL, 0, named, 64, &count), HF_CORRUPT, "HF_CORRUPT");
+
+  OK(hf_restore(again, private_part, bytes, read_kept, &kept, NULL));
+  OK(hf_open(again, NULL, &restored));
+  OK(hf_count(restored, &imported));
+  CHECK(imported == 999);
+  CHECK(strcmp(get(restored, "key999"), "key999") == 0);
+  CHECK(strcmp(get(restored, "key500"), "") == 0);
+  CHECK(strcmp(get(restored, "later"), "") == 0);
+  OK(hf_close(restored));
+  FAILS(hf_restore(again, private_part, bytes, read_kept, &kept, NULL), HF_ALREADY_EXISTS, "again");
+
+  /* What the caller's function says ends the restore. */
+  kept.fail_with = HF_NO_SPACE;
+  FAILS(hf_restore(third, private_part, bytes, read_kept, &kept, NULL), HF_NO_SPACE, "returned 9");
+  kept.fail_with = -5;
+  OK(hf_open(third, NULL, &restored));
+  FAILS(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, NULL, 0, &imported),
+        HF_IO, "returned -5");
+  kept.fail_with = 0;
+  range.from = "key010";
+  range.from_bytes = 6;
+  range.to = "key020";
+  range.to_bytes = 6;
+  OK(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, &range, 1, &imported));
+  CHECK(imported == 10);
+  CHECK(strcmp(get(restored, "key010"), "key010") == 0 && strcmp(get(restored, "key020"), "") == 0);
+  OK(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, NULL, 0, &imported));
+  CHECK(imported == 999);
+  OK(hf_close(restored));
+
+  OK(hf_backup(store, backups, 0, &number));
+  CHECK(number == 1);
+  OK(put(store, "key500", "back"));
+  OK(hf_backup(store, backups, 0, &number));
+  CHECK(number == 2);
+  OK(hf_verify_backup(backups));
+  path_in_scratch(again, sizeof again, "of_backup_1");
+  OK(hf_restore_backup(backups, again, 1, NULL));
+  OK(hf_open(again, NULL, &restored));
+  CHECK(strcmp(get(restored, "key500"), "") == 0 && strcmp(get(restored, "later"), "is not in it") == 0);
+  OK(hf_close(restored));
+  path_in_scratch(again, sizeof again, "of_the_newest");
+  OK(hf_restore_backup(backups, again, 0, NULL));
+  OK(hf_open(again, NULL, &restored));
+  CHECK(strcmp(get(restored, "key500"), "back") == 0);
+  OK(hf_close(restored));
+  {
+    /* A damaged file is named. */
+    char file[600];
+    FILE* damaged;
+    snprintf(file, sizeof file, "%s/runs-00000001-000", backups);
+    damaged = fopen(file, "r+b");
+    CHECK(damaged != NULL);
+    fseek(damaged, 5000, SEEK_SET);
+    fputs("damage", damaged);
+    fclose(damaged);
+    FAILS(hf_verify_backup(backups), HF_CORRUPT, "runs-00000001-000");
+  }
+  OK(hf_close(store));
+  for (i = 0; i < kept.count; ++i)
+    free(kept.bytes[i]);
+  free(private_part);
+}
+
+void expiry_and_upkeep(void) {
+  char path[512], text[1024];
+  hf_store* store = NULL;
+  hf_stats stats;
+  size_t length = 0;
+  uint64_t now = 0, stamp = 1000, bytes = 0, short_stats[3] = {24, 0, 77};
+  const unsigned char big_stamp[8] = {0, 0, 0, 0, 0, 0, 4, 0}; /* 1024 */
+  unsigned i;
+
+  path_in_scratch(path, sizeof path, "upkeep");
+  OK(hf_open(path, NULL, &store));
+  OK(hf_reserve(store, 10000));
+  OK(hf_expire(store, "s:", 2, 0, 8, HF_LITTLE_ENDIAN, 500));
+  OK(hf_expire(store, "b:", 2, 0, 8, HF_BIG_ENDIAN, 500));
+  FAILS(hf_expire(store, "s:", 2, 0, 8, HF_LITTLE_ENDIAN, 501), HF_ALREADY_EXISTS, "HF_");
+  FAILS(hf_expire(store, "t:", 2, 0, 5, HF_LITTLE_ENDIAN, 1), HF_INVALID_OPTION, "width");
+  FAILS(hf_expire(store, "t:", 2, 0, 8, 2, 1), HF_INVALID_OPTION, "byte_order=2");
+  OK(hf_put(store, "s:1", 3, &stamp, 8, 0, NULL));
+  OK(hf_put(store, "b:1", 3, big_stamp, 8, 0, NULL));
+  OK(hf_set_clock(store, 1499));
+  OK(hf_clock(store, &now));
+  CHECK(now == 1499);
+  OK(hf_get(store, "s:1", 3, NULL, 0, &bytes));
+  /* Renewed: its stamp becomes the clock. */
+  OK(hf_append(store, "s:1", 3, "more", 4, HF_RENEW, NULL));
+  OK(hf_set_clock(store, 1510));
+  OK(hf_get(store, "s:1", 3, &stamp, 8, &bytes));
+  CHECK(stamp == 1499 && bytes == 12);
+  OK(hf_set_clock(store, 1524));
+  CHECK(hf_get(store, "b:1", 3, NULL, 0, &bytes) == HF_NOT_FOUND);
+  OK(hf_set_clock(store, 1999));
+  CHECK(hf_get(store, "s:1", 3, NULL, 0, &bytes) == HF_NOT_FOUND);
+  FAILS(hf_set_clock(store, 1998), HF_INVALID_OPTION, "1998");
+
+  for (i = 0; i < 2000; ++i)
+    OK(put(store, "again and again", "a value that is superseded"));
+  OK(hf_reclaim(store));
+  OK(hf_verify(store));
+  memset(&stats, 0xff, sizeof stats);
+  stats.size = sizeof stats;
+  OK(hf_stats_get(store, &stats));
+  CHECK(stats.size == sizeof stats && stats.records == 1 && stats.medium_bytes > 0);
+  CHECK(stats.newest_version >= 2000 && stats.events_dropped == 0 && stats.snapshots_open == 0);
+  /* A program of an earlier version has a shorter struct; nothing behind it is touched. */
+  OK(hf_stats_get(store, (hf_stats*)short_stats));
+  CHECK(short_stats[0] == 24 && short_stats[1] == 1 && short_stats[2] == stats.live_bytes);
+  stats.size = 7;
+  FAILS(hf_stats_get(store, &stats), HF_INVALID_OPTION, "stats->size=7");
+  OK(hf_stats_json(store, text, sizeof text, &length));
+  CHECK(length < sizeof text && text[0] == '{' && text[length - 1] == '}');
+  CHECK(strstr(text, "\"records\":1,") != NULL && strstr(text, "\"newest_version\":") != NULL);
+  OK(hf_stats_json(store, NULL, 0, &length));
+  CHECK(length > 100);
+  OK(hf_close(store));
+}
+
+void children_of_a_store(void) {
+  char path[512];
+  hf_options* options = NULL;
+  hf_store *store = NULL, *other = NULL;
+  hf_pin* pin = NULL;
+  hf_view view;
+  hf_iter* iter = NULL;
+  hf_snapshot *one = NULL, *two = NULL;
+  hf_checkpoint* checkpoint = NULL;
+
+  path_in_scratch(path, sizeof path, "children");
+  OK(hf_options_new(&options));
+  OK(hf_options_set(options, "order", "true"));
+  OK(hf_open(path, options, &store));
+  FAILS(hf_open(path, options, &other), HF_BUSY, "children");
+  hf_options_free(options);
+  OK(put(store, "k", "v"));
+  OK(hf_get_pinned(store, "k", 1, &view, &pin));
+  OK(hf_iter_open(store, &iter));
+  OK(hf_snapshot_open(store, &one));
+  OK(hf_snapshot_open(store, &two));
+  OK(hf_checkpoint_begin(store, &checkpoint));
+  FAILS(hf_close(store), HF_BUSY, "1 pin, 1 iterator, 2 snapshots, 1 checkpoint");
+  CHECK(strcmp(get(store, "k"), "v") == 0); /* It is still open. */
+  hf_unpin(pin);
+  hf_iter_close(iter);
+  hf_snapshot_close(one);
+  hf_checkpoint_end(checkpoint);
+  FAILS(hf_close(store), HF_BUSY, "1 snapshot");
+  hf_snapshot_close(two);
+  OK(hf_close(store));
+}
