@@ -35,6 +35,19 @@ static void same_as_model(hf_store* store, const Model* model) {
   CHECK(count == there);
 }
 
+/* Large enough from the beginning: valgrind 3.19 fails an assertion of its own (segnames.c) when a
+ * file that grew is unmapped. */
+static hf_store* open_large(const char* path, const char* order) {
+  hf_options* options = NULL;
+  hf_store* store = NULL;
+  OK(hf_options_new(&options));
+  OK(hf_options_set(options, "initial_bytes", "32M"));
+  OK(hf_options_set(options, "order", order));
+  OK(hf_open(path, options, &store));
+  hf_options_free(options);
+  return store;
+}
+
 void random_operations(void) {
   static Model model;
   char path[512], value[LONGEST];
@@ -44,7 +57,7 @@ void random_operations(void) {
   int32_t existed = 0;
 
   path_in_scratch(path, sizeof path, "random");
-  OK(hf_open(path, NULL, &store));
+  store = open_large(path, "false");
   OK(hf_batch_new(&batch));
   for (step = 0; step < 300000; ++step) {
     const uint32_t key = (uint32_t)random_below(KEYS);
@@ -97,7 +110,7 @@ void random_operations(void) {
 }
 
 #define THREADS 4
-#define ADDITIONS 5000
+#define ADDITIONS 2000
 
 typedef struct Shared {
   hf_store* store;
@@ -118,7 +131,7 @@ static void* one_thread(void* argument) {
     OK(hf_put(store, mine, sizeof mine, &i, sizeof i, 0, NULL));
     OK(hf_get(store, mine, sizeof mine, &seen, sizeof i, &bytes));
     CHECK(bytes == sizeof i && (uint32_t)seen == i);
-    if (i % 500 == 0) {
+    if (i % 200 == 0) {
       hf_snapshot* snapshot = NULL;
       hf_iter* iter = NULL;
       OK(hf_snapshot_open(store, &snapshot));
@@ -136,7 +149,6 @@ static void* one_thread(void* argument) {
 
 void threads(void) {
   char path[512];
-  hf_options* options = NULL;
   hf_store* store = NULL;
   pthread_t running[THREADS];
   Shared shared[THREADS];
@@ -144,10 +156,7 @@ void threads(void) {
   unsigned i;
 
   path_in_scratch(path, sizeof path, "threads");
-  OK(hf_options_new(&options));
-  OK(hf_options_set(options, "order", "true"));
-  OK(hf_open(path, options, &store));
-  hf_options_free(options);
+  store = open_large(path, "true");
   for (i = 0; i < THREADS; ++i) {
     shared[i].store = store;
     shared[i].number = i;

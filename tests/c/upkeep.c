@@ -22,118 +22,161 @@ static int32_t read_kept(void* context, const hf_run* run, void* to) {
   return HF_NOT_FOUND;
 }
 
-void checkpoints_and_backups(void) {
-  char path[512], again[512], third[512], backups[512], name[16];
-  static Kept kept;
-  hf_run named[64];
-  void* private_part = NULL;
-  size_t bytes = 0, count = 0, i = 0;
-  uint64_t version = 0, imported = 0;
-  uint32_t number = 0;
-  hf_key_range range;
-  hf_store *store = NULL, *restored = NULL;
-  hf_checkpoint* checkpoint = NULL;
-
-  path_in_scratch(path, sizeof path, "original");
-  path_in_scratch(again, sizeof again, "again");
-  path_in_scratch(third, sizeof third, "third");
-  path_in_scratch(backups, sizeof backups, "backups");
+/* A store with key000 to key999 but key500. */
+static hf_store* thousand_keys(const char* path) {
+  hf_store* store = NULL;
+  char name[16];
+  unsigned i;
   OK(hf_open(path, NULL, &store));
   for (i = 0; i < 1000; ++i) {
-    snprintf(name, sizeof name, "key%03u", (unsigned)i);
+    snprintf(name, sizeof name, "key%03u", i);
     OK(put(store, name, name));
   }
   OK(hf_erase(store, "key500", 6, 0, NULL));
+  return store;
+}
 
+static void is_as_it_was(const char* path) {
+  hf_store* store = NULL;
+  uint64_t count = 0;
+  OK(hf_open(path, NULL, &store));
+  OK(hf_count(store, &count));
+  CHECK(count == 999);
+  CHECK(strcmp(get(store, "key999"), "key999") == 0);
+  CHECK(strcmp(get(store, "key500"), "") == 0);
+  CHECK(strcmp(get(store, "later"), "") == 0);
+  OK(hf_close(store));
+}
+
+/* Its private part, for the caller to free; `kept` has its runs. */
+static void* take_checkpoint(hf_store* store, Kept* kept, size_t* bytes) {
+  hf_checkpoint* checkpoint = NULL;
+  void* private_part = NULL;
+  uint64_t version = 0;
+  size_t i;
   OK(hf_checkpoint_begin(store, &checkpoint));
   OK(put(store, "later", "is not in it"));
   OK(hf_checkpoint_version(checkpoint, &version));
   CHECK(version > 0);
-  OK(hf_checkpoint_runs(checkpoint, NULL, 0, &kept.count));
-  CHECK(kept.count > 0 && kept.count <= 64);
-  OK(hf_checkpoint_runs(checkpoint, kept.runs, 64, &kept.count));
-  for (i = 0; i < kept.count; ++i) {
-    kept.bytes[i] = malloc(kept.runs[i].bytes);
-    CHECK(kept.bytes[i] != NULL);
-    OK(hf_checkpoint_read(checkpoint, i, kept.bytes[i], kept.runs[i].bytes));
+  OK(hf_checkpoint_runs(checkpoint, NULL, 0, &kept->count));
+  CHECK(kept->count > 0 && kept->count <= 64);
+  OK(hf_checkpoint_runs(checkpoint, kept->runs, 64, &kept->count));
+  for (i = 0; i < kept->count; ++i) {
+    kept->bytes[i] = malloc(kept->runs[i].bytes);
+    CHECK(kept->bytes[i] != NULL);
+    OK(hf_checkpoint_read(checkpoint, i, kept->bytes[i], kept->runs[i].bytes));
   }
-  FAILS(hf_checkpoint_read(checkpoint, kept.count, NULL, 0), HF_INVALID_OPTION, "from 0 on");
-  FAILS(hf_checkpoint_read(checkpoint, 0, kept.bytes[0], kept.runs[0].bytes - 1), HF_INVALID_OPTION,
-        "bytes");
-  OK(hf_checkpoint_private(checkpoint, NULL, 0, &bytes));
-  private_part = malloc(bytes);
+  FAILS(hf_checkpoint_read(checkpoint, kept->count, NULL, 0), HF_INVALID_OPTION, "from 0 on");
+  FAILS(hf_checkpoint_read(checkpoint, 0, kept->bytes[0], kept->runs[0].bytes - 1),
+        HF_INVALID_OPTION, "bytes");
+  OK(hf_checkpoint_private(checkpoint, NULL, 0, bytes));
+  private_part = malloc(*bytes);
   CHECK(private_part != NULL);
-  OK(hf_checkpoint_private(checkpoint, private_part, bytes, &bytes));
+  OK(hf_checkpoint_private(checkpoint, private_part, *bytes, bytes));
   FAILS(hf_close(store), HF_BUSY, "1 checkpoint");
   hf_checkpoint_end(checkpoint);
   hf_checkpoint_end(NULL);
+  return private_part;
+}
 
+static void forget(Kept* kept, void* private_part) {
+  size_t i;
+  for (i = 0; i < kept->count; ++i)
+    free(kept->bytes[i]);
+  free(private_part);
+}
+
+void checkpoints(void) {
+  char path[512];
+  Kept kept = {.calls = 0};
+  hf_run named[64];
+  size_t bytes = 0, count = 0;
+  hf_store* store;
+  void* private_part;
+
+  path_in_scratch(path, sizeof path, "checkpointed");
+  store = thousand_keys(path);
+  private_part = take_checkpoint(store, &kept, &bytes);
   OK(hf_private_runs(private_part, bytes, named, 64, &count));
   CHECK(count == kept.count && memcmp(named, kept.runs, count * sizeof(hf_run)) == 0);
   FAILS(hf_private_runs(private_part, bytes - 1, named, 64, &count), HF_CORRUPT, "HF_CORRUPT");
   FAILS(hf_private_runs(NULL, 0, named, 64, &count), HF_CORRUPT, "HF_CORRUPT");
+  OK(hf_close(store));
+  forget(&kept, private_part);
+}
 
+void restores(void) {
+  char path[512], again[512], third[512];
+  Kept kept = {.calls = 0};
+  size_t bytes = 0;
+  uint64_t imported = 0;
+  hf_key_range range = {"key010", 6, "key020", 6};
+  hf_store *store, *other = NULL;
+  void* private_part;
+
+  path_in_scratch(path, sizeof path, "original");
+  path_in_scratch(again, sizeof again, "again");
+  path_in_scratch(third, sizeof third, "third");
+  store = thousand_keys(path);
+  private_part = take_checkpoint(store, &kept, &bytes);
+  OK(hf_close(store));
   OK(hf_restore(again, private_part, bytes, read_kept, &kept, NULL));
-  OK(hf_open(again, NULL, &restored));
-  OK(hf_count(restored, &imported));
-  CHECK(imported == 999);
-  CHECK(strcmp(get(restored, "key999"), "key999") == 0);
-  CHECK(strcmp(get(restored, "key500"), "") == 0);
-  CHECK(strcmp(get(restored, "later"), "") == 0);
-  OK(hf_close(restored));
+  CHECK(kept.calls == (int)kept.count);
+  is_as_it_was(again);
   FAILS(hf_restore(again, private_part, bytes, read_kept, &kept, NULL), HF_ALREADY_EXISTS, "again");
 
   /* What the caller's function says ends the restore. */
   kept.fail_with = HF_NO_SPACE;
   FAILS(hf_restore(third, private_part, bytes, read_kept, &kept, NULL), HF_NO_SPACE, "returned 9");
   kept.fail_with = -5;
-  OK(hf_open(third, NULL, &restored));
-  FAILS(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, NULL, 0, &imported),
+  path_in_scratch(third, sizeof third, "imported");
+  OK(hf_open(third, NULL, &other));
+  FAILS(hf_import_checkpoint(other, private_part, bytes, read_kept, &kept, NULL, 0, &imported),
         HF_IO, "returned -5");
   kept.fail_with = 0;
-  range.from = "key010";
-  range.from_bytes = 6;
-  range.to = "key020";
-  range.to_bytes = 6;
-  OK(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, &range, 1, &imported));
+  OK(hf_import_checkpoint(other, private_part, bytes, read_kept, &kept, &range, 1, &imported));
   CHECK(imported == 10);
-  CHECK(strcmp(get(restored, "key010"), "key010") == 0 && strcmp(get(restored, "key020"), "") == 0);
-  OK(hf_import_checkpoint(restored, private_part, bytes, read_kept, &kept, NULL, 0, &imported));
-  CHECK(imported == 999);
-  OK(hf_close(restored));
+  CHECK(strcmp(get(other, "key010"), "key010") == 0 && strcmp(get(other, "key020"), "") == 0);
+  OK(hf_import_checkpoint(other, private_part, bytes, read_kept, &kept, NULL, 0, NULL));
+  OK(hf_close(other));
+  is_as_it_was(third);
+  forget(&kept, private_part);
+}
 
-  OK(hf_backup(store, backups, 0, &number));
+void backups(void) {
+  char path[512], again[512], directory[512], file[600];
+  uint32_t number = 0;
+  hf_store *store, *other = NULL;
+  FILE* damaged;
+
+  path_in_scratch(path, sizeof path, "backed_up");
+  path_in_scratch(directory, sizeof directory, "backups");
+  store = thousand_keys(path);
+  OK(hf_backup(store, directory, 0, &number));
   CHECK(number == 1);
   OK(put(store, "key500", "back"));
-  OK(hf_backup(store, backups, 0, &number));
+  OK(hf_backup(store, directory, 0, &number));
   CHECK(number == 2);
-  OK(hf_verify_backup(backups));
-  path_in_scratch(again, sizeof again, "of_backup_1");
-  OK(hf_restore_backup(backups, again, 1, NULL));
-  OK(hf_open(again, NULL, &restored));
-  CHECK(strcmp(get(restored, "key500"), "") == 0 && strcmp(get(restored, "later"), "is not in it") == 0);
-  OK(hf_close(restored));
-  path_in_scratch(again, sizeof again, "of_the_newest");
-  OK(hf_restore_backup(backups, again, 0, NULL));
-  OK(hf_open(again, NULL, &restored));
-  CHECK(strcmp(get(restored, "key500"), "back") == 0);
-  OK(hf_close(restored));
-  {
-    /* A damaged file is named. */
-    char file[600];
-    FILE* damaged;
-    snprintf(file, sizeof file, "%s/runs-00000001-000", backups);
-    damaged = fopen(file, "r+b");
-    CHECK(damaged != NULL);
-    fseek(damaged, 5000, SEEK_SET);
-    fputs("damage", damaged);
-    fclose(damaged);
-    FAILS(hf_verify_backup(backups), HF_CORRUPT, "runs-00000001-000");
-  }
   OK(hf_close(store));
-  for (i = 0; i < kept.count; ++i)
-    free(kept.bytes[i]);
-  free(private_part);
+  OK(hf_verify_backup(directory));
+  path_in_scratch(again, sizeof again, "of_backup_1");
+  OK(hf_restore_backup(directory, again, 1, NULL));
+  is_as_it_was(again);
+  path_in_scratch(again, sizeof again, "of_the_newest");
+  OK(hf_restore_backup(directory, again, 0, NULL));
+  OK(hf_open(again, NULL, &other));
+  CHECK(strcmp(get(other, "key500"), "back") == 0);
+  OK(hf_close(other));
+  FAILS(hf_restore_backup(directory, path, 0, NULL), HF_ALREADY_EXISTS, "backed_up");
+
+  /* A damaged file is named. */
+  CHECK((size_t)snprintf(file, sizeof file, "%s/runs-00000001-000", directory) < sizeof file);
+  damaged = fopen(file, "r+b");
+  CHECK(damaged != NULL);
+  fseek(damaged, 5000, SEEK_SET);
+  fputs("damage", damaged);
+  fclose(damaged);
+  FAILS(hf_verify_backup(directory), HF_CORRUPT, "runs-00000001-000");
 }
 
 void expiry_and_upkeep(void) {
