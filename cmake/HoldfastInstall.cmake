@@ -3,6 +3,9 @@
 #   CMake        find_package(holdfast) and target_link_libraries(… holdfast::kv)
 #   pkg-config   g++ -std=c++20 … $(pkg-config --cflags --libs holdfast)
 #
+#   pkg-config   gcc -std=c99 … $(pkg-config --cflags --libs holdfast-c): the store from C (docs/c_api.md), one shared
+#                library; by CMake holdfast::c
+#
 #   pkg-config   … $(pkg-config --cflags --libs holdfast-crash): a test of a structure of one's own under the crash
 #                checker (docs/test_your_structure.md); by CMake holdfast::crash_traced, and the layers below it
 #                as their traced twins
@@ -49,6 +52,10 @@ foreach(library IN LISTS extra_libraries)
   endif()
 endforeach()
 
+# The library for C: one file, and one header that includes none of the others.
+install(TARGETS holdfast_c EXPORT holdfast-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/holdfast/c/holdfast.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
 install(EXPORT holdfast-targets NAMESPACE holdfast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast-config.cmake
   "${holdfast_dependencies}include(\"\${CMAKE_CURRENT_LIST_DIR}/holdfast-targets.cmake\")\n")
@@ -80,7 +87,18 @@ Version: ${PROJECT_VERSION}
 Cflags: -I\${includedir} -DHF_TRACED=1
 Libs: -L\${libdir} -lholdfast_crash_traced -lholdfast_blocks_traced -lholdfast_memory_traced -lholdfast_base_traced ${pkgconfig_libraries}
 ")
-install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast-crash.pc
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast-c.pc
+"prefix=\${pcfiledir}/${prefix_from_pkgconfig}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: holdfast-c
+Description: Durable state at memory speed, for C
+Version: ${PROJECT_VERSION}
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lholdfast
+")
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast-c.pc ${PROJECT_BINARY_DIR}/holdfast-crash.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # What the documents speak of: `holdfast bench run workloads` finds them here (tools/bench_run_command.cpp).
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/data DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast)
@@ -101,7 +119,7 @@ if(HOLDFAST_TOOLS)
 endif()
 
 # All that is installed and nothing else: no tests.
-add_custom_target(holdfast_install DEPENDS holdfast_crash_traced)
+add_custom_target(holdfast_install DEPENDS holdfast_c holdfast_crash_traced)
 if(HOLDFAST_TOOLS)
   add_dependencies(holdfast_install holdfast holdfast-bench holdfast_peers)
 endif()

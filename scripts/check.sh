@@ -77,6 +77,7 @@ stage_tidy() {
 }
 
 stage_release() { # Tests that cost too much for ./run test: installation, linearizability and whatever is labelled so.
+  need valgrind
   build_release all
   run_ctest build/release ctest-release-check -L check -E '^kill_test$'
 }

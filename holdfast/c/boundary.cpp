@@ -7,22 +7,11 @@ namespace holdfast::c {
 namespace {
 
 // The numbers of hf_code are those of Errc, for ever.
-constexpr std::string_view kNames[] = {"HF_OK",
-                                       "HF_INVALID_OPTION",
-                                       "HF_NOT_FOUND",
-                                       "HF_ALREADY_EXISTS",
-                                       "HF_BUSY",
-                                       "HF_NOT_HOLDFAST",
-                                       "HF_NEWER_FORMAT",
-                                       "HF_WRONG_TYPE",
-                                       "HF_CORRUPT",
-                                       "HF_NO_SPACE",
-                                       "HF_READ_ONLY",
-                                       "HF_IO",
-                                       "HF_UNSUPPORTED",
-                                       "HF_TOO_LARGE",
-                                       "HF_VERSION_MISMATCH",
-                                       "HF_CLOSED"};
+constexpr std::string_view kNames[] = {
+    "HF_OK",          "HF_INVALID_OPTION", "HF_NOT_FOUND",        "HF_ALREADY_EXISTS",
+    "HF_BUSY",        "HF_NOT_HOLDFAST",   "HF_NEWER_FORMAT",     "HF_WRONG_TYPE",
+    "HF_CORRUPT",     "HF_NO_SPACE",       "HF_READ_ONLY",        "HF_IO",
+    "HF_UNSUPPORTED", "HF_TOO_LARGE",      "HF_VERSION_MISMATCH", "HF_CLOSED"};
 constexpr bool same(hf_code code, Errc errc) {
   return static_cast<int>(code) == static_cast<int>(errc);
 }

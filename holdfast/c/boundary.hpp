@@ -18,8 +18,8 @@
 #include <string_view>
 #include <utility>
 
-#include <holdfast/base/result.hpp>
 #include <holdfast/c/holdfast.h>
+#include <holdfast/base/result.hpp>
 
 namespace holdfast::c {
 
@@ -52,10 +52,10 @@ void copy_text(std::string_view text, char* buffer, std::size_t capacity, std::s
 }  // namespace holdfast::c
 
 // An argument that must be there.
-#define HF_NEEDS(pointer) \
+#define HF_NEEDS(pointer)                \
   if ((pointer) == nullptr) [[unlikely]] \
-    return ::holdfast::c::null_argument(#pointer)
+  return ::holdfast::c::null_argument(#pointer)
 // Bytes of the caller: a pointer to so many.
 #define HF_NEEDS_BYTES(pointer, count)                   \
   if ((pointer) == nullptr && (count) != 0) [[unlikely]] \
-    return ::holdfast::c::null_argument(#pointer)
+  return ::holdfast::c::null_argument(#pointer)

@@ -21,8 +21,9 @@ Status give_runs(std::span<const kv::CheckpointRun> of, hf_run* runs, std::size_
                  std::size_t* count) {
   HF_NEEDS_BYTES(runs, capacity);
   HF_NEEDS(count);
-  std::transform(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(std::min(of.size(), capacity)),
-                 runs, run_of);
+  std::transform(of.begin(),
+                 of.begin() + static_cast<std::ptrdiff_t>(std::min(of.size(), capacity)), runs,
+                 run_of);
   *count = of.size();
   return {};
 }
@@ -172,8 +173,8 @@ int32_t hf_verify_backup(const char* directory) {
     HF_NEEDS(directory);
     HF_ASSIGN_OR_RETURN(const kv::BackupVerification seen, kv::verify_backup(directory));
     if (seen.defects.empty()) return {};
-    return Error{Errc::kCorrupt, std::to_string(seen.defects.size()) + " defects, the first: " +
-                                     seen.defects.front()};
+    return Error{Errc::kCorrupt, std::to_string(seen.defects.size()) +
+                                     " defects, the first: " + seen.defects.front()};
   });
 }
 

@@ -74,8 +74,9 @@ struct hf_snapshot {
   // Shared with its iterators, which may so outlive the handle.
   struct State {
     explicit State(hf_store& of)
-        : child(of.children, holdfast::c::Children::kSnapshot), store(of), view(of.store.snapshot()) {
-    }
+        : child(of.children, holdfast::c::Children::kSnapshot),
+          store(of),
+          view(of.store.snapshot()) {}
     holdfast::c::Child child;
     hf_store& store;
     holdfast::kv::Snapshot view;

@@ -27,8 +27,7 @@ std::int32_t moved(hf_iter* iter, Move&& move) noexcept {
   });
 }
 template <class Move>
-std::int32_t moved_to(hf_iter* iter, const void* key, std::size_t key_bytes,
-                      Move&& move) noexcept {
+std::int32_t moved_to(hf_iter* iter, const void* key, std::size_t key_bytes, Move&& move) noexcept {
   return boundary([&]() -> Status {
     HF_NEEDS(iter);
     HF_NEEDS_BYTES(key, key_bytes);
@@ -190,8 +189,8 @@ int32_t hf_erase_range(hf_store* store, const void* from, size_t from_bytes, con
     HF_NEEDS_BYTES(from, from_bytes);
     HF_NEEDS_BYTES(to, to_bytes);
     HF_ASSIGN_OR_RETURN(const kv::WriteOptions options, c::write_options(flags));
-    return c::give_count(store->store.erase_range(c::text_of(from, from_bytes),
-                                                  c::text_of(to, to_bytes), options),
-                         erased);
+    return c::give_count(
+        store->store.erase_range(c::text_of(from, from_bytes), c::text_of(to, to_bytes), options),
+        erased);
   });
 }

@@ -14,18 +14,31 @@ namespace {
 // hf_stats behind its size: the names of kv::StoreStats, in the order of the struct.
 struct Field {
   const char* name;
-  std::uint64_t kv::StoreStats::*value;
+  std::uint64_t kv::StoreStats::* value;
 };
 #define HF_FIELD(name) {#name, &kv::StoreStats::name}
-constexpr Field kFields[] = {
-    HF_FIELD(records),          HF_FIELD(live_bytes),         HF_FIELD(medium_bytes),
-    HF_FIELD(used_bytes),       HF_FIELD(blocks),             HF_FIELD(free_blocks),
-    HF_FIELD(open_blocks),      HF_FIELD(dram_index_bytes),   HF_FIELD(dram_other_bytes),
-    HF_FIELD(sessions),         HF_FIELD(snapshots_open),     HF_FIELD(fences),
-    HF_FIELD(lines_written_back), HF_FIELD(syncs),            HF_FIELD(reclaimed_blocks),
-    HF_FIELD(relocated_bytes),  HF_FIELD(tombstones_dropped), HF_FIELD(expired_records),
-    HF_FIELD(index_rehashes),   HF_FIELD(displaced_records),  HF_FIELD(newest_version),
-    HF_FIELD(events_dropped)};
+constexpr Field kFields[] = {HF_FIELD(records),
+                             HF_FIELD(live_bytes),
+                             HF_FIELD(medium_bytes),
+                             HF_FIELD(used_bytes),
+                             HF_FIELD(blocks),
+                             HF_FIELD(free_blocks),
+                             HF_FIELD(open_blocks),
+                             HF_FIELD(dram_index_bytes),
+                             HF_FIELD(dram_other_bytes),
+                             HF_FIELD(sessions),
+                             HF_FIELD(snapshots_open),
+                             HF_FIELD(fences),
+                             HF_FIELD(lines_written_back),
+                             HF_FIELD(syncs),
+                             HF_FIELD(reclaimed_blocks),
+                             HF_FIELD(relocated_bytes),
+                             HF_FIELD(tombstones_dropped),
+                             HF_FIELD(expired_records),
+                             HF_FIELD(index_rehashes),
+                             HF_FIELD(displaced_records),
+                             HF_FIELD(newest_version),
+                             HF_FIELD(events_dropped)};
 #undef HF_FIELD
 static_assert(sizeof(hf_stats) == 8 * (1 + std::size(kFields)));
 static_assert(sizeof(kv::StoreStats) == 8 * std::size(kFields), "a new field goes here, too");

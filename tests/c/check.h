@@ -12,20 +12,20 @@ extern const char* scratch_directory; /* Empty when the program begins; its name
 
 void path_in_scratch(char* path, size_t capacity, const char* name);
 
-#define CHECK(condition)                                                                      \
-  do {                                                                                        \
-    if (!(condition)) {                                                                       \
-      fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__,        \
-              #condition, hf_last_error());                                                   \
-      exit(1);                                                                                \
-    }                                                                                         \
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__, #condition, \
+              hf_last_error());                                                                    \
+      exit(1);                                                                                     \
+    }                                                                                              \
   } while (0)
 #define OK(call) CHECK((call) == HF_OK)
 /* The call fails with the code, and the last error has the words. */
-#define FAILS(call, code, words)                        \
-  do {                                                  \
-    CHECK((call) == (code));                            \
-    CHECK(strstr(hf_last_error(), words) != NULL);      \
+#define FAILS(call, code, words)                   \
+  do {                                             \
+    CHECK((call) == (code));                       \
+    CHECK(strstr(hf_last_error(), words) != NULL); \
   } while (0)
 
 /* Of texts. */

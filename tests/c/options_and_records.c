@@ -53,7 +53,8 @@ void library_and_options(void) {
   OK(hf_options_get(options, "durability", NULL, 0, &length));
   CHECK(length == 7);
 
-  FAILS(hf_options_set(options, "blok_bytes", "1"), HF_INVALID_OPTION, "did you mean 'block_bytes'");
+  FAILS(hf_options_set(options, "blok_bytes", "1"), HF_INVALID_OPTION,
+        "did you mean 'block_bytes'");
   FAILS(hf_options_set(options, "block_bytes", "many"), HF_INVALID_OPTION, "block_bytes='many'");
   FAILS(hf_options_set(options, "block_bytes", "8G"), HF_INVALID_OPTION, "block_bytes");
   FAILS(hf_options_set(options, "order", "yes"), HF_INVALID_OPTION, "true or false");

@@ -14,7 +14,8 @@ static int32_t read_kept(void* context, const hf_run* run, void* to) {
   ++kept->calls;
   if (kept->fail_with != 0) return kept->fail_with;
   for (i = 0; i < kept->count; ++i) {
-    if (kept->runs[i].origin != run->origin || kept->runs[i].generation != run->generation) continue;
+    if (kept->runs[i].origin != run->origin || kept->runs[i].generation != run->generation)
+      continue;
     CHECK(kept->runs[i].bytes == run->bytes && kept->runs[i].records == run->records);
     memcpy(to, kept->bytes[i], run->bytes);
     return HF_OK;

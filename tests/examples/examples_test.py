@@ -32,6 +32,12 @@ def store(path):
     expect('store_guide', ''.join(sorted(run('store_guide', path).splitlines(True)))[-13:], 'visits = 200\n')
 
 
+def in_c(path):
+    for number in 1, 2:
+        expect('c_guide', run('c_guide', path),
+               f'visit number {number}\nno alan\nuser:ada = lovelace\nuser:grace = hopper\n')
+
+
 def pipeline(path):
     for _ in range(2):
         expect('pipeline_guide', run('pipeline_guide', path),
@@ -73,13 +79,13 @@ def crash_test(path):
 
 
 def main():
-    for test in store, pipeline, log, pages, fields, interleaving, crash_test:
+    for test in store, in_c, pipeline, log, pages, fields, interleaving, crash_test:
         directory = tempfile.mkdtemp(prefix='holdfast-examples-')
         try:
             test(f'{directory}/x')
         finally:
             shutil.rmtree(directory)
-    print('7 programs')
+    print('8 programs')
 
 
 main()

@@ -48,10 +48,10 @@ g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DHF_TRACED=1 -Iprefix/includ
 
 # Programs by CMake and by pkg-config.
 mkdir by_cmake
-cp "$root"/examples/*.?pp "$root"/tests/install/*.cpp by_cmake/
+cp "$root"/examples/*.?pp "$root"/examples/*.c "$root"/tests/install/*.cpp by_cmake/
 cat >by_cmake/CMakeLists.txt <<'TEXT'
 cmake_minimum_required(VERSION 3.22)
-project(user LANGUAGES CXX)
+project(user LANGUAGES C CXX)
 find_package(holdfast 0.1 REQUIRED)
 foreach(name first_store typed_user)
   add_executable(${name} ${name}.cpp)
@@ -59,6 +59,8 @@ foreach(name first_store typed_user)
 endforeach()
 add_executable(log_guide log_guide.cpp)
 target_link_libraries(log_guide PRIVATE holdfast::blocks)
+add_executable(c_guide c_guide.c)
+target_link_libraries(c_guide PRIVATE holdfast::c)
 add_executable(crash_test crash_test.cpp)
 target_link_libraries(crash_test PRIVATE holdfast::crash_traced)
 TEXT
@@ -73,6 +75,10 @@ for name in first_store typed_user log_guide; do
   compile $name holdfast
 done
 compile crash_test holdfast-crash
+# shellcheck disable=SC2046
+gcc -std=c99 -pedantic -Wall -Wextra -Werror by_cmake/c_guide.c -o c_guide $(pkg-config --cflags --libs holdfast-c)
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir holdfast-c)
+export LD_LIBRARY_PATH
 
 [ "$(./by_cmake/build/first_store)" = "run number 1" ]
 [ "$(./first_store)" = "run number 2" ]
@@ -80,6 +86,7 @@ compile crash_test holdfast-crash
 for way in . by_cmake/build; do
   [ "$($way/typed_user typed.store)" = "ada is 36" ] || fail "$way: the program with a typed store failed"
   $way/log_guide >/dev/null
+  $way/c_guide "c$(basename $way).store" | grep -q 'user:grace = hopper' || fail "$way: the program in C failed"
   $way/crash_test >/dev/null || fail "$way: a correct structure is found wrong"
   ! $way/crash_test --without-fence >found || fail "$way: the missing fence is not found"
   grep -q 'checkpoint.hpp:' found || fail "$way: the line of the structure is not named"
@@ -95,4 +102,4 @@ for file in bash-completion/completions/holdfast holdfast/workloads holdfast/dat
   [ -s "prefix/share/$file" ] || [ -d "prefix/share/$file" ] || fail "no share/$file"
 done
 [ -s prefix/share/doc/holdfast/LICENSE ] && [ -s prefix/share/doc/holdfast/docs/kv.md ]
-echo "installed, moved, four programs built by CMake and by pkg-config"
+echo "installed, moved, five programs built by CMake and by pkg-config"

@@ -27,6 +27,8 @@ BELOW = {
     'blocks': {'base', 'memory'},
     'index': {'base', 'memory', 'blocks'},
     'kv': {'base', 'memory', 'blocks', 'index'},
+    # The store for C and other languages.
+    'c': {'base', 'memory', 'kv'},
     'sql': {'base'},
     'stream': {'base', 'memory', 'blocks', 'index', 'sql'},
     'olap': {'base', 'memory', 'blocks', 'index', 'sql'},

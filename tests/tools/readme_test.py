@@ -4,7 +4,7 @@
                               what only the project has, and that prose is narrow enough to be read in an editor and not
                               broken in the middle of a paragraph
 
-A block of C++ that begins with "// NAME: …", where examples/NAME exists, must be that file, and each file of examples/
+A block of C++ or C that begins with "// NAME: …" or "/* NAME: …", where examples/NAME exists, must be that file, and each file of examples/
 is shown somewhere. The first program of README.md is examples/first_store.cpp, of 25 lines.
 """
 import pathlib
@@ -21,8 +21,8 @@ NARROW = 85  # A line of prose is broken only where the next word would not have
 
 
 def programs(text):
-    """The blocks of C++ of a document."""
-    return re.findall(r'```cpp\n(.*?)```', text, flags=re.DOTALL)
+    """The blocks of C++ and C of a document."""
+    return re.findall(r'```c(?:pp)?\n(.*?)```', text, flags=re.DOTALL)
 
 
 def is_ragged(line, following):
@@ -44,7 +44,7 @@ def faults(document, text, examples):
     """What is wrong with the document, a path below ROOT; `examples` is {name: text}."""
     found = []
     for program in programs(text):
-        name = re.match(r'// ([a-z_]+\.[ch]pp): ', program)
+        name = re.match(r'(?://|/\*) ([a-z_]+\.(?:[ch]pp|c)): ', program)
         if name and name[1] in examples and program != examples[name[1]]:
             found.append(f'{document} does not show examples/{name[1]} as it is')
     prose = re.sub(r'```.*?```|`[^`]*`', '', text, flags=re.DOTALL)
@@ -66,6 +66,8 @@ def self_test():
     document = pathlib.Path('README.md')
     shown = f'```cpp\n{examples["x.cpp"]}```\n'
     assert not faults(document, shown, examples)
+    in_c = {'x.c': '/* x.c: … */\nint x;\n'}
+    assert not faults(document, f'```c\n{in_c["x.c"]}```\n', in_c) and faults(document, '```c\n/* x.c: … */\n```\n', in_c)
     assert faults(document, shown.replace('{}', '{ }'), examples)
     assert faults(document, '[x](docs/no_such.md)', examples)
     assert not faults(document, '[x](docs/architecture.md#here)', examples)
@@ -77,7 +79,8 @@ def self_test():
 
 def main():
     self_test()
-    examples = {path.name: path.read_text() for path in (ROOT / 'examples').glob('*.[ch]pp')}
+    examples = {path.name: path.read_text() for path in sorted((ROOT / 'examples').glob('*.*'))
+                if path.suffix in ('.cpp', '.hpp', '.c')}
     readme = (ROOT / 'README.md').read_text()
     first = examples['first_store.cpp']
     if f'```cpp\n{first}```' not in readme:
