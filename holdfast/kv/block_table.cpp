@@ -313,15 +313,15 @@ void BlockTable::enter_free(std::span<const std::uint64_t> heads) {
   }
 }
 
-Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks,
-                                       std::uint64_t keep_segments) {
+Result<std::uint64_t> BlockTable::trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments,
+                                       std::uint64_t most_segments) {
   const Lock growing(growth_mutex_);
   UniqueLock lock(mutex_);
   const std::uint64_t per_segment = geometry_.blocks_per_segment();
   std::uint64_t segments = blocks() / per_segment;
   const std::uint64_t before = segments;
   std::uint64_t left_free = free_blocks();
-  while (segments > keep_segments) {
+  while (segments > keep_segments && before - segments < most_segments) {
     std::uint64_t free_in_last = 0;
     bool all_free = true;
     for (std::uint64_t block = (segments - 1) * per_segment; block < segments * per_segment;

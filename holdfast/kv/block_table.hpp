@@ -141,9 +141,10 @@ class BlockTable {
   Status free_runs(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
   // By one, unless another thread did so since blocks() was `blocks_seen`.
   Status grow_by_segment(std::uint64_t blocks_seen) HF_EXCLUDES(growth_mutex_, mutex_);
-  // Gives free segments at the end back to the system, keeping so many free blocks and so many
-  // segments. Returns the bytes.
-  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1)
+  // Gives at most so many free segments at the end back to the system, keeping so many free blocks
+  // and so many segments. Returns the bytes. O(bytes given back), in the system.
+  Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1,
+                             std::uint64_t most_segments = ~std::uint64_t{0})
       HF_EXCLUDES(growth_mutex_, mutex_);
 
   // ---- Dead records ----

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -91,8 +92,8 @@ void Maintenance::maintain() {
   const bool unswept = reclaims && sweep_in_background();
   const bool unfinished = reclaims && reclaim_in_background();
   grow_ahead();
-  shrink();
-  if (unsettled || unswept || unfinished) rooms_.wake.ask();
+  const bool unshrunk = shrink();
+  if (unsettled || unswept || unfinished || unshrunk) rooms_.wake.ask();
 }
 
 // What was superseded unread is left to lie for a while, since many that lie side by side are read
@@ -117,7 +118,7 @@ bool Maintenance::settle_in_background() {
 
 void Maintenance::collect_in_background() {
   if (!rooms_.pieces.any_ended()) return;
-  const std::lock_guard lock(mutex_);
+  const auto lock = after_waiters();
   if (auto collected = PieceCollector(rooms_).collect();
       !collected && collected.code() == Errc::kIo)
     rooms_.gate.fail(collected.error());
@@ -136,7 +137,7 @@ void Maintenance::grow_ahead() {
 
 bool Maintenance::sweep_in_background() {
   if (!rooms_.expiry.any()) return false;
-  const std::lock_guard lock(mutex_);
+  const auto lock = after_waiters();
   Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
   auto more = expired_->run(ExpirySweep::Reach::kDue, reclaimer, *relocator_);
   if (!more && more.code() == Errc::kIo) rooms_.gate.fail(more.error());
@@ -149,7 +150,7 @@ bool Maintenance::reclaim_in_background() {
   BlockTable& table = rooms_.table;
   Pace& pace = rooms_.pace;
   const ReclaimOptions& options = rooms_.options.reclaim;
-  const std::lock_guard lock(mutex_);
+  const auto lock = after_waiters();
   for (;;) {
     rooms_.drain_notes();
     if (!pace.wants_reclaim()) return false;
@@ -174,28 +175,34 @@ bool Maintenance::reclaim_in_background() {
   }
 }
 
-// Gives segments at the end back; what the user asked for at open stays.
-void Maintenance::shrink() {
+// Gives segments at the end back, some at a time, since a checkpoint may be waiting: to free a
+// gigabyte takes the system a tenth of a second. What the user asked for at open stays. Returns
+// whether there may be more.
+bool Maintenance::shrink() {
   BlockTable& table = rooms_.table;
   const Geometry& geometry = table.geometry();
   const std::uint64_t per_segment = geometry.blocks_per_segment();
   const std::uint64_t ahead = std::max(rooms_.pace.blocks_ahead(), per_segment);
   const std::uint64_t keep = std::max<std::uint64_t>(
       (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
-  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return;
+  if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return false;
   // verify() reads words of blocks that must stay while it does.
-  const std::lock_guard lock(mutex_);
-  if (auto trimmed = table.trim(2 * ahead, keep); !trimmed)
-    return rooms_.gate.fail(trimmed.error());
+  const auto lock = after_waiters();
+  const auto trim = [&] {
+    auto trimmed = table.trim(2 * ahead, keep, kSegmentsPerTurn);
+    if (!trimmed) rooms_.gate.fail(trimmed.error());
+    return trimmed.value_or(0) != 0;
+  };
+  if (trim()) return true;
   // What lies at the end keeps the files from shrinking: it moves to where there is room.
-  if (!rooms_.options.reclaim.background || table.free_blocks() <= 3 * ahead) return;
+  if (!rooms_.options.reclaim.background || table.free_blocks() <= 3 * ahead) return false;
   auto moved = Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
                    .empty_last_segment(rooms_.options.reclaim.bytes_per_second);
   if (!moved) {
     if (moved.code() == Errc::kIo) rooms_.gate.fail(moved.error());
-  } else if (auto trimmed = table.trim(2 * ahead, keep); !trimmed) {
-    rooms_.gate.fail(trimmed.error());
+    return false;
   }
+  return trim();
 }
 
 // ---- For callers ----
@@ -217,6 +224,17 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
   std::unique_lock lock(mutex_);
   waiters_.fetch_sub(1, std::memory_order_relaxed);
   return lock;
+}
+
+// A mutex that is given up and taken again at once does not go to who sleeps for it: one that comes
+// every time it is woken up may wait for a dozen turns of the background. Nobody waits for good, but
+// for whoever calls hurry(): hence the bound.
+std::unique_lock<Mutex> Maintenance::after_waiters() {
+  constexpr int kSteps = 50;
+  for (int step = 0;
+       step < HF_MUTANT("K117", kSteps, 0) && waiters_.load(std::memory_order_relaxed) != 0; ++step)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return std::unique_lock(mutex_);
 }
 
 Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,

@@ -51,6 +51,8 @@ class Maintenance {
   // Keeps reclamation out, before the background's next pass; a limit on its rate does not hold up
   // the present one.
   [[nodiscard]] std::unique_lock<Mutex> hold_off();
+  // The same for the background: those who wait for hold_off() come first.
+  [[nodiscard]] std::unique_lock<Mutex> after_waiters();
   const ReclaimCounts& counts() const { return counts_; }
   std::uint64_t expired_records() const;  // That reclamation has come upon.
   Session& own_session() { return *relocator_; }
@@ -74,7 +76,7 @@ class Maintenance {
   Status settle_all_displaced();
   Status collect_pieces();
   void grow_ahead();
-  void shrink();
+  bool shrink();
 
   Rooms& rooms_;
   std::unique_ptr<Session> relocator_;  // Its lane takes what reclamation moves.

@@ -2,9 +2,12 @@
 // stands here a second time: each function calls the rooms that do it.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -203,6 +206,28 @@ struct ForTests {
     const std::atomic<std::uint32_t> waiters{waiting};
     return Reclaimer(rooms(store), maintenance.own_session(), evacuated, counts, waiters)
         .pass(Reclaimer::Choice::kWorthMost, 16, 0.05, 0);
+  }
+  // How often the background, turn after turn, gets in before a thread that waits to hold it off.
+  static std::uint64_t turns_before_a_waiter(StoreBase& store) {
+    Maintenance& maintenance = store.core()->maintenance;
+    std::atomic<bool> waits{false}, got_in{false};
+    auto held = maintenance.hold_off();
+    std::thread waiter([&] {
+      waits = true;
+      const auto lock = maintenance.hold_off();
+      got_in = true;
+    });
+    while (!waits)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // It sleeps for the mutex now.
+    held.unlock();
+    std::uint64_t turns = 0;
+    for (; !got_in; ++turns) {
+      const auto turn = maintenance.after_waiters();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    waiter.join();
+    return turns;
   }
   static void hurry(StoreBase& store) { store.core()->maintenance.hurry(); }
   // As if `key` had the same 45 bits of hash as `other`, which is there.

@@ -110,6 +110,13 @@ TEST_P(Space, APassOfTheBackgroundGivesWay) {
   expect_contents(store, expected);
 }
 
+// checkpoint() waited for up to a third of a second: the mutex went back to the background each time.
+// A turn counts as one only if the waiter was not run for 2.5 ms, so a few are no failure.
+TEST_P(Space, WhoWaitsForTheBackgroundComesNext) {
+  auto store = open();
+  EXPECT_LT(ForTests::turns_before_a_waiter(store), 20u);
+}
+
 TEST_P(Space, TombstonesEnd) {
   auto store = open();
   for (int round = 0; round < 10; ++round) {
