@@ -231,8 +231,7 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
 // for whoever calls hurry(): hence the bound.
 std::unique_lock<Mutex> Maintenance::after_waiters() {
   constexpr int kSteps = 50;
-  for (int step = 0;
-       step < HF_MUTANT("K117", kSteps, 0) && waiters_.load(std::memory_order_relaxed) != 0; ++step)
+  for (int step = 0; step < kSteps && waiters_.load(std::memory_order_relaxed) != 0; ++step)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   return std::unique_lock(mutex_);
 }

@@ -114,7 +114,8 @@ TEST_P(Space, APassOfTheBackgroundGivesWay) {
 // A turn counts as one only if the waiter was not run for 2.5 ms, so a few are no failure.
 TEST_P(Space, WhoWaitsForTheBackgroundComesNext) {
   auto store = open();
-  EXPECT_LT(ForTests::turns_before_a_waiter(store), 20u);
+  for (int trial = 0; trial < 10; ++trial)
+    ASSERT_LT(ForTests::turns_before_a_waiter(store), 20u);
 }
 
 TEST_P(Space, TombstonesEnd) {
