@@ -1,0 +1,88 @@
+package org.holdfast;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Memory outside of the heap with a fixed address, which native code reads and writes. It grows on demand, and then has
+ * another address. For one thread.
+ *
+ * <p>The memory goes with this object. Who passes an address on without using the object behind that calls {@link #keep}
+ * after the call, or the collector may take the memory while native code is in it.
+ */
+public final class Bytes {
+  private static final int LEAST = 256;
+  private static final int MOST = Integer.MAX_VALUE - 8;
+
+  private ByteBuffer buffer;
+  private long address;
+
+  public Bytes(int capacity) {
+    allocate(capacity);
+  }
+
+  /** Little-endian; position and limit are the user's. */
+  public ByteBuffer buffer() {
+    return buffer;
+  }
+
+  public long address() {
+    return address;
+  }
+
+  public int capacity() {
+    return buffer.capacity();
+  }
+
+  /** At least so many bytes. What was in it is lost where it had to grow. */
+  public Bytes ensure(long capacity) {
+    if (capacity > MOST) {
+      throw new HoldfastException(
+          HoldfastException.TOO_LARGE,
+          "HF_TOO_LARGE: " + capacity + " bytes; a buffer of Java has at most " + MOST);
+    }
+    if (capacity > buffer.capacity()) {
+      allocate((int) Math.max(capacity, Math.min(MOST, 2L * buffer.capacity())));
+    }
+    return this;
+  }
+
+  /** Copies `count` bytes of the array to the begin, and returns their address. */
+  public long set(byte[] bytes, int from, int count) {
+    ensure(count);
+    buffer.put(0, bytes, from, count);
+    return address;
+  }
+
+  public long set(byte[] bytes) {
+    return set(bytes, 0, bytes.length);
+  }
+
+  /** This object is there until here. */
+  public void keep() {
+    Reference.reachabilityFence(this);
+  }
+
+  /** The first `count` bytes. */
+  public byte[] get(int count) {
+    final byte[] bytes = new byte[count];
+    buffer.get(0, bytes);
+    return bytes;
+  }
+
+  /** UTF-8 with a zero behind it, for native code. */
+  long setText(String text) {
+    final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    ensure(bytes.length + 1L);
+    buffer.put(0, bytes);
+    buffer.put(bytes.length, (byte) 0);
+    return address;
+  }
+
+  private void allocate(int capacity) {
+    buffer = ByteBuffer.allocateDirect(Math.max(capacity, LEAST)).order(ByteOrder.LITTLE_ENDIAN);
+    address = Native.addressOf(buffer);
+  }
+}

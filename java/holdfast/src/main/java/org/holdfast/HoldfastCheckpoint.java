@@ -1,0 +1,69 @@
+package org.holdfast;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+
+/**
+ * A store at one moment, as runs that never change and a small private part. What an earlier checkpoint had under the same
+ * name need not be copied again. The runs are held until it is closed. From one thread at a time.
+ */
+public final class HoldfastCheckpoint implements AutoCloseable {
+  private long handle;
+
+  HoldfastCheckpoint(long handle) {
+    this.handle = handle;
+  }
+
+  public Run[] runs() {
+    final int count = (int) Native.checked(Native.checkpointRuns(handle(), 0, 0));
+    final Bytes runs = new Bytes(count * Run.NATIVE_BYTES);
+    Native.checked(Native.checkpointRuns(handle(), runs.address(), count));
+    return Run.unpack(runs, count);
+  }
+
+  /** The bytes of the run `number` into a direct buffer that has exactly so many. */
+  public void read(int number, ByteBuffer to) {
+    final long address = Native.addressOf(to);
+    if (address == 0) throw new IllegalArgumentException("a direct buffer is needed");
+    try {
+      Native.checked(
+          Native.checkpointRead(handle(), number, address + to.position(), to.remaining()));
+    } finally {
+      Reference.reachabilityFence(to);
+    }
+  }
+
+  public byte[] privatePart() {
+    final Bytes part = new Bytes(64 << 10);
+    for (; ; ) {
+      final long bytes =
+          Native.checked(Native.checkpointPrivate(handle(), part.address(), part.capacity()));
+      if (bytes <= part.capacity()) return part.get((int) bytes);
+      part.ensure(bytes);
+    }
+  }
+
+  /** The runs that a private part names. */
+  public static Run[] runsOf(byte[] privatePart) {
+    final Bytes part = new Bytes(privatePart.length);
+    final long at = part.set(privatePart);
+    final int count = (int) Native.checked(Native.privateRuns(at, privatePart.length, 0, 0));
+    final Bytes runs = new Bytes(count * Run.NATIVE_BYTES);
+    Native.checked(Native.privateRuns(at, privatePart.length, runs.address(), count));
+    part.keep();
+    return Run.unpack(runs, count);
+  }
+
+  @Override
+  public void close() {
+    if (handle != 0) Native.checkpointEnd(handle);
+    handle = 0;
+  }
+
+  private long handle() {
+    if (handle == 0) {
+      throw new HoldfastException(HoldfastException.CLOSED, "HF_CLOSED: the checkpoint was closed");
+    }
+    return handle;
+  }
+}

@@ -1,0 +1,290 @@
+package org.holdfast;
+
+import static org.holdfast.Scratch.bytes;
+import static org.holdfast.Scratch.text;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+final class StoreTest {
+  private Scratch scratch;
+
+  @BeforeEach
+  void begin() throws IOException {
+    scratch = new Scratch();
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    scratch.close();
+  }
+
+  private HoldfastStore open(String name) {
+    return HoldfastStore.open(scratch.path(name), new HoldfastOptions());
+  }
+
+  private static void fails(int code, String words, Executable call) {
+    final HoldfastException exception = assertThrows(HoldfastException.class, call);
+    assertEquals(code, exception.code(), exception.getMessage());
+    assertTrue(exception.getMessage().contains(words), exception.getMessage());
+  }
+
+  @Test
+  void recordsAreThereAfterAReopening() {
+    try (HoldfastStore store = open("s")) {
+      store.put(bytes("ada"), bytes("lovelace"));
+      store.put(bytes(""), bytes(""));
+      store.append(bytes("log"), bytes("one "));
+      store.append(bytes("log"), bytes("two"));
+      store.merge(bytes("n"), HoldfastStore.Merge.ADD, new byte[] {40, 0, 0, 0, 0, 0, 0, 0});
+      store.merge(bytes("n"), HoldfastStore.Merge.ADD, new byte[] {2, 0, 0, 0, 0, 0, 0, 0});
+      assertTrue(store.erase(bytes("ada")));
+      assertFalse(store.erase(bytes("ada")));
+      assertNull(store.get(bytes("ada")));
+      store.put(bytes("ada"), bytes("countess"));
+    }
+    try (HoldfastStore store = open("s")) {
+      assertEquals("countess", text(store.get(bytes("ada"))));
+      assertEquals("", text(store.get(bytes(""))));
+      assertEquals("one two", text(store.get(bytes("log"))));
+      assertArrayEquals(new byte[] {42, 0, 0, 0, 0, 0, 0, 0}, store.get(bytes("n")));
+      assertEquals(4, store.count());
+      assertEquals(4, store.stats().records());
+      assertTrue(store.stats().mediumBytes() > 0 && store.stats().newestVersion() > 0);
+      store.verify();
+      store.sync();
+    }
+  }
+
+  @Test
+  void aValueLargerThanTheScratchIsReadWhole() {
+    final byte[] large = new byte[3 << 20];
+    for (int i = 0; i < large.length; ++i) large[i] = (byte) (i * 7);
+    try (HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered())) {
+      store.put(bytes("large"), large);
+      assertArrayEquals(large, store.get(bytes("large")));
+      store.put(bytes("m"), bytes("behind"));
+      try (HoldfastSnapshot snapshot = store.snapshot();
+          HoldfastIterator records = snapshot.iterator()) {
+        assertArrayEquals(large, snapshot.get(bytes("large")));
+        records.first(bytes(""));
+        assertArrayEquals(large, records.value());
+        records.next();
+        assertEquals("behind", text(records.value()));
+      }
+    }
+  }
+
+  @Test
+  void errorsHaveACodeAndWords() {
+    fails(
+        HoldfastException.INVALID_OPTION,
+        "did you mean 'order'",
+        () ->
+            HoldfastStore.open(scratch.path("s"), new HoldfastOptions().set("ordre", "true")));
+    fails(
+        HoldfastException.NOT_FOUND,
+        "nowhere",
+        () ->
+            HoldfastStore.open(scratch.path("nowhere"), new HoldfastOptions().set("access", "open")));
+    try (HoldfastStore store = open("s")) {
+      fails(HoldfastException.BUSY, "in use", () -> open("s"));
+      fails(HoldfastException.TOO_LARGE, "key", () -> store.put(new byte[70_000], bytes("v")));
+      fails(HoldfastException.INVALID_OPTION, "order", store::iterator);
+    }
+  }
+
+  @Test
+  void whatIsClosedIsRefused() {
+    final HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered());
+    store.put(bytes("k"), bytes("v"));
+    final HoldfastSnapshot snapshot = store.snapshot();
+    final HoldfastIterator records = store.iterator();
+    fails(HoldfastException.BUSY, "1 iterator, 1 snapshot", store::close);
+    assertTrue(store.isOpen());
+    assertEquals("v", text(store.get(bytes("k"))));
+    snapshot.close();
+    snapshot.close();
+    records.close();
+    records.close();
+    fails(HoldfastException.CLOSED, "snapshot", () -> snapshot.get(bytes("k")));
+    fails(HoldfastException.CLOSED, "iterator", () -> records.first(bytes("")));
+    records.next();
+    assertFalse(records.valid());
+    assertThrows(IllegalStateException.class, records::key);
+    store.close();
+    store.close();
+    assertFalse(store.isOpen());
+    fails(HoldfastException.CLOSED, "store", () -> store.get(bytes("k")));
+    fails(HoldfastException.CLOSED, "store", () -> store.put(bytes("k"), bytes("v")));
+    fails(HoldfastException.CLOSED, "store", store::snapshot);
+    fails(HoldfastException.CLOSED, "store", store::count);
+  }
+
+  @Test
+  void iteratorsSeeAllRecordsInOrderByGroups() {
+    try (HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered())) {
+      for (int i = 0; i < 20_000; ++i) {
+        store.put(bytes(String.format("k%05d", i * 7919 % 20_000)), bytes("value " + i));
+      }
+      store.put(bytes("a"), bytes("before"));
+      store.put(bytes("z"), bytes("behind"));
+      try (HoldfastIterator records = store.iterator()) {
+        int seen = 0;
+        for (records.first(bytes("k")); records.valid(); records.next(), ++seen) {
+          assertEquals(String.format("k%05d", seen), text(records.key()));
+          assertArrayEquals(store.get(records.key()), records.value());
+          assertEquals(records.keyBytes() + records.valueBytes(), records.record().remaining());
+        }
+        assertEquals(20_000, seen);
+        records.seek(bytes("k19998x"));
+        assertEquals("k19999", text(records.key()));
+        records.next();
+        assertEquals("z", text(records.key()));
+        records.next();
+        assertFalse(records.valid());
+        records.first(bytes("nothing"));
+        assertFalse(records.valid());
+      }
+      assertEquals(10_000, store.countPrefix(bytes("k0")));
+      assertEquals(10_000, store.erasePrefix(bytes("k0")));
+      assertEquals(10_002, store.count());
+    }
+  }
+
+  @Test
+  void manyRecordsByOneCall() {
+    final int count = 300;
+    final Bytes keys = new Bytes(count * 4), lengths = new Bytes(count * 4);
+    final Bytes values = new Bytes(count * 8), valueLengths = new Bytes(count * 8);
+    final Bytes found = new Bytes(count * 8), codes = new Bytes(count * 4);
+    for (int i = 0; i < count; ++i) {
+      keys.buffer().putInt(4 * i, i);
+      lengths.buffer().putInt(4 * i, 4);
+      values.buffer().putLong(8 * i, 1000L + i);
+      valueLengths.buffer().putLong(8 * i, 8);
+    }
+    try (HoldfastStore store = open("s")) {
+      store.putMany(
+          count, keys.address(), lengths.address(), values.address(), valueLengths.address());
+      assertEquals(count, store.count());
+      assertTrue(store.erase(keys.address() + 4 * 7, 4, 0));
+      assertEquals(
+          count,
+          store.getMany(
+              count,
+              keys.address(),
+              lengths.address(),
+              found.address(),
+              found.capacity(),
+              valueLengths.address(),
+              codes.address()));
+      assertEquals(HoldfastException.NOT_FOUND, codes.buffer().getInt(4 * 7));
+      assertEquals(0, codes.buffer().getInt(4 * 8));
+      assertEquals(1008, found.buffer().getLong(8 * 7));
+      assertEquals(0, valueLengths.buffer().getLong(8 * 7));
+    }
+    keys.keep();
+    lengths.keep();
+    values.keep();
+  }
+
+  @Test
+  void checkpointsAreRestoredAndImported() {
+    final Map<String, ByteBuffer> kept = new HashMap<>();
+    final byte[] part;
+    try (HoldfastStore store = open("original")) {
+      for (int i = 0; i < 1000; ++i) store.put(bytes("key" + i), bytes("value" + i));
+      store.erase(bytes("key500"));
+      try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
+        store.put(bytes("later"), bytes("not in it"));
+        final Run[] runs = checkpoint.runs();
+        assertTrue(runs.length > 0);
+        for (int i = 0; i < runs.length; ++i) {
+          final ByteBuffer to = ByteBuffer.allocateDirect((int) runs[i].bytes());
+          checkpoint.read(i, to);
+          kept.put(runs[i].origin() + "/" + runs[i].generation(), to);
+        }
+        part = checkpoint.privatePart();
+        assertArrayEquals(runs, HoldfastCheckpoint.runsOf(part));
+        fails(
+            HoldfastException.INVALID_OPTION,
+            "bytes",
+            () -> checkpoint.read(0, ByteBuffer.allocateDirect(1)));
+        assertThrows(
+            IllegalArgumentException.class, () -> checkpoint.read(0, ByteBuffer.allocate(1)));
+      }
+    }
+    final RunReader reader = (origin, generation, to) -> to.put(kept.get(origin + "/" + generation).duplicate());
+    HoldfastStore.restore(scratch.path("again"), part, reader, new HoldfastOptions());
+    try (HoldfastStore store = open("again")) {
+      assertEquals(999, store.count());
+      assertEquals("value999", text(store.get(bytes("key999"))));
+      assertNull(store.get(bytes("later")));
+      assertNull(store.get(bytes("key500")));
+    }
+    try (HoldfastStore store = open("imported")) {
+      assertEquals(11 + 111, store.importCheckpoint(part, reader, bytes("key10"), bytes("key2")));
+      assertEquals("value10", text(store.get(bytes("key10"))));
+      assertNull(store.get(bytes("key3")));
+      assertEquals(999, store.importCheckpoint(part, reader));
+      assertEquals(999, store.count());
+      // What the reader throws comes out as it is.
+      final IllegalStateException thrown = new IllegalStateException("the file is gone");
+      assertSame(
+          thrown,
+          assertThrows(
+              IllegalStateException.class,
+              () ->
+                  store.importCheckpoint(
+                      part,
+                      (origin, generation, to) -> {
+                        throw thrown;
+                      })));
+    }
+    final byte[] damaged = Arrays.copyOf(part, part.length - 1);
+    fails(HoldfastException.CORRUPT, "HF_CORRUPT", () -> HoldfastCheckpoint.runsOf(damaged));
+    fails(
+        HoldfastException.ALREADY_EXISTS,
+        "again",
+        () ->
+            HoldfastStore.restore(scratch.path("again"), part, reader, new HoldfastOptions()));
+  }
+
+  @Test
+  void recordsExpire() {
+    try (HoldfastStore store = open("s")) {
+      store.expire(bytes("s:"), 0, 8, true, 500);
+      store.put(bytes("s:1"), ByteBuffer.allocate(8).putLong(1000).array());
+      store.setClock(1499);
+      assertEquals(8, store.get(bytes("s:1")).length);
+      store.setClock(1500);
+      assertNull(store.get(bytes("s:1")));
+      fails(HoldfastException.INVALID_OPTION, "1499", () -> store.setClock(1499));
+      store.reclaim();
+    }
+  }
+
+  @Test
+  void prefixesEndWhereTheyShould() {
+    assertArrayEquals(bytes("b"), KeyRanges.behind(bytes("a")));
+    assertArrayEquals(new byte[] {2}, KeyRanges.behind(new byte[] {1, -1, -1}));
+    assertArrayEquals(new byte[] {}, KeyRanges.behind(new byte[] {-1, -1}));
+    assertArrayEquals(new byte[] {(byte) 0x80}, KeyRanges.behind(new byte[] {0x7f}));
+    assertArrayEquals(new byte[] {}, KeyRanges.behind(new byte[] {}));
+  }
+}
