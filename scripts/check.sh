@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
-FULL_STAGES="$STAGES slow qemu"
+FULL_STAGES="$STAGES java slow qemu"
 
 skip() {
   echo "$*"
@@ -166,6 +166,11 @@ stage_kill() {
     set -- "$@" --input build/stanzas
   fi
   build/release/holdfast tour "$@"
+}
+
+stage_java() { # The store for Java, and the bindings of YCSB beside RocksDB's.
+  build_java
+  python3 java/ycsb/ycsb_bench.py build/java/ycsb --check
 }
 
 stage_slow() { # Full only.

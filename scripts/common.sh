@@ -14,6 +14,7 @@ PEER_PACKAGES="librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev
   libpmem-dev libpmem2-dev libpmemlog-dev libpmemblk-dev libpmemobj-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"
 BROWSER_PACKAGES="chromium fonts-dejavu-core"
+JAVA_PACKAGES="openjdk-17-jdk-headless maven"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -210,4 +211,15 @@ run_ctest() {
     }
     { print; fflush() }'
   [ ! -e "$log.failed" ] || exit 1
+}
+
+# build_java: the Java side, its native library in the jar, and its tests. What it depends on comes from Maven Central.
+build_java() {
+  need $BUILD_PACKAGES $JAVA_PACKAGES
+  configure release
+  # A build that was configured before there was a JDK has no such target.
+  grep -q '^build holdfast_jni' build/release/build.ninja || logged configure-release cmake --preset release
+  build release holdfast_jni
+  say "Maven: compiling and testing java/"
+  logged maven mvn -q -B -ntp -f java/pom.xml package
 }
