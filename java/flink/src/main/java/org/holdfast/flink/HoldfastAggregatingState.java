@@ -1,0 +1,68 @@
+package org.holdfast.flink;
+
+import java.io.IOException;
+import java.util.Collection;
+import org.apache.flink.api.common.functions.AggregateFunction;
+import org.apache.flink.api.common.state.AggregatingStateDescriptor;
+import org.apache.flink.api.common.state.StateDescriptor;
+import org.apache.flink.runtime.state.internal.InternalAggregatingState;
+
+/** @param <A> the accumulator, which is what is kept */
+final class HoldfastAggregatingState<K, N, T, A, R> extends AbstractHoldfastState<K, N, A>
+    implements InternalAggregatingState<K, N, T, A, R> {
+  private AggregateFunction<T, A, R> function;
+
+  HoldfastAggregatingState(HoldfastKeyedStateBackend<K> backend, StateTable table) {
+    super(backend, table);
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  void update(StateDescriptor<?, ?> descriptor, StateTable table) {
+    super.update(descriptor, table);
+    function = ((AggregatingStateDescriptor<T, A, R>) descriptor).getAggregateFunction();
+  }
+
+  @Override
+  public R get() throws IOException {
+    final A accumulator = getInternal();
+    return accumulator == null ? null : function.getResult(accumulator);
+  }
+
+  @Override
+  public A getInternal() throws IOException {
+    return value(store().get(key()), getValueSerializer());
+  }
+
+  @Override
+  public void updateInternal(A accumulator) throws IOException {
+    store().put(key(), bytes(accumulator, getValueSerializer()));
+  }
+
+  @Override
+  public void add(T value) throws IOException {
+    final byte[] key = key();
+    A accumulator = value(store().get(key), getValueSerializer());
+    if (accumulator == null) accumulator = function.createAccumulator();
+    store().put(key, bytes(function.add(value, accumulator), getValueSerializer()));
+  }
+
+  @Override
+  public void mergeNamespaces(N target, Collection<N> sources) throws IOException {
+    if (sources == null) return;
+    A sum = null;
+    for (N source : sources) {
+      if (source == null) continue;
+      setCurrentNamespace(source);
+      final byte[] key = key();
+      final A accumulator = value(store().get(key), getValueSerializer());
+      if (accumulator == null) continue;
+      store().erase(key);
+      sum = sum == null ? accumulator : function.merge(sum, accumulator);
+    }
+    setCurrentNamespace(target);
+    if (sum == null) return;
+    final A old = getInternal();
+    updateInternal(old == null ? sum : function.merge(old, sum));
+  }
+}

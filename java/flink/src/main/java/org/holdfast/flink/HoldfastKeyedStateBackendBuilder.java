@@ -1,0 +1,94 @@
+package org.holdfast.flink;
+
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.flink.api.common.ExecutionConfig;
+import org.apache.flink.runtime.state.AbstractKeyedStateBackendBuilder;
+import org.apache.flink.runtime.state.BackendBuildingException;
+import org.apache.flink.runtime.state.StateBackend.KeyedStateBackendParameters;
+import org.apache.flink.runtime.state.StreamCompressionDecorator;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
+import org.apache.flink.runtime.state.InternalKeyContextImpl;
+import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
+import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
+import org.apache.flink.util.IOUtils;
+
+/** Opens the store of a backend and restores what it is given. Where that fails nothing is left open. */
+final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendBuilder<K> {
+  // Of heap timers.
+  private static final int QUEUE_CAPACITY = 128;
+
+  private final String region;
+  private final String name;
+
+  HoldfastKeyedStateBackendBuilder(
+      KeyedStateBackendParameters<K> parameters,
+      String region,
+      ExecutionConfig executionConfig,
+      LatencyTrackingStateConfig latencyTracking,
+      SizeTrackingStateConfig sizeTracking,
+      StreamCompressionDecorator compression) {
+    super(
+        parameters.getKvStateRegistry(),
+        parameters.getKeySerializer(),
+        parameters.getEnv().getUserCodeClassLoader().asClassLoader(),
+        parameters.getNumberOfKeyGroups(),
+        parameters.getKeyGroupRange(),
+        executionConfig,
+        parameters.getTtlTimeProvider(),
+        latencyTracking,
+        sizeTracking,
+        parameters.getStateHandles(),
+        compression,
+        parameters.getCancelStreamRegistry());
+    this.region = region;
+    name = parameters.getOperatorIdentifier().replaceAll("[^a-zA-Z0-9-]", "_");
+  }
+
+  @Override
+  public HoldfastKeyedStateBackend<K> build() throws BackendBuildingException {
+    final Map<String, StateTable> tables = new LinkedHashMap<>();
+    final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
+    final HeapPriorityQueueSetFactory queueFactory =
+        new HeapPriorityQueueSetFactory(keyGroupRange, numberOfKeyGroups, QUEUE_CAPACITY);
+    StateStore store = null;
+    try {
+      store = StateStore.open(region, name);
+      new FullRestore<>(
+              store,
+              tables,
+              queues,
+              queueFactory,
+              keyGroupRange,
+              numberOfKeyGroups,
+              userCodeClassLoader,
+              restoreStateHandles,
+              keySerializerProvider)
+          .run();
+      return new HoldfastKeyedStateBackend<>(
+          store,
+          tables,
+          queues,
+          queueFactory,
+          kvStateRegistry,
+          keySerializerProvider.currentSchemaSerializer(),
+          userCodeClassLoader,
+          executionConfig,
+          ttlTimeProvider,
+          latencyTrackingStateConfig,
+          sizeTrackingStateConfig,
+          cancelStreamRegistry,
+          keyGroupCompressionDecorator,
+          new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups));
+    } catch (BackendBuildingException exception) {
+      IOUtils.closeQuietly(store);
+      throw exception;
+    } catch (Throwable failure) {
+      IOUtils.closeQuietly(store);
+      throw new BackendBuildingException(
+          "the keyed state of " + name + " could not be restored into " + region, failure);
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package org.holdfast.flink;
+
+import java.io.IOException;
+import org.apache.flink.runtime.state.internal.InternalValueState;
+
+final class HoldfastValueState<K, N, V> extends AbstractHoldfastState<K, N, V>
+    implements InternalValueState<K, N, V> {
+  HoldfastValueState(HoldfastKeyedStateBackend<K> backend, StateTable table) {
+    super(backend, table);
+  }
+
+  @Override
+  public V value() throws IOException {
+    final byte[] bytes = store().get(key());
+    return bytes == null ? defaultValue() : value(bytes, getValueSerializer());
+  }
+
+  @Override
+  public void update(V value) throws IOException {
+    if (value == null) clear();
+    else store().put(key(), bytes(value, getValueSerializer()));
+  }
+}

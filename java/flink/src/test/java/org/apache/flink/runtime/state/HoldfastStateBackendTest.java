@@ -1,0 +1,54 @@
+package org.apache.flink.runtime.state;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.flink.runtime.state.storage.FileSystemCheckpointStorage;
+import org.apache.flink.runtime.state.storage.JobManagerCheckpointStorage;
+import org.apache.flink.testutils.junit.extensions.parameterized.Parameter;
+import org.apache.flink.testutils.junit.extensions.parameterized.ParameterizedTestExtension;
+import org.apache.flink.testutils.junit.extensions.parameterized.Parameters;
+import org.holdfast.flink.HoldfastStateBackend;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Flink's suite for all backends: state in DRAM and in files. */
+@ExtendWith(ParameterizedTestExtension.class)
+public class HoldfastStateBackendTest extends StateBackendTestBase<HoldfastStateBackend> {
+  @TempDir static Path files;
+
+  enum Place {
+    DRAM,
+    FILES
+  }
+
+  @Parameter Place place;
+
+  @Parameters(name = "{0}")
+  static List<Place> places() {
+    return List.of(Place.values());
+  }
+
+  @Override
+  protected ConfigurableStateBackend getStateBackend() {
+    return place == Place.DRAM
+        ? new HoldfastStateBackend()
+        : new HoldfastStateBackend(files.resolve("state").toString());
+  }
+
+  @Override
+  protected CheckpointStorage getCheckpointStorage() {
+    return place == Place.DRAM
+        ? new JobManagerCheckpointStorage()
+        : new FileSystemCheckpointStorage(files.resolve("checkpoints").toUri());
+  }
+
+  @Override
+  protected boolean isSerializerPresenceRequiredOnRestore() {
+    return false;
+  }
+
+  @Override
+  protected boolean supportsAsynchronousSnapshots() {
+    return true;
+  }
+}
