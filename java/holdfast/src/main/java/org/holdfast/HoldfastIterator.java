@@ -11,21 +11,27 @@ import java.nio.ByteBuffer;
  * }
  * }</pre>
  *
+ * <p>Who wants few records says how many: then no more are fetched.
+ *
  * <p>Of a live store: each record as it was when its group was fetched. From one thread at a time. It goes before its
- * store is closed.
+ * store is closed. Its memory is for the next iterator of the thread that closes it.
  */
 public final class HoldfastIterator implements AutoCloseable {
-  private static final int GROUP_BYTES = 64 << 10;
+  private static final int FIRST_GROUP_BYTES = 4 << 10;
   private static final int HEADER_BYTES = 24;
+  private static final long ALL = Long.MAX_VALUE;
+  private static final ThreadLocal<Bytes> SOUGHT = ThreadLocal.withInitial(() -> new Bytes(256));
 
-  private final Bytes keyBytes = new Bytes(256);
-  private final Bytes group = new Bytes(4 << 10);
   private long handle;
+  // Null: it was closed.
+  private Bytes group = SpareBytes.take(FIRST_GROUP_BYTES);
   // Of the present record in the group, and where the group ends.
   private int at;
   private int end;
   // Whether the native iterator stands behind the group.
   private boolean more;
+  // How many records are wanted, the present one included.
+  private long wanted;
 
   HoldfastIterator(long handle) {
     this.handle = handle;
@@ -33,12 +39,24 @@ public final class HoldfastIterator implements AutoCloseable {
 
   /** To the first record whose key begins with `prefix`; it ends with these. */
   public void first(byte[] prefix) {
-    moved(Native.iterFirst(handle(), keyBytes.set(prefix), prefix.length));
+    first(prefix, ALL);
+  }
+
+  /** The same, and it ends behind `most` records, at least 1. */
+  public void first(byte[] prefix, long most) {
+    wanted = wanted(most);
+    moved(Native.iterFirst(handle(), SOUGHT.get().set(prefix), prefix.length));
   }
 
   /** To the first record whose key is not below `key`. */
   public void seek(byte[] key) {
-    moved(Native.iterSeek(handle(), keyBytes.set(key), key.length));
+    seek(key, ALL);
+  }
+
+  /** The same, and it ends behind `most` records, at least 1. */
+  public void seek(byte[] key, long most) {
+    wanted = wanted(most);
+    moved(Native.iterSeek(handle(), SOUGHT.get().set(key), key.length));
   }
 
   public boolean valid() {
@@ -49,7 +67,12 @@ public final class HoldfastIterator implements AutoCloseable {
   public void next() {
     if (at >= end) return;
     at += packedBytes();
-    if (at >= end && more) fetch();
+    --wanted;
+    if (at >= end && more && wanted > 0) {
+      // A short scan takes little memory, a long one few calls.
+      group.ensure(Math.min(SpareBytes.LARGEST, 4L * group.capacity()));
+      fetch();
+    }
   }
 
   /** Where the key of the present record lies, until the iterator moves. It must be at one. */
@@ -87,9 +110,21 @@ public final class HoldfastIterator implements AutoCloseable {
 
   @Override
   public void close() {
-    if (handle != 0) Native.iterClose(handle);
+    if (handle == 0) return;
+    Native.iterClose(handle);
     handle = 0;
     at = end = 0;
+    SpareBytes.give(group);
+    group = null;
+  }
+
+  private static long wanted(long most) {
+    if (most < 1) {
+      throw new HoldfastException(
+          HoldfastException.INVALID_OPTION,
+          "HF_INVALID_OPTION: most=" + most + "; an iterator ends behind 1 record or more");
+    }
+    return most;
   }
 
   private byte[] copy(int from, int count) {
@@ -112,23 +147,14 @@ public final class HoldfastIterator implements AutoCloseable {
 
   private void fetch() {
     at = 0;
-    long used = Native.iterFill(handle(), group.address(), group.capacity(), 0);
+    final int most = wanted > Integer.MAX_VALUE ? 0 : (int) wanted; // 0: any number.
+    long used = Native.iterFill(handle(), group.address(), group.capacity(), most);
     if (used == -HoldfastException.TOO_LARGE) {
       group.ensure(Native.checked(Native.iterRecordBytes(handle)));
-      used = Native.iterFill(handle, group.address(), group.capacity(), 0);
+      used = Native.iterFill(handle, group.address(), group.capacity(), most);
     }
     end = (int) Native.checked(used);
     more = end != 0;
-    if (more && end > group.capacity() / 2) growForNext();
-  }
-
-  // A short scan takes little memory, a long one few calls. The group must not move while it is read.
-  private void growForNext() {
-    if (group.capacity() >= GROUP_BYTES) return;
-    final byte[] kept = new byte[end];
-    group.buffer().get(0, kept);
-    group.ensure(4L * group.capacity());
-    group.buffer().put(0, kept);
   }
 
   private long handle() {

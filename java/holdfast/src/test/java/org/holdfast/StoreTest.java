@@ -11,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -163,6 +165,61 @@ final class StoreTest {
       assertEquals(10_000, store.countPrefix(bytes("k0")));
       assertEquals(10_000, store.erasePrefix(bytes("k0")));
       assertEquals(10_002, store.count());
+    }
+  }
+
+  @Test
+  void anIteratorEndsBehindAsManyAsAreWanted() {
+    try (HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered())) {
+      for (int i = 0; i < 1000; ++i) store.put(bytes(String.format("k%03d", i)), new byte[100]);
+      store.put(bytes("z"), bytes("behind"));
+      try (HoldfastIterator records = store.iterator()) {
+        for (int most : new int[] {1, 2, 33, 999, 1000, 1001, 5000}) {
+          int seen = 0;
+          for (records.first(bytes("k"), most); records.valid(); records.next()) {
+            assertEquals(String.format("k%03d", seen++), text(records.key()));
+          }
+          assertEquals(Math.min(most, 1000), seen);
+          seen = 0;
+          for (records.seek(bytes("k500"), most); records.valid(); records.next()) ++seen;
+          assertEquals(Math.min(most, 501), seen);
+        }
+        // The limit is of one move.
+        records.first(bytes("k"), 1);
+        records.first(bytes("k"));
+        records.next();
+        assertEquals("k001", text(records.key()));
+        fails(HoldfastException.INVALID_OPTION, "most=0", () -> records.first(bytes("k"), 0));
+        fails(HoldfastException.INVALID_OPTION, "most=-1", () -> records.seek(bytes("k"), -1));
+      }
+    }
+  }
+
+  @Test
+  void shortScansTakeNoMemoryOfTheirOwn() {
+    final BufferPoolMXBean direct =
+        ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+            .filter(pool -> pool.getName().equals("direct"))
+            .findFirst()
+            .orElseThrow();
+    try (HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered())) {
+      for (int i = 0; i < 1000; ++i) store.put(bytes("k" + i), new byte[100]);
+      long before = 0;
+      for (int round = 0; round < 2000; ++round) {
+        // Two at a time, and the longer one grows.
+        try (HoldfastIterator one = store.iterator();
+            HoldfastIterator other = store.iterator()) {
+          one.first(bytes("k"), 1);
+          int seen = 0;
+          for (other.first(bytes("k")); other.valid(); other.next()) ++seen;
+          assertEquals(1000, seen);
+          assertEquals("k0", text(one.key()), "each has memory of its own");
+        }
+        if (round == 10) before = direct.getTotalCapacity();
+      }
+      assertTrue(
+          direct.getTotalCapacity() <= before + (64 << 10),
+          before + " bytes outside of the heap became " + direct.getTotalCapacity());
     }
   }
 

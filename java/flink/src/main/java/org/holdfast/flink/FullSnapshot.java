@@ -63,7 +63,12 @@ final class FullSnapshot<K> implements FullSnapshotResources<K> {
       queues.add(queue.stateSnapshot());
     }
     lease = store.lease();
-    snapshot = store.snapshot();
+    try {
+      snapshot = store.snapshot();
+    } catch (RuntimeException failure) {
+      lease.close(); // Or the store would wait for it forever.
+      throw failure;
+    }
   }
 
   @Override

@@ -50,7 +50,12 @@ final class FullSnapshotIterator implements KeyValueStateIterator {
     this.keyGroupRange = keyGroupRange;
     this.prefixBytes = prefixBytes;
     records = snapshot.iterator();
-    find();
+    try {
+      find();
+    } catch (Throwable failure) {
+      records.close(); // Nobody else can.
+      throw failure;
+    }
     newGroup = newState = true;
   }
 

@@ -116,10 +116,10 @@ final class StateStore implements Closeable {
 
   private static List<Entry> read(
       HoldfastIterator records, byte[] prefix, byte[] after, int most) {
-    if (after == null) records.first(prefix);
-    else records.seek(Arrays.copyOf(after, after.length + 1)); // The least key behind it.
+    if (after == null) records.first(prefix, most);
+    else records.seek(Arrays.copyOf(after, after.length + 1), most); // The least key behind it.
     final List<Entry> found = new ArrayList<>();
-    for (; found.size() < most && records.valid(); records.next()) {
+    for (; records.valid(); records.next()) {
       final byte[] key = records.key();
       if (!beginsWith(key, prefix)) break;
       found.add(new Entry(key, records.value()));

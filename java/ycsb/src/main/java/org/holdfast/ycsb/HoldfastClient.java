@@ -49,10 +49,7 @@ public final class HoldfastClient extends RecordClient {
   @Override
   void scan(byte[] key, int count, Visit visit) {
     try (HoldfastIterator records = store.iterator()) {
-      records.seek(key);
-      for (int i = 0; i < count && records.valid(); ++i, records.next()) {
-        visit.value(records.value());
-      }
+      for (records.seek(key, count); records.valid(); records.next()) visit.value(records.value());
     }
   }
 }
