@@ -75,13 +75,13 @@ public final class HoldfastIterator implements AutoCloseable {
     }
   }
 
-  /** Where the key of the present record lies, until the iterator moves. It must be at one. */
+  /** Where the key of the present record lies, until the iterator moves. At no record this and the following throw. */
   public long keyAddress() {
-    return group.address() + at + HEADER_BYTES;
+    return present().address() + at + HEADER_BYTES;
   }
 
   public int keyBytes() {
-    return group.buffer().getInt(at);
+    return present().buffer().getInt(at);
   }
 
   public long valueAddress() {
@@ -89,7 +89,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   public int valueBytes() {
-    return (int) group.buffer().getLong(at + 8);
+    return (int) present().buffer().getLong(at + 8);
   }
 
   public byte[] key() {
@@ -102,7 +102,7 @@ public final class HoldfastIterator implements AutoCloseable {
 
   /** Key and value side by side, read-only, until the iterator moves. */
   public ByteBuffer record() {
-    return group
+    return present()
         .buffer()
         .slice(at + HEADER_BYTES, keyBytes() + valueBytes())
         .asReadOnlyBuffer();
@@ -127,8 +127,12 @@ public final class HoldfastIterator implements AutoCloseable {
     return most;
   }
 
-  private byte[] copy(int from, int count) {
+  private Bytes present() {
     if (!valid()) throw new IllegalStateException("the iterator is at no record");
+    return group;
+  }
+
+  private byte[] copy(int from, int count) {
     final byte[] bytes = new byte[count];
     group.buffer().get(from, bytes);
     return bytes;

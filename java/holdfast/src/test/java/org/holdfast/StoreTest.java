@@ -128,6 +128,9 @@ final class StoreTest {
     records.next();
     assertFalse(records.valid());
     assertThrows(IllegalStateException.class, records::key);
+    assertThrows(IllegalStateException.class, records::keyAddress);
+    assertThrows(IllegalStateException.class, records::valueAddress);
+    assertThrows(IllegalStateException.class, records::record);
     store.close();
     store.close();
     assertFalse(store.isOpen());
