@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
-FULL_STAGES="$STAGES java slow qemu"
+FULL_STAGES="$STAGES java flink slow qemu"
 
 skip() {
   echo "$*"
@@ -171,6 +171,15 @@ stage_kill() {
 stage_java() { # The store for Java, and the bindings of YCSB beside RocksDB's.
   build_java
   python3 java/ycsb/ycsb_bench.py build/java/ycsb --check
+}
+
+stage_flink() { # Flink's own suites on our state backend, and a cluster whose TaskManagers are killed.
+  rm -rf build/java/flink/surefire-reports
+  build_java holdfast flink flink-cluster
+  python3 java/flink/suites.py build/java/flink/surefire-reports
+  rounds=3
+  [ "${FULL:-0}" = 0 ] || rounds=20
+  python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar --rounds "$rounds"
 }
 
 stage_slow() { # Full only.

@@ -213,13 +213,15 @@ run_ctest() {
   [ ! -e "$log.failed" ] || exit 1
 }
 
-# build_java: the Java side, its native library in the jar, and its tests. What it depends on comes from Maven Central.
+# build_java [MODULE…]: the native library, then modules of java/ with their tests (none named: the store and YCSB).
+# What they depend on comes from Maven Central.
 build_java() {
+  [ $# -gt 0 ] || set -- holdfast ycsb
   need $BUILD_PACKAGES $JAVA_PACKAGES
   configure release
   # A build that was configured before there was a JDK has no such target.
   grep -q '^build holdfast_jni' build/release/build.ninja || logged configure-release cmake --preset release
   build release holdfast_jni
-  say "Maven: compiling and testing java/"
-  logged maven mvn -q -B -ntp -f java/pom.xml package
+  say "Maven: compiling and testing java/: $*"
+  logged maven mvn -q -B -ntp -f java/pom.xml -pl "$(IFS=, && echo "$*")" package
 }

@@ -24,8 +24,8 @@ std::vector<std::string_view> unpack(std::size_t count, const void* bytes, const
   return texts;
 }
 
-// Where look-ups put a group of values, kept from call to call for the memory of its strings. On the
-// heap: thread-local memory of a library that is loaded at run time is scarce.
+// Where look-ups put a group of values, kept from call to call for the memory of its strings. On
+// the heap: a library that is loaded at run time has little thread-local memory.
 struct Group {
   static constexpr std::size_t kKeys = 64;
   static constexpr std::size_t kKeptBytes = 64 * KiB;  // Of a value's string.

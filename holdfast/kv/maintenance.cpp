@@ -226,9 +226,8 @@ std::unique_lock<Mutex> Maintenance::hold_off() {
   return lock;
 }
 
-// A mutex that is given up and taken again at once does not go to who sleeps for it: one that comes
-// every time it is woken up may wait for a dozen turns of the background. Nobody waits for good, but
-// for whoever calls hurry(): hence the bound.
+// A mutex that is given up and taken again at once does not go to who sleeps for it: that one may
+// wait for a dozen turns of the background. Bounded, since who calls hurry() waits for good.
 std::unique_lock<Mutex> Maintenance::after_waiters() {
   constexpr int kSteps = 50;
   for (int step = 0; step < kSteps && waiters_.load(std::memory_order_relaxed) != 0; ++step)

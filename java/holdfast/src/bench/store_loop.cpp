@@ -39,7 +39,8 @@ int main(int, char** words) {
     store.put(key_text, {reinterpret_cast<const char*>(value), sizeof value}).value();
   };
   const double insert = nanoseconds_of(count, put);
-  const double overwrite = nanoseconds_of(count, [&](std::uint64_t i) { put((i * kMix >> 1) % count); });
+  const double overwrite =
+      nanoseconds_of(count, [&](std::uint64_t i) { put((i * kMix >> 1) % count); });
   std::uint64_t wrong = 0;
   const double get = nanoseconds_of(count, [&](std::uint64_t i) {
     const std::uint64_t number = ((i * kMix + 1) >> 1) % count;

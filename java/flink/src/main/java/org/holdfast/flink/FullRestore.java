@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.KeyExtractorFunction;
@@ -35,6 +36,7 @@ final class FullRestore<K> {
   private final KeyGroupRange keyGroupRange;
   private final int numberOfKeyGroups;
   private final FullSnapshotRestoreOperation<K> snapshots;
+  private final CloseableRegistry cancellation;
   private final DataInputDeserializer input = new DataInputDeserializer();
 
   FullRestore(
@@ -46,13 +48,15 @@ final class FullRestore<K> {
       int numberOfKeyGroups,
       ClassLoader classLoader,
       Collection<KeyedStateHandle> handles,
-      StateSerializerProvider<K> keySerializer) {
+      StateSerializerProvider<K> keySerializer,
+      CloseableRegistry cancellation) {
     this.store = store;
     this.tables = tables;
     this.queues = queues;
     this.queueFactory = queueFactory;
     this.keyGroupRange = keyGroupRange;
     this.numberOfKeyGroups = numberOfKeyGroups;
+    this.cancellation = cancellation;
     snapshots =
         new FullSnapshotRestoreOperation<>(keyGroupRange, classLoader, handles, keySerializer);
   }
@@ -76,6 +80,7 @@ final class FullRestore<K> {
     for (int number = 0; number < infos.size(); ++number) targets.put(number, target(infos.get(number)));
     try (ThrowingIterator<KeyGroup> groups = snapshot.getRestoredKeyGroups()) {
       while (groups.hasNext()) {
+        if (cancellation.isClosed()) throw new IOException("the restore was cancelled");
         try (ThrowingIterator<KeyGroupEntry> entries = groups.next().getKeyGroupEntries()) {
           while (entries.hasNext()) {
             final KeyGroupEntry entry = entries.next();

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.flink.api.common.ExecutionConfig;
+import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackendBuilder;
 import org.apache.flink.runtime.state.BackendBuildingException;
 import org.apache.flink.runtime.state.StateBackend.KeyedStateBackendParameters;
@@ -65,7 +66,8 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
               numberOfKeyGroups,
               userCodeClassLoader,
               restoreStateHandles,
-              keySerializerProvider)
+              keySerializerProvider,
+              cancelStreamRegistry)
           .run();
       return new HoldfastKeyedStateBackend<>(
           store,
@@ -79,7 +81,7 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
           ttlTimeProvider,
           latencyTrackingStateConfig,
           sizeTrackingStateConfig,
-          cancelStreamRegistry,
+          new CloseableRegistry(), // That of the parameters is of the restore, and ends with it.
           keyGroupCompressionDecorator,
           new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups));
     } catch (BackendBuildingException exception) {
