@@ -36,6 +36,7 @@ import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategyRunner;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
+import org.apache.flink.runtime.state.StreamStateHandle;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
@@ -59,7 +60,11 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   private final HeapPriorityQueuesManager queues;
   private final SerializedCompositeKeyBuilder<K> keyBuilder;
   private final int prefixBytes;
-  private final SnapshotStrategyRunner<KeyedStateHandle, FullSnapshot<K>> checkpoints;
+  private final SnapshotStrategyRunner<KeyedStateHandle, FullSnapshot<K>> fullCheckpoints;
+  // Null: all checkpoints are full ones.
+  private final IncrementalSnapshotStrategy<K> incremental;
+  private final SnapshotStrategyRunner<KeyedStateHandle, IncrementalSnapshot<K>>
+      incrementalCheckpoints;
   private boolean disposed;
 
   HoldfastKeyedStateBackend(
@@ -76,7 +81,8 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
       SizeTrackingStateConfig sizeTracking,
       CloseableRegistry cancelStreamRegistry,
       StreamCompressionDecorator compression,
-      InternalKeyContext<K> keyContext) {
+      InternalKeyContext<K> keyContext,
+      boolean incrementally) {
     super(
         kvStateRegistry,
         keySerializer,
@@ -100,12 +106,24 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
         CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(
             keyContext.getNumberOfKeyGroups());
     keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, prefixBytes, KEY_CAPACITY);
-    checkpoints =
+    fullCheckpoints =
         new SnapshotStrategyRunner<>(
             "Holdfast full snapshot",
             new FullSnapshotStrategy<>(this::fullSnapshot),
             cancelStreamRegistry,
             SnapshotExecutionType.ASYNCHRONOUS);
+    incremental =
+        incrementally
+            ? new IncrementalSnapshotStrategy<>(keyGroupRange, this::incrementalSnapshot)
+            : null;
+    incrementalCheckpoints =
+        incrementally
+            ? new SnapshotStrategyRunner<>(
+                "Holdfast incremental snapshot",
+                incremental,
+                cancelStreamRegistry,
+                SnapshotExecutionType.ASYNCHRONOUS)
+            : null;
   }
 
   StateStore store() {
@@ -340,6 +358,19 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
         keyGroupCompressionDecorator);
   }
 
+  private IncrementalSnapshot<K> incrementalSnapshot(Map<Pack, StreamStateHandle> reusable)
+      throws IOException {
+    return new IncrementalSnapshot<>(
+        store,
+        tables.values(),
+        queues.getRegisteredPQStates().values(),
+        keyGroupRange,
+        prefixBytes,
+        keySerializer,
+        reusable);
+  }
+
+  /** A savepoint in Flink's words "native" is a full one, too. */
   @Override
   public RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot(
       long checkpointId,
@@ -347,7 +378,9 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
       CheckpointStreamFactory streamFactory,
       CheckpointOptions options)
       throws Exception {
-    return checkpoints.snapshot(checkpointId, timestamp, streamFactory, options);
+    return incremental == null || options.getCheckpointType().isSavepoint()
+        ? fullCheckpoints.snapshot(checkpointId, timestamp, streamFactory, options)
+        : incrementalCheckpoints.snapshot(checkpointId, timestamp, streamFactory, options);
   }
 
   @Override
@@ -356,10 +389,14 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   }
 
   @Override
-  public void notifyCheckpointComplete(long checkpointId) {}
+  public void notifyCheckpointComplete(long checkpointId) {
+    if (incremental != null) incremental.uploads().completed(checkpointId);
+  }
 
   @Override
-  public void notifyCheckpointAborted(long checkpointId) {}
+  public void notifyCheckpointAborted(long checkpointId) {
+    if (incremental != null) incremental.uploads().aborted(checkpointId);
+  }
 
   // ---- The rest ----
 

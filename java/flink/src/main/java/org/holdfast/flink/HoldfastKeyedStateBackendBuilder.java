@@ -22,11 +22,13 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
   private static final int QUEUE_CAPACITY = 128;
 
   private final String region;
+  private final boolean incremental;
   private final String name;
 
   HoldfastKeyedStateBackendBuilder(
       KeyedStateBackendParameters<K> parameters,
       String region,
+      boolean incremental,
       ExecutionConfig executionConfig,
       LatencyTrackingStateConfig latencyTracking,
       SizeTrackingStateConfig sizeTracking,
@@ -45,6 +47,7 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
         compression,
         parameters.getCancelStreamRegistry());
     this.region = region;
+    this.incremental = incremental;
     name = parameters.getOperatorIdentifier().replaceAll("[^a-zA-Z0-9-]", "_");
   }
 
@@ -57,18 +60,9 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
     StateStore store = null;
     try {
       store = StateStore.open(region, name);
-      new FullRestore<>(
-              store,
-              tables,
-              queues,
-              queueFactory,
-              keyGroupRange,
-              numberOfKeyGroups,
-              userCodeClassLoader,
-              restoreStateHandles,
-              keySerializerProvider,
-              cancelStreamRegistry)
-          .run();
+      restore(
+          new RestoreTargets(
+              store, tables, queues, queueFactory, keyGroupRange, numberOfKeyGroups));
       return new HoldfastKeyedStateBackend<>(
           store,
           tables,
@@ -83,7 +77,8 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
           sizeTrackingStateConfig,
           new CloseableRegistry(), // That of the parameters is of the restore, and ends with it.
           keyGroupCompressionDecorator,
-          new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups));
+          new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups),
+          incremental);
     } catch (BackendBuildingException exception) {
       IOUtils.closeQuietly(store);
       throw exception;
@@ -91,6 +86,26 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
       IOUtils.closeQuietly(store);
       throw new BackendBuildingException(
           "the keyed state of " + name + " could not be restored into " + region, failure);
+    }
+  }
+
+  private void restore(RestoreTargets targets) throws Exception {
+    if (IncrementalRestore.canRead(restoreStateHandles)) {
+      new IncrementalRestore<>(
+              targets,
+              userCodeClassLoader,
+              restoreStateHandles,
+              keySerializerProvider,
+              cancelStreamRegistry)
+          .run();
+    } else {
+      new FullRestore<>(
+              targets,
+              userCodeClassLoader,
+              restoreStateHandles,
+              keySerializerProvider,
+              cancelStreamRegistry)
+          .run();
     }
   }
 }

@@ -1,6 +1,7 @@
 package org.holdfast.flink;
 
 import java.io.IOException;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.ConfigOptions;
 import org.apache.flink.configuration.ReadableConfig;
@@ -30,17 +31,26 @@ public final class HoldfastStateBackend extends AbstractStateBackend
               "Where state lives: 'dram', or a directory, in which each operator gets one of its own.");
 
   private final String region;
+  private final boolean incremental;
 
   public HoldfastStateBackend() {
     this(REGION.defaultValue());
   }
 
   public HoldfastStateBackend(String region) {
+    this(region, false);
+  }
+
+  /** `incremental`: a checkpoint writes what earlier ones do not have. */
+  public HoldfastStateBackend(String region, boolean incremental) {
     this.region = region;
+    this.incremental = incremental;
   }
 
   private HoldfastStateBackend(HoldfastStateBackend other, ReadableConfig config) {
     region = config.getOptional(REGION).orElse(other.region);
+    incremental =
+        config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(other.incremental);
     latencyTrackingConfigBuilder = other.latencyTrackingConfigBuilder.configure(config);
     sizeTrackingConfigBuilder = other.sizeTrackingConfigBuilder.configure(config);
   }
@@ -52,7 +62,7 @@ public final class HoldfastStateBackend extends AbstractStateBackend
 
   @Override
   public boolean supportsNoClaimRestoreMode() {
-    return true; // No checkpoint shares a file with another.
+    return true; // The first checkpoint after such a restore writes everything anew.
   }
 
   @Override
@@ -67,6 +77,7 @@ public final class HoldfastStateBackend extends AbstractStateBackend
     return new HoldfastKeyedStateBackendBuilder<>(
             parameters,
             region,
+            incremental,
             environment.getExecutionConfig(),
             latencyTrackingConfigBuilder.setMetricGroup(parameters.getMetricGroup()).build(),
             sizeTrackingConfigBuilder.setMetricGroup(parameters.getMetricGroup()).build(),
@@ -88,6 +99,6 @@ public final class HoldfastStateBackend extends AbstractStateBackend
 
   @Override
   public String toString() {
-    return "HoldfastStateBackend{region=" + region + "}";
+    return "HoldfastStateBackend{region=" + region + ", incremental=" + incremental + "}";
   }
 }

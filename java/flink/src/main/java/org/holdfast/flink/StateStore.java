@@ -11,10 +11,12 @@ import java.util.List;
 import java.util.UUID;
 import org.apache.flink.util.FileUtils;
 import org.apache.flink.util.ResourceGuard;
+import org.holdfast.HoldfastCheckpoint;
 import org.holdfast.HoldfastIterator;
 import org.holdfast.HoldfastOptions;
 import org.holdfast.HoldfastSnapshot;
 import org.holdfast.HoldfastStore;
+import org.holdfast.RunReader;
 
 /**
  * The store of one keyed backend. A key is the state's number in 2 bytes, big-endian, and behind it what Flink's canonical
@@ -130,6 +132,15 @@ final class StateStore implements Closeable {
   static boolean beginsWith(byte[] key, byte[] prefix) {
     return key.length >= prefix.length
         && Arrays.equals(key, 0, prefix.length, prefix, 0, prefix.length);
+  }
+
+  HoldfastCheckpoint checkpoint() {
+    return store.checkpoint();
+  }
+
+  /** Records of a checkpoint of such a store; no prefixes: all. */
+  void importCheckpoint(byte[] privatePart, RunReader runs, byte[]... prefixes) {
+    store.importCheckpoint(privatePart, runs, prefixes);
   }
 
   HoldfastSnapshot snapshot() {

@@ -18,7 +18,8 @@ public class HoldfastStateBackendTest extends StateBackendTestBase<HoldfastState
 
   enum Place {
     DRAM,
-    FILES
+    FILES,
+    INCREMENTAL
   }
 
   @Parameter Place place;
@@ -30,9 +31,11 @@ public class HoldfastStateBackendTest extends StateBackendTestBase<HoldfastState
 
   @Override
   protected ConfigurableStateBackend getStateBackend() {
-    return place == Place.DRAM
-        ? new HoldfastStateBackend()
-        : new HoldfastStateBackend(files.resolve("state").toString());
+    return switch (place) {
+      case DRAM -> new HoldfastStateBackend();
+      case FILES -> new HoldfastStateBackend(files.resolve("state").toString());
+      case INCREMENTAL -> new HoldfastStateBackend("dram", true);
+    };
   }
 
   @Override

@@ -1,0 +1,209 @@
+package org.holdfast.flink;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import org.apache.flink.core.fs.CloseableRegistry;
+import org.apache.flink.core.memory.DataOutputViewStreamWrapper;
+import org.apache.flink.runtime.checkpoint.CheckpointOptions;
+import org.apache.flink.runtime.checkpoint.SnapshotType.SharingFilesStrategy;
+import org.apache.flink.runtime.checkpoint.filemerging.FileMergingSnapshotManager;
+import org.apache.flink.runtime.state.CheckpointStateOutputStream;
+import org.apache.flink.runtime.state.CheckpointStreamFactory;
+import org.apache.flink.runtime.state.CheckpointedStateScope;
+import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
+import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
+import org.apache.flink.runtime.state.KeyGroupRange;
+import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.PlaceholderStreamStateHandle;
+import org.apache.flink.runtime.state.SnapshotResult;
+import org.apache.flink.runtime.state.SnapshotStrategy;
+import org.apache.flink.runtime.state.StateUtil;
+import org.apache.flink.runtime.state.StreamStateHandle;
+import org.apache.flink.util.function.FunctionWithException;
+import org.holdfast.Run;
+
+/**
+ * Writes the runs of the store that no earlier checkpoint has, in packs of up to 32 MiB. A pack of which less than half
+ * still counts is not named again: what counts is written once more.
+ */
+final class IncrementalSnapshotStrategy<K>
+    implements SnapshotStrategy<KeyedStateHandle, IncrementalSnapshot<K>> {
+  private static final long PACK_BYTES = 32L << 20;
+
+  private final UUID backend = UUID.randomUUID();
+  private final Uploads uploads = new Uploads();
+  private final KeyGroupRange keyGroupRange;
+  private final FunctionWithException<
+          Map<Pack, StreamStateHandle>, IncrementalSnapshot<K>, Exception>
+      take;
+
+  /** `take`: all state at this moment, given the packs that may be named again. */
+  IncrementalSnapshotStrategy(
+      KeyGroupRange keyGroupRange,
+      FunctionWithException<Map<Pack, StreamStateHandle>, IncrementalSnapshot<K>, Exception> take) {
+    this.keyGroupRange = keyGroupRange;
+    this.take = take;
+  }
+
+  Uploads uploads() {
+    return uploads;
+  }
+
+  @Override
+  public IncrementalSnapshot<K> syncPrepareResources(long checkpointId) throws Exception {
+    return take.apply(uploads.reusable());
+  }
+
+  @Override
+  public SnapshotResultSupplier<KeyedStateHandle> asyncSnapshot(
+      IncrementalSnapshot<K> snapshot,
+      long checkpointId,
+      long timestamp,
+      CheckpointStreamFactory factory,
+      CheckpointOptions options) {
+    if (snapshot.isEmpty()) return registry -> SnapshotResult.empty();
+    // After a restore that leaves its checkpoint to the user, everything is to be written anew.
+    final boolean reuse =
+        options.getCheckpointType().getSharingFilesStrategy()
+            == SharingFilesStrategy.FORWARD_BACKWARD;
+    return registry -> new Writing(snapshot, checkpointId, factory, registry).run(reuse);
+  }
+
+  /** One checkpoint on its way. */
+  private final class Writing {
+    private final IncrementalSnapshot<K> snapshot;
+    private final long id;
+    private final CheckpointStreamFactory factory;
+    private final CloseableRegistry registry;
+    private final Map<Pack, StreamStateHandle> packs = new HashMap<>();
+    private final List<StreamStateHandle> reused = new ArrayList<>();
+    private final List<StreamStateHandle> written = new ArrayList<>();
+    private ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 20);
+
+    Writing(
+        IncrementalSnapshot<K> snapshot,
+        long id,
+        CheckpointStreamFactory factory,
+        CloseableRegistry registry) {
+      this.snapshot = snapshot;
+      this.id = id;
+      this.factory = factory;
+      this.registry = registry;
+    }
+
+    SnapshotResult<KeyedStateHandle> run(boolean reuse) throws Exception {
+      boolean done = false;
+      try {
+        final Run[] runs = snapshot.checkpoint().runs();
+        final Set<Run> left = new HashSet<>(List.of(runs));
+        if (reuse) snapshot.reusable().forEach((pack, handle) -> name(pack, handle, left));
+        writePacks(runs, left);
+        final StreamStateHandle meta =
+            write(
+                CheckpointedStateScope.EXCLUSIVE,
+                stream ->
+                    snapshot.write(new DataOutputViewStreamWrapper(stream), packs.keySet()));
+        final SnapshotResult<KeyedStateHandle> result = SnapshotResult.of(handle(meta));
+        factory.reusePreviousStateHandle(reused);
+        uploads.taken(id, packs);
+        done = true;
+        return result;
+      } finally {
+        if (!done) written.forEach(StateUtil::discardStateObjectQuietly);
+      }
+    }
+
+    /** Takes the runs of a pack of an earlier checkpoint from `left`, if enough of it counts. */
+    private void name(Pack pack, StreamStateHandle handle, Set<Run> left) {
+      final long counts =
+          pack.runs().stream().filter(left::contains).mapToLong(Run::bytes).sum();
+      if (2 * counts < pack.bytes() || !factory.couldReuseStateHandle(handle)) return;
+      left.removeAll(pack.runs());
+      packs.put(pack, handle);
+      reused.add(handle);
+    }
+
+    private void writePacks(Run[] runs, Set<Run> left) throws Exception {
+      for (int next = 0; next < runs.length; ) {
+        final List<Integer> places = new ArrayList<>();
+        for (long bytes = 0; next < runs.length && bytes < PACK_BYTES; ++next) {
+          if (!left.contains(runs[next])) continue;
+          places.add(next);
+          bytes += runs[next].bytes();
+        }
+        if (places.isEmpty()) continue;
+        final Pack pack =
+            new Pack(
+                backend + "-" + id + "-" + packs.size(),
+                places.stream().map(place -> runs[place]).toList());
+        packs.put(
+            pack,
+            write(
+                CheckpointedStateScope.SHARED,
+                stream -> {
+                  for (int place : places) copyRun(place, runs[place].bytes(), stream);
+                }));
+      }
+    }
+
+    private void copyRun(int place, long bytes, CheckpointStateOutputStream stream)
+        throws IOException {
+      final int count = Math.toIntExact(bytes);
+      if (buffer.capacity() < count) buffer = ByteBuffer.allocateDirect(count);
+      buffer.clear().limit(count);
+      snapshot.checkpoint().read(place, buffer);
+      final byte[] copy = new byte[count];
+      buffer.get(0, copy);
+      stream.write(copy);
+    }
+
+    @FunctionalInterface
+    private interface Content {
+      void write(CheckpointStateOutputStream stream) throws Exception;
+    }
+
+    /** A file of the checkpoint. Closing the registry, which cancels the checkpoint, ends the writing. */
+    private StreamStateHandle write(CheckpointedStateScope scope, Content content)
+        throws Exception {
+      final CheckpointStateOutputStream stream = factory.createCheckpointStateOutputStream(scope);
+      registry.registerCloseable(stream);
+      try {
+        content.write(stream);
+        if (!registry.unregisterCloseable(stream)) throw new IOException("the checkpoint was cancelled");
+        final StreamStateHandle handle = stream.closeAndGetHandle();
+        if (handle == null) throw new IOException("a file of the checkpoint has no handle");
+        written.add(handle);
+        return handle;
+      } finally {
+        registry.unregisterCloseable(stream);
+        stream.close(); // Removes the file, if it has no handle yet.
+      }
+    }
+
+    /** What an earlier checkpoint has the JobManager knows: it gets a place holder. */
+    private IncrementalRemoteKeyedStateHandle handle(StreamStateHandle meta) {
+      final List<HandleAndLocalPath> shared = new ArrayList<>();
+      packs.forEach(
+          (pack, handle) ->
+              shared.add(
+                  HandleAndLocalPath.of(
+                      reused.contains(handle)
+                          ? new PlaceholderStreamStateHandle(
+                              handle.getStreamStateHandleID(),
+                              handle.getStateSize(),
+                              FileMergingSnapshotManager.isFileMergingHandle(handle))
+                          : handle,
+                      pack.name())));
+      final long bytes = written.stream().mapToLong(StreamStateHandle::getStateSize).sum();
+      return new IncrementalRemoteKeyedStateHandle(
+          backend, keyGroupRange, id, shared, new ArrayList<>(), meta, bytes);
+    }
+  }
+}
