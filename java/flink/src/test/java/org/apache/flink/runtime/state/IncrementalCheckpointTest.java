@@ -1,0 +1,227 @@
+package org.apache.flink.runtime.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.flink.api.common.state.CheckpointListener;
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.runtime.checkpoint.CheckpointOptions;
+import org.apache.flink.runtime.checkpoint.CheckpointType;
+import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
+import org.apache.flink.runtime.state.filesystem.FileStateHandle;
+import org.apache.flink.runtime.state.filesystem.FsCheckpointStreamFactory;
+import org.apache.flink.util.InstantiationUtil;
+import org.holdfast.flink.HoldfastStateBackend;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Incremental checkpoints against a model, with a JobManager that drops files as Flink's does. */
+final class IncrementalCheckpointTest {
+  @TempDir Path files;
+
+  private final HoldfastStateBackend backend = new HoldfastStateBackend("dram", true);
+  private final SharedStateRegistry registry = new SharedStateRegistryImpl();
+  private long id;
+  // What the JobManager has; null: nothing.
+  private IncrementalRemoteKeyedStateHandle completed;
+
+  @BeforeEach
+  void begin() throws IOException {
+    Files.createDirectories(files.resolve("shared"));
+    Files.createDirectories(files.resolve("own"));
+  }
+
+  private IncrementalRemoteKeyedStateHandle take(
+      CheckpointableKeyedStateBackend<String> state, CheckpointType type) throws Exception {
+    final var future =
+        state.snapshot(
+            ++id,
+            id,
+            new FsCheckpointStreamFactory(
+                org.apache.flink.core.fs.FileSystem.getLocalFileSystem(),
+                new org.apache.flink.core.fs.Path(files.resolve("own").toUri()),
+                new org.apache.flink.core.fs.Path(files.resolve("shared").toUri()),
+                0,
+                4096),
+            CheckpointOptions.alignedNoTimeout(
+                type, CheckpointStorageLocationReference.getDefault()));
+    future.run();
+    // The JobManager has a copy.
+    return (IncrementalRemoteKeyedStateHandle)
+        InstantiationUtil.clone(future.get().getJobManagerOwnedSnapshot());
+  }
+
+  private IncrementalRemoteKeyedStateHandle take(CheckpointableKeyedStateBackend<String> state)
+      throws Exception {
+    return take(state, CheckpointType.CHECKPOINT);
+  }
+
+  /** The JobManager completes it, and drops the one before. */
+  private void complete(IncrementalRemoteKeyedStateHandle handle) throws Exception {
+    handle.registerSharedStates(registry, handle.getCheckpointId());
+    registry.checkpointCompleted(handle.getCheckpointId());
+    final IncrementalRemoteKeyedStateHandle before = completed;
+    completed = handle;
+    registry.unregisterUnusedState(handle.getCheckpointId());
+    if (before != null) before.discardState();
+  }
+
+  private Set<String> sharedFiles() throws IOException {
+    try (Stream<Path> all = Files.list(files.resolve("shared"))) {
+      return all.map(file -> file.getFileName().toString()).collect(Collectors.toCollection(TreeSet::new));
+    }
+  }
+
+  private static Set<String> namesOf(IncrementalRemoteKeyedStateHandle handle) {
+    return handle.getSharedState().stream()
+        .map(HandleAndLocalPath::getHandle)
+        .map(file -> ((FileStateHandle) file).getFilePath().getName())
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3})
+  void programsOfCheckpointsLoseNothingAndLeaveNothing(long seed) throws Exception {
+    final Random random = new Random(seed);
+    final StateProgram program = new StateProgram(seed);
+    final List<Long> told = new ArrayList<>(); // What the task is told of later.
+    int reusing = 0;
+    CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of());
+    for (int round = 0; round < 25; ++round) {
+      program.work(state, StateProgram.ALL, random.nextInt(2000));
+      final IncrementalRemoteKeyedStateHandle handle = take(state);
+      reusing += handle.getSharedState().stream().anyMatch(file -> file.getHandle() instanceof PlaceholderStreamStateHandle) ? 1 : 0;
+      for (long late : told) ((CheckpointListener) state).notifyCheckpointComplete(late);
+      told.clear();
+      final int fate = random.nextInt(8);
+      if (fate == 0) {
+        handle.discardState();
+        ((CheckpointListener) state).notifyCheckpointAborted(handle.getCheckpointId());
+        continue;
+      }
+      complete(handle);
+      if (fate <= 2) told.add(handle.getCheckpointId());
+      else ((CheckpointListener) state).notifyCheckpointComplete(handle.getCheckpointId());
+      assertThat(sharedFiles()).isEqualTo(namesOf(completed));
+      if (fate == 3) {
+        final int middle = 1 + random.nextInt(StateProgram.GROUPS - 1);
+        for (KeyGroupRange range :
+            List.of(
+                KeyGroupRange.of(0, middle - 1),
+                KeyGroupRange.of(middle, StateProgram.GROUPS - 1))) {
+          try (CheckpointableKeyedStateBackend<String> part =
+              StateProgram.open(backend, range, List.of(completed.getIntersection(range)))) {
+            program.isAsTheModel(part, range);
+            part.dispose();
+          }
+        }
+      } else if (fate == 4) {
+        state.dispose();
+        state.close();
+        state = StateProgram.open(backend, StateProgram.ALL, List.of(completed));
+        program.isAsTheModel(state, StateProgram.ALL);
+        told.clear();
+      }
+    }
+    state.dispose();
+    state.close();
+    assertThat(reusing).as("checkpoints that name files of earlier ones").isGreaterThan(5);
+  }
+
+  @Test
+  void subtasksThatRegisteredTheirStatesInAnotherOrderBecomeOne() throws Exception {
+    final StateProgram program = new StateProgram(7);
+    final List<KeyedStateHandle> handles = new ArrayList<>();
+    for (KeyGroupRange range :
+        List.of(KeyGroupRange.of(0, 50), KeyGroupRange.of(51, StateProgram.GROUPS - 1))) {
+      try (CheckpointableKeyedStateBackend<String> state =
+          StateProgram.open(backend, range, List.of())) {
+        if (handles.isEmpty()) {
+          StateProgram.state(state, 0, StateProgram.AGGREGATE);
+          StateProgram.state(state, 0, StateProgram.MAP);
+        } else {
+          StateProgram.state(state, 0, StateProgram.LIST);
+          StateProgram.state(state, 0, StateProgram.SUM);
+        }
+        program.work(state, range, 20_000);
+        handles.add(take(state));
+        state.dispose();
+      }
+    }
+    for (KeyGroupRange range :
+        List.of(StateProgram.ALL, KeyGroupRange.of(0, 20), KeyGroupRange.of(40, 90))) {
+      try (CheckpointableKeyedStateBackend<String> state =
+          StateProgram.open(backend, range, handles)) {
+        program.isAsTheModel(state, range);
+        state.dispose();
+      }
+    }
+  }
+
+  private void put(CheckpointableKeyedStateBackend<String> state, int from, int to)
+      throws Exception {
+    for (int i = from; i < to; ++i) {
+      state.setCurrentKey("key " + i);
+      final ValueState<String> value = StateProgram.state(state, 0, StateProgram.VALUE);
+      value.update("x".repeat(200) + i);
+    }
+  }
+
+  @Test
+  void fewChangesAreFewBytes() throws Exception {
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      put(state, 0, 100_000);
+      final IncrementalRemoteKeyedStateHandle first = take(state);
+      complete(first);
+      ((CheckpointListener) state).notifyCheckpointComplete(first.getCheckpointId());
+      assertThat(first.getCheckpointedSize()).isGreaterThan(100_000 * 200);
+      put(state, 5000, 6000);
+      final IncrementalRemoteKeyedStateHandle second = take(state);
+      complete(second);
+      ((CheckpointListener) state).notifyCheckpointComplete(second.getCheckpointId());
+      System.out.println(
+          "1 % changed: "
+              + second.getCheckpointedSize()
+              + " bytes written of "
+              + first.getCheckpointedSize());
+      assertThat(second.getCheckpointedSize()).isLessThan(first.getCheckpointedSize() / 10);
+      // One that shares nothing with older ones.
+      final IncrementalRemoteKeyedStateHandle whole = take(state, CheckpointType.FULL_CHECKPOINT);
+      assertThat(whole.getCheckpointedSize()).isGreaterThan(100_000 * 200);
+      assertThat(whole.getSharedState())
+          .noneMatch(file -> file.getHandle() instanceof PlaceholderStreamStateHandle);
+      state.dispose();
+    }
+  }
+
+  @Test
+  void aLostFileIsNamed() throws Exception {
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      put(state, 0, 1000);
+      complete(take(state));
+      state.dispose();
+    }
+    final String name = sharedFiles().iterator().next();
+    Files.delete(files.resolve("shared").resolve(name));
+    assertThatThrownBy(
+            () -> StateProgram.open(backend, StateProgram.ALL, List.of(completed)))
+        .isInstanceOf(BackendBuildingException.class)
+        .hasStackTraceContaining(name);
+  }
+}
