@@ -175,11 +175,12 @@ stage_java() { # The store for Java, and the bindings of YCSB beside RocksDB's.
 
 stage_flink() { # Flink's own suites on our state backend, and a cluster whose TaskManagers are killed.
   rm -rf build/java/flink/surefire-reports
-  build_java holdfast flink flink-cluster
+  build_java holdfast flink flink-cluster kafka
   python3 java/flink/suites.py build/java/flink/surefire-reports
   rounds=3
   [ "${FULL:-0}" = 0 ] || rounds=20
-  python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar --rounds "$rounds"
+  python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar \
+    --kafka build/java/kafka --rounds "$rounds"
 }
 
 stage_slow() { # Full only.

@@ -214,7 +214,7 @@ run_ctest() {
 }
 
 # build_java [MODULE…]: the native library, then modules of java/ with their tests (none named: the store and YCSB).
-# What they depend on comes from Maven Central.
+# What they depend on comes from Maven Central. HOLDFAST_MAVEN_OPTIONS: more words for Maven.
 build_java() {
   [ $# -gt 0 ] || set -- holdfast ycsb
   need $BUILD_PACKAGES $JAVA_PACKAGES
@@ -223,5 +223,5 @@ build_java() {
   grep -q '^build holdfast_jni' build/release/build.ninja || logged configure-release cmake --preset release
   build release holdfast_jni
   say "Maven: compiling and testing java/: $*"
-  logged maven mvn -q -B -ntp -f java/pom.xml -pl "$(IFS=, && echo "$*")" package
+  logged maven mvn -q -B -ntp ${HOLDFAST_MAVEN_OPTIONS:-} -f java/pom.xml -pl "$(IFS=, && echo "$*")" package
 }

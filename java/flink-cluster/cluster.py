@@ -2,11 +2,12 @@
 killed with SIGKILL while it runs: every count and sum must be exact at the end.
 
     cluster.py JARS BACKEND-JAR [--rounds N] [--numbers N] [--keys N] [--backend holdfast|rocksdb|hashmap] [--region R]
-               [--seed N] [--keep]
+               [--kafka JARS] [--seed N] [--keep]
 
 A round submits the job, waits for checkpoints, kills one of the TaskManagers at a random moment, starts another, and waits
 for the end. It fails where a number was lost or counted twice, where the job was not restored from a checkpoint, and where a
-file is left in the checkpoint directory. At the end a job goes from 2 to 3 to 1 subtasks by savepoints. Flink's own page is open on http://127.0.0.1:PORT meanwhile.
+file is left in the checkpoint directory. With --kafka NEXMark's query 5 goes from Kafka to Kafka meanwhile, by its
+transactions, and what is committed must be what a dull program makes of the bids. At the end a job goes from 2 to 3 to 1 subtasks by savepoints. Flink's own page is open on http://127.0.0.1:PORT meanwhile.
 """
 import argparse
 import collections
@@ -156,6 +157,95 @@ class Cluster:
                 process.kill()
 
 
+class Broker:
+    """A Kafka broker of one process (KRaft)."""
+
+    def __init__(self, cluster, jars):
+        self.cluster = cluster
+        self.port, controller = free_port(), free_port()
+        self.servers = f'127.0.0.1:{self.port}'
+        self.classes = ':'.join(map(str, sorted((pathlib.Path(jars) / 'lib').glob('*.jar'))))
+        directory = cluster.directory / 'kafka'
+        directory.mkdir()
+        (directory / 'server.properties').write_text('\n'.join((
+            'process.roles=broker,controller', 'node.id=1', f'listeners=PLAINTEXT://{self.servers},CONTROLLER://127.0.0.1:{controller}',
+            f'advertised.listeners=PLAINTEXT://{self.servers}', f'controller.quorum.voters=1@127.0.0.1:{controller}',
+            'controller.listener.names=CONTROLLER', f'log.dirs={directory}/data', 'offsets.topic.replication.factor=1',
+            'transaction.state.log.replication.factor=1', 'transaction.state.log.min.isr=1', 'num.partitions=4',
+            'group.initial.rebalance.delay.ms=0', '')))
+        settings = str(directory / 'server.properties')
+        subprocess.run([*self.java('256m'), 'kafka.tools.StorageTool', 'format', '-t', 'aG9sZGZhc3QtZmxpbmstMQ', '-c', settings],
+                       check=True, capture_output=True)
+        cluster.start('kafka', [*self.java('512m'), 'kafka.Kafka', settings])
+        cluster.wait('Kafka', self.answers, 60)
+
+    def java(self, heap):
+        return ['java', f'-Xmx{heap}', '-cp', self.classes]
+
+    def answers(self):
+        with socket.socket() as client:
+            return client.connect_ex(('127.0.0.1', self.port)) == 0
+
+    def bids(self, *words):
+        """The command of Bids."""
+        return ['java', '-Xmx256m', '-cp', f'{self.cluster.job_jar}:{self.cluster.classes}', 'org.holdfast.flink.cluster.Bids',
+                *map(str, words)]
+
+    def committed(self, topic):
+        ran = subprocess.run(self.bids('dump', self.servers, topic), capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise RuntimeError(f'{topic} could not be read: {ran.stderr[-2000:]}')
+        return ran.stdout.splitlines()
+
+
+def hot_items(bids):
+    """NEXMark's query 5 as a dull program: [(end of window, auction, bids)], most bids of each window."""
+    counts = collections.defaultdict(collections.Counter)
+    for bid in bids:
+        auction, _, time_ms = map(int, bid.split())
+        last = time_ms // 2000 * 2000
+        for start in range(last - 8000, last + 1, 2000):
+            counts[start + 10000][auction] += 1
+    return sorted((end, auction, number) for end, window in counts.items()
+                  for auction, number in window.items() if number == max(window.values()))
+
+
+def kafka_round(cluster, broker, arguments, chance):
+    """NEXMark q5 from Kafka to Kafka while a TaskManager is killed: every result exactly once."""
+    producer = subprocess.Popen(broker.bids('produce', broker.servers, 'bids', 4, arguments.bids, arguments.bids // 25,
+                                            arguments.seed))
+    cluster.wait('the first bids', lambda: cluster.get('/overview')['slots-available'] >= 2 and producer.poll() is None, 60)
+    time.sleep(3)  # The topic is there then.
+    job = re.search(r'JobID (\w+)', cluster.client(
+        'run', '-d', '-p', '2', '-c', 'org.holdfast.flink.cluster.HotItems', str(cluster.job_jar), broker.servers, 'bids',
+        'hot'))[1]
+    cluster.wait('two checkpoints', lambda: cluster.completed(job) >= 2, 60)
+    time.sleep(chance.random() * 5)
+    victim = chance.choice([name for name in cluster.processes if name.startswith('taskmanager')])
+    cluster.kill(victim)
+    cluster.start_task_manager()
+    if producer.wait() != 0:
+        raise RuntimeError('the producer of bids failed')
+    bids = broker.committed('bids')
+    # The last bids, of an hour later, end all windows but their own.
+    wanted = [row for row in hot_items(bids) if row[0] < 3_600_000]
+    end = time.monotonic() + 90
+    while True:
+        seen = sorted(tuple(map(int, line.split())) for line in broker.committed('hot'))
+        if len(seen) >= len(wanted) or time.monotonic() > end:
+            break
+        time.sleep(1)
+    counts = cluster.get(f'/jobs/{job}/checkpoints')['counts']
+    cluster.client('cancel', job)
+    print(f'NEXMark q5, {len(bids):,} bids from Kafka to Kafka: {victim} killed, restored {counts["restored"]}, '
+          f'completed {counts["completed"]}; {len(seen)} of {len(wanted)} results, '
+          f'{"equal" if seen == wanted else "NOT equal"}')
+    if seen != wanted:
+        raise RuntimeError(f'too much: {sorted(set(seen) - set(wanted))[:5]}; missing: {sorted(set(wanted) - set(seen))[:5]}')
+    if counts['restored'] < 1:
+        raise RuntimeError('the job was not restored from a checkpoint')
+
+
 def wrong_results(results, numbers, keys):
     """What is not as it must be: a count, a sum, the length of a list."""
     seen = collections.defaultdict(set)
@@ -231,6 +321,8 @@ def main():
     parser.add_argument('--numbers', type=int, default=1_000_000)
     parser.add_argument('--keys', type=int, default=1000)
     parser.add_argument('--per-second', type=int, default=100_000)
+    parser.add_argument('--kafka', help='the directory with the jars of a broker: then also NEXMark q5 from Kafka to Kafka')
+    parser.add_argument('--bids', type=int, default=500_000)
     parser.add_argument('--backend', choices=BACKENDS, default='holdfast')
     parser.add_argument('--region', default='dram')
     parser.add_argument('--seed', type=int, default=time.time_ns() % 1_000_000)
@@ -249,6 +341,8 @@ def main():
               f'its page: http://127.0.0.1:{cluster.port}')
         for number in range(1, arguments.rounds + 1):
             one_round(cluster, arguments, number, chance)
+        if arguments.kafka:
+            kafka_round(cluster, Broker(cluster, arguments.kafka), arguments, chance)
         rescaling(cluster, arguments)
         held = True
     except RuntimeError as error:
