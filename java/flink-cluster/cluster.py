@@ -65,6 +65,7 @@ class Cluster:
             'execution.checkpointing.dir': f'file://{directory}/checkpoints',
             'execution.checkpointing.storage': 'filesystem', 'execution.checkpointing.data-inline-threshold': '0 kb',
             'state.backend.type': BACKENDS[arguments.backend], 'state.backend.holdfast.region': arguments.region,
+            'execution.checkpointing.incremental': arguments.incremental,
             'io.tmp.dirs': f'{directory}/tmp', 'web.tmpdir': f'{directory}/tmp'}
         (directory / 'conf' / 'config.yaml').write_text(
             ''.join(f'{name}: {json.dumps(value)}\n' for name, value in settings.items()))
@@ -325,6 +326,7 @@ def main():
     parser.add_argument('--bids', type=int, default=500_000)
     parser.add_argument('--backend', choices=BACKENDS, default='holdfast')
     parser.add_argument('--region', default='dram')
+    parser.add_argument('--incremental', action='store_true', help='checkpoints write what earlier ones do not have')
     parser.add_argument('--seed', type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument('--keep', action='store_true', help='keep the directory with its logs')
     arguments = parser.parse_args()

@@ -10,11 +10,12 @@ import xml.etree.ElementTree
 # The least number of tests, and what is aborted, as often: methods that the state of a context does not have. RocksDB's
 # backend has no incremental cleanup of expired state either.
 EXPECTED = {
-    'org.apache.flink.runtime.state.HoldfastStateBackendTest': (142, {}),
-    'org.apache.flink.runtime.state.HoldfastStateBackendMigrationTest': (64, {}),
+    'org.apache.flink.runtime.state.HoldfastStateBackendTest': (213, {}),
+    'org.apache.flink.runtime.state.HoldfastStateBackendMigrationTest': (96, {}),
     'org.apache.flink.runtime.state.ttl.HoldfastTtlStateTest': (144, {
         'testIncrementalCleanup': 9, 'testIncrementalCleanupWholeState': 9, 'testMergeNamespaces': 4, 'testValueSetNull': 8}),
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
+    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (6, {}),
 }
 
 

@@ -9,23 +9,23 @@ import org.holdfast.flink.HoldfastStateBackend;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Flink's suite on formats of state that have changed: state in DRAM and in files. */
+/** Flink's suite on formats of state that have changed: state in DRAM, in files, and with incremental checkpoints. */
 @ExtendWith(ParameterizedTestExtension.class)
 public class HoldfastStateBackendMigrationTest
     extends StateBackendMigrationTestBase<HoldfastStateBackend> {
   @TempDir static Path files;
 
-  @Parameter boolean inFiles;
+  @Parameter String place;
 
-  @Parameters(name = "in files: {0}")
-  static List<Boolean> places() {
-    return List.of(false, true);
+  @Parameters(name = "{0}")
+  static List<String> places() {
+    return List.of("dram", "files", "incremental");
   }
 
   @Override
   protected HoldfastStateBackend getStateBackend() {
-    return inFiles
-        ? new HoldfastStateBackend(files.resolve("state").toString())
-        : new HoldfastStateBackend();
+    return new HoldfastStateBackend(
+        place.equals("files") ? files.resolve("state").toString() : "dram",
+        place.equals("incremental"));
   }
 }

@@ -11,7 +11,7 @@ import org.holdfast.flink.HoldfastStateBackend;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Flink's suite for all backends: state in DRAM and in files. */
+/** Flink's suite for all backends: state in DRAM, in files, and with incremental checkpoints. */
 @ExtendWith(ParameterizedTestExtension.class)
 public class HoldfastStateBackendTest extends StateBackendTestBase<HoldfastStateBackend> {
   @TempDir static Path files;

@@ -98,16 +98,29 @@ final class IncrementalCheckpointTest {
     final Random random = new Random(seed);
     final StateProgram program = new StateProgram(seed);
     final List<Long> told = new ArrayList<>(); // What the task is told of later.
+    IncrementalRemoteKeyedStateHandle pending = null; // It is given up when the next one is taken.
     int reusing = 0;
     CheckpointableKeyedStateBackend<String> state =
         StateProgram.open(backend, StateProgram.ALL, List.of());
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < 40; ++round) {
       program.work(state, StateProgram.ALL, random.nextInt(2000));
       final IncrementalRemoteKeyedStateHandle handle = take(state);
-      reusing += handle.getSharedState().stream().anyMatch(file -> file.getHandle() instanceof PlaceholderStreamStateHandle) ? 1 : 0;
+      if (handle.getSharedState().stream()
+          .anyMatch(file -> file.getHandle() instanceof PlaceholderStreamStateHandle)) {
+        ++reusing;
+      }
       for (long late : told) ((CheckpointListener) state).notifyCheckpointComplete(late);
       told.clear();
-      final int fate = random.nextInt(8);
+      if (pending != null) {
+        pending.discardState();
+        ((CheckpointListener) state).notifyCheckpointAborted(pending.getCheckpointId());
+        pending = null;
+      }
+      final int fate = random.nextInt(10);
+      if (fate == 9) {
+        pending = handle;
+        continue;
+      }
       if (fate == 0) {
         handle.discardState();
         ((CheckpointListener) state).notifyCheckpointAborted(handle.getCheckpointId());
@@ -134,7 +147,6 @@ final class IncrementalCheckpointTest {
         state.close();
         state = StateProgram.open(backend, StateProgram.ALL, List.of(completed));
         program.isAsTheModel(state, StateProgram.ALL);
-        told.clear();
       }
     }
     state.dispose();
