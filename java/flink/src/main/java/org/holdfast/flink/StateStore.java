@@ -47,15 +47,16 @@ final class StateStore implements Closeable {
     final Path directory =
         region.equals(DRAM) ? null : Path.of(region, name + "-" + UUID.randomUUID());
     if (directory != null) Files.createDirectories(directory.getParent());
-    // There are many stores in a process, most of them small.
+    // There are many stores in a process, most of them small. Writers of small blocks wait more often for
+    // reclamation: with 64 KiB a window sum took a sixth longer.
     final HoldfastOptions options =
         new HoldfastOptions()
             .set("order", "true")
             .set("access", "create")
             .set("durability", "process")
-            .set("block_bytes", "64K")
-            .set("segment_bytes", "1M")
-            .set("initial_bytes", "1M");
+            .set("block_bytes", "256K")
+            .set("segment_bytes", "2M")
+            .set("initial_bytes", "2M");
     return new StateStore(
         HoldfastStore.open(directory == null ? DRAM : directory.toString(), options), directory);
   }
