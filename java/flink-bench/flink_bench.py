@@ -4,8 +4,8 @@
     flink_bench.py JARS [--keys N,N…] [--backends NAMES] [--rounds N] [--warm-up S] [--samples N] [--seconds S] [--json FILE]
 
 Backends: holdfast (in DRAM), rocksdb (incremental checkpoints, 1 GiB of managed memory, timers on the heap), rocksdb-timers
-(the same with its timers in RocksDB, which is its default), hashmap (on the heap). A window has as many events as 10 per
-key, at least 300,000. Each measurement is a process; rounds go through the backends in turn, and ratios are of the same
+(the same with its timers in RocksDB, which is its default), hashmap (on the heap). A window has three events per key,
+at least 300,000. Each measurement is a process; rounds go through the backends in turn, and ratios are of the same
 round. The sum of each window is compared with what the generator gave it.
 """
 import argparse
@@ -33,7 +33,7 @@ def measure(arguments, classes, backend, keys):
     with tempfile.TemporaryDirectory(prefix='holdfast-flink-bench-', dir=arguments.place) as directory:
         ran = subprocess.run(
             ['java', '-Xmx6g', *OPENS, '-cp', classes, 'org.holdfast.flink.bench.WindowSum', str(keys),
-             str(max(300_000, 10 * keys)), str(arguments.warm_up), str(arguments.samples), str(arguments.seconds),
+             str(max(300_000, 3 * keys)), str(arguments.warm_up), str(arguments.samples), str(arguments.seconds),
              f'{directory}/checkpoints', 'execution.checkpointing.interval=10 s', f'io.tmp.dirs={directory}',
              f'state.backend.rocksdb.localdir={directory}/rocksdb', *BACKENDS[backend]],
             capture_output=True, text=True, check=False)
