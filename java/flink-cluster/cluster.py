@@ -173,7 +173,8 @@ class Broker:
             f'advertised.listeners=PLAINTEXT://{self.servers}', f'controller.quorum.voters=1@127.0.0.1:{controller}',
             'controller.listener.names=CONTROLLER', f'log.dirs={directory}/data', 'offsets.topic.replication.factor=1',
             'transaction.state.log.replication.factor=1', 'transaction.state.log.min.isr=1', 'num.partitions=4',
-            'group.initial.rebalance.delay.ms=0', '')))
+            # Records have event times, of 1970: any age would be too old.
+            'group.initial.rebalance.delay.ms=0', 'log.retention.ms=-1', '')))
         settings = str(directory / 'server.properties')
         subprocess.run([*self.java('256m'), 'kafka.tools.StorageTool', 'format', '-t', 'aG9sZGZhc3QtZmxpbmstMQ', '-c', settings],
                        check=True, capture_output=True)
