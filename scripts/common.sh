@@ -81,6 +81,8 @@ install_packages() {
     logged apt-update apt_get update
     logged apt apt_get install -y --no-install-recommends "$@"
   }
+  # What is built already did without them: it is configured anew.
+  rm -f build/*/.run-options
   say "installed in $(($(seconds_now) - begin)) s"
 }
 
@@ -128,7 +130,7 @@ configure() {
     rm -rf "$dir"
   fi
   options="$*"
-  if [ -e "$dir/build.ninja" ] && [ "$(cat "$dir/.run-options" 2>/dev/null)" = "$options" ]; then return 0; fi
+  if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
   if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
   logged "configure-$preset" cmake --preset "$preset" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
@@ -218,10 +220,7 @@ run_ctest() {
 build_java() {
   [ $# -gt 0 ] || set -- holdfast ycsb
   need $BUILD_PACKAGES $JAVA_PACKAGES
-  configure release
-  # A build that was configured before there was a JDK has no such target.
-  grep -q '^build holdfast_jni' build/release/build.ninja || logged configure-release cmake --preset release
-  build release holdfast_jni
+  build_release holdfast_jni
   say "Maven: compiling and testing java/: $*"
   logged maven mvn -q -B -ntp ${HOLDFAST_MAVEN_OPTIONS:-} -f java/pom.xml -pl "$(IFS=, && echo "$*")" package
 }
