@@ -9,7 +9,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
+#include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/script.hpp>
@@ -113,6 +115,7 @@ stream::OutputFormat format_of(const std::string& word) {
 }
 
 int run(const Arguments& arguments) {
+  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
   const auto script = prepared(arguments);
   if (!script) return fail(script.error());
   stream::ScriptOptions options;
