@@ -6,13 +6,15 @@
   2. Partitions that are read at different speeds: windows are those of each partition's own order.
   3. Windows from Kafka to Kafka, exactly once: the run is killed again and again, the broker once; the committed records
      are those of the undisturbed run.
-  4. A run that was fenced off by a later one, and one from an older checkpoint.
+  4. Three processes that share partitions out, members killed: repartitioning through a topic by key, then windows.
+  5. A run that was fenced off by a later one, and one from an older checkpoint.
 """
 import argparse
 import datetime
 import json
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -197,6 +199,66 @@ class Test:
         again = self.run(*state, '-e', text(topic))
         assert 'it had finished' in again.stderr and committed(topic) == wanted
 
+    def check_members(self):
+        """Three processes share a topic's partitions; one after the other is killed, and others come. Rows go through a topic
+        that is partitioned by key, and then into windows: both steps shared out, both exactly once."""
+        self.broker.create('spread', 6)
+        self.broker.create('by_key', 6)
+        self.broker.create('shared', 3)
+        records = self.events(24_000, 6)
+        self.broker.write('spread', [(p, json.dumps(event)) for p, event in records])
+        once = {'sink.delivery-guarantee': 'exactly-once'}
+        keyed = {'key.format': 'raw', 'key.fields': 'k', 'value.format': 'json', 'value.fields-include': 'ALL'}
+        columns = 'ms BIGINT, k INT, v INT'
+
+        def by_key(**options):
+            return self.table('o', 'by_key', columns, **keyed, **options).replace(", 'format' = 'json'", '')
+        repartition = (self.bounded('t', 'spread', self.EVENTS) + by_key(**once, **{'sink.transactional-id-prefix': 'r'})
+                       + 'INSERT INTO o SELECT ms, k, v FROM t')
+        self.shared_run('repartition', repartition, 'spread', 6)
+        moved = [(int(p), json.loads(text)) for p, _, text in self.broker.read('by_key')]
+        assert sorted(json.dumps(e, sort_keys=True) for _, e in moved) == sorted(json.dumps(e, sort_keys=True) for _, e in records)
+        assert all(len({p for p, e in moved if e['k'] == k}) == 1 for k in range(10)), 'a key has one partition'
+        # Partitions were merged as they came, so these windows wait for a day.
+        late = self.EVENTS.replace("INTERVAL '1' SECOND", "INTERVAL '1' DAY")
+        windows = (self.bounded('t', 'by_key', late).replace('ms BIGINT', 'ms BIGINT', 1)
+                   + self.table('o', 'shared', 's TIMESTAMP(3), k INT, n BIGINT, v BIGINT', **once,
+                                **{'sink.transactional-id-prefix': 'w'}) + 'INSERT INTO o ' + self.WINDOWS)
+        self.shared_run('windows', windows, 'by_key', 6)
+        rows = [json.loads(text) for _, _, text in self.broker.read('shared')]
+        seen = sorted((ms_of(row['s']), row['k'], row['n'], row['v']) for row in rows)
+        wanted = self.sums(records, 5000)
+        assert seen == wanted, (len(seen), len(wanted), sorted(set(wanted) - set(seen))[:3], sorted(set(seen) - set(wanted))[:3])
+
+    def shared_run(self, name, text, topic, partitions):
+        directory, log = self.directory / name, self.directory / f'{name}.log'
+        slow = 'properties.fetch.message.max.bytes'
+        text = text.replace("'scan.startup.mode'", f"'{slow}' = '2000', 'scan.startup.mode'", 1)
+
+        def member():
+            with open(log, 'ab') as out:
+                return subprocess.Popen(stream(self.holdfast, '--members', directory, '--checkpoint', '30ms', '-e', text), stderr=out)
+        members = [member() for _ in range(3)]
+        kills = 0
+        for _ in range(3):
+            time.sleep(self.rand.uniform(0.5, 2))
+            victim = self.rand.choice(members)
+            if victim.poll() is None:
+                victim.send_signal(signal.SIGKILL)
+                victim.wait()
+                kills += 1
+                members.remove(victim)
+                members.append(member())
+        for process in members:
+            assert process.wait(timeout=180) == 0, log.read_text()[-3000:]
+        said = log.read_text()
+        holders = re.findall(r'this member of (\d+) has (.*)', said)
+        print(f'{name}: {kills} members killed, {said.count("resumed from")} times a partition went on elsewhere or again; '
+              f'most members at once {max(int(n) for n, _ in holders)}')
+        assert kills == 0 or 'resumed from checkpoint' in said, said[-3000:]
+        again = subprocess.run(stream(self.holdfast, '--members', directory, '-e', text), capture_output=True, text=True, timeout=120)
+        assert again.returncode == 0 and again.stderr.count('it had finished') == partitions, again.stderr
+
     def check_fencing(self):
         self.broker.create('endless', 1)
         self.broker.create('fenced', 1)
@@ -228,7 +290,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_kafka_'))
     test = Test(arguments, directory)
     try:
-        for check in ('offsets', 'refusals', 'keys', 'partitions', 'exactly_once', 'fencing'):
+        for check in ('offsets', 'refusals', 'keys', 'partitions', 'exactly_once', 'fencing', 'members'):
             if arguments.only in (None, check):
                 begun = time.monotonic()
                 getattr(test, f'check_{check}')()
