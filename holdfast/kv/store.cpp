@@ -142,7 +142,7 @@ Status StoreBase::close() {
 }
 bool StoreBase::read_only() const { return !core_ || core_->rooms.gate.read_only(); }
 Durability StoreBase::durability() const {
-  return core_ ? core_->rooms.default_durability : Durability::kProcess;
+  return core_ ? core_->rooms.options.durability : Durability::kProcess;
 }
 
 // ---- The verbs on bytes ----
