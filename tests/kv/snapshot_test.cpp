@@ -4,10 +4,11 @@
 #include <optional>
 #include <thread>
 
+#include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/cursor.hpp>
+
 #include "for_tests.hpp"
 #include "support.hpp"
-
-#include <holdfast/kv/checkpoint.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -61,7 +62,7 @@ TEST(PinnedValues, AStoreThatEndsBeneathOneSaysSo) {
   EXPECT_DEATH(
       {
         StoreOptions options;
-        options.background_reclaim = false;
+        options.background = false;
         std::optional<Store<>> store(Store<>::open("dram", options).value());
         (void)store->put("key", "value");
         const Pinned pinned = store->get_pinned("key").value();
