@@ -137,6 +137,11 @@ json known(std::uint64_t value) { return value == 0 ? json() : json(value); }
 
 json to_json(const Topology& topology) {
   json document = {{"cpus", topology.cpus},
+                   {"sockets", known(topology.sockets)},
+                   {"cores", known(topology.cores)},
+                   {"clock_mhz_max", known(topology.clock_mhz_max)},
+                   {"memory_bytes", known(topology.memory_bytes)},
+                   {"available_bytes", known(topology.available_bytes)},
                    {"transparent_huge_pages", topology.transparent_huge_pages},
                    {"tmpfs_huge_pages", topology.tmpfs_huge_pages}};
   const auto list = [&](const char* key) -> json& { return document[key] = json::array(); };
@@ -243,7 +248,22 @@ void print(const Cpu& cpu) {
   line("copies", name(cpu.vectors));
 }
 
+std::string counted(unsigned count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print(const Topology& topology) {
+  auto cpus = counted(topology.cpus, "CPU");
+  if (topology.cores != 0) {
+    cpus += ", " + counted(topology.cores, "core") + ", " + counted(topology.sockets, "socket");
+  }
+  if (topology.clock_mhz_max != 0)
+    cpus += fmt::format(", up to {:.1f} GHz", topology.clock_mhz_max / 1e3);
+  line("online", cpus);
+  if (topology.memory_bytes != 0) {
+    line("memory", fmt::format("{}, {} available", format_bytes(topology.memory_bytes),
+                               format_bytes(topology.available_bytes)));
+  }
   out("Caches\n");
   for (const auto& cache : topology.caches) {
     line(fmt::format("L{} {}", cache.level, cache.type),
