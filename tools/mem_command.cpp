@@ -135,6 +135,37 @@ json to_json(const Cpu& cpu) {
 // The firmware says nothing where the kernel has 0.
 json known(std::uint64_t value) { return value == 0 ? json() : json(value); }
 
+void add_devices(json& document, const Topology& topology) {
+  const auto list = [&](const char* key) -> json& { return document[key] = json::array(); };
+  auto& dax = list("dax");
+  for (const auto& device : topology.dax) {
+    dax.push_back({{"name", device.name},
+                   {"driver", device.driver},
+                   {"bytes", device.bytes},
+                   {"align_bytes", device.align_bytes},
+                   {"node", device.node},
+                   {"persistence_domain", device.persistence_domain}});
+  }
+  auto& pmem = list("pmem");
+  for (const auto& device : topology.pmem) {
+    pmem.push_back({{"name", device.name},
+                    {"bytes", device.bytes},
+                    {"dax", device.dax},
+                    {"node", device.node},
+                    {"persistence_domain", device.persistence_domain},
+                    {"mount_point", device.mount_point},
+                    {"mount_options", device.mount_options}});
+  }
+  auto& cxl = list("cxl");
+  for (const auto& device : topology.cxl) {
+    cxl.push_back({{"name", device.name},
+                   {"pmem_bytes", device.pmem_bytes},
+                   {"ram_bytes", device.ram_bytes},
+                   {"node", device.node},
+                   {"firmware", device.firmware}});
+  }
+}
+
 json to_json(const Topology& topology) {
   json document = {{"cpus", topology.cpus},
                    {"sockets", known(topology.sockets)},
@@ -177,33 +208,7 @@ json to_json(const Topology& topology) {
                      {"pages_total", pool.pages_total},
                      {"pages_free", pool.pages_free}});
   }
-  auto& dax = list("dax");
-  for (const auto& device : topology.dax) {
-    dax.push_back({{"name", device.name},
-                   {"driver", device.driver},
-                   {"bytes", device.bytes},
-                   {"align_bytes", device.align_bytes},
-                   {"node", device.node},
-                   {"persistence_domain", device.persistence_domain}});
-  }
-  auto& pmem = list("pmem");
-  for (const auto& device : topology.pmem) {
-    pmem.push_back({{"name", device.name},
-                    {"bytes", device.bytes},
-                    {"dax", device.dax},
-                    {"node", device.node},
-                    {"persistence_domain", device.persistence_domain},
-                    {"mount_point", device.mount_point},
-                    {"mount_options", device.mount_options}});
-  }
-  auto& cxl = list("cxl");
-  for (const auto& device : topology.cxl) {
-    cxl.push_back({{"name", device.name},
-                   {"pmem_bytes", device.pmem_bytes},
-                   {"ram_bytes", device.ram_bytes},
-                   {"node", device.node},
-                   {"firmware", device.firmware}});
-  }
+  add_devices(document, topology);
   return document;
 }
 
