@@ -273,8 +273,9 @@ class StoreBase {
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots or checkpoints are open, and from the store's listener: nothing has changed then. The
-  // destructor does the same and drops the status; none of them may be left then.
+  // snapshots, checkpoints or pinned values are held, and from the store's listener: nothing has
+  // changed then. A full medium may have no room for the index: the next open rebuilds it, and says
+  // so (RecoveryReport::clean). The destructor does the same and drops the status.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
