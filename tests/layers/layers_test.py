@@ -11,7 +11,8 @@
      others, say "Public header." in their first lines.
   5. No comment that was set in columns was filled by a formatter (`ReflowComments: false` in .clang-format), and
      since none is filled any more, none is wider than 100 columns.
-  6. No file of the product has more than 600 lines, no function more than 70, no class of kv more than 20 data
+  6. Comments cite papers, not what no reader has ("seed 003", "hole 12").
+  7. No file of the product has more than 600 lines, no function more than 70, no class of kv more than 20 data
      members.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
 """
@@ -52,6 +53,7 @@ INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp', 
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))
 PUBLIC_MARK = '\n// Public header.\n'
+PRIVATE = re.compile(r'//.*(\b[Ss]eed 0\d\d\b|anchors/|\b[Hh]oles? \d)')
 COMMENT = re.compile(r'\s*//(?P<indent> *)(?P<text>.*)$')
 HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|Media|Format|Output|Exit|Keys|Values?) {2,}\S')
 
@@ -140,7 +142,8 @@ def filled_comments(text):
 
 
 def sizes(name, text):
-    found = []
+    found = [f'{name}:{number}: cites what no reader has; name author, title and year'
+             for number, line in enumerate(text.split('\n'), 1) if PRIVATE.search(line)]
     if (lines := text.count('\n')) > MOST_FILE_LINES:
         found.append(f'{name}: {lines} lines; {MOST_FILE_LINES} are allowed')
     for line, length in long_functions(text):
@@ -212,6 +215,8 @@ def self_test():
     assert violations('base/x.cpp', columns.replace('.\n// Threads', '. Threads'))
     assert violations('base/x.cpp', '// ' + 'word ' * 20 + '\n')
     assert not violations('base/x.cpp', '//   code();   // As before:\n// it goes on.\n')
+    assert violations('tools/x.cpp', 'x;  // As seed 003 has it.\n') and violations('base/x.cpp', '// Closes hole 12.\n')
+    assert not violations('base/x.cpp', 'x;  // seed=3, a hole.\n')
     assert not violations('base/x.cpp', 'x;\n' * MOST_FILE_LINES)
     assert violations('base/x.cpp', 'x;\n' * (MOST_FILE_LINES + 1))
     function = 'namespace a {\nclass B {\n  int f(int a,\n        int b) const {\n' + '    x;\n' * 67 + '  }\n};\n}\n'
