@@ -418,16 +418,18 @@ Result<Workload> load_input(const TourArguments& arguments) {
   return workload;
 }
 
+std::string directory_for(const TourArguments& arguments) {
+  if (!arguments.directory.empty()) return arguments.directory;
+  const char* temporary = std::getenv("TMPDIR");
+  return temporary != nullptr && *temporary != '\0' ? temporary : ".";
+}
+
 }  // namespace
 
 int run_tour(const TourArguments& arguments) {
   const auto start = Clock::now();
   const std::uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}() % 1'000'000;
-  std::string directory = arguments.directory;
-  if (directory.empty()) {
-    const char* temporary = std::getenv("TMPDIR");
-    directory = temporary != nullptr && *temporary != '\0' ? temporary : ".";
-  }
+  const std::string directory = directory_for(arguments);
   struct statvfs space{};
   if (statvfs(directory.c_str(), &space) != 0) {
     complain(kCommand, fmt::format("--dir '{}' is no directory that can be used", directory));

@@ -115,6 +115,7 @@ std::uint64_t Log::max_record_bytes() const { return space_->max_record_bytes();
 std::uint64_t Log::free_segments() const { return space_->free_segments(); }
 const LogOptions& Log::options() const { return space_->options(); }
 const Extent& Log::where() const { return space_->where(); }
+std::uint64_t Log::size_bytes() const { return space_->size_bytes(); }
 
 LogAppender::LogAppender(LogAppender&& other) noexcept
     : space_(std::exchange(other.space_, nullptr)), lane_(other.lane_) {}

@@ -173,6 +173,8 @@ class Log {
   std::uint64_t free_segments() const;  // A lane takes one when its own is full.
   const LogOptions& options() const;
   const Extent& where() const;
+  // Of its extent, from the beginning: what it uses.
+  std::uint64_t size_bytes() const;
 
  private:
   explicit Log(std::unique_ptr<log_detail::Space> space);

@@ -124,6 +124,7 @@ class Space {
   const Frames& frames() const { return *frames_; }
   const LogOptions& options() const { return options_; }
   const Extent& where() const { return where_; }
+  std::uint64_t size_bytes() const { return kPageBytes + segments_ * options_.segment_bytes; }
   std::uint64_t head() const { return head_.load(std::memory_order_acquire); }
   std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   std::uint64_t free_segments();
