@@ -15,6 +15,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
@@ -27,6 +29,7 @@ namespace holdfast::stream {
 
 struct PipelineReport {
   std::uint64_t rows_in = 0, rows_out = 0, late_rows = 0, rows_without_time = 0, malformed = 0;
+  std::vector<std::string> malformed_samples;
   std::uint64_t checkpoints = 0;    // Of this run.
   std::uint64_t resumed_epoch = 0;  // 0: it began.
   std::string resumed_place;
@@ -70,7 +73,13 @@ class Pipeline {
   Successor successor_;
   std::string plan_text_;
   std::uint64_t epoch_ = 0;
+  // Of the checkpoint that a savepoint became; the sink counts its epochs from here.
+  std::uint64_t sink_base_ = 0;
   PipelineReport report_;
 };
+
+// The metadata of a checkpoint, of number 1 of a run whose sink begins with it: savepoint.hpp.
+// Errors: kCorrupt.
+Result<std::string> metadata_of_beginning(std::string_view metadata);
 
 }  // namespace holdfast::stream

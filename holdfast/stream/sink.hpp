@@ -33,15 +33,19 @@ class Sink {
   // The checkpoint `epoch` is complete: shows them.
   virtual Status commit(std::uint64_t epoch) = 0;
   virtual std::string state() const { return {}; }
+  // A checkpoint should come soon: what waits for it takes much memory.
+  virtual bool full() const { return false; }
   virtual bool transactional() const { return false; }
 };
 
 using Output = std::function<void(std::string_view)>;
+enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 
-// By the option 'connector' of `table`; null: the rows go to `output` as CSV with one header line.
-// What it is given outlives the sink.
+// By the option 'connector' of `table`; null: the rows go to `output` in this format, CSV with one
+// header line. What it is given outlives the sink.
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
-                                        const Output& output);
+                                        const Output& output, OutputFormat format,
+                                        std::string_view split = {});
 
 }  // namespace holdfast::stream
