@@ -262,7 +262,8 @@ TEST(SsbQueries, InTheOrderOfDaysOnlyBlocksWithRowsOfTheDaysAreRead) {
     }
     EXPECT_GE(wanted, 1u) << name;
     EXPECT_LT(wanted, version->catalogue().blocks.size() / 2) << name;
-    EXPECT_LE(static_cast<double>(opened), 1.2 * static_cast<double>(wanted)) << name;
+    // And one at the edge of a month, whose bounds say month and day apart.
+    EXPECT_LE(static_cast<double>(opened), 1.2 * static_cast<double>(wanted) + 1) << name;
   }
 }
 

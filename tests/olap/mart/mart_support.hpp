@@ -123,7 +123,7 @@ inline MartInDram empty_mart(std::uint64_t bytes = 64 * MiB) {
   MartInDram mart;
   RegionOptions options;
   options.access = RegionAccess::kCreate;
-  options.size_bytes = options.unit_bytes = bytes;
+  options.size_bytes = options.unit_bytes = options.reserve_bytes = bytes;
   mart.region = std::make_unique<Region>(Region::open("dram", options).value());
   mart.store = MartStore::create(*mart.region).value();
   return mart;

@@ -61,7 +61,8 @@ def main():
                 star_peer.ssb_table(self.duckdb, table, self.dir / f'{table}.tbl')
             self.compare(star_grammar.SSB, 150)
 
-    unittest.main()
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(RandomQueries)
+    sys.exit(not unittest.TextTestRunner().run(suite).wasSuccessful())
 
 
 if __name__ == '__main__':
