@@ -148,8 +148,7 @@ TEST(MartStore, HeadersNameTheColumns) {
       .value();
   const auto missing = read_lines(load, 2, {"pkey,category,brand"}, true);
   ASSERT_FALSE(missing);
-  EXPECT_NE(missing.error().detail.find("has no column size of table products"),
-            std::string::npos);
+  EXPECT_NE(missing.error().detail.find("has no column size of table products"), std::string::npos);
   load.finish("days").value();
   Team team(1);
   const auto found =
@@ -173,7 +172,7 @@ TEST(MartStore, RowsOfADimensionHaveTheOrderOfItsSchema) {
 
 TEST(MartStore, ARegionThatIsTooSmallSaysWhatIsNeeded) {
   auto mart = empty_mart(2 * MiB);
-  const auto text = error_of(load_data(*mart.store, SalesData(7, 60'000)));
+  const auto text = error_of(load_data(*mart.store, SalesData(7, 120'000)));
   EXPECT_NE(text.find("the tables need a region of "), std::string::npos) << text;
   EXPECT_EQ(mart.store->version(), nullptr);
   load_data(*mart.store, SalesData(7, 10)).value();
