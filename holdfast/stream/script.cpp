@@ -19,8 +19,12 @@ Result<Script> Script::prepare(std::string_view text) {
   for (const auto& statement : statements) {
     if (const auto* table = std::get_if<sql::syntax::CreateTable>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*table));
-    } else if (const auto* query = std::get_if<sql::syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<sql::syntax::CreateView>(&statement)) {
+      HF_RETURN_IF_ERROR(script.catalog_->add(*view));
+    } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
+      if (!InterpretedOperators::can_run(plan))
+        return sql::unsupported_at(query->at, "a stream of this query");
       script.plans_.push_back(std::move(plan));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));

@@ -19,6 +19,16 @@ class SnapshotStore : public StateStore {
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override;
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
+  Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                 std::uint64_t&) override {
+    return put(slice, key, state);
+  }
+  Status for_each_version(std::int64_t slice, VisitVersion visit) override {
+    return for_each(slice, [&](std::string_view key, std::string_view state) {
+      return visit(key, state, 0);
+    });
+  }
+  void remove_version(std::int64_t, std::string_view, std::uint64_t) override {}
   void drop(std::int64_t) override {}
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return false; }

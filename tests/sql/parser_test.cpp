@@ -19,7 +19,9 @@ std::string refusal(const std::string& text) {
     Status status;
     if (const auto* table = std::get_if<syntax::CreateTable>(&statement)) {
       status = catalog.add(*table);
-    } else if (const auto* query = std::get_if<syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<syntax::CreateView>(&statement)) {
+      status = catalog.add(*view);
+    } else if (const auto* query = std::get_if<syntax::QueryStatement>(&statement)) {
       if (const auto plan = plan_of(*query, catalog); !plan) status = plan.error();
     }
     if (!status) return status.error().detail;
