@@ -111,6 +111,13 @@ class Space {
   Status open();  // recovery.cpp
 
   Result<Lsn> append(Lane& lane, std::span<const Record> records);
+  Result<LogPlace> append_placed(Lane& lane, Record record);
+  // Log::record_at().
+  Status read_at(std::uint64_t at_bytes, Frame& frame) const;
+  // From the start of the extent.
+  std::uint64_t place_of(const std::byte* at) const {
+    return static_cast<std::uint64_t>(at - base());
+  }
   Status truncate(Lsn up_to);
   Status sync();
   Result<Lane*> take_lane();
