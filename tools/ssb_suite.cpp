@@ -295,7 +295,8 @@ class Suite {
       page += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", title, text);
     }
     page +=
-        "<p>Daase, Bollmeier, Benson, Rabl: Maximizing Persistent Memory Bandwidth Utilization for OLAP "
+        "<p>Daase, Bollmeier, Benson, Rabl: Maximizing Persistent Memory Bandwidth Utilization for "
+        "OLAP "
         "Workloads. SIGMOD 2021.</p></html>\n";
     HF_RETURN_IF_ERROR(write(arguments_.out + "/suite.html", page));
     return write(arguments_.out + "/suite.json", document().dump(2) + "\n");

@@ -508,8 +508,6 @@ int run_tour(const TourArguments& arguments) {
     headline(fmt::format("4. {}", kComparison));
     comparison = compare_with_others(tour.scratch());
     if (comparison == kExitFailed) return kExitFailed;
-  }
-  if (arguments.compare) {
     headline("5. A star schema, scanned in place");
     if (scan_a_star() == kExitFailed) return kExitFailed;
   }

@@ -112,9 +112,9 @@ class ByteDash {
   Status try_erase(std::string_view key);
   // Appends the entries and makes Dash lead to them.
   Status replace(std::uint64_t hash, const Held& held, const std::vector<Entry>& entries);
-  // Segments that are left to reclaim(). It may move all that lives: then its lane has one more than
-  // that takes, as it breaks off elsewhere; each other lane keeps its last one, which is never given
-  // back, and may have taken another after it had asked; and it needs one to begin with.
+  // Segments that are left to reclaim(). It may move all that lives: then its lane has one more
+  // than that takes, as it breaks off elsewhere; each other lane keeps its last one, which is never
+  // given back, and may have taken another after it had asked; and it needs one to begin with.
   std::size_t reserve() const { return 2 * lanes_.size() + 2; }
   // do_it() again after a reclaim() if there was no space.
   template <class DoIt>
