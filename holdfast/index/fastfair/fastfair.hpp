@@ -10,7 +10,7 @@
 // Structure  Entries are shifted in place, in an order of stores that leaves a readable node at
 //            any time. A split node is linked to the new one before what is above knows of it.
 // Cost       find reads a node of 512 bytes for each level. Fences: update 1; erase and insert 1
-//            for each line that is shifted, some 4; a split 3, and an insert above, once in some 14.
+//            for each line that is shifted, some 4; a split 3 and an insert above, once in 14.
 // Space      512 bytes of the medium for each node of up to 28 entries, 8 bytes of DRAM.
 // Threads    Any. Readers take no latch, write nothing and wait for nobody. A writer latches one
 //            node. The first access to a node after an opening repairs it, under its latch.
