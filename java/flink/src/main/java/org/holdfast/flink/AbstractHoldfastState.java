@@ -1,7 +1,6 @@
 package org.holdfast.flink;
 
 import java.io.IOException;
-import java.util.Arrays;
 import org.apache.flink.api.common.state.State;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
@@ -10,6 +9,7 @@ import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 import org.apache.flink.queryablestate.client.state.serialization.KvStateSerializer;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
+import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.internal.InternalKvState;
 import org.apache.flink.runtime.state.ttl.TtlAwareSerializer;
 import org.apache.flink.runtime.state.ttl.TtlTimeProvider;
@@ -75,45 +75,42 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
     return backend.store();
   }
 
-  /** The key of the record of the present key and namespace: how many of {@link #keyBytes} it takes. */
-  int keyCount() {
-    return backend.keys().in(number, namespace, namespaceSerializer);
+  /** Of the present key in the present namespace. */
+  byte[] key() {
+    return StateStore.key(
+        number, backend.keyBuilder().buildCompositeKeyNamespace(namespace, namespaceSerializer));
   }
 
   /** Of an entry of its map. */
-  <U> int keyCount(U userKey, TypeSerializer<U> userKeySerializer) throws IOException {
-    return backend
-        .keys()
-        .in(number, namespace, namespaceSerializer, userKey, userKeySerializer);
+  <U> byte[] key(U userKey, TypeSerializer<U> userKeySerializer) throws IOException {
+    return StateStore.key(
+        number,
+        backend
+            .keyBuilder()
+            .buildCompositeKeyNamesSpaceUserKey(
+                namespace, namespaceSerializer, userKey, userKeySerializer));
   }
 
-  byte[] keyBytes() {
-    return backend.keys().bytes();
+  <T> byte[] bytes(T value, TypeSerializer<T> serializer) throws IOException {
+    output.clear();
+    serializer.serialize(value, output);
+    return output.getCopyOfBuffer();
   }
 
-  /** A copy. */
-  byte[] key() {
-    final int count = keyCount();
-    return Arrays.copyOf(keyBytes(), count);
+  /** Null for null. */
+  <T> T value(byte[] bytes, TypeSerializer<T> serializer) throws IOException {
+    if (bytes == null) return null;
+    input.setBuffer(bytes);
+    return serializer.deserialize(input);
   }
-
-  HoldfastKeyedStateBackend<K> backend() {
-    return backend;
-  }
-
-  /** Nothing of what was written is only here. */
-  void flush() throws IOException {}
-
-  /** The same, and nothing of it is kept. */
-  void forget() throws IOException {}
 
   DataOutputSerializer output() {
     output.clear();
     return output;
   }
 
-  DataInputDeserializer input(byte[] bytes, int count) {
-    input.setBuffer(bytes, 0, count);
+  DataInputDeserializer input(byte[] bytes) {
+    input.setBuffer(bytes);
     return input;
   }
 
@@ -125,8 +122,7 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
 
   @Override
   public void clear() {
-    final int count = keyCount();
-    store().erase(keyBytes(), count);
+    store().erase(key());
   }
 
   @Override
@@ -164,12 +160,14 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
     final Tuple2<K, N> pair =
         KvStateSerializer.deserializeKeyAndNamespace(
             keyAndNamespace, keySerializer, ownNamespaceSerializer);
-    final KeyBytes<K> own = new KeyBytes<>(keySerializer, backend.prefixBytes());
-    own.setKey(
+    final SerializedCompositeKeyBuilder<K> builder =
+        new SerializedCompositeKeyBuilder<>(keySerializer, backend.prefixBytes(), CAPACITY);
+    builder.setKeyAndKeyGroup(
         pair.f0,
         KeyGroupRangeAssignment.assignToKeyGroup(pair.f0, backend.getNumberOfKeyGroups()));
-    final int count = own.in(number, pair.f1, ownNamespaceSerializer);
-    final byte[] key = Arrays.copyOf(own.bytes(), count);
+    final byte[] key =
+        StateStore.key(
+            number, builder.buildCompositeKeyNamespace(pair.f1, ownNamespaceSerializer));
     try (ResourceGuard.Lease lease = store().lease()) {
       return query(key, ownValueSerializer);
     }

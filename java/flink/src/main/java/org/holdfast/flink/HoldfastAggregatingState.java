@@ -8,7 +8,7 @@ import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.runtime.state.internal.InternalAggregatingState;
 
 /** @param <A> the accumulator, which is what is kept */
-final class HoldfastAggregatingState<K, N, T, A, R> extends CachedState<K, N, A>
+final class HoldfastAggregatingState<K, N, T, A, R> extends AbstractHoldfastState<K, N, A>
     implements InternalAggregatingState<K, N, T, A, R> {
   private AggregateFunction<T, A, R> function;
 
@@ -31,19 +31,20 @@ final class HoldfastAggregatingState<K, N, T, A, R> extends CachedState<K, N, A>
 
   @Override
   public A getInternal() throws IOException {
-    return load();
+    return value(store().get(key()), getValueSerializer());
   }
 
   @Override
   public void updateInternal(A accumulator) throws IOException {
-    save(accumulator);
+    store().put(key(), bytes(accumulator, getValueSerializer()));
   }
 
   @Override
   public void add(T value) throws IOException {
-    A accumulator = load();
+    final byte[] key = key();
+    A accumulator = value(store().get(key), getValueSerializer());
     if (accumulator == null) accumulator = function.createAccumulator();
-    save(function.add(value, accumulator));
+    store().put(key, bytes(function.add(value, accumulator), getValueSerializer()));
   }
 
   @Override
@@ -53,9 +54,10 @@ final class HoldfastAggregatingState<K, N, T, A, R> extends CachedState<K, N, A>
     for (N source : sources) {
       if (source == null) continue;
       setCurrentNamespace(source);
-      final A accumulator = load();
+      final byte[] key = key();
+      final A accumulator = value(store().get(key), getValueSerializer());
       if (accumulator == null) continue;
-      clear();
+      store().erase(key);
       sum = sum == null ? accumulator : function.merge(sum, accumulator);
     }
     setCurrentNamespace(target);

@@ -1,6 +1,6 @@
 package org.holdfast.flink;
 
-import java.io.Closeable;
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.flink.api.common.ExecutionConfig;
@@ -12,7 +12,6 @@ import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.InternalKeyContextImpl;
-import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
 import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
 import org.apache.flink.util.IOUtils;
@@ -22,18 +21,13 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
   // Of heap timers.
   private static final int QUEUE_CAPACITY = 128;
 
-  private final StatePlace place;
-  private final int cacheEntries;
+  private final String region;
   private final boolean incremental;
-  private final LocalRecoveryConfig localRecovery;
-  private final Uploads uploads = new Uploads();
-  private final Closeable budget;
+  private final String name;
 
   HoldfastKeyedStateBackendBuilder(
       KeyedStateBackendParameters<K> parameters,
-      StatePlace place,
-      Closeable budget,
-      int cacheEntries,
+      String region,
       boolean incremental,
       ExecutionConfig executionConfig,
       LatencyTrackingStateConfig latencyTracking,
@@ -52,11 +46,9 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
         parameters.getStateHandles(),
         compression,
         parameters.getCancelStreamRegistry());
-    this.place = place;
-    this.budget = budget;
-    this.cacheEntries = cacheEntries;
+    this.region = region;
     this.incremental = incremental;
-    localRecovery = parameters.getEnv().getTaskStateManager().createLocalRecoveryConfig();
+    name = parameters.getOperatorIdentifier().replaceAll("[^a-zA-Z0-9-]", "_");
   }
 
   @Override
@@ -65,12 +57,14 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
     final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
     final HeapPriorityQueueSetFactory queueFactory =
         new HeapPriorityQueueSetFactory(keyGroupRange, numberOfKeyGroups, QUEUE_CAPACITY);
-    final RestoreTargets targets =
-        new RestoreTargets(place, tables, queues, queueFactory, keyGroupRange, numberOfKeyGroups);
+    StateStore store = null;
     try {
-      restore(targets);
+      store = StateStore.open(region, name);
+      restore(
+          new RestoreTargets(
+              store, tables, queues, queueFactory, keyGroupRange, numberOfKeyGroups));
       return new HoldfastKeyedStateBackend<>(
-          targets.store(),
+          store,
           tables,
           queues,
           queueFactory,
@@ -84,19 +78,14 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
           new CloseableRegistry(), // That of the parameters is of the restore, and ends with it.
           keyGroupCompressionDecorator,
           new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups),
-          localRecovery,
-          uploads,
-          budget,
-          cacheEntries,
           incremental);
     } catch (BackendBuildingException exception) {
-      IOUtils.closeAllQuietly(targets, budget);
+      IOUtils.closeQuietly(store);
       throw exception;
     } catch (Throwable failure) {
-      IOUtils.closeAllQuietly(targets, budget);
+      IOUtils.closeQuietly(store);
       throw new BackendBuildingException(
-          "the keyed state of " + place.name() + " could not be restored into " + place.region(),
-          failure);
+          "the keyed state of " + name + " could not be restored into " + region, failure);
     }
   }
 
@@ -107,8 +96,7 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
               userCodeClassLoader,
               restoreStateHandles,
               keySerializerProvider,
-              cancelStreamRegistry,
-              uploads)
+              cancelStreamRegistry)
           .run();
     } else {
       new FullRestore<>(

@@ -42,11 +42,7 @@ final class HoldfastListState<K, N, V> extends AbstractHoldfastState<K, N, List<
   @Override
   public void add(V value) throws IOException {
     Preconditions.checkNotNull(value, "a list takes no null");
-    final DataOutputSerializer output = output();
-    elements().serialize(value, output);
-    output.write(StateTable.DELIMITER);
-    final int count = keyCount();
-    store().writeBehind(keyBytes(), count, output.getSharedBuffer(), output.length());
+    store().append(key(), StateTable.listWithEnd(bytes(value, elements())));
   }
 
   @Override

@@ -7,7 +7,7 @@ import org.apache.flink.api.common.state.ReducingStateDescriptor;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.runtime.state.internal.InternalReducingState;
 
-final class HoldfastReducingState<K, N, V> extends CachedState<K, N, V>
+final class HoldfastReducingState<K, N, V> extends AbstractHoldfastState<K, N, V>
     implements InternalReducingState<K, N, V> {
   private ReduceFunction<V> function;
 
@@ -29,18 +29,19 @@ final class HoldfastReducingState<K, N, V> extends CachedState<K, N, V>
 
   @Override
   public V getInternal() throws IOException {
-    return load();
+    return value(store().get(key()), getValueSerializer());
   }
 
   @Override
   public void updateInternal(V value) throws IOException {
-    save(value);
+    store().put(key(), bytes(value, getValueSerializer()));
   }
 
   @Override
   public void add(V value) throws Exception {
-    final V old = load();
-    save(old == null ? value : function.reduce(old, value));
+    final byte[] key = key();
+    final V old = value(store().get(key), getValueSerializer());
+    store().put(key, bytes(old == null ? value : function.reduce(old, value), getValueSerializer()));
   }
 
   @Override
@@ -50,9 +51,10 @@ final class HoldfastReducingState<K, N, V> extends CachedState<K, N, V>
     for (N source : sources) {
       if (source == null) continue;
       setCurrentNamespace(source);
-      final V value = load();
+      final byte[] key = key();
+      final V value = value(store().get(key), getValueSerializer());
       if (value == null) continue;
-      clear();
+      store().erase(key);
       sum = sum == null ? value : function.reduce(sum, value);
     }
     setCurrentNamespace(target);

@@ -13,6 +13,7 @@ import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
 import org.apache.flink.runtime.state.SnapshotResources;
+import org.apache.flink.runtime.state.StreamStateHandle;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
@@ -31,7 +32,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
   private final KeyGroupRange keyGroupRange;
   private final int prefixBytes;
   private final TypeSerializer<K> keySerializer;
-  private final Map<Pack, Uploads.File> reusable;
+  private final Map<Pack, StreamStateHandle> reusable;
   private final ResourceGuard.Lease lease;
   private final HoldfastCheckpoint checkpoint;
 
@@ -42,7 +43,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
       KeyGroupRange keyGroupRange,
       int prefixBytes,
       TypeSerializer<K> keySerializer,
-      Map<Pack, Uploads.File> reusable)
+      Map<Pack, StreamStateHandle> reusable)
       throws IOException {
     this.keyGroupRange = keyGroupRange;
     this.prefixBytes = prefixBytes;
@@ -72,7 +73,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
   }
 
   /** What earlier checkpoints have and this one may name. */
-  Map<Pack, Uploads.File> reusable() {
+  Map<Pack, StreamStateHandle> reusable() {
     return reusable;
   }
 
