@@ -93,7 +93,7 @@ class Blocks(unittest.TestCase):
         self.assertIn('nothing of Holdfast', self.run_command('inspect', self.region(bytes(65536)), code=1).stderr)
         spec = self.region(image('log_checksum_dense.v3.hex')[0])
         self.assertIn('a multiple of 4096', self.run_command('verify', spec, '--offset', '77', code=2).stderr)
-        self.assertIn('No such file', self.run_command('inspect', './nothing', code=1).stderr)
+        self.assertIn('does not exist', self.run_command('inspect', './nothing', code=1).stderr)
         cut = image('log_checksum_dense.v3.hex')[0]
         cut[100] ^= 255  # In the header's body.
         self.assertIn('checksum', self.run_command('verify', self.region(cut), code=1).stdout)
