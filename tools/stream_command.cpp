@@ -113,7 +113,7 @@ stream::OutputFormat format_of(const std::string& word) {
 }
 
 int run(const Arguments& arguments) {
-  const auto script = prepared(arguments);
+  auto script = prepared(arguments);
   if (!script) return fail(script.error());
   stream::ScriptOptions options;
   options.final_state = arguments.final_state;

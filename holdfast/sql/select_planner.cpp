@@ -243,7 +243,7 @@ class SelectPlanner {
         keys.start = bound->column;
       } else if (role == Role::kWindowEnd && keys.end == kNoColumn) {
         keys.end = bound->column;
-      } else if (column && bound->column == first_window_column() + 2) {
+      } else if (column && relation_.windowing && bound->column == first_window_column() + 2) {
         continue;  // window_time is given by window_end.
       } else {
         keys.computes_window = keys.computes_window || reads_window(*bound);

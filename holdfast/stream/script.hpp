@@ -45,9 +45,13 @@ class Script {
   const std::vector<sql::Plan>& plans() const { return plans_; }
   // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }
-  Status run(const ScriptOptions& options, const std::atomic<bool>& stop) const;
+  Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 
  private:
+  void show_final_state();
+  Result<std::unique_ptr<Sink>> sink_of(std::size_t query, const ScriptOptions& options) const;
+  Result<std::unique_ptr<Pipeline>> pipeline_of(std::size_t query, const ScriptOptions& options,
+                                                StateStore* state) const;
   Status set(const sql::syntax::Option& option);
 
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();

@@ -34,10 +34,11 @@ const std::string kTable =
     "WITH ('connector' = 'none');\n";
 
 TEST(Parser, NamesThePlace) {
-  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"), "line 2, column 7: expected FROM, found 'c'");
+  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"), "line 2, column 7: expected ';' or the end, found 'c'");
   EXPECT_EQ(refusal("SELECT 'ö' + 'x FROM t"),
             "line 1, column 14: this ' has no partner; a quote within is written twice");
-  EXPECT_EQ(refusal("SELECT v FROM t ORDER BY v"), "line 1, column 17: ORDER is not supported");
+  EXPECT_EQ(refusal("SELECT v FROM t INTERSECT SELECT v FROM t"),
+            "line 1, column 17: INTERSECT is not supported");
   EXPECT_EQ(refusal(kTable + "SELECT k, SUM(v) FROM t GROUP BY v"),
             "line 2, column 8: k is neither in GROUP BY nor in an aggregate");
   EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE SUM(v) > 1"),
