@@ -459,9 +459,9 @@ class Binder {
       sizes.push_back(e.arguments[i].get());
     if (e.arguments.empty() || e.arguments[0]->form != Form::kName)
       return error_at(e.at, e.name + " wants the time column first");
-    HF_ASSIGN_OR_RETURN(const auto column,
-                        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at,
-                                    e.arguments[0]->qualifier));
+    HF_ASSIGN_OR_RETURN(
+        const auto column,
+        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at, e.arguments[0]->qualifier));
     const auto function = e.name.substr(0, line);
     HF_ASSIGN_OR_RETURN(const Window window, bind_window(function, e.at, column, sizes));
     if (!(window == *scope_.group_window) || function != scope_.group_function)
@@ -509,10 +509,11 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
   const bool hops = function == "HOP" || cumulates;
   const std::size_t least = hops ? 2 : 1;
   if (sizes.size() < least || sizes.size() > least + (session ? 0 : 1))
-    return error_at(at, std::string(function) + (session     ? " wants a time column and a gap"
-                                                 : cumulates ? " wants a time column, a step and a size"
-                                                 : hops ? " wants a time column, a slide and a size"
-                                                        : " wants a time column and a size"));
+    return error_at(at,
+                    std::string(function) + (session     ? " wants a time column and a gap"
+                                             : cumulates ? " wants a time column, a step and a size"
+                                             : hops ? " wants a time column, a slide and a size"
+                                                    : " wants a time column and a size"));
   std::vector<std::int64_t> numbers;
   for (const auto* size : sizes) {
     HF_ASSIGN_OR_RETURN(auto bound, bind(*size, Scope{}));

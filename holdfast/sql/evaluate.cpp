@@ -239,8 +239,10 @@ Status rounded(const Expression& e, const Value& value, Value& out) {
 
 // Of texts of a pattern, and their parts.
 Status parts(const Expression& e, const Row& row, const Value& first, Value& out) {
-  if (e.operation == Operation::kUpper) return out = Value::of_text(in_upper_case(first.text)), Status();
-  if (e.operation == Operation::kLower) return out = Value::of_text(in_lower_case(first.text)), Status();
+  if (e.operation == Operation::kUpper)
+    return out = Value::of_text(in_upper_case(first.text)), Status();
+  if (e.operation == Operation::kLower)
+    return out = Value::of_text(in_lower_case(first.text)), Status();
   Value second, third;
   HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
   if (second.null) return out = Value(), Status();

@@ -85,7 +85,8 @@ bool equal(const Expression& left, const Expression& right);
 // For people and fingerprints: "(price * 2)", with columns by these names.
 std::string text_of(const Expression& expression, const std::vector<std::string>& names);
 // The same, with expression i of `columns` in the place of column i.
-ExpressionPointer replaced(const Expression& expression, const std::vector<ExpressionPointer>& columns);
+ExpressionPointer replaced(const Expression& expression,
+                           const std::vector<ExpressionPointer>& columns);
 // The same of a row in which column i is column i + `by`.
 ExpressionPointer moved(const Expression& expression, std::int64_t by);
 // The conditions that AND joins.

@@ -269,8 +269,8 @@ class ExpressionParser {
         HF_ASSIGN_OR_RETURN(auto value, any());
         tokens_.go_to(behind);
         const Position at = condition->at;
-        HF_ASSIGN_OR_RETURN(
-            condition, node(Form::kBinary, at, "=", std::move(value), std::move(condition)));
+        HF_ASSIGN_OR_RETURN(condition,
+                            node(Form::kBinary, at, "=", std::move(value), std::move(condition)));
       }
       HF_RETURN_IF_ERROR(tokens_.expect("THEN"));
       HF_ASSIGN_OR_RETURN(auto answer, any());

@@ -33,8 +33,7 @@ struct Time {
   std::int64_t shift_ms = 0;
 };
 std::optional<Time> time_in(const Expression& e, const std::vector<Column>& columns) {
-  if (e.operation == Operation::kColumn && columns[e.column].is_time())
-    return Time{e.column, 0};
+  if (e.operation == Operation::kColumn && columns[e.column].is_time()) return Time{e.column, 0};
   if (e.operation != Operation::kShiftTime || e.arguments[1]->operation != Operation::kLiteral ||
       e.arguments[1]->literal.null)
     return std::nullopt;
@@ -46,7 +45,8 @@ std::optional<Time> time_in(const Expression& e, const std::vector<Column>& colu
 // A condition low <= left time - right time <= high, one or both of its bounds.
 class NearTimes {
  public:
-  NearTimes(const std::vector<Column>& columns, std::size_t left) : columns_(columns), left_(left) {}
+  NearTimes(const std::vector<Column>& columns, std::size_t left)
+      : columns_(columns), left_(left) {}
 
   bool take(const Expression& e) {
     if (e.operation < Operation::kEqual || e.operation > Operation::kGreaterEqual ||

@@ -18,8 +18,8 @@ std::string joined(const std::vector<std::string>& parts) {
 std::string ms(std::int64_t number) { return std::to_string(number) + " ms"; }
 
 std::string text_of(const Window& window, const std::vector<std::string>& names) {
-  std::string text = window.cumulates ? "CUMULATE(" + names[window.time_column] + ", step " +
-                                            ms(window.slide_ms)
+  std::string text = window.cumulates
+                         ? "CUMULATE(" + names[window.time_column] + ", step " + ms(window.slide_ms)
                      : window.size_ms == window.slide_ms
                          ? "TUMBLE(" + names[window.time_column]
                          : "HOP(" + names[window.time_column] + ", slide " + ms(window.slide_ms);
@@ -92,8 +92,8 @@ class Describe {
                                                           "full outer", "semi",       "anti"};
     std::vector<std::string> parts;
     // The keys of the right side read its columns, whose names are behind those of the left.
-    const std::vector<std::string> right(
-        names_.begin() + static_cast<std::ptrdiff_t>(left_width_), names_.end());
+    const std::vector<std::string> right(names_.begin() + static_cast<std::ptrdiff_t>(left_width_),
+                                         names_.end());
     for (std::size_t i = 0; i < join.left_keys.size(); ++i)
       parts.push_back(text(join.left_keys[i]) + " = " + sql::text_of(*join.right_keys[i], right));
     std::string what = std::string(kForms[static_cast<std::size_t>(join.form)]) + "Join " +

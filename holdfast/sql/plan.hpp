@@ -114,8 +114,8 @@ struct OverAggregate {
   std::int64_t preceding = kUnbounded;  // Rows before the current one, or milliseconds.
   std::vector<Aggregate> aggregates;
 };
-// Rows in this order when the input has ended, `limit` of them behind the first `offset`; or as they
-// come, if `at_once`.
+// Rows in this order when the input has ended, `limit` of them behind the first `offset`; or as
+// they come, if `at_once`.
 struct Sort {
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
   std::vector<OrderKey> keys;

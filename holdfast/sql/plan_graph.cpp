@@ -86,7 +86,8 @@ Result<NodeId> PlanGraph::add(Operator what, std::vector<NodeId> inputs,
   for (const auto input : node.inputs)
     said += "\n" + std::to_string(input);
   for (const auto& column : node.columns)
-    said += "\n" + std::to_string(static_cast<int>(column.role)) + name_of(column.type) + column.name;
+    said +=
+        "\n" + std::to_string(static_cast<int>(column.role)) + name_of(column.type) + column.name;
   if (const auto found = known_.find(said); found != known_.end()) return found->second;
   if (nodes_.size() == kMaxNodes)
     return Error{Errc::kUnsupported,
@@ -108,8 +109,7 @@ Result<NodeId> PlanGraph::filter(NodeId input, ExpressionPointer predicate) {
 Result<NodeId> PlanGraph::filter_by(NodeId input, Conditions conditions) {
   if (conditions.empty()) return input;
   const auto& what = at(input).what;
-  if (std::holds_alternative<Project>(what))
-    return filter_projection(input, std::move(conditions));
+  if (std::holds_alternative<Project>(what)) return filter_projection(input, std::move(conditions));
   if (const auto* join = std::get_if<Join>(&what);
       join != nullptr && join->form == JoinForm::kRegular)
     return filter_join(input, std::move(conditions));
@@ -138,9 +138,8 @@ Result<NodeId> PlanGraph::filter_projection(NodeId input, Conditions conditions)
     HF_ASSIGN_OR_RETURN(const NodeId filtered, filter_by(source, std::move(below)));
     auto expressions = clones_of(std::get<Project>(at(input).what).expressions);
     auto shown = columns(input);
-    HF_ASSIGN_OR_RETURN(
-        projection, add(Project{std::move(expressions)}, {filtered}, std::move(shown),
-                        updating(filtered)));
+    HF_ASSIGN_OR_RETURN(projection, add(Project{std::move(expressions)}, {filtered},
+                                        std::move(shown), updating(filtered)));
   }
   if (above.empty()) return projection;
   return add_like(Filter{conjunction_of(std::move(above))}, projection);
@@ -225,8 +224,8 @@ Result<NodeId> PlanGraph::project(NodeId input, Conditions expressions,
     }
     for (std::size_t i = 0; i < reads.size(); ++i) {
       const auto& inner = *below->expressions[i];
-      const bool free = inner.operation == Operation::kColumn ||
-                        inner.operation == Operation::kLiteral;
+      const bool free =
+          inner.operation == Operation::kColumn || inner.operation == Operation::kLiteral;
       merges = merges && (free || reads[i] <= 1);
     }
     Conditions merged;
@@ -262,8 +261,8 @@ Result<NodeId> PlanGraph::join(JoinKind kind, NodeId left, NodeId right,
   std::vector<Column> shown = columns(left);
   if (kind != JoinKind::kSemi && kind != JoinKind::kAnti)
     shown.insert(shown.end(), columns(right).begin(), columns(right).end());
-  const bool changes = updating(left) || updating(right) ||
-                       (kind != JoinKind::kInner && kind != JoinKind::kSemi);
+  const bool changes =
+      updating(left) || updating(right) || (kind != JoinKind::kInner && kind != JoinKind::kSemi);
   return add(std::move(join), {left, right}, std::move(shown), changes);
 }
 

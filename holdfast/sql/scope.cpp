@@ -39,8 +39,9 @@ Error unknown(const Scope& scope, const std::string& name, Position at,
     std::string list;
     for (const auto table : tables)
       list += (list.empty() ? "" : ", ") + escape(table);
-    return error_at(at, "there is no table " + escape(qualifier) + " in this query",
-                    list.empty() ? "" : (tables.size() == 1 ? "its table is " : "there are ") + list);
+    return error_at(
+        at, "there is no table " + escape(qualifier) + " in this query",
+        list.empty() ? "" : (tables.size() == 1 ? "its table is " : "there are ") + list);
   }
   const auto meant = closest(name, names);
   return error_at(at, "there is no column " + escape(name),

@@ -56,9 +56,8 @@ class SelectPlanner {
 
   // The first of the three columns of the window that is not assigned yet.
   std::uint32_t first_window_column() const {
-    return relation_.windowing
-               ? static_cast<std::uint32_t>(relation_.scope.columns.size() - 3)
-               : kNoColumn;
+    return relation_.windowing ? static_cast<std::uint32_t>(relation_.scope.columns.size() - 3)
+                               : kNoColumn;
   }
   bool reads_window(const Expression& expression) const {
     const auto columns = columns_of(expression);
@@ -79,8 +78,7 @@ class SelectPlanner {
       bound = folded(std::move(bound));
       (reads_window(*bound) ? above : below).push_back(std::move(bound));
     }
-    HF_ASSIGN_OR_RETURN(relation_.node,
-                        filtered(relation_.node, conjunction_of(std::move(below))));
+    HF_ASSIGN_OR_RETURN(relation_.node, filtered(relation_.node, conjunction_of(std::move(below))));
     if (!above.empty() || !queries.empty()) {
       HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
       HF_ASSIGN_OR_RETURN(relation_.node,
@@ -208,9 +206,8 @@ class SelectPlanner {
       if (!place) {
         HF_ASSIGN_OR_RETURN(auto bound, bind(e, inner));
         bound = folded(std::move(bound));
-        const auto same = std::find_if(items_.begin(), items_.end(), [&](const auto& known) {
-          return equal(*known, *bound);
-        });
+        const auto same = std::find_if(items_.begin(), items_.end(),
+                                       [&](const auto& known) { return equal(*known, *bound); });
         place = static_cast<std::size_t>(same - items_.begin());
         if (same == items_.end()) items_.push_back(std::move(bound));
       }
@@ -223,7 +220,7 @@ class SelectPlanner {
   struct Keys {
     std::vector<ExpressionPointer> all;
     std::uint32_t start = kNoColumn, end = kNoColumn;  // Columns of the window among them.
-    bool computes_window = false;  // An expression of the window is a key.
+    bool computes_window = false;                      // An expression of the window is a key.
   };
 
   Result<Keys> bind_keys() {
@@ -306,9 +303,9 @@ class SelectPlanner {
     for (const auto& key : group.keys) {
       const bool time = group.by_columns && key->operation == Operation::kColumn &&
                         scope().columns[key->column].role == Role::kWindowTime;
-      columns.push_back({key->operation == Operation::kColumn ? names[key->column]
-                                                              : text_of(*key, names),
-                         key->type, time ? Role::kWindowTime : Role::kPlain});
+      columns.push_back(
+          {key->operation == Operation::kColumn ? names[key->column] : text_of(*key, names),
+           key->type, time ? Role::kWindowTime : Role::kPlain});
     }
     for (const auto& aggregate : aggregates_)
       columns.push_back({text_of(aggregate, names), aggregate.type});
@@ -360,8 +357,8 @@ class SelectPlanner {
         return column_of(keys + aggregates + 1, expression->type, at);
       if (group.windowed && scope().columns[column].role == Role::kWindowTime)
         return column_of(keys + aggregates + 2, expression->type, at);
-      return error_at(at, escape(scope().columns[column].name) +
-                              " is neither in GROUP BY nor in an aggregate");
+      return error_at(
+          at, escape(scope().columns[column].name) + " is neither in GROUP BY nor in an aggregate");
     }
     for (auto& argument : expression->arguments) {
       HF_ASSIGN_OR_RETURN(argument, placed(std::move(argument), group));
@@ -413,8 +410,8 @@ class SelectPlanner {
   using ExpressionPointerOfSyntax = syntax::ExpressionPointer;
   static bool alike(const syntax::Expression& a, const syntax::Expression& b) {
     return a.form == b.form && a.name == b.name && a.qualifier == b.qualifier && a.text == b.text &&
-           a.query == nullptr && b.query == nullptr && a.negated == b.negated &&
-           a.type == b.type && a.arguments.size() == b.arguments.size() &&
+           a.query == nullptr && b.query == nullptr && a.negated == b.negated && a.type == b.type &&
+           a.arguments.size() == b.arguments.size() &&
            std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(),
                       [](const auto& x, const auto& y) { return alike(*x, *y); });
   }
@@ -441,8 +438,8 @@ class SelectPlanner {
     for (std::size_t i = 0; i < overs_.size(); ++i) {
       if (overs_[i].numbers_rows != ranks || (ranks && i > 0))
         return unsupported_at(overs_[i].at, "ROW_NUMBER beside other functions with OVER");
-      columns.push_back({"$over" + std::to_string(i),
-                         ranks ? kBigIntType : overs_[i].aggregate.type});
+      columns.push_back(
+          {"$over" + std::to_string(i), ranks ? kBigIntType : overs_[i].aggregate.type});
     }
     HF_RETURN_IF_ERROR(ranks ? rank(spec, std::move(columns))
                              : over_aggregate(spec, std::move(columns)));
@@ -474,14 +471,13 @@ class SelectPlanner {
     rank.partition = std::move(partition_);
     rank.order = std::move(over_order_);
     const bool changes = !rank.by_columns;
-    HF_ASSIGN_OR_RETURN(relation_.node, graph_.add(std::move(rank), {relation_.node},
-                                                   std::move(columns), changes));
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.add(std::move(rank), {relation_.node}, std::move(columns), changes));
     return {};
   }
 
   Status over_aggregate(const syntax::Over& spec, std::vector<Column> columns) {
-    if (graph_.updating(relation_.node))
-      return unsupported_at(spec.at, "OVER rows that change");
+    if (graph_.updating(relation_.node)) return unsupported_at(spec.at, "OVER rows that change");
     const bool by_time = over_order_.size() == 1 && !over_order_[0].descending &&
                          over_order_[0].value->operation == Operation::kColumn &&
                          columns[over_order_[0].value->column].is_time();
@@ -495,19 +491,19 @@ class SelectPlanner {
     if (spec.preceding != nullptr) {
       HF_ASSIGN_OR_RETURN(auto bound, bind(*spec.preceding, Scope{}));
       bound = folded(std::move(bound));
-      const bool right = bound->operation == Operation::kLiteral && !bound->literal.null &&
-                         bound->literal.number >= 0 &&
-                         (spec.rows ? bound->type.is_integer()
-                                    : bound->type.kind == Kind::kInterval);
+      const bool right =
+          bound->operation == Operation::kLiteral && !bound->literal.null &&
+          bound->literal.number >= 0 &&
+          (spec.rows ? bound->type.is_integer() : bound->type.kind == Kind::kInterval);
       if (!right)
-        return error_at(spec.preceding->at, spec.rows ? "ROWS wants a number of rows"
-                                                      : "RANGE wants an INTERVAL");
+        return error_at(spec.preceding->at,
+                        spec.rows ? "ROWS wants a number of rows" : "RANGE wants an INTERVAL");
       over.preceding = static_cast<std::int64_t>(bound->literal.number);
     }
     for (auto& call : overs_)
       over.aggregates.push_back(std::move(call.aggregate));
-    HF_ASSIGN_OR_RETURN(relation_.node, graph_.add(std::move(over), {relation_.node},
-                                                   std::move(columns), false));
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.add(std::move(over), {relation_.node}, std::move(columns), false));
     return {};
   }
 
@@ -523,8 +519,8 @@ class SelectPlanner {
       Role role = Role::kPlain;
       if (item.operation == Operation::kColumn) role = below[item.column].role;
       if (item.operation == Operation::kProcessingTime) role = Role::kProcessing;
-      columns.push_back({i < names_.size() ? names_[i] : "$order" + std::to_string(i), item.type,
-                         role});
+      columns.push_back(
+          {i < names_.size() ? names_[i] : "$order" + std::to_string(i), item.type, role});
     }
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto place = static_cast<std::uint32_t>(order_places_[i]);
@@ -534,8 +530,8 @@ class SelectPlanner {
     std::vector<ExpressionPointer> expressions;
     for (const auto& item : items_)
       expressions.push_back(clone(*item));
-    HF_ASSIGN_OR_RETURN(relation_.node, graph_.project(relation_.node, std::move(expressions),
-                                                       std::move(columns)));
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.project(relation_.node, std::move(expressions), std::move(columns)));
     return {};
   }
 

@@ -118,7 +118,7 @@ struct WindowCall {
 
 // A table, a view, a common table, or a query in parentheses; a window of it.
 struct TableReference {
-  std::string name, alias;  // `name` is empty if there is a `query`.
+  std::string name, alias;           // `name` is empty if there is a `query`.
   std::vector<std::string> columns;  // alias (a, b)
   Position at;
   std::shared_ptr<const Query> query;

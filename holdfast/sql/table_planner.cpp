@@ -100,9 +100,8 @@ Status QueryPlanner::assign_windows(Relation& relation) {
     return assign_sessions(relation, std::move(keys));
   }
   relation.windowing.reset();
-  HF_ASSIGN_OR_RETURN(relation.node,
-                      graph_.add(AssignWindows{windowing.window}, {relation.node},
-                                 with_bounds(graph_.columns(relation.node)), false));
+  HF_ASSIGN_OR_RETURN(relation.node, graph_.add(AssignWindows{windowing.window}, {relation.node},
+                                                with_bounds(graph_.columns(relation.node)), false));
   return {};
 }
 
@@ -112,9 +111,8 @@ Status QueryPlanner::assign_sessions(Relation& relation, std::vector<ExpressionP
   sessions.gap_ms = relation.windowing->window.size_ms;
   sessions.keys = std::move(keys);
   relation.windowing.reset();
-  HF_ASSIGN_OR_RETURN(relation.node,
-                      graph_.add(std::move(sessions), {relation.node},
-                                 with_bounds(graph_.columns(relation.node)), false));
+  HF_ASSIGN_OR_RETURN(relation.node, graph_.add(std::move(sessions), {relation.node},
+                                                with_bounds(graph_.columns(relation.node)), false));
   return {};
 }
 
@@ -191,10 +189,10 @@ Result<ExpressionPointer> QueryPlanner::join_condition(const syntax::Join& join,
 // ---- FOR SYSTEM_TIME AS OF ----
 Result<Relation> QueryPlanner::join_as_of(Relation left, const syntax::Join& join) {
   if (join.kind != syntax::JoinKind::kInner && join.kind != syntax::JoinKind::kLeft)
-    return unsupported_at(join.at, "this join with FOR SYSTEM_TIME AS OF", "JOIN and LEFT JOIN are");
+    return unsupported_at(join.at, "this join with FOR SYSTEM_TIME AS OF",
+                          "JOIN and LEFT JOIN are");
   HF_ASSIGN_OR_RETURN(const auto time, bind(*join.table.as_of, left.scope));
-  const Role role = time->operation == Operation::kColumn
-                        ? left.scope.columns[time->column].role
+  const Role role = time->operation == Operation::kColumn ? left.scope.columns[time->column].role
                     : time->operation == Operation::kProcessingTime ? Role::kProcessing
                                                                     : Role::kPlain;
   const bool lookup = role == Role::kProcessing;
@@ -218,17 +216,16 @@ Result<Relation> QueryPlanner::join_as_of(Relation left, const syntax::Join& joi
     version_time = static_cast<std::uint32_t>(found - columns.begin());
   } else {
     const auto* scan = std::get_if<Scan>(&graph_.at(right.node).what);
-    if (scan == nullptr)
-      return unsupported_at(join.table.at, "a look-up in anything but a table");
+    if (scan == nullptr) return unsupported_at(join.table.at, "a look-up in anything but a table");
     const Table* table = scan->table;
     HF_ASSIGN_OR_RETURN(right.node, graph_.add(Scan{table, true}, {}, table->columns, false));
   }
   const std::size_t width = left.scope.columns.size();
   append(left.scope, right.scope);
   HF_ASSIGN_OR_RETURN(auto condition, join_condition(join, left.scope, width));
-  HF_ASSIGN_OR_RETURN(left.node,
-                      graph_.join_as_of(join.kind, left.node, right.node, std::move(condition),
-                                        lookup, time->column, version_time));
+  HF_ASSIGN_OR_RETURN(
+      left.node, graph_.join_as_of(join.kind, left.node, right.node, std::move(condition), lookup,
+                                   time->column, version_time));
   const auto& keys = std::get<Join>(graph_.at(left.node).what).right_keys;
   if (keys.empty())
     return error_at(join.at, "FOR SYSTEM_TIME AS OF wants an equality of both tables in ON");

@@ -40,8 +40,7 @@ std::string in_case(std::string_view text, bool upper) {
       result += static_cast<char>(other_case(byte, upper));
     } else if (pair) {
       const auto second = static_cast<unsigned char>(text[++i]);
-      const std::uint32_t letter =
-          other_case((byte & 0x1Fu) << 6 | (second & 0x3Fu), upper);
+      const std::uint32_t letter = other_case((byte & 0x1Fu) << 6 | (second & 0x3Fu), upper);
       result += static_cast<char>(0xC0 | letter >> 6);
       result += static_cast<char>(0x80 | (letter & 0x3F));
     } else {
@@ -100,10 +99,9 @@ std::string formatted_time(std::int64_t ms, std::string_view pattern) {
   const std::int64_t days = floor_divide(ms, kDayMs);
   const std::int64_t rest = ms - days * kDayMs;
   const CivilDate date = date_of(days);
-  const std::array<std::int64_t, 7> values = {date.year,          date.month,
-                                              date.day,           rest / 3'600'000,
-                                              rest / 60'000 % 60, rest / 1000 % 60,
-                                              rest % 1000};
+  const std::array<std::int64_t, 7> values = {
+      date.year,          date.month,       date.day,   rest / 3'600'000,
+      rest / 60'000 % 60, rest / 1000 % 60, rest % 1000};
   std::string result;
   walk(
       pattern,

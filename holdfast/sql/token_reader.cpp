@@ -7,7 +7,13 @@ namespace holdfast::sql {
 
 bool is_reserved(std::string_view upper) {
   static constexpr std::array<std::string_view, 52> kReserved = {
-"AND", "AS", "BETWEEN", "BY", "CASE", "CAST", "CREATE", "CROSS", "DISTINCT", "ELSE", "END", "ESCAPE", "EXCEPT", "EXISTS", "FALSE", "FETCH", "FILTER", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INSERT", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NATURAL", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "OUTER", "OVER", "RIGHT", "SELECT", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WINDOW", "WITH"};
+      "AND",      "AS",        "BETWEEN",  "BY",     "CASE",   "CAST",   "CREATE", "CROSS",
+      "DISTINCT", "ELSE",      "END",      "ESCAPE", "EXCEPT", "EXISTS", "FALSE",  "FETCH",
+      "FILTER",   "FOR",       "FROM",     "FULL",   "GROUP",  "HAVING", "IN",     "INNER",
+      "INSERT",   "INTERSECT", "INTERVAL", "INTO",   "IS",     "JOIN",   "LEFT",   "LIKE",
+      "LIMIT",    "NATURAL",   "NOT",      "NULL",   "OFFSET", "ON",     "OR",     "ORDER",
+      "OUTER",    "OVER",      "RIGHT",    "SELECT", "TRUE",   "UNION",  "USING",  "VALUES",
+      "WHEN",     "WHERE",     "WINDOW",   "WITH"};
   return std::find(kReserved.begin(), kReserved.end(), upper) != kReserved.end();
 }
 

@@ -31,6 +31,7 @@ class ChangelogSink : public Sink {
   Status prepare(std::uint64_t epoch) override { return inner_->prepare(epoch); }
   Status commit(std::uint64_t epoch) override { return inner_->commit(epoch); }
   std::string state() const override { return inner_->state(); }
+  bool full() const override { return inner_->full(); }
 
  private:
   std::vector<sql::Column> columns_;

@@ -150,9 +150,9 @@ class NexmarkSource : public Source {
     return mix64(mix64(settings_.seed * 64 + static_cast<std::uint64_t>(of)) ^ event_);
   }
   std::int64_t time() const {
-    return settings_.first_ms + static_cast<std::int64_t>(event_ * 1000 /
-                                                          static_cast<std::uint64_t>(
-                                                              settings_.per_second));
+    return settings_.first_ms +
+           static_cast<std::int64_t>(event_ * 1000 /
+                                     static_cast<std::uint64_t>(settings_.per_second));
   }
   // The number of the newest person or auction that is there.
   std::uint64_t newest_person() const { return event_ / kCycle; }
@@ -182,15 +182,14 @@ class NexmarkSource : public Source {
     const std::uint64_t draw = random(make);
     switch (make) {
       case Make::kId:
-        return sql::Value::of(kFirstId + static_cast<std::int64_t>(
-                                             settings_.topic == Topic::kPerson
-                                                 ? newest_person()
-                                                 : event_ / kCycle * kAuctionsOfCycle +
-                                                       event_ % kCycle - 1));
+        return sql::Value::of(kFirstId +
+                              static_cast<std::int64_t>(settings_.topic == Topic::kPerson
+                                                            ? newest_person()
+                                                            : event_ / kCycle * kAuctionsOfCycle +
+                                                                  event_ % kCycle - 1));
       case Make::kTime: return sql::Value::of(time());
       case Make::kInitialBid: return sql::Value::of(amount(draw));
-      case Make::kReserve:
-        return sql::Value::of(amount(random(Make::kInitialBid)) + amount(draw));
+      case Make::kReserve: return sql::Value::of(amount(random(Make::kInitialBid)) + amount(draw));
       case Make::kExpires:
         return sql::Value::of(time() + 1 + static_cast<std::int64_t>(draw % 20'000));
       case Make::kSeller:
@@ -204,10 +203,12 @@ class NexmarkSource : public Source {
 
   static sql::Value text_value(Make make, std::uint64_t draw) {
     static constexpr Texts kFirst = {"Ada", "Edgar", "Grace", "Jim", "Michael", "Pat"};
-    static constexpr Texts kLast = {"Codd", "Gray", "Hopper", "Lovelace", "Selinger", "Stonebraker"};
+    static constexpr Texts kLast = {"Codd",     "Gray",     "Hopper",
+                                    "Lovelace", "Selinger", "Stonebraker"};
     static constexpr Texts kCities = {"Bend", "Boise", "Kent", "Palo Alto", "Phoenix", "Portland"};
     static constexpr Texts kStates = {"AZ", "CA", "ID", "OR", "WA", "WY"};
-    static constexpr Texts kChannels = {"Apple", "Baidu", "Facebook", "Google", "apple", "channel-"};
+    static constexpr Texts kChannels = {"Apple",  "Baidu", "Facebook",
+                                        "Google", "apple", "channel-"};
     switch (make) {
       case Make::kName:
         return text(std::string(kFirst[draw % 6]) + " " + std::string(kLast[(draw >> 8) % 6]));
@@ -261,9 +262,10 @@ Result<std::vector<Field>> fields_of(const sql::Table& table, Topic topic) {
       for (const auto& one : known)
         list += (list.empty() ? "" : ", ") + std::string(one.name) + " " +
                 sql::name_of(sql::Type{one.kind});
-      return sql::error_at(table.at, "the table of 'nexmark' has no column " + column.name + " " +
-                                         sql::name_of(column.type),
-                           "there are " + list);
+      return sql::error_at(
+          table.at,
+          "the table of 'nexmark' has no column " + column.name + " " + sql::name_of(column.type),
+          "there are " + list);
     }
     fields.push_back({i, found->make});
   }

@@ -9,9 +9,7 @@ namespace holdfast::stream {
 // An update is a kUpdateBefore and then a kUpdateAfter; what is after it may also be inserted.
 enum class RowKind : std::uint8_t { kInsert, kUpdateBefore, kUpdateAfter, kDelete };
 
-inline bool adds(RowKind kind) {
-  return kind == RowKind::kInsert || kind == RowKind::kUpdateAfter;
-}
+inline bool adds(RowKind kind) { return kind == RowKind::kInsert || kind == RowKind::kUpdateAfter; }
 
 // As Flink shows it.
 inline std::string_view text_of(RowKind kind) {

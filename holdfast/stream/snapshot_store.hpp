@@ -24,9 +24,8 @@ class SnapshotStore : public StateStore {
     return put(slice, key, state);
   }
   Status for_each_version(std::int64_t slice, VisitVersion visit) override {
-    return for_each(slice, [&](std::string_view key, std::string_view state) {
-      return visit(key, state, 0);
-    });
+    return for_each(
+        slice, [&](std::string_view key, std::string_view state) { return visit(key, state, 0); });
   }
   void remove_version(std::int64_t, std::string_view, std::uint64_t) override {}
   void drop(std::int64_t) override {}

@@ -45,8 +45,9 @@ class StateStore {
   // entries that are merged or such that replace one another.
   virtual Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                          std::uint64_t& version) = 0;
-  // Entries that replace one another; once, before any are put. Of one key there may be several, if a crash came before what
-  // was replaced was removed: the last is the one that counts, also if it has no bytes.
+  // Entries that replace one another; once, before any are put. Of one key there may be several, if
+  // a crash came before what was replaced was removed: the last is the one that counts, also if it
+  // has no bytes.
   virtual Status for_each_version(std::int64_t slice, VisitVersion visit) = 0;
   // The next checkpoint does without this version of the key: for_each_version() found a later one.
   virtual void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) = 0;

@@ -144,8 +144,7 @@ Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
   return cursor.status();
 }
 
-void KvStateStore::remove_version(std::int64_t slice, std::string_view key,
-                                  std::uint64_t version) {
+void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
   replaced_.push_back(full_key(slice, key, version));
 }
 

@@ -34,7 +34,8 @@ const std::string kTable =
     "WITH ('connector' = 'none');\n";
 
 TEST(Parser, NamesThePlace) {
-  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"), "line 2, column 7: expected ';' or the end, found 'c'");
+  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"),
+            "line 2, column 7: expected ';' or the end, found 'c'");
   EXPECT_EQ(refusal("SELECT 'ö' + 'x FROM t"),
             "line 1, column 14: this ' has no partner; a quote within is written twice");
   EXPECT_EQ(refusal("SELECT v FROM t INTERSECT SELECT v FROM t"),

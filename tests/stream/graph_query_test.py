@@ -330,7 +330,7 @@ def check_changelogs(head):
 # ---- 4. Kills ----
 APPENDED = [
     "SELECT a.ts, a.v, b.ts, b.v FROM a LEFT JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
-    "SELECT window_start, window_end, CAST(NULL AS TIMESTAMP(3)), COUNT(*) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end, k",
+    "SELECT window_start, COUNT(*), window_end, CAST(NULL AS BIGINT) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end, k",
     "SELECT ts, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW), ts, v FROM a",
     "SELECT x.window_start, x.m, x.window_end, y.n FROM (SELECT window_start, window_end, MAX(v) AS m FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) x JOIN (SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(HOP(TABLE b, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end",
 ]
@@ -390,13 +390,13 @@ def main():
         head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
         check_changelogs(head)
         for name in 'ab':
-            write(directory / f'{name}.csv', events(rand, 4000))
+            write(directory / f'{name}.csv', events(rand, 1500))
         for number, query in enumerate([KILLED[0], *APPENDED]):
             for state in ('dram', 'kv'):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
                 kills = check_kills(place, head, state, query, number == 0, rand)
-                print(f'query {number}, {state}: {kills} kills')
+                print(f'query {number}, {state}: {kills} kills', flush=True)
                 shutil.rmtree(place)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

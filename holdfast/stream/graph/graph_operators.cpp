@@ -221,15 +221,15 @@ Result<Operators::Progress> GraphOperators::take(Source&) {
     auto taken = take_row(*input);
     if (!taken) {
       Error error = taken.error();
-      error.detail += " (table " + escape(input->table->name) + ", " +
-                      source_.part(input->part).place() + ")";
+      error.detail +=
+          " (table " + escape(input->table->name) + ", " + source_.part(input->part).place() + ")";
       return error;
     }
     progress.rows += *taken ? 1 : 0;
     if (!*taken && !input->ended) waits[static_cast<std::size_t>(input - inputs_.data())] = true;
   }
-  progress.ended = std::all_of(inputs_.begin(), inputs_.end(),
-                               [](const Input& input) { return input.ended; });
+  progress.ended =
+      std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });
   return progress;
 }
 

@@ -66,8 +66,7 @@ Status SliceGroups::restore() {
 }
 
 Status SliceGroups::pass(std::int64_t watermark) {
-  return groups_.advance(watermark,
-                         [this](sql::Row& row) { return emit(RowKind::kInsert, row); });
+  return groups_.advance(watermark, [this](sql::Row& row) { return emit(RowKind::kInsert, row); });
 }
 
 // ---- By columns ----

@@ -26,11 +26,10 @@ bool JoinOperator::shows_left_alone() const {
   return join_.kind == JoinKind::kSemi || join_.kind == JoinKind::kAnti;
 }
 
-Result<std::string> JoinOperator::key_of(std::size_t side, const sql::Row& row,
-                                         bool& null) const {
+Result<std::string> JoinOperator::key_of(std::size_t side, const sql::Row& row, bool& null) const {
   std::string values, key;
-  HF_RETURN_IF_ERROR(append_values(side == kLeft ? join_.left_keys : join_.right_keys, row, values,
-                                   null));
+  HF_RETURN_IF_ERROR(
+      append_values(side == kLeft ? join_.left_keys : join_.right_keys, row, values, null));
   append_part(values, key);
   return key;
 }
@@ -247,8 +246,7 @@ Status WindowJoin::join_rows(const Rows& left, const Rows& right) {
       HF_RETURN_IF_ERROR(emit_pair(RowKind::kInsert, row, right[i]));
     }
     if (shows_left_alone()) {
-      if (any == (join_.kind == JoinKind::kSemi))
-        HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
+      if (any == (join_.kind == JoinKind::kSemi)) HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
     } else if (!any && keeps(kLeft)) {
       HF_RETURN_IF_ERROR(emit_alone(RowKind::kInsert, kLeft, row));
     }

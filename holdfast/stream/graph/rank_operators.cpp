@@ -8,8 +8,7 @@
 namespace holdfast::stream::graph {
 namespace {
 
-Status evaluate_keys(const std::vector<sql::OrderKey>& order, const sql::Row& row,
-                     sql::Row& keys) {
+Status evaluate_keys(const std::vector<sql::OrderKey>& order, const sql::Row& row, sql::Row& keys) {
   keys.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     HF_RETURN_IF_ERROR(sql::evaluate(*order[i].value, row, keys[i]));
@@ -68,8 +67,8 @@ Status RunningRank::show_change(const Rows& before, const Rows& after, std::size
     if (!shows(i)) continue;
     const bool was = i < before.size(), is = i < after.size();
     if (was) {
-      HF_RETURN_IF_ERROR(emit(is ? RowKind::kUpdateBefore : RowKind::kDelete,
-                              numbered(before[i].row, i)));
+      HF_RETURN_IF_ERROR(
+          emit(is ? RowKind::kUpdateBefore : RowKind::kDelete, numbered(before[i].row, i)));
     }
     if (is) {
       HF_RETURN_IF_ERROR(
@@ -312,8 +311,7 @@ Status OverRows::give(const std::string& partition, std::int64_t, const Rows& pe
   return {};
 }
 
-Status OverRows::give_bounded(const std::string& partition, std::int64_t time,
-                              const Rows& peers) {
+Status OverRows::give_bounded(const std::string& partition, std::int64_t time, const Rows& peers) {
   Accumulators frame;
   const auto keep = [&](const sql::Row& row) {
     std::string key = partition;

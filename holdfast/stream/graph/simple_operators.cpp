@@ -13,13 +13,13 @@ Status AssignWindowRows::take(std::size_t, RowKind kind, const sql::Row& row) {
   if (time.null) return ++rows_without_time, Status();
   sql::Row copy = row;
   copy.resize(row.size() + 3);
-  return for_each_window(
-      window, static_cast<std::int64_t>(time.number), [&](std::int64_t start, std::int64_t end) {
-        copy[row.size()] = sql::Value::of(start);
-        copy[row.size() + 1] = sql::Value::of(end);
-        copy[row.size() + 2] = sql::Value::of(end - 1);
-        return emit(kind, copy);
-      });
+  return for_each_window(window, static_cast<std::int64_t>(time.number),
+                         [&](std::int64_t start, std::int64_t end) {
+                           copy[row.size()] = sql::Value::of(start);
+                           copy[row.size() + 1] = sql::Value::of(end);
+                           copy[row.size() + 2] = sql::Value::of(end - 1);
+                           return emit(kind, copy);
+                         });
 }
 
 // ---- Sessions ----
@@ -89,8 +89,7 @@ Status AssignSessionRows::give(const std::string& key, std::int64_t last) {
   if (!first->first.starts_with(prefix) || time_of(first) != last) return {};
   for (auto before = first; before != rows_.begin();) {
     --before;
-    if (!before->first.starts_with(prefix) ||
-        time_of(first) - time_of(before) > sessions_.gap_ms)
+    if (!before->first.starts_with(prefix) || time_of(first) - time_of(before) > sessions_.gap_ms)
       break;
     first = before;
   }
@@ -187,8 +186,7 @@ Status SortRows::pass(std::int64_t watermark) {
     if (sort_ != nullptr) {
       sorted.keys.resize(sort_->keys.size());
       for (std::size_t i = 0; i < sort_->keys.size(); ++i)
-        HF_RETURN_IF_ERROR(
-            sql::evaluate(*sort_->keys[i].value, entry.value.row, sorted.keys[i]));
+        HF_RETURN_IF_ERROR(sql::evaluate(*sort_->keys[i].value, entry.value.row, sorted.keys[i]));
     }
     all.push_back(std::move(sorted));
   }

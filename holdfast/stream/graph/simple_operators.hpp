@@ -10,8 +10,7 @@ class FilterRows : public Operator {
   using Operator::Operator;
   Status take(std::size_t, RowKind kind, const sql::Row& row) override {
     sql::Value value;
-    HF_RETURN_IF_ERROR(
-        sql::evaluate(*std::get<sql::Filter>(node().what).predicate, row, value));
+    HF_RETURN_IF_ERROR(sql::evaluate(*std::get<sql::Filter>(node().what).predicate, row, value));
     return value.is_true() ? emit(kind, row) : Status();
   }
 };

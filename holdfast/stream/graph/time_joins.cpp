@@ -53,11 +53,9 @@ Status IntervalJoin::meet_all(std::size_t side, const std::string& key, const sq
   std::string from = key, to = key;
   append_ordered(first, from);
   append_ordered(last + 1, to);
-  for (auto place = others.lower_bound(from); place != others.end() && place->first < to;
-       ++place) {
+  for (auto place = others.lower_bound(from); place != others.end() && place->first < to; ++place) {
     const auto& other = place->second.value.row;
-    HF_ASSIGN_OR_RETURN(const bool matches,
-                        side == kLeft ? holds(row, other) : holds(other, row));
+    HF_ASSIGN_OR_RETURN(const bool matches, side == kLeft ? holds(row, other) : holds(other, row));
     if (!matches) continue;
     matched = true;
     if (!place->second.value.matched && keeps(1 - side)) others.changing(place).matched = true;
