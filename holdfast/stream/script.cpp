@@ -71,19 +71,30 @@ Result<std::unique_ptr<Sink>> Script::sink_of(const QueryName& name,
 
 Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
                                                       const ScriptOptions& options,
-                                                      StateStore* state) const {
+                                                      StateStore* state,
+                                                      QueryMonitor* monitor) const {
   const auto& plan = plans_[name.number - 1];
   HF_ASSIGN_OR_RETURN(auto sink, sink_of(name, options));
-  Sink& to = *sink;
-  if (InterpretedOperators::can_run(plan, options.final_state)) {
-    HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source(), name.split));
-    return std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
-                                      std::make_unique<InterpretedOperators>(plan, to, state));
+  WatchedSink* watched = nullptr;
+  if (monitor != nullptr) {
+    auto watching = std::make_unique<WatchedSink>(std::move(sink), plan.columns(), *monitor);
+    watched = watching.get();
+    sink = std::move(watching);
   }
-  HF_ASSIGN_OR_RETURN(auto source, graph::GraphSource::open(plan));
-  auto operators = std::make_unique<graph::GraphOperators>(plan, *source, to, state);
-  return std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
-                                    std::move(operators));
+  std::unique_ptr<Source> source;
+  std::unique_ptr<Operators> operators;
+  if (InterpretedOperators::can_run(plan, options.final_state)) {
+    HF_ASSIGN_OR_RETURN(source, open_source(plan.source(), name.split));
+    operators = std::make_unique<InterpretedOperators>(plan, *sink, state);
+  } else {
+    HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
+    operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state);
+    source = std::move(tables);
+  }
+  auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
+                                             std::move(operators));
+  if (watched != nullptr) pipeline->watch(*monitor, *watched);
+  return pipeline;
 }
 
 void Script::show_final_state() {
@@ -168,7 +179,10 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   if (options.open_state) {
     HF_ASSIGN_OR_RETURN(state, options.open_state(name.number, name.split));
   }
-  HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get()));
+  std::shared_ptr<QueryMonitor> monitor;
+  if (options.monitor != nullptr)
+    monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
+  HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
   if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state))

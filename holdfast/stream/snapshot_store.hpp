@@ -31,6 +31,7 @@ class SnapshotStore : public StateStore {
   void drop(std::int64_t) override {}
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return false; }
+  std::uint64_t bytes() const override { return bytes_; }
 
  private:
   std::string path_;
@@ -38,6 +39,7 @@ class SnapshotStore : public StateStore {
   std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>> found_;
   ByteWriter entries_;
   std::uint64_t count_ = 0;
+  std::uint64_t bytes_ = 0;  // Of the file.
 };
 
 }  // namespace holdfast::stream

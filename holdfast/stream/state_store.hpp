@@ -57,6 +57,8 @@ class StateStore {
   // True: what was put need not be put again, nor kept in memory: entries are deltas.
   // False: each checkpoint is given all entries.
   virtual bool keeps_entries() const = 0;
+  // Behind complete(): about how much the state takes, where it is kept.
+  virtual std::uint64_t bytes() const { return 0; }
 };
 
 }  // namespace holdfast::stream

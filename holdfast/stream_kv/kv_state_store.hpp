@@ -56,6 +56,8 @@ class KvStateStore : public StateStore {
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return true; }
+  // Of all queries that the store keeps.
+  std::uint64_t bytes() const override { return store_->stats().live_bytes; }
 
  private:
   Status remove_later_epochs();
