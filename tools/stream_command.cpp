@@ -238,7 +238,7 @@ Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
 }
 
 int run(const Arguments& arguments) {
-  const auto script = prepared(arguments);
+  auto script = prepared(arguments);
   if (!script) return fail(script.error());
   auto options = options_with_state(arguments, *script);
   if (!options) return fail(options.error());

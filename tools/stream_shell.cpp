@@ -107,7 +107,7 @@ class Shell {
   }
 
   void execute_sql(const std::string& statement) {
-    const auto script = stream::Script::prepare(remembered_ + statement);
+    auto script = stream::Script::prepare(remembered_ + statement);
     if (!script) {
       complain("holdfast stream", plain(script.error()));
       exit_code_ = kExitBadRequest;

@@ -6,6 +6,7 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
+#include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -236,7 +237,30 @@ Status rounded(const Expression& e, const Value& value, Value& out) {
   return {};
 }
 
+// Of texts of a pattern, and their parts.
+Status parts(const Expression& e, const Row& row, const Value& first, Value& out) {
+  if (e.operation == Operation::kUpper)
+    return out = Value::of_text(in_upper_case(first.text)), Status();
+  if (e.operation == Operation::kLower)
+    return out = Value::of_text(in_lower_case(first.text)), Status();
+  Value second, third;
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
+  if (second.null) return out = Value(), Status();
+  if (e.operation == Operation::kDateFormat) {
+    const auto number = static_cast<std::int64_t>(first.number);
+    const bool days = e.arguments[0]->type.kind == Kind::kDate;
+    out = Value::of_text(formatted_time(days ? number * kDayMs : number, second.text));
+    return {};
+  }
+  HF_RETURN_IF_ERROR(evaluate(*e.arguments[2], row, third));
+  if (third.null || second.text.empty()) return out = Value(), Status();
+  const auto part = part_of(first.text, second.text, static_cast<std::int64_t>(third.number));
+  out = part ? Value::of_text(std::string(*part)) : Value();
+  return {};
+}
+
 Status strings(const Expression& e, const Row& row, const Value& first, Value& out) {
+  if (e.operation >= Operation::kUpper) return parts(e, row, first, out);
   if (e.operation == Operation::kCharLength)
     return out = Value::of(static_cast<Int128>(characters_of(first.text))), Status();
   if (e.operation == Operation::kTrim) {

@@ -22,6 +22,10 @@ std::string_view name_of(Operation operation) {
   if (operation == Operation::kTimestampOfMs) return "TO_TIMESTAMP_LTZ";
   if (operation == Operation::kOver) return "OVER";
   if (operation == Operation::kProcessingTime) return "PROCTIME";
+  if (operation == Operation::kUpper) return "UPPER";
+  if (operation == Operation::kLower) return "LOWER";
+  if (operation == Operation::kDateFormat) return "DATE_FORMAT";
+  if (operation == Operation::kSplitIndex) return "SPLIT_INDEX";
   return kNames[static_cast<std::size_t>(operation)];
 }
 

@@ -57,6 +57,10 @@ enum class Operation : std::uint8_t {
   kTimestampOfMs,
   kOver,            // Number `column` of the functions with OVER; only until they are placed.
   kProcessingTime,  // Now, of the machine's clock.
+  kUpper,
+  kLower,
+  kDateFormat,  // time, literal pattern
+  kSplitIndex,  // text, separator, number from 0
 };
 
 struct Expression;

@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
+#include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -18,23 +19,35 @@ struct Function {
   Wants first;
 };
 
-constexpr std::array<Function, 16> kFunctions = {{
+constexpr std::array<Function, 28> kFunctions = {{
     {"ABS", Operation::kAbsolute, 1, 1, Wants::kNumber},
     {"CEIL", Operation::kCeil, 1, 1, Wants::kNumber},
     {"CEILING", Operation::kCeil, 1, 1, Wants::kNumber},
     {"CHARACTER_LENGTH", Operation::kCharLength, 1, 1, Wants::kText},
     {"CHAR_LENGTH", Operation::kCharLength, 1, 1, Wants::kText},
     {"CONCAT", Operation::kConcat, 2, 2, Wants::kText},
+    {"DATE_FORMAT", Operation::kDateFormat, 2, 2, Wants::kTime},
+    {"DAYOFMONTH", Operation::kExtract, 1, 1, Wants::kTime},
     {"EXTRACT", Operation::kExtract, 2, 2, Wants::kText},
     {"FLOOR", Operation::kFloor, 1, 1, Wants::kNumber},
+    {"HOUR", Operation::kExtract, 1, 1, Wants::kTime},
+    {"LCASE", Operation::kLower, 1, 1, Wants::kText},
+    {"LOWER", Operation::kLower, 1, 1, Wants::kText},
+    {"MINUTE", Operation::kExtract, 1, 1, Wants::kTime},
     {"MOD", Operation::kModulo, 2, 2, Wants::kNumber},
+    {"MONTH", Operation::kExtract, 1, 1, Wants::kTime},
     {"PROCTIME", Operation::kProcessingTime, 0, 0, Wants::kTime},
     {"ROUND", Operation::kRound, 1, 2, Wants::kNumber},
+    {"SECOND", Operation::kExtract, 1, 1, Wants::kTime},
+    {"SPLIT_INDEX", Operation::kSplitIndex, 3, 3, Wants::kText},
     {"SUBSTR", Operation::kSubstring, 2, 3, Wants::kText},
     {"SUBSTRING", Operation::kSubstring, 2, 3, Wants::kText},
     {"TO_TIMESTAMP", Operation::kCast, 1, 1, Wants::kText},
     {"TO_TIMESTAMP_LTZ", Operation::kTimestampOfMs, 2, 2, Wants::kInteger},
     {"TRIM", Operation::kTrim, 1, 1, Wants::kText},
+    {"UCASE", Operation::kUpper, 1, 1, Wants::kText},
+    {"UPPER", Operation::kUpper, 1, 1, Wants::kText},
+    {"YEAR", Operation::kExtract, 1, 1, Wants::kTime},
 }};
 
 using Arguments = std::vector<ExpressionPointer>;
@@ -43,6 +56,7 @@ Status check_first(const Function& function, const Type& type, Position at) {
   const bool right = type.kind == Kind::kNull ||
                      (function.first == Wants::kNumber && type.is_numeric()) ||
                      (function.first == Wants::kText && type.kind == Kind::kString) ||
+                     (function.first == Wants::kTime && type.is_time()) ||
                      (function.first == Wants::kInteger && type.is_integer());
   if (right) return {};
   return error_at(at, std::string(function.name) + " does not take " + name_of(type));
@@ -91,6 +105,14 @@ Result<ExpressionPointer> modulo(Position at, Arguments arguments, ExpressionPoi
   return call;
 }
 
+Status check_pattern(const Expression& pattern) {
+  if (pattern.operation == Operation::kLiteral && pattern.type.kind == Kind::kString &&
+      !pattern.literal.null && is_date_pattern(pattern.literal.text))
+    return {};
+  return unsupported_at(pattern.at, "this pattern of DATE_FORMAT",
+                        "a literal of yyyy, MM, dd, HH, mm, ss, SSS and signs is");
+}
+
 Status finish(const Function& function, Expression& call) {
   auto& arguments = call.arguments;
   const Position at = call.at;
@@ -126,6 +148,15 @@ Status finish(const Function& function, Expression& call) {
       HF_ASSIGN_OR_RETURN(arguments[1], converted(std::move(arguments[1]), kStringType, "CONCAT"));
       return {};
     }
+    case Operation::kDateFormat: call.type = kStringType; return check_pattern(*arguments[1]);
+    case Operation::kSplitIndex: {
+      call.type = kStringType;
+      HF_ASSIGN_OR_RETURN(arguments[1],
+                          converted(std::move(arguments[1]), kStringType, "SPLIT_INDEX"));
+      HF_ASSIGN_OR_RETURN(arguments[2],
+                          converted(std::move(arguments[2]), kBigIntType, "SPLIT_INDEX"));
+      return {};
+    }
     default: call.type = kStringType; return {};
   }
 }
@@ -157,6 +188,13 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
                         (found->least == found->most ? "" : " to " + std::to_string(found->most)) +
                         " arguments");
   }
+  // HOUR(time) is EXTRACT(HOUR FROM time).
+  if (found->operation == Operation::kExtract && found->first == Wants::kTime) {
+    HF_RETURN_IF_ERROR(check_first(*found, arguments[0]->type, arguments[0]->at));
+    const std::string unit = name == "DAYOFMONTH" ? "DAY" : name;
+    arguments.insert(arguments.begin(), literal_of(Value::of_text(unit), kStringType, at));
+    return bind_function("EXTRACT", at, std::move(arguments));
+  }
   HF_RETURN_IF_ERROR(check_first(*found, arguments[0]->type, arguments[0]->at));
   auto call = std::make_unique<Expression>();
   call->operation = found->operation;
@@ -164,7 +202,7 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
   if (found->operation == Operation::kModulo)
     return modulo(at, std::move(arguments), std::move(call));
   if (arguments[0]->type.kind == Kind::kNull && found->first != Wants::kText)
-    arguments[0]->type = kBigIntType;
+    arguments[0]->type = found->first == Wants::kTime ? kTimestampType : kBigIntType;
   call->arguments = std::move(arguments);
   HF_RETURN_IF_ERROR(finish(*found, *call));
   return call;

@@ -50,7 +50,9 @@ class Describe {
   Describe(const Node& node, const std::vector<std::string>& names, std::size_t left)
       : node_(node), names_(names), left_width_(left) {}
 
-  std::string operator()(const Scan& scan) const { return "Scan " + text_of(*scan.table); }
+  std::string operator()(const Scan& scan) const {
+    return (scan.looked_up ? "Lookup " : "Scan ") + text_of(*scan.table);
+  }
   std::string operator()(const Literals& literals) const {
     std::vector<std::string> rows;
     for (const auto& row : literals.rows) {

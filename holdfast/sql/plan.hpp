@@ -32,6 +32,7 @@ struct Window {
 // Rows of a table, its computed columns among them; the watermark follows them.
 struct Scan {
   const Table* table = nullptr;
+  bool looked_up = false;  // It is the table of a kLookup: read before all others.
 };
 // These rows, once.
 struct Literals {

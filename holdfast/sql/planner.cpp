@@ -233,7 +233,7 @@ Result<NodeId> QueryPlanner::named(const std::string& name, Position at) {
     return shown;
   }
   HF_ASSIGN_OR_RETURN(const Table* table, catalog_.find(name, at));
-  return graph_.add(Scan{table}, {}, table->columns, false);
+  return graph_.add(Scan{table, false}, {}, table->columns, false);
 }
 
 Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog) {

@@ -214,8 +214,11 @@ Result<Relation> QueryPlanner::join_as_of(Relation left, const syntax::Join& joi
       return error_at(join.table.at, "the table of FOR SYSTEM_TIME AS OF has no time attribute",
                       "WATERMARK FOR makes one");
     version_time = static_cast<std::uint32_t>(found - columns.begin());
-  } else if (!std::holds_alternative<Scan>(graph_.at(right.node).what)) {
-    return unsupported_at(join.table.at, "a look-up in anything but a table");
+  } else {
+    const auto* scan = std::get_if<Scan>(&graph_.at(right.node).what);
+    if (scan == nullptr) return unsupported_at(join.table.at, "a look-up in anything but a table");
+    const Table* table = scan->table;
+    HF_ASSIGN_OR_RETURN(right.node, graph_.add(Scan{table, true}, {}, table->columns, false));
   }
   const std::size_t width = left.scope.columns.size();
   append(left.scope, right.scope);

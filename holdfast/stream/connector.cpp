@@ -15,9 +15,12 @@ using Connectors = std::map<std::string, Connector, std::less<>>;
 
 Connectors& connectors() {
   static Connectors all{
-      {"filesystem", {open_file_source, open_file_sink}}, {"socket", {open_socket_source, nullptr}},
-      {"datagen", {open_datagen_source, nullptr}},        {"print", {nullptr, open_print_sink}},
+      {"filesystem", {open_file_source, open_file_sink}},
+      {"socket", {open_socket_source, nullptr}},
+      {"datagen", {open_datagen_source, nullptr}},
+      {"print", {nullptr, open_print_sink}},
       {"blackhole", {nullptr, open_blackhole_sink}},
+      {"nexmark", {open_nexmark_source, nullptr}},
   };
   return all;
 }

@@ -7,7 +7,7 @@
 
 namespace holdfast::stream {
 
-bool InterpretedOperators::can_run(const sql::Plan& plan) {
+bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
   if (!plan.is_chain() || !std::holds_alternative<sql::Project>(plan.nodes.back().what))
     return false;
   std::size_t breakers = 0;
@@ -17,7 +17,7 @@ bool InterpretedOperators::can_run(const sql::Plan& plan) {
     const auto* group = std::get_if<sql::Group>(&what);
     const auto* windows = std::get_if<sql::AssignWindows>(&what);
     if (group == nullptr && windows == nullptr) return false;
-    if (group != nullptr && group->by_columns) return false;
+    if (group != nullptr && (group->by_columns || (!group->windowed && !at_the_end))) return false;
     if (group != nullptr ? group->window.cumulates : windows->window.cumulates) return false;
     ++breakers;
   }

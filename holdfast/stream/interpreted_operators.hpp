@@ -13,13 +13,13 @@ namespace holdfast::stream {
 
 class InterpretedOperators : public Operators {
  public:
-  // Whether a plan is one chain: conditions, one window or group, conditions, a projection.
-  static bool can_run(const sql::Plan& plan);
+  // Whether a plan is one chain: conditions, one window or group, conditions, a projection. Groups
+  // without a window are given when the input ends: `at_the_end` says that this is wanted.
+  static bool can_run(const sql::Plan& plan, bool at_the_end);
   // All outlive it. `store` may be null: no checkpoints.
   InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store);
 
-  // First of all where there is a checkpoint: its counts; the groups come from the state store.
-  Status restore(const OperatorCounts& counts);
+  Status restore(const OperatorCounts& counts) override;
   Result<Progress> take(Source& source) override;
   Status end() override { return advance(kEndOfTime); }
   Status put_state() override { return group_ == nullptr ? Status() : group_->put_state(); }

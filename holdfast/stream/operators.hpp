@@ -37,6 +37,8 @@ class Operators {
   };
 
   virtual ~Operators() = default;
+  // First of all where there is a checkpoint: its counts; the rest comes from the state store.
+  virtual Status restore(const OperatorCounts& counts) = 0;
   // Takes some rows of the source, so few that the caller can look at the clock between two calls.
   // The source stands behind the last of them.
   virtual Result<Progress> take(Source& source) = 0;

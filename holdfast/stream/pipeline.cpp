@@ -8,13 +8,13 @@
 namespace holdfast::stream {
 
 Pipeline::Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source,
-                   std::unique_ptr<Sink> sink, StateStore* store)
+                   std::unique_ptr<Sink> sink, StateStore* store,
+                   std::unique_ptr<Operators> operators)
     : plan_(plan),
       source_(std::move(source)),
       sink_(std::move(sink)),
       store_(store),
-      interpreter_(std::make_unique<InterpretedOperators>(plan, *sink_, store)),
-      operators_(interpreter_.get()),
+      operators_(std::move(operators)),
       plan_text_(sql::text_of(plan)) {}
 
 Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
@@ -100,15 +100,14 @@ Status Pipeline::resume() {
   HF_RETURN_IF_ERROR(source_->seek(position));
   report_.resumed_place = source_->place();
   report_.finished_before = finished;
-  return finished ? Status() : interpreter_->restore({watermark, late, without_time, 0});
+  return finished ? Status() : operators_->restore({watermark, late, without_time, 0});
 }
 
 Status Pipeline::look_for_successor() {
   if (!successor_) return {};
-  HF_ASSIGN_OR_RETURN(others_, successor_(*operators_, *sink_, store_));
-  if (others_ == nullptr) return {};
-  operators_ = others_.get();
-  interpreter_.reset();
+  HF_ASSIGN_OR_RETURN(auto others, successor_(*operators_, *sink_, store_));
+  if (others == nullptr) return {};
+  operators_ = std::move(others);
   successor_ = nullptr;
   report_.taken_over = true;
   return {};

@@ -1,4 +1,4 @@
-// pipeline.hpp: one plan, run from its source to its sink. The interpreter begins; other operators
+// pipeline.hpp: one plan, run from its source to its sink. An interpreter begins; other operators
 // take over when they are there.
 //
 // Guarantee  A checkpoint covers the source's place, the state of the windows, the watermark, the
@@ -20,8 +20,8 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
-#include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/monitor.hpp>
+#include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -45,9 +45,10 @@ using Successor = std::function<Result<std::unique_ptr<Operators>>(const Operato
 
 class Pipeline {
  public:
-  // `store` may be null: no checkpoints. All outlive it.
+  // `operators` begin; they read `source` and write to `sink`. `store` may be null: no checkpoints.
+  // `plan` and `store` outlive it.
   Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source, std::unique_ptr<Sink> sink,
-           StateStore* store);
+           StateStore* store, std::unique_ptr<Operators> operators);
 
   // At most once, before run().
   void set_successor(Successor successor) { successor_ = std::move(successor); }
@@ -78,9 +79,7 @@ class Pipeline {
   std::unique_ptr<Source> source_;
   std::unique_ptr<Sink> sink_;
   StateStore* store_;
-  std::unique_ptr<InterpretedOperators> interpreter_;  // Null once others have taken over.
-  std::unique_ptr<Operators> others_;
-  Operators* operators_;  // One of the two.
+  std::unique_ptr<Operators> operators_;
   Successor successor_;
   std::string plan_text_;
   std::uint64_t epoch_ = 0;

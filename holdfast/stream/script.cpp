@@ -7,7 +7,10 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
+#include <holdfast/stream/changelog_sink.hpp>
 #include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/graph/graph_operators.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/shared_run.hpp>
 #include <holdfast/stream/source.hpp>
 
@@ -23,8 +26,6 @@ Result<Script> Script::prepare(std::string_view text) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*view));
     } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
-      if (!InterpretedOperators::can_run(plan))
-        return sql::unsupported_at(query->at, "a stream of this query");
       script.plans_.push_back(std::move(plan));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));
@@ -50,14 +51,65 @@ Status Script::set(const sql::syntax::Option& option) {
                              "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
 }
 
-Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) const {
-  for (std::size_t i = 0; i < plans_.size(); ++i) {
-    if (!plans_[i].updating || options.final_state) continue;
+// What a query writes to. Refuses a sink that cannot take rows back where the query does so.
+Result<std::unique_ptr<Sink>> Script::sink_of(const QueryName& name,
+                                              const ScriptOptions& options) const {
+  const auto& plan = plans_[name.number - 1];
+  if (plan.updating && plan.sink == nullptr)
+    return open_changelog_sink(plan.columns(), options.output, options.format);
+  HF_ASSIGN_OR_RETURN(
+      auto sink, open_sink(plan.sink, plan.columns(), options.output, options.format, name.split));
+  if (plan.updating && !sink->takes_changes()) {
     return Error{Errc::kUnsupported,
-                 "query " + std::to_string(i + 1) +
-                     " has groups without a window: its rows change while the input goes on, "
-                     "and a changelog is not supported; --final shows them at the end"};
+                 "query " + std::to_string(name.number) +
+                     ": its rows change while the input goes on, and table " +
+                     escape(plan.sink->name) +
+                     " takes new rows only; --final writes them as they are at the end"};
   }
+  return sink;
+}
+
+Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
+                                                      const ScriptOptions& options,
+                                                      StateStore* state,
+                                                      QueryMonitor* monitor) const {
+  const auto& plan = plans_[name.number - 1];
+  HF_ASSIGN_OR_RETURN(auto sink, sink_of(name, options));
+  WatchedSink* watched = nullptr;
+  if (monitor != nullptr) {
+    auto watching = std::make_unique<WatchedSink>(std::move(sink), plan.columns(), *monitor);
+    watched = watching.get();
+    sink = std::move(watching);
+  }
+  std::unique_ptr<Source> source;
+  std::unique_ptr<Operators> operators;
+  if (InterpretedOperators::can_run(plan, options.final_state)) {
+    HF_ASSIGN_OR_RETURN(source, open_source(plan.source(), name.split));
+    operators = std::make_unique<InterpretedOperators>(plan, *sink, state);
+  } else {
+    HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
+    operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state);
+    source = std::move(tables);
+  }
+  auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
+                                             std::move(operators));
+  if (watched != nullptr) pipeline->watch(*monitor, *watched);
+  return pipeline;
+}
+
+void Script::show_final_state() {
+  for (auto& plan : plans_) {
+    if (plan.updating && !InterpretedOperators::can_run(plan, true)) {
+      const auto root = static_cast<std::uint32_t>(plan.nodes.size() - 1);
+      auto columns = plan.columns();
+      plan.nodes.push_back({sql::Materialize{}, std::move(columns), {root}, false});
+    }
+    plan.updating = false;
+  }
+}
+
+Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) {
+  if (options.final_state) show_final_state();
   // Rows of several threads: one at a time.
   std::mutex mutex;
   ScriptOptions ordered = options;
@@ -103,6 +155,10 @@ Status Script::run_query(std::size_t number, const ScriptOptions& options,
     HF_RETURN_IF_ERROR(run_part({number, {}}, options, stop));
     return {};
   }
+  if (!InterpretedOperators::can_run(plans_[number - 1], options.final_state))
+    return Error{Errc::kUnsupported, "query " + std::to_string(number) +
+                                         " joins, ranks or changes rows: its tables are not shared "
+                                         "out among several processes"};
   SharedRun shared;
   shared.directory = options.members_directory + "/query-" + std::to_string(number);
   HF_ASSIGN_OR_RETURN(shared.splits, splits_of(plans_[number - 1].source()));
@@ -123,30 +179,21 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   if (options.open_state) {
     HF_ASSIGN_OR_RETURN(state, options.open_state(name.number, name.split));
   }
-  HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source(), name.split));
-  HF_ASSIGN_OR_RETURN(
-      auto sink, open_sink(plan.sink, plan.columns(), options.output, options.format, name.split));
   std::shared_ptr<QueryMonitor> monitor;
-  WatchedSink* watched = nullptr;
-  if (options.monitor != nullptr) {
+  if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
-    auto watching = std::make_unique<WatchedSink>(std::move(sink), plan.columns(), *monitor);
-    watched = watching.get();
-    sink = std::move(watching);
-  }
-  Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
-  if (watched != nullptr) pipeline.watch(*monitor, *watched);
-  HF_RETURN_IF_ERROR(pipeline.resume());
-  if (!pipeline.report().finished_before)
-    pipeline.set_successor(compile::compiled_successor(
+  HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
+  HF_RETURN_IF_ERROR(pipeline->resume());
+  const auto& report = pipeline->report();
+  if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state))
+    pipeline->set_successor(compile::compiled_successor(
         plan, options.compile, options.compile_settings, [&](const Error& error) {
           if (options.not_compiled) options.not_compiled(name.number, error);
         }));
-  if (options.resumed && pipeline.report().resumed_epoch != 0)
-    options.resumed(name, pipeline.report());
-  HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
-  if (options.report) options.report(name, pipeline.report());
-  return pipeline.report().finished || pipeline.report().finished_before;
+  if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
+  HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
+  if (options.report) options.report(name, report);
+  return report.finished || report.finished_before;
 }
 
 }  // namespace holdfast::stream

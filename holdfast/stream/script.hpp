@@ -60,9 +60,13 @@ class Script {
   const std::vector<sql::Plan>& plans() const { return plans_; }
   // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }
-  Status run(const ScriptOptions& options, const std::atomic<bool>& stop) const;
+  Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 
  private:
+  void show_final_state();
+  Result<std::unique_ptr<Sink>> sink_of(const QueryName& name, const ScriptOptions& options) const;
+  Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
+                                                StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
   Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
   Status run_query(std::size_t number, const ScriptOptions& options,

@@ -150,8 +150,12 @@ class PrintSink final : public StreamSink {
   PrintSink(const ColumnList& columns, const Output& output, std::string name)
       : columns_(columns), output_(output), name_(std::move(name)) {}
 
-  Status write(const sql::Row& row) override {
-    std::string line = (name_.empty() ? "" : name_ + "> ") + "+I[";
+  Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
+  bool takes_changes() const override { return true; }
+  Status write_change(RowKind kind, const sql::Row& row) override {
+    std::string line = name_.empty() ? "" : name_ + "> ";
+    line += text_of(kind);
+    line += '[';
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       line += i == 0 ? "" : ", ";
       line += row[i].null ? "NULL" : escape(sql::text_of(row[i], columns_[i].type), 1 << 20);
@@ -169,6 +173,8 @@ class PrintSink final : public StreamSink {
 class BlackholeSink final : public StreamSink {
  public:
   Status write(const sql::Row&) override { return {}; }
+  bool takes_changes() const override { return true; }
+  Status write_change(RowKind, const sql::Row&) override { return {}; }
 };
 
 }  // namespace

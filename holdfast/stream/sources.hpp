@@ -11,5 +11,6 @@ namespace holdfast::stream {
 Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableOptions& options);
 Result<std::unique_ptr<Source>> open_socket_source(const sql::Table& table, TableOptions& options);
 Result<std::unique_ptr<Source>> open_datagen_source(const sql::Table& table, TableOptions& options);
+Result<std::unique_ptr<Source>> open_nexmark_source(const sql::Table& table, TableOptions& options);
 
 }  // namespace holdfast::stream

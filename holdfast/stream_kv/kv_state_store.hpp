@@ -18,9 +18,9 @@
 //                 whose watermark 'm' holds, so their owner sees by this watermark that no window
 //                 needs them, and drops them again (GroupOperator::restore).
 // Replaced   An entry that takes the place of another is a newer version of its key: the epoch is
-//            the version. The older one is removed behind the checkpoint that has the newer, an
-//            entry without bytes, which takes a key away, behind the checkpoint after that: it must
-//            not go before what it hides.
+//            the version. The older one is removed behind the checkpoint that has the newer. An
+//            entry without bytes, which takes a key away, is removed behind the checkpoint after
+//            that: it must not go before what it hides.
 // Costs      On byte and line media a fence per kGroup entries, one for 'm', and one per group of
 //            erased keys. On plain files a sync more before 'm', and one behind it.
 // Threads    One at a time. The store is its own until it goes.

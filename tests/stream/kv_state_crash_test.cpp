@@ -205,5 +205,122 @@ TEST_P(KvStateCrash, AGroupOfEntriesIsAFenceAndIsThereBeforeTheCheckpoint) {
   }
 }
 
+// ---- Entries that replace one another ----
+using Values = std::map<std::string, std::string>;
+
+struct Versions {
+  std::uint64_t epoch = 0;
+  Values values;
+  bool operator==(const Versions&) const = default;
+};
+
+// What each checkpoint has. The second takes b away, whose last record goes behind the third.
+const std::vector<Versions>& versions() {
+  static const std::vector<Versions> all = {{},
+                                            {1, {{"a", "1"}, {"b", "2"}}},
+                                            {2, {{"a", "3"}, {"c", "4"}}},
+                                            {3, {{"a", "3"}, {"c", "5"}}},
+                                            {4, {{"a", "6"}, {"c", "5"}}}};
+  return all;
+}
+
+// A table as an operator keeps it (graph/state_table.hpp): values, and the versions they have.
+class TableOfQuery {
+ public:
+  explicit TableOfQuery(Region&& region) : query_(std::move(region)) {
+    query_.state()
+        .for_each_version(
+            kSlice,
+            [&](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+              const std::string name(key);
+              if (known_.contains(name)) query_.state().remove_version(kSlice, key, known_[name]);
+              known_.erase(name);
+              values_.erase(name);
+              if (state.empty()) return {};
+              known_[name] = version;
+              values_[name] = state;
+              return {};
+            })
+        .value();
+  }
+  Versions found() const { return {query_.epoch(), values_}; }
+  std::uint64_t epoch() const { return query_.epoch(); }
+
+  // To what checkpoint `epoch` has.
+  void go_to(std::uint64_t epoch) {
+    const Values& wanted = versions()[epoch].values;
+    for (const auto& [key, state] : wanted) {
+      if (values_.contains(key) && values_[key] == state) continue;
+      query_.state().replace(kSlice, key, state, known_[key]).value();
+      values_[key] = state;
+    }
+    for (auto at = values_.begin(); at != values_.end();) {
+      if (wanted.contains(at->first)) {
+        ++at;
+        continue;
+      }
+      query_.state().replace(kSlice, at->first, {}, known_[at->first]).value();
+      known_.erase(at->first);
+      at = values_.erase(at);
+    }
+    query_.state().complete({epoch, "m"}).value();
+  }
+
+ private:
+  static constexpr std::int64_t kSlice = 7;
+  Query query_;
+  Values values_;
+  std::map<std::string, std::uint64_t> known_;
+};
+
+crash::Protocol<Versions> versions_protocol() {
+  crash::Protocol<Versions> protocol;
+  protocol.initial = versions()[1];
+  protocol.setup = [](Region& region) { TableOfQuery(std::move(region)).go_to(1); };
+  protocol.workload = [](Region& region, crash::Workload& run) {
+    TableOfQuery table(std::move(region));
+    for (const std::uint64_t epoch : {2u, 3u, 4u})
+      run.perform(epoch, [&] { table.go_to(epoch); });
+  };
+  protocol.recover = [](Region& region) -> Result<Versions> {
+    return TableOfQuery(std::move(region)).found();
+  };
+  protocol.print = [](const Versions& found) {
+    std::string text = std::to_string(found.epoch);
+    for (const auto& [key, value] : found.values)
+      text += " " + key + "=" + value;
+    return text;
+  };
+  protocol.check = [](const crash::Past<Versions>& past, const Versions& found) -> std::string {
+    std::uint64_t least = past.base.epoch;
+    for (const auto& operation : past.operations) {
+      if (operation.acknowledged()) least = std::max(least, operation.id);
+    }
+    if (found.epoch < least) return "an acknowledged checkpoint is lost";
+    if (found.epoch >= versions().size()) return "a checkpoint that never was";
+    return found == versions()[found.epoch] ? "" : "values that are not those of the checkpoint";
+  };
+  // It goes on from where it is, and all that was replaced goes.
+  protocol.then = [](Region& region, crash::Workload& run, const Versions& found) {
+    TableOfQuery table(std::move(region));
+    for (auto epoch = found.epoch + 1; epoch < versions().size(); ++epoch)
+      run.perform(epoch, [&] { table.go_to(epoch); });
+  };
+  return protocol;
+}
+
+TEST_P(KvStateCrash, TheNewestVersionOfAKeyIsFoundAndNoneThatWasTakenAway) {
+  const bool paged = GetParam().granularity == Granularity::kPage;
+  crash::Options check{.size_bytes = 64 * KiB,
+                       .unit_bytes = 64 * KiB,
+                       .max_size_bytes = 1 * MiB,
+                       .images_per_run = kv::thorough() ? 15'000u : 400u};
+  check.model = GetParam();
+  check.durable_at_acknowledge = !paged;
+  const auto report = crash::check(versions_protocol(), check);
+  EXPECT_TRUE(kv::holds(report));
+  EXPECT_GT(report.images_in_all(), 50u);
+}
+
 }  // namespace
 }  // namespace holdfast::stream

@@ -213,7 +213,8 @@ def check_refusals(directory):
                         (table(bad).replace("'format'", "'fromat'") + 'SELECT v FROM events', "option 'format' is missing"),
                         (table(bad).replace("'csv')", "'csv', 'csv.null-litteral' = '')") + 'SELECT v FROM events',
                          "did you mean 'csv.null-literal'?"),
-                        (table(bad) + 'SELECT k, COUNT(*) FROM events GROUP BY k', '--final'),
+                        (table(bad) + f"CREATE TABLE o (k STRING, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/o', "
+                         "'format' = 'csv'); INSERT INTO o SELECT k, COUNT(*) FROM events GROUP BY k", '--final'),
                         ('SELECT ' + '(' * 100_000, 'nested deeper')):
         assert words in run(['-e', text], code=2).stderr, text[:200]
     final = run(['--final', '-e', table(bad).replace('bad.csv', 'events.csv') + 'SELECT COUNT(*) c FROM events'])

@@ -7,6 +7,7 @@
 
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
@@ -69,8 +70,11 @@ class QuerySubject final : public WindowSubject {
 
  protected:
   Status take_all(EventSource& source) override {
-    hs::Pipeline pipeline(setting_.script->plans().front(), std::make_unique<Borrowed>(source),
-                          std::make_unique<AnswerSink>(answers_), state_.get());
+    const auto& plan = setting_.script->plans().front();
+    auto sink = std::make_unique<AnswerSink>(answers_);
+    auto interpreter = std::make_unique<hs::InterpretedOperators>(plan, *sink, state_.get());
+    hs::Pipeline pipeline(plan, std::make_unique<Borrowed>(source), std::move(sink), state_.get(),
+                          std::move(interpreter));
     HF_RETURN_IF_ERROR(pipeline.resume());
     pipeline.set_successor(std::move(successor_));
     const auto interval =

@@ -1,0 +1,301 @@
+#include "graph_operators.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/stream/graph/group_operators.hpp>
+#include <holdfast/stream/graph/join_operators.hpp>
+#include <holdfast/stream/graph/rank_operators.hpp>
+#include <holdfast/stream/graph/simple_operators.hpp>
+
+namespace holdfast::stream::graph {
+namespace {
+
+constexpr std::int64_t kSlicesOfOperator = std::int64_t{1} << 50;
+
+// The operator of each kind of node.
+class Make {
+ public:
+  // `retracts`: rows of the input may be taken back.
+  Make(const Parts& parts, bool retracts) : parts_(parts), retracts_(retracts) {}
+
+  using Made = std::unique_ptr<Operator>;
+  Made operator()(const sql::Scan&) const { return std::make_unique<PassRows>(parts_); }
+  Made operator()(const sql::Literals&) const { return std::make_unique<PassRows>(parts_); }
+  Made operator()(const sql::Union&) const { return std::make_unique<PassRows>(parts_); }
+  Made operator()(const sql::Filter&) const { return std::make_unique<FilterRows>(parts_); }
+  Made operator()(const sql::Project&) const { return std::make_unique<ProjectRows>(parts_); }
+  Made operator()(const sql::AssignWindows&) const {
+    return std::make_unique<AssignWindowRows>(parts_);
+  }
+  Made operator()(const sql::AssignSessions&) const {
+    return std::make_unique<AssignSessionRows>(parts_);
+  }
+  Made operator()(const sql::Group& group) const {
+    if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);
+    if (group.by_columns) return std::make_unique<WindowGroups>(parts_);
+    return std::make_unique<SliceGroups>(parts_);
+  }
+  Made operator()(const sql::Join& join) const {
+    switch (join.form) {
+      case sql::JoinForm::kWindow: return std::make_unique<WindowJoin>(parts_);
+      case sql::JoinForm::kInterval: return std::make_unique<IntervalJoin>(parts_);
+      case sql::JoinForm::kTemporal: return std::make_unique<TemporalJoin>(parts_);
+      case sql::JoinForm::kLookup: return std::make_unique<LookupJoin>(parts_);
+      default: return std::make_unique<RegularJoin>(parts_);
+    }
+  }
+  Made operator()(const sql::Rank& rank) const {
+    if (rank.by_columns) return std::make_unique<WindowRank>(parts_);
+    return std::make_unique<RunningRank>(parts_, retracts_);
+  }
+  Made operator()(const sql::OverAggregate&) const { return std::make_unique<OverRows>(parts_); }
+  Made operator()(const sql::Sort&) const { return std::make_unique<SortRows>(parts_); }
+  Made operator()(const sql::Materialize&) const { return std::make_unique<SortRows>(parts_); }
+
+ private:
+  const Parts& parts_;
+  const bool retracts_;
+};
+
+}  // namespace
+
+class GraphOperators::Output : public Operator {
+ public:
+  Output(const Parts& parts, Sink& sink) : Operator(parts), sink_(sink) {}
+  Status take(std::size_t, RowKind kind, const sql::Row& row) override {
+    ++rows_out;
+    return sink_.write_change(kind, row);
+  }
+
+ private:
+  Sink& sink_;
+};
+
+GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
+                               StateStore* store)
+    : plan_(plan), source_(source), progress_(store, 0, {}) {
+  operators_.resize(plan.nodes.size());
+  for (std::size_t node = 0; node < plan.nodes.size(); ++node)
+    build(node, store);
+  output_ = std::make_unique<Output>(Parts{plan.nodes.back(), {&plan.columns()}, nullptr, 0}, sink);
+  connect();
+  find_inputs();
+}
+
+GraphOperators::~GraphOperators() = default;
+
+void GraphOperators::build(std::size_t node, StateStore* store) {
+  const auto& what = plan_.nodes[node];
+  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator};
+  bool retracts = false;
+  for (const auto input : what.inputs) {
+    parts.inputs.push_back(&plan_.nodes[input].columns);
+    retracts = retracts || plan_.nodes[input].updating;
+  }
+  operators_[node] = std::visit(Make(parts, retracts), what.what);
+}
+
+void GraphOperators::connect() {
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+    const auto& inputs = plan_.nodes[node].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      operators_[inputs[i]]->add_reader(*operators_[node], i);
+  }
+  operators_.back()->add_reader(*output_, 0);
+}
+
+// In the order in which GraphSource::open() has opened them.
+void GraphOperators::find_inputs() {
+  std::size_t part = 0;
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+    Input input;
+    input.scan = operators_[node].get();
+    if (const auto* scan = std::get_if<sql::Scan>(&plan_.nodes[node].what)) {
+      input.table = scan->table;
+      input.looked_up = scan->looked_up;
+      input.part = part++;
+    } else if (!std::holds_alternative<sql::Literals>(plan_.nodes[node].what)) {
+      continue;
+    }
+    inputs_.push_back(input);
+  }
+}
+
+Status GraphOperators::read_lookups() {
+  for (auto& input : inputs_) {
+    if (!input.looked_up) continue;
+    row_.resize(input.table->columns.size());
+    auto& part = source_.part(input.part);
+    for (;;) {
+      HF_ASSIGN_OR_RETURN(const bool more, part.next(row_));
+      if (!more && part.ended()) break;
+      if (!more) continue;
+      HF_RETURN_IF_ERROR(compute(*input.table, row_));
+      HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row_));
+    }
+    HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
+  }
+  return {};
+}
+
+// What comes before the first row: tables that are looked up, and rows that stand in the text.
+Status GraphOperators::begin() {
+  begun_ = true;
+  HF_RETURN_IF_ERROR(read_lookups());
+  for (auto& input : inputs_) {
+    if (input.table != nullptr || input.ended) continue;
+    for (const auto& node : plan_.nodes) {
+      const auto* literals = std::get_if<sql::Literals>(&node.what);
+      if (literals == nullptr || &node != &input.scan->node()) continue;
+      for (const auto& row : literals->rows)
+        HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row));
+    }
+    HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
+  }
+  return {};
+}
+
+Status GraphOperators::follow(Input& input, std::int64_t watermark) {
+  input.ended = watermark == kEndOfTime;
+  input.watermark = watermark;
+  return input.scan->advance(0, watermark);
+}
+
+Status GraphOperators::compute(const sql::Table& table, sql::Row& row) const {
+  for (std::size_t i = 0; i < table.computed.size(); ++i) {
+    if (table.computed[i] != nullptr)
+      HF_RETURN_IF_ERROR(sql::evaluate(*table.computed[i], row, row[i]));
+  }
+  return {};
+}
+
+// The earliest; a table without a watermark counts its rows instead, and takes turns with those
+// that have one.
+GraphOperators::Input* GraphOperators::next_input(const std::vector<bool>& waits) {
+  Input* by_time = nullptr;
+  Input* by_rows = nullptr;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    auto& input = inputs_[i];
+    if (input.ended || waits[i] || input.table == nullptr) continue;
+    if (input.table->has_watermark) {
+      if (by_time == nullptr || input.watermark < by_time->watermark) by_time = &input;
+    } else if (by_rows == nullptr || input.rows < by_rows->rows) {
+      by_rows = &input;
+    }
+  }
+  if (by_time == nullptr || by_rows == nullptr) return by_time == nullptr ? by_rows : by_time;
+  return by_rows->rows <= by_time->rows ? by_rows : by_time;
+}
+
+Result<bool> GraphOperators::take_row(Input& input) {
+  auto& part = source_.part(input.part);
+  row_.resize(input.table->columns.size());
+  HF_ASSIGN_OR_RETURN(const bool more, part.next(row_));
+  if (!more) {
+    if (part.ended()) HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
+    return false;
+  }
+  ++input.rows;
+  const auto& table = *input.table;
+  HF_RETURN_IF_ERROR(compute(table, row_));
+  HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row_));
+  if (!table.has_watermark) return true;
+  sql::Value value;
+  HF_RETURN_IF_ERROR(sql::evaluate(*table.watermark, row_, value));
+  const auto watermark = static_cast<std::int64_t>(value.number);
+  if (value.null || watermark <= input.watermark) return true;
+  HF_RETURN_IF_ERROR(follow(input, watermark));
+  return true;
+}
+
+Result<Operators::Progress> GraphOperators::take(Source&) {
+  constexpr std::uint64_t kRows = 64;
+  if (!begun_) HF_RETURN_IF_ERROR(begin());
+  Progress progress;
+  std::vector<bool> waits(inputs_.size());
+  while (progress.rows < kRows) {
+    Input* const input = next_input(waits);
+    if (input == nullptr) break;
+    auto taken = take_row(*input);
+    if (!taken) {
+      Error error = taken.error();
+      error.detail +=
+          " (table " + escape(input->table->name) + ", " + source_.part(input->part).place() + ")";
+      return error;
+    }
+    progress.rows += *taken ? 1 : 0;
+    if (!*taken && !input->ended) waits[static_cast<std::size_t>(input - inputs_.data())] = true;
+  }
+  progress.ended =
+      std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });
+  return progress;
+}
+
+OperatorCounts GraphOperators::counts() const {
+  OperatorCounts counts;
+  counts.watermark = kEndOfTime;
+  for (const auto& input : inputs_)
+    counts.watermark = std::min(counts.watermark, input.watermark);
+  for (const auto& one : operators_) {
+    counts.late_rows += one->late_rows;
+    counts.rows_without_time += one->rows_without_time;
+  }
+  counts.rows_out = output_->rows_out;
+  return counts;
+}
+
+// ---- Checkpoints ----
+namespace {
+
+std::string number_key(char of, std::size_t number) { return of + std::to_string(number); }
+
+}  // namespace
+
+Status GraphOperators::put_state() {
+  const auto set = [&](const std::string& key, std::int64_t number) {
+    const auto known = progress_.find(key);
+    if (known == progress_.end() || known->second.value != number) progress_.at(key) = number;
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    set(number_key('w', i), inputs_[i].watermark);
+    set(number_key('r', i), static_cast<std::int64_t>(inputs_[i].rows));
+  }
+  for (std::size_t i = 0; i < operators_.size(); ++i) {
+    if (operators_[i]->late_rows != 0)
+      set(number_key('l', i), static_cast<std::int64_t>(operators_[i]->late_rows));
+    if (operators_[i]->rows_without_time != 0)
+      set(number_key('t', i), static_cast<std::int64_t>(operators_[i]->rows_without_time));
+    HF_RETURN_IF_ERROR(operators_[i]->put_state());
+  }
+  return progress_.put_all();
+}
+
+Status GraphOperators::restore(const OperatorCounts&) {
+  HF_RETURN_IF_ERROR(progress_.restore());
+  const auto get = [&](char of, std::size_t number, std::int64_t otherwise) {
+    const auto found = progress_.find(number_key(of, number));
+    return found == progress_.end() ? otherwise : found->second.value;
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    auto& input = inputs_[i];
+    if (input.looked_up) continue;  // It is read again.
+    input.watermark = get('w', i, kNoWatermark);
+    input.rows = static_cast<std::uint64_t>(get('r', i, 0));
+    input.ended = input.watermark == kEndOfTime;
+    input.scan->set_watermark(0, input.watermark);
+  }
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
+    auto& one = *operators_[node];
+    const auto& inputs = plan_.nodes[node].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      one.set_watermark(i, operators_[inputs[i]]->forwarded(operators_[inputs[i]]->watermark()));
+    one.late_rows = static_cast<std::uint64_t>(get('l', node, 0));
+    one.rows_without_time = static_cast<std::uint64_t>(get('t', node, 0));
+    HF_RETURN_IF_ERROR(one.restore());
+  }
+  return {};
+}
+
+}  // namespace holdfast::stream::graph

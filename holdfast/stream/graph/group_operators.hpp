@@ -1,0 +1,118 @@
+// group_operators.hpp: groups of rows: of windows by slices, of windows that rows bring along, and
+// those that change with each row.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include <holdfast/stream/graph/operator.hpp>
+#include <holdfast/stream/graph/running_aggregate.hpp>
+#include <holdfast/stream/group_operator.hpp>
+
+namespace holdfast::stream::graph {
+
+// A store's slices that belong to one operator, by the times that it knows them by.
+class OperatorStore : public StateStore {
+ public:
+  // Times are of the years 1 to 9999, so 50 bits hold them; `first` is a multiple of 2^50.
+  OperatorStore(StateStore& store, std::int64_t first) : store_(store), first_(first) {}
+
+  Result<std::optional<Checkpoint>> open() override { return std::optional<Checkpoint>(); }
+  Result<std::vector<std::int64_t>> slices() override;
+  Status for_each(std::int64_t slice, Visit visit) override {
+    return store_.for_each(first_ + slice, visit);
+  }
+  Status put(std::int64_t slice, std::string_view key, std::string_view state) override {
+    return store_.put(first_ + slice, key, state);
+  }
+  Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                 std::uint64_t& version) override {
+    return store_.replace(first_ + slice, key, state, version);
+  }
+  Status for_each_version(std::int64_t slice, VisitVersion visit) override {
+    return store_.for_each_version(first_ + slice, visit);
+  }
+  void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override {
+    store_.remove_version(first_ + slice, key, version);
+  }
+  void drop(std::int64_t slice) override { store_.drop(first_ + slice); }
+  Status complete(const Checkpoint&) override { return {}; }
+  bool keeps_entries() const override { return store_.keeps_entries(); }
+
+ private:
+  StateStore& store_;
+  const std::int64_t first_;
+};
+
+class SliceGroups : public Operator {
+ public:
+  explicit SliceGroups(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override { return groups_.put_state(); }
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  std::unique_ptr<OperatorStore> store_;
+  GroupOperator groups_;
+};
+
+// Groups of rows that have window_start and window_end; they come when the window has ended, in the
+// order of the ends, then of the starts and keys.
+//
+// State  [end, start, keys] -> accumulators.
+class WindowGroups : public Operator {
+ public:
+  explicit WindowGroups(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override { return table_.restore(); }
+  Status put_state() override { return table_.put_all(); }
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  struct Codec {
+    const sql::Group* group;
+    void encode(const Accumulators& accumulators, std::string& bytes) const;
+    bool decode(std::string_view& bytes, Accumulators& accumulators) const;
+  };
+  const sql::Group& group_;
+  StateTable<Accumulators, Codec> table_;
+};
+
+// Groups without a window: each change of a group's row goes out.
+//
+// State  keys -> how many rows, aggregates.
+class RunningGroups : public Operator {
+ public:
+  explicit RunningGroups(const Parts& parts, bool retracts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override { return table_.restore(); }
+  Status put_state() override { return table_.put_all(); }
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  struct State {
+    std::int64_t rows = 0;
+    std::vector<RunningAggregate> aggregates;
+  };
+  struct Codec {
+    const sql::Group* group;
+    bool retracts;
+    void encode(const State& state, std::string& bytes) const;
+    bool decode(std::string_view& bytes, State& state) const;
+  };
+  Status change(State& state, bool adding, const sql::Row& row);
+  Result<sql::Row> row_of(std::string_view key, const State& state) const;
+
+  const sql::Group& group_;
+  const bool retracts_;
+  StateTable<State, Codec> table_;
+};
+
+}  // namespace holdfast::stream::graph

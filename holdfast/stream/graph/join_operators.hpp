@@ -1,0 +1,165 @@
+// join_operators.hpp: joins of streams in their forms (sql::JoinForm).
+//
+// A row whose keys have a NULL has no partner. Where rows of one side are all shown, it is shown
+// beside NULLs.
+#pragma once
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <holdfast/stream/graph/operator.hpp>
+
+namespace holdfast::stream::graph {
+
+// What all joins do alike.
+class JoinOperator : public Operator {
+ public:
+  explicit JoinOperator(const Parts& parts);
+
+ protected:
+  static constexpr std::size_t kLeft = 0, kRight = 1;
+  // The rows of this side are shown also where they have no partner.
+  bool keeps(std::size_t side) const;
+  bool shows_left_alone() const;  // Semi and anti joins.
+  Result<std::string> key_of(std::size_t side, const sql::Row& row, bool& null) const;
+  Result<bool> holds(const sql::Row& left, const sql::Row& right);
+  Status emit_pair(RowKind kind, const sql::Row& left, const sql::Row& right);
+  // A row of `side` beside NULLs.
+  Status emit_alone(RowKind kind, std::size_t side, const sql::Row& row);
+  std::int64_t time_in(std::size_t side, const sql::Row& row) const {
+    const auto& value = row[side == kLeft ? join_.left_time : join_.right_time];
+    return value.null ? kNoWatermark : static_cast<std::int64_t>(value.number);
+  }
+
+  const sql::Join& join_;
+
+ private:
+  const sql::Row& pair(const sql::Row& left, const sql::Row& right);
+  sql::Row pair_;
+};
+
+// Each change of a side with all rows that the other side has.
+//
+// State, of each side  [key, row] -> how often it is there, how many partners it has.
+class RegularJoin : public JoinOperator {
+ public:
+  explicit RegularJoin(const Parts& parts);
+  Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ private:
+  struct Counted {
+    sql::Row row;
+    std::int64_t count = 0, partners = 0;
+  };
+  struct Codec {
+    const std::vector<sql::Column>* columns;
+    void encode(const Counted& counted, std::string& bytes) const;
+    bool decode(std::string_view& bytes, Counted& counted) const;
+  };
+  using Table = StateTable<Counted, Codec>;
+  Status meet(std::size_t side, RowKind kind, const sql::Row& row, Counted& other);
+  Status meet_semi(std::int64_t before, RowKind kind, Counted& left);
+  Status show_alone(std::size_t side, RowKind kind, const sql::Row& row, std::int64_t partners);
+  Status keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
+              std::int64_t partners);
+
+  std::array<Table, 2> tables_;
+};
+
+// Rows of one window with each other, when it has ended.
+//
+// State, of each side  [window_end, has NULL, key, number] -> row.
+class WindowJoin : public JoinOperator {
+ public:
+  explicit WindowJoin(const Parts& parts);
+  Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  using Rows = std::vector<sql::Row>;
+  Status take_first(std::size_t side, const std::string& key, Rows& rows);
+  Status join_rows(const Rows& left, const Rows& right);
+
+  std::array<RowTable, 2> tables_;
+  std::int64_t next_number_ = 0;
+};
+
+// Rows whose times are near: low <= left - right <= high. A row is kept until the watermark says
+// that no partner can come.
+//
+// State, of each side  [key, time, number] -> row, whether it had a partner.
+class IntervalJoin : public JoinOperator {
+ public:
+  explicit IntervalJoin(const Parts& parts);
+  Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+  std::int64_t held_back() const override;
+
+ private:
+  struct Kept {
+    sql::Row row;
+    bool matched = false;
+  };
+  struct Codec {
+    const std::vector<sql::Column>* columns;
+    void encode(const Kept& kept, std::string& bytes) const;
+    bool decode(std::string_view& bytes, Kept& kept) const;
+  };
+  using Table = StateTable<Kept, Codec>;
+  // The last time at which a partner of a row of this time may come.
+  std::int64_t last_partner(std::size_t side, std::int64_t time) const {
+    return side == kLeft ? time - join_.low_ms : time + join_.high_ms;
+  }
+  Status meet_all(std::size_t side, const std::string& key, const sql::Row& row, bool& matched);
+
+  std::array<Table, 2> tables_;
+  // [last_partner, side, key in the table], made of the tables.
+  std::set<std::pair<std::pair<std::int64_t, std::size_t>, std::string>> ends_;
+  std::int64_t next_number_ = 0;
+};
+
+// Each left row with the right row of its key that was the newest at its time, when the watermark
+// has passed that time.
+//
+// State  left: [time, number] -> row; right: [key, time] -> row.
+class TemporalJoin : public JoinOperator {
+ public:
+  explicit TemporalJoin(const Parts& parts);
+  Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  Status show(const sql::Row& left);
+
+  RowTable left_, right_;
+  std::int64_t next_number_ = 0;
+};
+
+// Each left row with the rows of a table that was read before. No state: the table is read again.
+class LookupJoin : public JoinOperator {
+ public:
+  using JoinOperator::JoinOperator;
+  Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+
+ private:
+  std::map<std::string, std::vector<sql::Row>> table_;
+};
+
+}  // namespace holdfast::stream::graph

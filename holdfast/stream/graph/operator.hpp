@@ -1,0 +1,131 @@
+// operator.hpp: one operator of a graph: changes and watermarks come in, and go out to those that
+// read it.
+//
+// A watermark says that no row with an earlier time is to come, but for late ones. An operator has
+// that of all its inputs together, the least. What it gives out because of a watermark goes before
+// it.
+//
+// Threads  One at a time.   Errors  Those of expressions and of the state store.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/graph/keys.hpp>
+#include <holdfast/stream/graph/state_table.hpp>
+#include <holdfast/stream/operators.hpp>
+#include <holdfast/stream/row_kind.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream::graph {
+
+// What an operator is made of. All outlives it.
+struct Parts {
+  const sql::Node& node;
+  std::vector<const std::vector<sql::Column>*> inputs;  // Columns of each.
+  StateStore* store;                                    // Null: no checkpoints.
+  std::int64_t first_slice;  // Its slices of the store are this and those behind it.
+};
+
+class Operator {
+ public:
+  explicit Operator(const Parts& parts)
+      : node_(parts.node),
+        inputs_(parts.inputs),
+        store_(parts.store),
+        first_slice_(parts.first_slice),
+        watermarks_(std::max<std::size_t>(1, parts.inputs.size()), kNoWatermark) {}
+  virtual ~Operator() = default;
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  virtual Status take(std::size_t input, RowKind kind, const sql::Row& row) = 0;
+  Status advance(std::size_t input, std::int64_t watermark) {
+    watermarks_[input] = watermark;
+    const auto least = *std::min_element(watermarks_.begin(), watermarks_.end());
+    if (least <= watermark_) return {};
+    HF_RETURN_IF_ERROR(pass(least));
+    watermark_ = least;
+    return forward(least);
+  }
+  // After a checkpoint: the watermarks it had, then its state.
+  std::int64_t set_watermark(std::size_t input, std::int64_t watermark) {
+    watermarks_[input] = watermark;
+    return watermark_ = *std::min_element(watermarks_.begin(), watermarks_.end());
+  }
+  virtual Status restore() { return {}; }
+  virtual Status put_state() { return {}; }
+
+  void add_reader(Operator& reader, std::size_t input) { readers_.push_back({&reader, input}); }
+  const sql::Node& node() const { return node_; }
+  std::int64_t watermark() const { return watermark_; }
+  std::int64_t forwarded(std::int64_t watermark) const {
+    return watermark == kEndOfTime || watermark == kNoWatermark ? watermark
+                                                                : watermark - held_back();
+  }
+  std::uint64_t late_rows = 0, rows_without_time = 0, rows_out = 0;
+
+ protected:
+  // The watermark of all inputs is `watermark` now; watermark() is still the one before.
+  virtual Status pass(std::int64_t) { return {}; }
+  // Rows may be given out that are so much older than the watermark.
+  virtual std::int64_t held_back() const { return 0; }
+  Status emit(RowKind kind, const sql::Row& row) {
+    ++rows_out;
+    for (const auto& [reader, input] : readers_)
+      HF_RETURN_IF_ERROR(reader->take(input, kind, row));
+    return {};
+  }
+  Status forward(std::int64_t watermark) {
+    for (const auto& [reader, input] : readers_)
+      HF_RETURN_IF_ERROR(reader->advance(input, forwarded(watermark)));
+    return {};
+  }
+  const std::vector<sql::Column>& columns_of(std::size_t input) const { return *inputs_[input]; }
+  StateStore* store() const { return store_; }
+  std::int64_t slice(std::int64_t number) const { return first_slice_ + number; }
+
+ private:
+  const sql::Node& node_;
+  const std::vector<const std::vector<sql::Column>*> inputs_;
+  StateStore* const store_;
+  const std::int64_t first_slice_;
+  std::vector<std::int64_t> watermarks_;
+  std::int64_t watermark_ = kNoWatermark;
+  std::vector<std::pair<Operator*, std::size_t>> readers_;
+};
+
+// Rows as values of a table.
+struct RowCodec {
+  const std::vector<sql::Column>* columns;
+  void encode(const sql::Row& row, std::string& bytes) const {
+    for (std::size_t i = 0; i < columns->size(); ++i)
+      sql::append_bytes(row[i], (*columns)[i].type, bytes);
+  }
+  bool decode(std::string_view& bytes, sql::Row& row) const {
+    return take_row(bytes, *columns, row);
+  }
+};
+using RowTable = StateTable<sql::Row, RowCodec>;
+
+struct NumberCodec {
+  void encode(std::int64_t number, std::string& bytes) const { append_ordered(number, bytes); }
+  bool decode(std::string_view& bytes, std::int64_t& number) const {
+    if (bytes.size() < 8) return false;
+    return number = take_ordered(bytes), true;
+  }
+};
+using NumberTable = StateTable<std::int64_t, NumberCodec>;
+
+// The last eight bytes of a key: a number by which rows of one key are told apart, in their order.
+inline std::int64_t sequence_of(std::string_view key) {
+  std::string_view last = key.substr(key.size() - 8);
+  return take_ordered(last);
+}
+
+}  // namespace holdfast::stream::graph

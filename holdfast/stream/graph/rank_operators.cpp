@@ -1,0 +1,365 @@
+#include "rank_operators.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <holdfast/stream/graph/simple_operators.hpp>
+
+namespace holdfast::stream::graph {
+namespace {
+
+Status evaluate_keys(const std::vector<sql::OrderKey>& order, const sql::Row& row, sql::Row& keys) {
+  keys.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    HF_RETURN_IF_ERROR(sql::evaluate(*order[i].value, row, keys[i]));
+  return {};
+}
+
+bool is_before(const RankedRow& left, const RankedRow& right,
+               const std::vector<sql::OrderKey>& order) {
+  const int compared = compare_keys(left.keys, right.keys, order);
+  return compared != 0 ? compared < 0 : left.number < right.number;
+}
+
+}  // namespace
+
+// ---- Running ----
+RunningRank::RunningRank(const Parts& parts, bool retracts)
+    : Operator(parts),
+      rank_(std::get<sql::Rank>(parts.node.what)),
+      retracts_(retracts),
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+
+std::string RunningRank::state_key(const std::string& partition, std::int64_t number) const {
+  std::string key;
+  append_part(partition, key);
+  append_ordered(number, key);
+  return key;
+}
+
+Result<RankedRow> RunningRank::ranked(const sql::Row& row, std::int64_t number) const {
+  RankedRow ranked{{}, row, number};
+  HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, row, ranked.keys));
+  return ranked;
+}
+
+RunningRank::Rows::iterator RunningRank::place_of(Rows& rows, const RankedRow& row) const {
+  return std::lower_bound(rows.begin(), rows.end(), row,
+                          [this](const RankedRow& left, const RankedRow& right) {
+                            return is_before(left, right, rank_.order);
+                          });
+}
+
+bool RunningRank::shows(std::size_t place) const {
+  return place + 1 >= rank_.first && place + 1 <= rank_.last;
+}
+
+sql::Row RunningRank::numbered(const sql::Row& row, std::size_t place) const {
+  sql::Row result = row;
+  if (rank_.numbered) result.push_back(sql::Value::of(static_cast<sql::Int128>(place) + 1));
+  return result;
+}
+
+// Rows from `from` on stand elsewhere.
+Status RunningRank::show_change(const Rows& before, const Rows& after, std::size_t from) {
+  const std::size_t end = std::max(before.size(), after.size());
+  for (std::size_t i = from; i < end && i < rank_.last; ++i) {
+    if (!shows(i)) continue;
+    const bool was = i < before.size(), is = i < after.size();
+    if (was) {
+      HF_RETURN_IF_ERROR(
+          emit(is ? RowKind::kUpdateBefore : RowKind::kDelete, numbered(before[i].row, i)));
+    }
+    if (is) {
+      HF_RETURN_IF_ERROR(
+          emit(was ? RowKind::kUpdateAfter : RowKind::kInsert, numbered(after[i].row, i)));
+    }
+  }
+  return {};
+}
+
+Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
+  std::string partition;
+  bool null = false;
+  HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
+  if (adds(kind)) {
+    HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, next_number_++));
+    auto& rows = partitions_[partition];
+    const auto place = place_of(rows, ranked_row);
+    const auto from = static_cast<std::size_t>(place - rows.begin());
+    if (!retracts_ && from >= rank_.last) return {};  // It will never be one of the first.
+    const Rows before = rows;
+    table_.at(state_key(partition, ranked_row.number)) = row;
+    rows.insert(place, std::move(ranked_row));
+    if (!retracts_ && rows.size() > rank_.last) {
+      if (const auto gone = table_.find(state_key(partition, rows.back().number));
+          gone != table_.end())
+        table_.erase(gone);
+      rows.pop_back();
+    }
+    const Rows after = rows;
+    return show_change(before, after, from);
+  }
+  const auto found = partitions_.find(partition);
+  if (found == partitions_.end()) return {};
+  auto& rows = found->second;
+  const auto bytes = bytes_of(row, columns_of(0));
+  const auto place = std::find_if(rows.begin(), rows.end(), [&](const RankedRow& one) {
+    return bytes_of(one.row, columns_of(0)) == bytes;
+  });
+  if (place == rows.end()) return {};
+  const Rows before = rows;
+  const auto from = static_cast<std::size_t>(place - rows.begin());
+  if (const auto gone = table_.find(state_key(partition, place->number)); gone != table_.end())
+    table_.erase(gone);
+  rows.erase(place);
+  const Rows after = rows;
+  if (rows.empty()) partitions_.erase(found);
+  return show_change(before, after, from);
+}
+
+Status RunningRank::restore() {
+  HF_RETURN_IF_ERROR(table_.restore());
+  for (const auto& [key, entry] : table_) {
+    const auto number = sequence_of(key);
+    next_number_ = std::max(next_number_, number + 1);
+    HF_ASSIGN_OR_RETURN(auto row, ranked(entry.value, number));
+    auto& rows = partitions_[key.substr(4, key.size() - 12)];
+    rows.insert(place_of(rows, row), std::move(row));
+  }
+  return {};
+}
+
+// ---- Windows ----
+WindowRank::WindowRank(const Parts& parts)
+    : Operator(parts),
+      rank_(std::get<sql::Rank>(parts.node.what)),
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+
+Status WindowRank::take(std::size_t, RowKind, const sql::Row& row) {
+  const auto& end = row[rank_.end_column];
+  if (end.null) return ++rows_without_time, Status();
+  const auto ends = static_cast<std::int64_t>(end.number);
+  if (ends - 1 <= watermark()) return ++late_rows, Status();
+  std::string partition, key;
+  bool null = false;
+  HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
+  append_ordered(ends, key);
+  append_part(partition, key);
+  append_ordered(next_number_++, key);
+  table_.at(key) = row;
+  return {};
+}
+
+Status WindowRank::restore() {
+  HF_RETURN_IF_ERROR(table_.restore());
+  for (const auto& [key, entry] : table_)
+    next_number_ = std::max(next_number_, sequence_of(key) + 1);
+  return {};
+}
+
+Status WindowRank::pass(std::int64_t watermark) {
+  while (!table_.empty()) {
+    const auto first = table_.begin()->first;
+    std::string_view key = first;
+    if (take_ordered(key) - 1 > watermark) return {};
+    const auto partition = first.substr(0, first.size() - 8);
+    std::vector<RankedRow> rows;
+    while (!table_.empty() && table_.begin()->first.starts_with(partition) &&
+           table_.begin()->first.size() == first.size()) {
+      const auto place = table_.begin();
+      rows.push_back({{}, std::move(place->second.value), sequence_of(place->first)});
+      HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, rows.back().row, rows.back().keys));
+      table_.erase(place);
+    }
+    HF_RETURN_IF_ERROR(show(rows));
+  }
+  return {};
+}
+
+Status WindowRank::show(std::vector<RankedRow>& rows) {
+  std::sort(rows.begin(), rows.end(), [this](const RankedRow& left, const RankedRow& right) {
+    return is_before(left, right, rank_.order);
+  });
+  for (std::size_t i = 0; i < rows.size() && i < rank_.last; ++i) {
+    if (i + 1 < rank_.first) continue;
+    if (rank_.numbered) rows[i].row.push_back(sql::Value::of(static_cast<sql::Int128>(i) + 1));
+    HF_RETURN_IF_ERROR(emit(RowKind::kInsert, rows[i].row));
+  }
+  return {};
+}
+
+// ---- OVER ----
+void OverRows::Codec::encode(const Accumulators& accumulators, std::string& bytes) const {
+  for (std::size_t i = 0; i < over->aggregates.size(); ++i)
+    accumulators[i].append_bytes(over->aggregates[i], bytes);
+}
+
+bool OverRows::Codec::decode(std::string_view& bytes, Accumulators& accumulators) const {
+  accumulators.resize(over->aggregates.size());
+  for (std::size_t i = 0; i < over->aggregates.size(); ++i) {
+    if (!accumulators[i].take_bytes(over->aggregates[i], bytes)) return false;
+  }
+  return true;
+}
+
+OverRows::OverRows(const Parts& parts)
+    : Operator(parts),
+      over_(std::get<sql::OverAggregate>(parts.node.what)),
+      waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}),
+      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0]}),
+      sums_(parts.store, parts.first_slice + 2, Codec{&over_}),
+      passed_(parts.store, parts.first_slice + 3, {}) {}
+
+Status OverRows::restore() {
+  HF_RETURN_IF_ERROR(waiting_.restore());
+  HF_RETURN_IF_ERROR(frames_.restore());
+  for (auto* table : {&waiting_, &frames_}) {
+    for (const auto& [key, entry] : *table)
+      next_number_ = std::max(next_number_, sequence_of(key) + 1);
+  }
+  HF_RETURN_IF_ERROR(sums_.restore());
+  return passed_.restore();
+}
+
+Status OverRows::put_state() {
+  HF_RETURN_IF_ERROR(waiting_.put_all());
+  HF_RETURN_IF_ERROR(frames_.put_all());
+  HF_RETURN_IF_ERROR(sums_.put_all());
+  return passed_.put_all();
+}
+
+Result<std::string> OverRows::partition_of(const sql::Row& row) const {
+  std::string values, partition;
+  bool null = false;
+  HF_RETURN_IF_ERROR(append_values(over_.partition, row, values, null));
+  append_part(values, partition);
+  return partition;
+}
+
+Status OverRows::add(const sql::Row& row, Accumulators& accumulators) const {
+  accumulators.resize(over_.aggregates.size());
+  sql::Value value;
+  for (std::size_t i = 0; i < over_.aggregates.size(); ++i) {
+    const auto& aggregate = over_.aggregates[i];
+    if (aggregate.filter != nullptr) {
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
+      if (!value.is_true()) continue;
+    }
+    if (aggregate.argument != nullptr)
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
+    accumulators[i].add(aggregate, value);
+  }
+  return {};
+}
+
+Status OverRows::show(const sql::Row& row, const Accumulators& accumulators) {
+  sql::Row result = row;
+  for (std::size_t i = 0; i < over_.aggregates.size(); ++i) {
+    HF_ASSIGN_OR_RETURN(auto value, accumulators[i].result(over_.aggregates[i]));
+    result.push_back(std::move(value));
+  }
+  return emit(RowKind::kInsert, result);
+}
+
+Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
+  const auto& value = row[over_.time_column];
+  if (value.null) return ++rows_without_time, Status();
+  const auto time = static_cast<std::int64_t>(value.number);
+  HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
+  const auto passed = passed_.find(partition);
+  if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();
+  std::string key;
+  append_ordered(time, key);
+  key += partition;
+  append_ordered(next_number_++, key);
+  waiting_.at(key) = row;
+  return {};
+}
+
+Status OverRows::pass(std::int64_t watermark) {
+  while (!waiting_.empty()) {
+    const auto first = waiting_.begin()->first;
+    std::string_view rest = first;
+    const auto time = take_ordered(rest);
+    if (time > watermark) return {};
+    const auto prefix = first.substr(0, first.size() - 8);
+    const auto partition = prefix.substr(8);
+    Rows peers;
+    while (!waiting_.empty() && waiting_.begin()->first.starts_with(prefix)) {
+      peers.push_back(std::move(waiting_.begin()->second.value));
+      waiting_.erase(waiting_.begin());
+    }
+    passed_.at(partition) = time;
+    HF_RETURN_IF_ERROR(unbounded() ? give(partition, time, peers)
+                                   : give_bounded(partition, time, peers));
+  }
+  return {};
+}
+
+// Rows of one time: with RANGE each sees all of them, with ROWS those before it.
+Status OverRows::give(const std::string& partition, std::int64_t, const Rows& peers) {
+  auto& sums = sums_.at(partition);
+  if (!over_.rows) {
+    for (const auto& row : peers)
+      HF_RETURN_IF_ERROR(add(row, sums));
+  }
+  for (const auto& row : peers) {
+    if (over_.rows) HF_RETURN_IF_ERROR(add(row, sums));
+    HF_RETURN_IF_ERROR(show(row, sums));
+  }
+  return {};
+}
+
+Status OverRows::give_bounded(const std::string& partition, std::int64_t time, const Rows& peers) {
+  Accumulators frame;
+  const auto keep = [&](const sql::Row& row) {
+    std::string key = partition;
+    append_ordered(time, key);
+    append_ordered(next_number_++, key);
+    frames_.at(key) = row;
+  };
+  if (!over_.rows) {
+    for (const auto& row : peers)
+      keep(row);
+    HF_RETURN_IF_ERROR(gather_frame(partition, time, frame));
+  }
+  for (const auto& row : peers) {
+    if (over_.rows) {
+      keep(row);
+      HF_RETURN_IF_ERROR(gather_frame(partition, time, frame));
+    }
+    HF_RETURN_IF_ERROR(show(row, frame));
+  }
+  return {};
+}
+
+// What is in the frame of the newest row; what is before it goes.
+Status OverRows::gather_frame(const std::string& partition, std::int64_t time,
+                              Accumulators& accumulators) {
+  accumulators.clear();
+  std::vector<RowTable::iterator> rows;
+  HF_RETURN_IF_ERROR(frames_.for_each(partition, [&](const std::string&, auto place) {
+    rows.push_back(place);
+    return Status();
+  }));
+  std::size_t first = 0;
+  if (over_.rows) {
+    const auto count = static_cast<std::size_t>(over_.preceding) + 1;
+    first = rows.size() > count ? rows.size() - count : 0;
+  } else {
+    const auto is_old = [&](std::size_t i) {
+      return static_cast<std::int64_t>(rows[i]->second.value[over_.time_column].number) <
+             time - over_.preceding;
+    };
+    while (first < rows.size() && is_old(first))
+      ++first;
+  }
+  for (std::size_t i = 0; i < first; ++i)
+    frames_.erase(rows[i]);
+  for (std::size_t i = first; i < rows.size(); ++i)
+    HF_RETURN_IF_ERROR(add(rows[i]->second.value, accumulators));
+  return {};
+}
+
+}  // namespace holdfast::stream::graph

@@ -1,0 +1,107 @@
+// rank_operators.hpp: the first rows of each partition, and aggregates over rows before a row.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <holdfast/stream/graph/operator.hpp>
+#include <holdfast/stream/group_operator.hpp>
+
+namespace holdfast::stream::graph {
+
+// Rows of a partition in their order; equal ones in that in which they came.
+struct RankedRow {
+  sql::Row keys;  // What they are ordered by.
+  sql::Row row;
+  std::int64_t number = 0;
+};
+
+// The rows `first` to `last` of each partition, as they change.
+//
+// State  [partition, number] -> row.
+class RunningRank : public Operator {
+ public:
+  // `retracts`: rows may be taken back, so that all are kept; else those up to `last` are enough.
+  RunningRank(const Parts& parts, bool retracts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override { return table_.put_all(); }
+
+ private:
+  using Rows = std::vector<RankedRow>;
+  Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
+  Rows::iterator place_of(Rows& rows, const RankedRow& row) const;
+  Status show_change(const Rows& before, const Rows& after, std::size_t from);
+  std::string state_key(const std::string& partition, std::int64_t number) const;
+  bool shows(std::size_t place) const;
+  sql::Row numbered(const sql::Row& row, std::size_t place) const;
+
+  const sql::Rank& rank_;
+  const bool retracts_;
+  RowTable table_;
+  std::map<std::string, Rows> partitions_;  // Made of the table.
+  std::int64_t next_number_ = 0;
+};
+
+// The same of each window, when it has ended.
+//
+// State  [window_end, partition, number] -> row.
+class WindowRank : public Operator {
+ public:
+  explicit WindowRank(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override { return table_.put_all(); }
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  Status show(std::vector<RankedRow>& rows);
+
+  const sql::Rank& rank_;
+  RowTable table_;
+  std::int64_t next_number_ = 0;
+};
+
+// Aggregates of rows up to each row, in the order of their times. A row waits until the watermark
+// has passed its time. It is late if a row of its partition with this time or a later one has not
+// waited any more.
+//
+// State  waiting: [time, number] -> row; frames: [partition, time, number] -> row; sums: partition
+//        -> accumulators of all rows before, where the frame has no end; passed: partition -> time
+//        of the last row.
+class OverRows : public Operator {
+ public:
+  explicit OverRows(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  struct Codec {
+    const sql::OverAggregate* over;
+    void encode(const Accumulators& accumulators, std::string& bytes) const;
+    bool decode(std::string_view& bytes, Accumulators& accumulators) const;
+  };
+  using Rows = std::vector<sql::Row>;
+  Result<std::string> partition_of(const sql::Row& row) const;
+  Status add(const sql::Row& row, Accumulators& accumulators) const;
+  Status show(const sql::Row& row, const Accumulators& accumulators);
+  Status give(const std::string& partition, std::int64_t time, const Rows& peers);
+  Status give_bounded(const std::string& partition, std::int64_t time, const Rows& peers);
+  Status gather_frame(const std::string& partition, std::int64_t time, Accumulators& accumulators);
+  bool unbounded() const { return over_.preceding == sql::OverAggregate::kUnbounded; }
+
+  const sql::OverAggregate& over_;
+  RowTable waiting_, frames_;
+  StateTable<Accumulators, Codec> sums_;
+  NumberTable passed_;
+  std::int64_t next_number_ = 0;
+};
+
+}  // namespace holdfast::stream::graph

@@ -1,0 +1,208 @@
+#include "simple_operators.hpp"
+
+#include <algorithm>
+
+#include <holdfast/sql/calendar.hpp>
+#include <holdfast/stream/graph/windows.hpp>
+
+namespace holdfast::stream::graph {
+
+Status AssignWindowRows::take(std::size_t, RowKind kind, const sql::Row& row) {
+  const auto& window = std::get<sql::AssignWindows>(node().what).window;
+  const sql::Value& time = row[window.time_column];
+  if (time.null) return ++rows_without_time, Status();
+  sql::Row copy = row;
+  copy.resize(row.size() + 3);
+  return for_each_window(window, static_cast<std::int64_t>(time.number),
+                         [&](std::int64_t start, std::int64_t end) {
+                           copy[row.size()] = sql::Value::of(start);
+                           copy[row.size() + 1] = sql::Value::of(end);
+                           copy[row.size() + 2] = sql::Value::of(end - 1);
+                           return emit(kind, copy);
+                         });
+}
+
+// ---- Sessions ----
+AssignSessionRows::AssignSessionRows(const Parts& parts)
+    : Operator(parts),
+      sessions_(std::get<sql::AssignSessions>(parts.node.what)),
+      rows_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+
+std::string AssignSessionRows::row_key(const std::string& key, std::int64_t time,
+                                       std::int64_t number) const {
+  std::string full;
+  append_part(key, full);
+  append_ordered(time, full);
+  append_ordered(number, full);
+  return full;
+}
+
+Status AssignSessionRows::take(std::size_t, RowKind, const sql::Row& row) {
+  const sql::Value& value = row[sessions_.time_column];
+  if (value.null) return ++rows_without_time, Status();
+  const auto time = static_cast<std::int64_t>(value.number);
+  std::string key;
+  bool null = false;
+  HF_RETURN_IF_ERROR(append_values(sessions_.keys, row, key, null));
+  if (time + sessions_.gap_ms - 1 <= watermark()) {
+    // A row that is near belongs to an open session, else it would not be there.
+    const auto near = rows_.lower_bound(row_key(key, time - sessions_.gap_ms, 0));
+    const auto last = row_key(key, time + sessions_.gap_ms + 1, 0);
+    if (near == rows_.end() || near->first >= last) return ++late_rows, Status();
+  }
+  rows_.at(row_key(key, time, next_number_++)) = row;
+  ends_.emplace(std::pair(time + sessions_.gap_ms, std::move(key)), true);
+  return {};
+}
+
+Status AssignSessionRows::restore() {
+  HF_RETURN_IF_ERROR(rows_.restore());
+  for (const auto& [full, entry] : rows_) {
+    next_number_ = std::max(next_number_, sequence_of(full) + 1);
+    const auto time = static_cast<std::int64_t>(entry.value[sessions_.time_column].number);
+    ends_.emplace(std::pair(time + sessions_.gap_ms, full.substr(4, full.size() - 20)), true);
+  }
+  return {};
+}
+
+Status AssignSessionRows::pass(std::int64_t watermark) {
+  while (!ends_.empty() && ends_.begin()->first.first - 1 <= watermark) {
+    const auto [end, key] = ends_.begin()->first;
+    ends_.erase(ends_.begin());
+    HF_RETURN_IF_ERROR(give(key, end - sessions_.gap_ms));
+  }
+  return {};
+}
+
+// The session whose last row is of `last`, if there is one.
+Status AssignSessionRows::give(const std::string& key, std::int64_t last) {
+  std::string prefix;
+  append_part(key, prefix);
+  const auto time_of = [&](RowTable::iterator place) {
+    return static_cast<std::int64_t>(place->second.value[sessions_.time_column].number);
+  };
+  const auto behind = rows_.lower_bound(row_key(key, last + 1, 0));
+  const bool goes_on = behind != rows_.end() && behind->first.starts_with(prefix) &&
+                       time_of(behind) - last <= sessions_.gap_ms;
+  if (goes_on || behind == rows_.begin()) return {};
+  auto first = std::prev(behind);
+  if (!first->first.starts_with(prefix) || time_of(first) != last) return {};
+  for (auto before = first; before != rows_.begin();) {
+    --before;
+    if (!before->first.starts_with(prefix) || time_of(first) - time_of(before) > sessions_.gap_ms)
+      break;
+    first = before;
+  }
+  const auto start = time_of(first);
+  for (auto place = first; place != behind;) {
+    sql::Row row = place->second.value;
+    for (const auto bound : {start, last + sessions_.gap_ms, last + sessions_.gap_ms - 1})
+      row.push_back(sql::Value::of(bound));
+    place = rows_.erase(place);
+    HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
+  }
+  return {};
+}
+
+// ---- Order ----
+int compare_keys(const sql::Row& left, const sql::Row& right,
+                 const std::vector<sql::OrderKey>& keys) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (left[i].null || right[i].null) {
+      if (left[i].null && right[i].null) continue;
+      return left[i].null == keys[i].nulls_first ? -1 : 1;
+    }
+    const int order = sql::compare(left[i], right[i], keys[i].value->type);
+    if (order != 0) return keys[i].descending ? -order : order;
+  }
+  return 0;
+}
+
+void SortRows::Codec::encode(const Counted& counted, std::string& bytes) const {
+  append_ordered(counted.count, bytes);
+  append_ordered(counted.number, bytes);
+  RowCodec{columns}.encode(counted.row, bytes);
+}
+
+bool SortRows::Codec::decode(std::string_view& bytes, Counted& counted) const {
+  if (bytes.size() < 16) return false;
+  counted.count = take_ordered(bytes);
+  counted.number = take_ordered(bytes);
+  return take_row(bytes, *columns, counted.row);
+}
+
+SortRows::SortRows(const Parts& parts)
+    : Operator(parts),
+      sort_(std::get_if<sql::Sort>(&parts.node.what)),
+      at_once_(sort_ != nullptr && sort_->at_once),
+      rows_(parts.store, parts.first_slice, Codec{parts.inputs[0]}),
+      counts_(parts.store, parts.first_slice + 1, {}) {}
+
+Status SortRows::take(std::size_t, RowKind kind, const sql::Row& row) {
+  if (at_once_) {
+    auto& given = counts_.at("");
+    const auto place = static_cast<std::uint64_t>(given++);
+    if (place < sort_->offset || place - sort_->offset >= sort_->limit) return {};
+    return emit(kind, row);
+  }
+  const auto key = bytes_of(row, columns_of(0));
+  if (adds(kind)) {
+    auto& counted = rows_.at(key);
+    if (counted.count++ == 0) {
+      counted.row = row;
+      counted.number = next_number_++;
+    }
+    return {};
+  }
+  const auto found = rows_.find(key);
+  if (found == rows_.end()) return {};
+  if (--rows_.changing(found).count == 0) rows_.erase(found);
+  return {};
+}
+
+Status SortRows::restore() {
+  HF_RETURN_IF_ERROR(counts_.restore());
+  HF_RETURN_IF_ERROR(rows_.restore());
+  for (const auto& [key, entry] : rows_)
+    next_number_ = std::max(next_number_, entry.value.number + 1);
+  return {};
+}
+
+Status SortRows::put_state() {
+  HF_RETURN_IF_ERROR(counts_.put_all());
+  return rows_.put_all();
+}
+
+bool SortRows::before(const Sorted& left, const Sorted& right) const {
+  const int order = sort_ == nullptr ? 0 : compare_keys(left.keys, right.keys, sort_->keys);
+  return order != 0 ? order < 0 : left.counted->number < right.counted->number;
+}
+
+Status SortRows::pass(std::int64_t watermark) {
+  if (watermark != kEndOfTime || at_once_) return {};
+  std::vector<Sorted> all;
+  for (const auto& [bytes, entry] : rows_) {
+    Sorted sorted{&entry.value, {}};
+    if (sort_ != nullptr) {
+      sorted.keys.resize(sort_->keys.size());
+      for (std::size_t i = 0; i < sort_->keys.size(); ++i)
+        HF_RETURN_IF_ERROR(sql::evaluate(*sort_->keys[i].value, entry.value.row, sorted.keys[i]));
+    }
+    all.push_back(std::move(sorted));
+  }
+  std::sort(all.begin(), all.end(),
+            [this](const Sorted& left, const Sorted& right) { return before(left, right); });
+  const std::uint64_t offset = sort_ == nullptr ? 0 : sort_->offset;
+  const std::uint64_t limit = sort_ == nullptr ? sql::Sort::kAll : sort_->limit;
+  std::uint64_t place = 0;
+  for (const auto& sorted : all) {
+    for (std::int64_t i = 0; i < sorted.counted->count; ++i, ++place) {
+      if (place < offset) continue;
+      if (place - offset >= limit) return {};
+      HF_RETURN_IF_ERROR(emit(RowKind::kInsert, sorted.counted->row));
+    }
+  }
+  return {};
+}
+
+}  // namespace holdfast::stream::graph

@@ -1,0 +1,111 @@
+// simple_operators.hpp: operators that look at one row at a time, and those that wait for the end.
+#pragma once
+
+#include <holdfast/stream/graph/operator.hpp>
+
+namespace holdfast::stream::graph {
+
+class FilterRows : public Operator {
+ public:
+  using Operator::Operator;
+  Status take(std::size_t, RowKind kind, const sql::Row& row) override {
+    sql::Value value;
+    HF_RETURN_IF_ERROR(sql::evaluate(*std::get<sql::Filter>(node().what).predicate, row, value));
+    return value.is_true() ? emit(kind, row) : Status();
+  }
+};
+
+class ProjectRows : public Operator {
+ public:
+  using Operator::Operator;
+  Status take(std::size_t, RowKind kind, const sql::Row& row) override {
+    const auto& expressions = std::get<sql::Project>(node().what).expressions;
+    sql::Row result(expressions.size());
+    for (std::size_t i = 0; i < result.size(); ++i)
+      HF_RETURN_IF_ERROR(sql::evaluate(*expressions[i], row, result[i]));
+    return emit(kind, result);
+  }
+};
+
+class PassRows : public Operator {
+ public:
+  using Operator::Operator;
+  Status take(std::size_t, RowKind kind, const sql::Row& row) override { return emit(kind, row); }
+};
+
+// A row once per window it is in.
+class AssignWindowRows : public Operator {
+ public:
+  using Operator::Operator;
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+};
+
+// Rows of sessions, each beside the bounds of its session, when that has ended. Two rows of a key
+// are of one session if no more than the gap is between them. A row is late if it is near no row
+// of an open session, and its own session would have ended.
+//
+// State  [key, time, number] -> row.
+class AssignSessionRows : public Operator {
+ public:
+  explicit AssignSessionRows(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override { return rows_.put_all(); }
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  using Ends = std::map<std::pair<std::int64_t, std::string>, bool>;
+  Status give(const std::string& key, std::int64_t last);
+  std::string row_key(const std::string& key, std::int64_t time, std::int64_t number) const;
+
+  const sql::AssignSessions& sessions_;
+  RowTable rows_;
+  std::int64_t next_number_ = 0;
+  // Where a session may end: [last time + gap, key]. Made of the rows.
+  Ends ends_;
+};
+
+// All rows when the input has ended, in order, without those that were taken back. Without keys and
+// of rows that never change: the first ones, at once.
+//
+// State  the row's bytes -> row, how often, number of the first; or how many were given.
+class SortRows : public Operator {
+ public:
+  explicit SortRows(const Parts& parts);
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+  Status restore() override;
+  Status put_state() override;
+
+ protected:
+  Status pass(std::int64_t watermark) override;
+
+ private:
+  struct Counted {
+    sql::Row row;
+    std::int64_t count = 0, number = 0;
+  };
+  struct Codec {
+    const std::vector<sql::Column>* columns;
+    void encode(const Counted& counted, std::string& bytes) const;
+    bool decode(std::string_view& bytes, Counted& counted) const;
+  };
+  struct Sorted {
+    const Counted* counted;
+    sql::Row keys;
+  };
+  bool before(const Sorted& left, const Sorted& right) const;
+
+  const sql::Sort* sort_;  // Null: Materialize.
+  const bool at_once_;
+  StateTable<Counted, Codec> rows_;
+  NumberTable counts_;
+  std::int64_t next_number_ = 0;
+};
+
+// How `left` and `right` stand in the order of a key: -1, 0, 1. NULL is nowhere equal to a value.
+int compare_keys(const sql::Row& left, const sql::Row& right,
+                 const std::vector<sql::OrderKey>& keys);
+
+}  // namespace holdfast::stream::graph

@@ -1,0 +1,147 @@
+// state_table.hpp: entries of an operator by key, in the order of the keys' bytes, and what a
+// checkpoint needs of them: all, or those that changed since the last one.
+//
+// Guarantee  What restore() finds is what the last completed checkpoint had: the newest version of
+//            each key (state_store.hpp).
+// Threads    One at a time.   Errors  Those of the state store; kCorrupt: an entry is none of this
+//            query.
+// Costs      O(log n) per change; a checkpoint writes what changed, or all where the store keeps
+//            nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream::graph {
+
+// `Codec` has encode(const Value&, std::string&) and decode(std::string_view&, Value&), false: the
+// bytes are none.
+template <class Value, class Codec>
+class StateTable {
+ public:
+  struct Entry {
+    Value value;
+    std::uint64_t version = 0;
+    bool changed = false;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  using iterator = typename Entries::iterator;
+
+  // `store` may be null; `slice` is this table's own in it.
+  StateTable(StateStore* store, std::int64_t slice, Codec codec)
+      : store_(store), slice_(slice), codec_(std::move(codec)) {}
+
+  iterator find(std::string_view key) { return entries_.find(key); }
+  iterator lower_bound(std::string_view key) { return entries_.lower_bound(key); }
+  iterator begin() { return entries_.begin(); }
+  iterator end() { return entries_.end(); }
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+
+  // The entry, made if there is none, to be changed.
+  Value& at(const std::string& key) {
+    const auto [place, made] = entries_.try_emplace(key);
+    if (made) adopt_version(*place);
+    return changing(place);
+  }
+  Value& changing(iterator place) {
+    if (!place->second.changed) {
+      place->second.changed = true;
+      if (keeps()) changed_.push_back(place->first);
+    }
+    return place->second.value;
+  }
+  iterator erase(iterator place) {
+    if (keeps() && HF_MUTANT("ST20", place->second.version != 0, false))
+      gone_.emplace(place->first, place->second.version);
+    return entries_.erase(place);
+  }
+  // All whose keys begin with `prefix`: visit(iterator) gives the next, or Status.
+  template <class Visit>
+  Status for_each(const std::string& prefix, Visit visit) {
+    for (auto place = entries_.lower_bound(prefix);
+         place != entries_.end() && place->first.starts_with(prefix); ++place)
+      HF_RETURN_IF_ERROR(visit(place->first, place));
+    return {};
+  }
+
+  Status restore() {
+    if (store_ == nullptr) return {};
+    return store_->for_each_version(
+        slice_, [this](std::string_view key, std::string_view state, std::uint64_t version) {
+          return take(key, state, version);
+        });
+  }
+
+  Status put_all() {
+    if (store_ == nullptr) return {};
+    if (!keeps()) {
+      for (auto& [key, entry] : entries_)
+        HF_RETURN_IF_ERROR(put(key, entry));
+      return {};
+    }
+    for (auto& [key, version] : gone_)
+      HF_RETURN_IF_ERROR(store_->replace(slice_, key, {}, version));
+    gone_.clear();
+    for (const auto& key : changed_) {
+      const auto found = entries_.find(key);
+      if (found != entries_.end() && found->second.changed)
+        HF_RETURN_IF_ERROR(put(key, found->second));
+    }
+    changed_.clear();
+    return {};
+  }
+
+ private:
+  bool keeps() const { return store_ != nullptr && store_->keeps_entries(); }
+
+  // A key that was erased since the last checkpoint, and is there again.
+  void adopt_version(std::pair<const std::string, Entry>& entry) {
+    const auto found = gone_.find(entry.first);
+    if (found == gone_.end()) return;
+    entry.second.version = found->second;
+    gone_.erase(found);
+  }
+
+  Status put(const std::string& key, Entry& entry) {
+    bytes_ = '\1';  // What has no bytes is gone.
+    codec_.encode(entry.value, bytes_);
+    entry.changed = false;
+    return store_->replace(slice_, key, bytes_, entry.version);
+  }
+
+  Status take(std::string_view key, std::string_view state, std::uint64_t version) {
+    const auto before = entries_.find(key);
+    if (before != entries_.end()) {
+      // A crash came before an older version was removed.
+      store_->remove_version(slice_, key, before->second.version);
+      entries_.erase(before);
+    }
+    if (state.empty()) return {};
+    state.remove_prefix(1);
+    Entry entry;
+    entry.version = version;
+    if (!codec_.decode(state, entry.value) || !state.empty())
+      return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
+    entries_.emplace(key, std::move(entry));
+    return {};
+  }
+
+  StateStore* store_;
+  const std::int64_t slice_;
+  Codec codec_;
+  Entries entries_;
+  std::vector<std::string> changed_;
+  std::map<std::string, std::uint64_t, std::less<>> gone_;  // Versions the store still has.
+  std::string bytes_;
+};
+
+}  // namespace holdfast::stream::graph

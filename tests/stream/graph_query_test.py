@@ -1,0 +1,405 @@
+"""Queries that are more than a chain: joins, changelogs, rankings, OVER, windows of every kind.
+
+    graph_query_test.py HOLDFAST
+
+  1. Random queries over bounded tables, against DuckDB: what is left of the changelog at the end is what a batch engine
+     answers. Skipped, and says so, if neither this Python nor HOLDFAST_TEST_PYTHON has the package.
+  2. Windows, OVER and joins by time with rows that are late, against an evaluation in Python that knows one row after the
+     other and nothing of state.
+  3. The rows of a changelog, one by one, add up to the state at the end.
+  4. Runs that are killed at any moment and run again, with state in files and in kv: the undisturbed run's output.
+"""
+import collections
+import csv
+import io
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
+if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
+    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
+    os.execv(PYTHON, [PYTHON, *sys.argv])
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None
+
+HOLDFAST = sys.argv[1]
+DELAY = 5  # Seconds by which rows may be late.
+KILLS = 8
+
+
+def run(text, *options, code=0):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', 'never', *options, '-e', text], capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == code, (text, done.returncode, done.stderr)
+    return done
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text)))[1:]
+
+
+def stamp(second):
+    return f'2026-01-01 {second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000'
+
+
+def table(name, path, columns, watermark=True):
+    mark = f", WATERMARK FOR ts AS ts - INTERVAL '{DELAY}' SECOND" if watermark else ''
+    return (f"CREATE TABLE {name} ({columns}{mark}) WITH ('connector' = 'filesystem', 'path' = '{path}', "
+            "'format' = 'csv');\n")
+
+
+COLUMNS = 'ts TIMESTAMP(3), k STRING, v BIGINT, d DECIMAL(10, 2)'
+
+
+def events(rand, count, late=True):
+    now, rows = 100, []
+    for _ in range(count):
+        now += rand.randrange(0, 4)
+        second = now - (rand.choice([0, 0, 0, DELAY, rand.randrange(0, 12)]) if late else 0)
+        rows.append((second, rand.choice(['a', 'b', 'c', 'd', None]), rand.choice([None, *range(-4, 12)]),
+                     rand.choice([None, rand.randrange(-999, 999)])))
+    return rows
+
+
+def write(path, rows):
+    show = lambda value: '\\N' if value is None else str(value)
+    with open(path, 'w') as out:
+        for second, key, value, cents in rows:
+            out.write(f'{stamp(second)},{show(key)},{show(value)},{show(None if cents is None else f"{cents / 100:.2f}")}\n')
+
+
+# ---- 1. DuckDB ----
+def condition(rand, a, b=None):
+    b = b or a
+    return rand.choice([f'{a}.v > {rand.randrange(-3, 9)}', f'{a}.v <= {b}.v', f'{a}.d < 2.5', f'{b}.k IS NOT NULL',
+                        f'{a}.v + {b}.v > 3', f"{a}.k <> 'c'", f'{a}.k <> {b}.k'])
+
+
+def random_query(rand):
+    """A query that both engines understand, whose answer is a set of rows."""
+    on = ' AND '.join(['a.k = b.k'] + [condition(rand, 'a', 'b') for _ in range(rand.randrange(0, 2))])
+    join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
+    where = rand.choice(['', f' WHERE {condition(rand, "a")}'])
+    inner = rand.choice(['SELECT k, v, d FROM a', 'SELECT k, v, d FROM a UNION ALL SELECT k, v, d FROM b',
+                         f'SELECT a.k AS k, b.v AS v, a.d AS d FROM a {join} b ON {on}',
+                         'SELECT k, SUM(v) AS v, MAX(d) AS d FROM b GROUP BY k',
+                         'SELECT DISTINCT k, v, d FROM a'])
+    return rand.choice([
+        lambda: f'SELECT a.k, a.v, b.v, b.d FROM a {join} b ON {on}{where}',
+        lambda: f'SELECT a.k, b.v FROM a, b WHERE a.k = b.k AND {condition(rand, "a", "b")}',
+        lambda: f'SELECT k, v FROM a WHERE {rand.choice(["", "NOT "])}EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND {condition(rand, "a", "b")})',
+        lambda: f'SELECT k, v FROM a WHERE v IN (SELECT v FROM b WHERE {condition(rand, "b")}) AND {condition(rand, "a")}',
+        lambda: f'SELECT k, COUNT(*), SUM(v), MIN(d), MAX(v), COUNT(DISTINCT v) FROM ({inner}) x GROUP BY k',
+        lambda: f'SELECT m, COUNT(*) FROM (SELECT k, MAX(v) AS m FROM ({inner}) x GROUP BY k) y GROUP BY m',
+        lambda: f'SELECT COUNT(*), SUM(v) FROM ({inner}) x WHERE {condition(rand, "x")}',
+        lambda: f'WITH x AS ({inner}) SELECT x.k, y.n FROM x JOIN (SELECT k, COUNT(*) AS n FROM x GROUP BY k HAVING COUNT(*) > 1) y ON x.k = y.k',
+        lambda: (f'SELECT k, v, n FROM (SELECT k, v, d, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, d NULLS FIRST) '
+                 f'AS n FROM (SELECT DISTINCT k, v, d FROM ({inner}) x) y) z WHERE n <= {rand.randrange(1, 4)}'),
+        lambda: f'SELECT k, v, d FROM ({inner}) x ORDER BY v DESC NULLS LAST, k NULLS FIRST, d NULLS FIRST LIMIT {rand.randrange(1, 30)}',
+    ])()
+
+
+def same(ours, theirs):
+    if ours == theirs:
+        return True
+    try:
+        return float(ours) == float(theirs)
+    except ValueError:
+        return False
+
+
+def check_duckdb(directory):
+    if duckdb is None:
+        print('skipped: no package duckdb (HOLDFAST_TEST_PYTHON names a Python that has it)')
+        return
+    rand, base = random.Random(5), duckdb.connect()
+    paths = {name: directory / f'{name}.csv' for name in 'ab'}
+    for name, path in paths.items():
+        write(path, events(rand, 60))
+        base.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{path}', header=false, nullstr='\\N', columns={{'ts': "
+                     "'TIMESTAMP', 'k': 'VARCHAR', 'v': 'BIGINT', 'd': 'DECIMAL(10,2)'})")
+    head = ''.join(table(name, path, COLUMNS) for name, path in paths.items())
+    for number in range(60):
+        query = random_query(rand)
+        ours = sorted(rows_of(run(head + query, '--final').stdout))
+        theirs = sorted(['\\N' if value is None else str(value) for value in row] for row in base.execute(query).fetchall())
+        equal = len(ours) == len(theirs) and all(same(x, y) for a, b in zip(ours, theirs) for x, y in zip(a, b))
+        assert equal, f'{query}\n{ours[:8]}\n{theirs[:8]}'
+    print('60 queries agree with DuckDB')
+
+
+# ---- 2. Time ----
+def watermarks(rows):
+    """Each row with the watermark before it."""
+    newest = -10**9
+    for row in rows:
+        yield row, newest
+        newest = max(newest, row[0] * 1000 - DELAY * 1000)
+
+
+def check_cumulate(head, rows):
+    wanted = collections.Counter()
+    for row, mark in watermarks(rows):
+        start = row[0] // 60 * 60
+        for end in range(row[0] // 20 * 20 + 20, start + 61, 20):
+            if end * 1000 - 1 > mark:
+                wanted[stamp(start), stamp(end), row[1] or '\\N'] += 1
+    done = run(head + "SELECT window_start, window_end, k, COUNT(*) FROM TABLE(CUMULATE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' "
+               "SECOND, INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, k")
+    assert {tuple(row[:3]): int(row[3]) for row in rows_of(done.stdout)} == wanted
+    ends = [row[1] for row in rows_of(done.stdout)]
+    assert ends == sorted(ends)
+
+
+def check_sessions(head, rows, gap=3):
+    """A row opens a session of its own; those that touch are one. What is late is judged as merged."""
+    open_, closed, late = collections.defaultdict(list), [], 0
+    for row, mark in watermarks(rows):
+        for key in open_:
+            for session in open_[key]:
+                if session['end'] * 1000 - 1 <= mark:
+                    closed.append((key, session))
+            open_[key] = [s for s in open_[key] if s['end'] * 1000 - 1 > mark]
+        merged = {'start': row[0], 'end': row[0] + gap, 'count': 1}
+        near = [s for s in open_[row[1]] if s['start'] <= merged['end'] and s['end'] >= merged['start']]
+        for session in near:
+            merged = {'start': min(merged['start'], session['start']), 'end': max(merged['end'], session['end']),
+                      'count': merged['count'] + session['count']}
+        if merged['end'] * 1000 - 1 <= mark:
+            late += 1
+            continue
+        open_[row[1]] = [s for s in open_[row[1]] if s not in near] + [merged]
+    closed += [(key, session) for key in open_ for session in open_[key]]
+    wanted = sorted([stamp(s['start']), stamp(s['end']), key or '\\N', str(s['count'])] for key, s in closed)
+    for query in (f"SELECT window_start, window_end, k, COUNT(*) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), "
+                  f"INTERVAL '{gap}' SECOND)) GROUP BY window_start, window_end, k",
+                  f"SELECT SESSION_START(ts, INTERVAL '{gap}' SECOND), SESSION_END(ts, INTERVAL '{gap}' SECOND), k, COUNT(*) "
+                  f"FROM a GROUP BY SESSION(ts, INTERVAL '{gap}' SECOND), k"):
+        done = run(head + query)
+        assert sorted(rows_of(done.stdout)) == wanted, query
+        assert (f'{late} late rows' in done.stderr) == (late > 0), (late, done.stderr)
+
+
+def check_over(head, rows):
+    passed, waiting, seen, wanted, late = {}, [], collections.defaultdict(list), [], 0
+
+    def give(mark):
+        for row in sorted([r for r in waiting if r[0] * 1000 <= mark], key=lambda r: r[0]):
+            seen[row[1]].append(row)
+            passed[row[1]] = row[0]
+            given.append(row)
+        waiting[:] = [r for r in waiting if r[0] * 1000 > mark]
+
+    given, newest = [], -10**9
+    for row in rows:
+        if row[0] <= passed.get(row[1], -10**9):
+            late += 1
+        else:
+            waiting.append(row)
+        if row[0] * 1000 - DELAY * 1000 > newest:
+            newest = row[0] * 1000 - DELAY * 1000
+            give(newest)
+    give(10**12)
+    total = lambda values: '\\N' if not values else str(sum(values))
+    for frame, in_frame in (("RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
+                             lambda i, row, all_: [r for r in all_ if row[0] - 10 <= r[0] <= row[0]]),
+                            ('ROWS BETWEEN 2 PRECEDING AND CURRENT ROW', lambda i, row, all_: all_[max(0, i - 2):i + 1]),
+                            ('ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW', lambda i, row, all_: all_[:i + 1])):
+        wanted = []
+        for all_ in seen.values():
+            for i, row in enumerate(all_):
+                frame_rows = in_frame(i, row, all_)
+                wanted.append([stamp(row[0]), row[1] or '\\N', total([r[2] for r in frame_rows if r[2] is not None]),
+                               str(len(frame_rows))])
+        done = run(head + f'SELECT ts, k, SUM(v) OVER w, COUNT(*) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY ts {frame})')
+        assert sorted(rows_of(done.stdout)) == sorted(wanted), frame
+        assert (f'{late} late rows' in done.stderr) == (late > 0), (late, done.stderr)
+
+
+def on_time(rows):
+    """Rows that no watermark has passed: joins by time keep all of them."""
+    newest, kept = -10**9, []
+    for row in rows:
+        if row[0] > newest - DELAY:
+            kept.append(row)
+        newest = max(newest, row[0])
+    return kept
+
+
+def check_joins_by_time(directory, rand):
+    a, b = on_time(events(rand, 150)), on_time(events(rand, 150))
+    write(directory / 'ja.csv', a)
+    write(directory / 'jb.csv', b)
+    head = table('a', directory / 'ja.csv', COLUMNS) + table('b', directory / 'jb.csv', COLUMNS)
+    show = lambda value: '\\N' if value is None else str(value)
+    shown = lambda x, y: [stamp(x[0]) if x else '\\N', show(x and x[2]), stamp(y[0]) if y else '\\N', show(y and y[2])]
+
+    def joined(kind, matches):
+        pairs = [(x, y) for x in a for y in b if x[1] is not None and x[1] == y[1] and matches(x, y)]
+        result = [shown(x, y) for x, y in pairs]
+        ids_a, ids_b = {id(x) for x, _ in pairs}, {id(y) for _, y in pairs}
+        if kind in ('LEFT', 'FULL'):
+            result += [shown(x, None) for x in a if id(x) not in ids_a]
+        if kind in ('RIGHT', 'FULL'):
+            result += [shown(None, y) for y in b if id(y) not in ids_b]
+        return sorted(result)
+
+    for kind in ('INNER', 'LEFT', 'RIGHT', 'FULL'):
+        interval = run(head + f"SELECT a.ts, a.v, b.ts, b.v FROM a {kind} JOIN b ON a.k = b.k AND a.ts >= b.ts - INTERVAL '3' "
+                       "SECOND AND a.ts < b.ts + INTERVAL '7' SECOND")
+        assert sorted(rows_of(interval.stdout)) == joined(kind, lambda x, y: -3 <= x[0] - y[0] < 7), kind
+        windows = ("(SELECT * FROM TABLE(TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '10' SECOND)))")
+        window = run(head + f"SELECT l.ts, l.v, r.ts, r.v FROM {windows.format('a')} l {kind} JOIN {windows.format('b')} r ON "
+                     "l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end")
+        assert sorted(rows_of(window.stdout)) == joined(kind, lambda x, y: x[0] // 10 == y[0] // 10), kind
+    versions = head.replace("TABLE b (ts TIMESTAMP(3)", "TABLE b (PRIMARY KEY (k) NOT ENFORCED, ts TIMESTAMP(3)")
+    temporal = run(versions + 'SELECT a.ts, a.v, b.ts, b.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k')
+    wanted = []
+    for x in a:
+        newest = None
+        for y in b:
+            if x[1] is not None and y[1] == x[1] and y[0] <= x[0] and (newest is None or y[0] >= newest[0]):
+                newest = y
+        wanted.append(shown(x, newest))
+    assert sorted(rows_of(temporal.stdout)) == sorted(wanted)
+    lookup = run(head.replace('d DECIMAL(10, 2), WATERMARK', 'd DECIMAL(10, 2), p AS PROCTIME(), WATERMARK', 1) +
+                 'SELECT a.ts, a.v, b.ts, b.v FROM a JOIN b FOR SYSTEM_TIME AS OF a.p ON a.k = b.k')
+    assert sorted(rows_of(lookup.stdout)) == joined('INNER', lambda x, y: True)
+
+
+def check_top_of_windows(head, rows):
+    groups = collections.defaultdict(list)
+    for place, (row, mark) in enumerate(watermarks(rows)):
+        start = row[0] // 30 * 30
+        if (start + 30) * 1000 - 1 > mark:
+            groups[start].append((row[2] is None, -(row[2] or 0), place, row))
+    wanted = []
+    for start, group in groups.items():
+        for number, (_, _, _, row) in enumerate(sorted(group)[:3], 1):
+            wanted.append([stamp(start), row[1] or '\\N', '\\N' if row[2] is None else str(row[2]), str(number)])
+    done = run(head + "SELECT window_start, k, v, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER "
+               "BY v DESC NULLS LAST) AS n FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '30' SECOND))) WHERE n <= 3")
+    assert sorted(rows_of(done.stdout)) == sorted(wanted)
+
+
+def check_time(directory):
+    for seed in range(3):
+        rand = random.Random(seed)
+        rows = events(rand, 400)
+        write(directory / 'time.csv', rows)
+        head = table('a', directory / 'time.csv', COLUMNS)
+        check_cumulate(head, rows)
+        check_sessions(head, rows)
+        check_over(head, rows)
+        check_top_of_windows(head, rows)
+        check_joins_by_time(directory, rand)
+    print('windows, OVER and joins by time are right')
+
+
+# ---- 3. Changelogs ----
+KILLED = ["SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(d) AS m FROM (SELECT a.k, a.v, b.d FROM a LEFT JOIN b ON a.k = b.k AND a.v = b.v) x GROUP BY k",
+          "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, d) AS n FROM a) WHERE n <= 3",
+          "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.v = a.v)"]
+
+
+def check_changelogs(head):
+    for query in KILLED:
+        left = collections.Counter()
+        for op, *row in rows_of(run(head + query).stdout):
+            left[tuple(row)] += 1 if op in ('+I', '+U') else -1
+            assert left[tuple(row)] >= 0, (query, op, row)
+        final = collections.Counter(map(tuple, rows_of(run(head + query, '--final').stdout)))
+        assert +left == final, query
+    refused = run(head + "CREATE TABLE o (k STRING, n BIGINT, s BIGINT, m DECIMAL(10, 2)) WITH ('connector' = 'filesystem', 'path' = "
+                  "'/nowhere', 'format' = 'csv'); INSERT INTO o " + KILLED[0], code=2)
+    assert 'its rows change' in refused.stderr and 'table o' in refused.stderr, refused.stderr
+    open_rank = run(head + 'SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) FROM a', code=2)
+    assert 'without a bound' in open_rank.stderr
+
+
+# ---- 4. Kills ----
+APPENDED = [
+    "SELECT a.ts, a.v, b.ts, b.v FROM a LEFT JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
+    "SELECT window_start, COUNT(*), window_end, CAST(NULL AS BIGINT) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end, k",
+    "SELECT ts, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW), ts, v FROM a",
+    "SELECT x.window_start, x.m, x.window_end, y.n FROM (SELECT window_start, window_end, MAX(v) AS m FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) x JOIN (SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(HOP(TABLE b, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end",
+]
+
+
+def parts(directory):
+    return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*.csv')))
+
+
+def check_kills(directory, head, state, query, final, rand):
+    """Kills runs until KILLS have hit; each ends with the undisturbed run's rows."""
+    def text(to):
+        columns = 'k STRING, n BIGINT, s BIGINT, m DECIMAL(10, 2)' if final else 't TIMESTAMP(3), x BIGINT, u TIMESTAMP(3), y BIGINT'
+        return (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{to}', 'format' = 'csv');\n"
+                f"INSERT INTO o {query}")
+
+    def where(name):
+        options = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
+            ['--checkpoint-dir', str(directory / f'checkpoints_{name}')]
+        return ['--checkpoint', '3ms', *options, *(['--final'] if final else [])]
+
+    whole = directory / 'whole'
+    started = time.monotonic()
+    run(text(whole), *where('whole'))
+    undisturbed = time.monotonic() - started
+    wanted, kills = parts(whole), 0
+    assert wanted, query
+    for attempt in range(20 * KILLS):
+        out, kills_here = directory / f'out_{attempt}', 0
+        while True:
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', *where(str(attempt)), '-e', text(out)],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            if kills_here < KILLS:
+                time.sleep(rand.uniform(0, undisturbed))
+                process.send_signal(signal.SIGKILL)
+            _, message = process.communicate(timeout=300)
+            assert process.returncode in (0, -signal.SIGKILL), message
+            assert wanted.startswith(parts(out)), (query, 'what is shown is a prefix of the whole')
+            if process.returncode == 0:
+                break
+            kills_here += 1
+        assert parts(out) == wanted, query
+        kills += kills_here
+        if kills >= KILLS:
+            return kills
+    raise AssertionError(f'only {kills} kills hit')
+
+
+def main():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    try:
+        check_duckdb(directory)
+        check_time(directory)
+        rand = random.Random(9)
+        for name in 'ab':
+            write(directory / f'{name}.csv', events(rand, 300))
+        head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+        check_changelogs(head)
+        for name in 'ab':
+            write(directory / f'{name}.csv', events(rand, 1500))
+        for number, query in enumerate([KILLED[0], *APPENDED]):
+            for state in ('dram', 'kv'):
+                place = directory / f'kills_{number}_{state}'
+                place.mkdir()
+                kills = check_kills(place, head, state, query, number == 0, rand)
+                print(f'query {number}, {state}: {kills} kills', flush=True)
+                shutil.rmtree(place)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()
