@@ -14,8 +14,13 @@ EXPECTED = {
     'org.apache.flink.runtime.state.HoldfastStateBackendMigrationTest': (96, {}),
     'org.apache.flink.runtime.state.ttl.HoldfastTtlStateTest': (144, {
         'testIncrementalCleanup': 9, 'testIncrementalCleanupWholeState': 9, 'testMergeNamespaces': 4, 'testValueSetNull': 8}),
+    # Besides: nothing is left out of the files of incremental checkpoints, by Flink's design.
+    'org.apache.flink.runtime.state.ttl.HoldfastIncrementalTtlStateTest': (144, {
+        'testIncrementalCleanup': 9, 'testIncrementalCleanupWholeState': 9, 'testMergeNamespaces': 4, 'testValueSetNull': 8,
+        'testMultipleKeysWithSnapshotCleanup': 9, 'testMultipleNamespacesWithSnapshotCleanup': 9}),
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
-    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (6, {}),
+    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (9, {}),
+    'org.holdfast.flink.JobsTest': (16, {}),
 }
 
 

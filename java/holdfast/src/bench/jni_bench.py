@@ -40,3 +40,8 @@ for at, operation in enumerate(OPERATIONS):
     more = [java[at] - cpp[at] for java, cpp in zip(seen['JNI'], seen['C++'])]
     columns.append(f'more {statistics.median(more):+6.1f} [{min(more):+.1f}, {max(more):+.1f}]')
     print(f'{operation:18}', '   '.join(columns))
+# A JVM has a fence behind each call of native code; so has the last loop in C++.
+fenced = [row[3] for row in seen['C++']]
+more = [java[2] - cpp[3] for java, cpp in zip(seen['JNI'], seen['C++'])]
+print(f'{"get, a fence behind":18}', f'C++ {statistics.median(fenced):6.1f} [{min(fenced):.1f}, {max(fenced):.1f}]   '
+      f'JNI more {statistics.median(more):+6.1f} [{min(more):+.1f}, {max(more):+.1f}]')
