@@ -21,6 +21,7 @@ EXPECTED = {
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
     'org.apache.flink.runtime.state.IncrementalCheckpointTest': (9, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
+    'org.holdfast.flink.ValueCacheTest': (9, {}),
 }
 
 

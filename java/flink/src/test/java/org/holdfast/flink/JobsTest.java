@@ -57,7 +57,8 @@ final class JobsTest {
   private static final AtomicInteger FAILURES_LEFT = new AtomicInteger();
   private static final AtomicInteger STARTS = new AtomicInteger();
   private static volatile Runnable beforeFailure = () -> {};
-  private static volatile long pauseNs;
+  // An element takes a millisecond while this is so, or while failures are wanted; then it takes what it takes.
+  private static volatile boolean slow;
   private static volatile int paddingBytes;
 
   private MiniCluster cluster;
@@ -68,7 +69,7 @@ final class JobsTest {
     FAILURES_LEFT.set(0);
     STARTS.set(0);
     beforeFailure = () -> {};
-    pauseNs = 0;
+    slow = false;
     paddingBytes = 0;
   }
 
@@ -85,9 +86,8 @@ final class JobsTest {
     throw new IllegalStateException("a failure that was wanted");
   }
 
-  private static void pause() {
-    final long until = System.nanoTime() + pauseNs;
-    while (System.nanoTime() < until) Thread.onSpinWait();
+  private static void pause() throws InterruptedException {
+    if (slow || FAILURES_LEFT.get() > 0) Thread.sleep(1);
   }
 
   /** Counts, sums and collects the numbers of a key, and says what it has when it has all. */
@@ -291,10 +291,9 @@ final class JobsTest {
     final Configuration settings = settings(incremental);
     start(settings);
     FAILURES_LEFT.set(5);
-    pauseNs = 50_000;
     runToTheEnd(job(settings, numbers, later), numbers);
     assertThat(FAILURES_LEFT.get()).isZero();
-    assertThat(STARTS.get()).isGreaterThanOrEqualTo(2 * 2);
+    assertThat(STARTS.get()).isGreaterThan(2);
   }
 
   private void removeRemote() {
@@ -317,7 +316,6 @@ final class JobsTest {
     settings.setString("execution.checkpointing.data-inline-threshold", "20 kb");
     start(settings);
     FAILURES_LEFT.set(1);
-    pauseNs = 50_000;
     beforeFailure = this::removeRemote;
     runToTheEnd(job(settings, numbers, false), numbers);
     assertThat(FAILURES_LEFT.get()).isZero();
@@ -351,7 +349,7 @@ final class JobsTest {
     final long numbers = 60_000;
     final Configuration settings = settings(incremental);
     start(settings);
-    pauseNs = 50_000;
+    slow = true;
     final JobGraph first = job(settings, numbers, false);
     cluster.submitJob(first).get();
     waitFor(
@@ -363,6 +361,7 @@ final class JobsTest {
             .get();
     final Path directory = Path.of(java.net.URI.create(savepoint));
     assertThat(fileCount(directory)).isPositive();
+    slow = false;
     final JobGraph second = job(settings, numbers, false);
     second.setSavepointRestoreSettings(
         SavepointRestoreSettings.forPath(savepoint, false, claim));
@@ -389,7 +388,7 @@ final class JobsTest {
     final Configuration settings = settings(true);
     settings.setString("restart-strategy.fixed-delay.attempts", "2");
     start(settings);
-    pauseNs = 50_000;
+    slow = true;
     final JobGraph first = job(settings, numbers, false);
     cluster.submitJob(first).get();
     Thread.sleep(500);
@@ -409,6 +408,7 @@ final class JobsTest {
               .orElseThrow();
     }
     Files.delete(lost);
+    slow = false;
     final JobGraph second = job(settings, numbers, false);
     second.setSavepointRestoreSettings(SavepointRestoreSettings.forPath(savepoint, false));
     assertThatThrownBy(() -> runToTheEnd(second, numbers))
@@ -485,13 +485,12 @@ final class JobsTest {
 
   @Test
   void aHundredRestartsTakeNoMoreMemory() throws Exception {
-    final long numbers = 2_000_000;
+    final long numbers = 400_000;
     final Configuration settings = settings(true);
     settings.setString("execution.checkpointing.interval", "10 ms");
     start(settings);
     final long[] kib = new long[101];
     FAILURES_LEFT.set(100);
-    pauseNs = 2000;
     beforeFailure =
         () -> {
           try {
