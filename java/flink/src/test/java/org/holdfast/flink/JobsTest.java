@@ -57,7 +57,7 @@ final class JobsTest {
   private static final AtomicInteger FAILURES_LEFT = new AtomicInteger();
   private static final AtomicInteger STARTS = new AtomicInteger();
   private static volatile Runnable beforeFailure = () -> {};
-  // An element takes a millisecond while this is so, or while failures are wanted; then it takes what it takes.
+  // A number takes two milliseconds while this is so, or while failures are wanted; then it takes what it takes.
   private static volatile boolean slow;
   private static volatile int paddingBytes;
 
@@ -86,8 +86,13 @@ final class JobsTest {
     throw new IllegalStateException("a failure that was wanted");
   }
 
-  private static void pause() throws InterruptedException {
-    if (slow || FAILURES_LEFT.get() > 0) Thread.sleep(1);
+  /**
+   * The source's task, so that no barrier waits behind numbers: where their receiver is the slow one, thousands of them
+   * lie between the two, and a checkpoint takes as long as all of those.
+   */
+  private static long paused(long number) throws InterruptedException {
+    if (slow || FAILURES_LEFT.get() > 0) Thread.sleep(2);
+    return number;
   }
 
   /** Counts, sums and collects the numbers of a key, and says what it has when it has all. */
@@ -124,7 +129,6 @@ final class JobsTest {
     public void processElement(Long number, Context context, Collector<String> out)
         throws Exception {
       failIfWanted(completed);
-      pause();
       final long seen = (count.value() == null ? 0 : count.value()) + 1;
       count.update(seen);
       final int bucket = (int) (number % 16);
@@ -183,7 +187,6 @@ final class JobsTest {
     public void processElement(Long number, Context context, Collector<String> out)
         throws Exception {
       failIfWanted(completed);
-      pause();
       final long key = context.getCurrentKey();
       final int bucket = (int) (number % 16);
       if (number % 64 < 2) some.asyncAdd(number);
@@ -252,6 +255,8 @@ final class JobsTest {
                 new NumberSequenceSource(0, numbers - 1),
                 WatermarkStrategy.noWatermarks(),
                 "numbers")
+            .map(JobsTest::paused)
+            .returns(Types.LONG)
             .keyBy(number -> number % KEYS, Types.LONG);
     (later
             ? byKey.enableAsyncState().process(new CountLater(numbers / KEYS))
