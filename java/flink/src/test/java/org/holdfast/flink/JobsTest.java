@@ -231,6 +231,9 @@ final class JobsTest {
     settings.setString("restart-strategy.fixed-delay.delay", "10 ms");
     settings.setString("io.tmp.dirs", files.resolve("tmp").toString());
     settings.setString("taskmanager.memory.managed.size", "64 mb");
+    // A machine that stands still for a while fails nothing here.
+    settings.setString("heartbeat.timeout", "10 min");
+    settings.setString("pekko.ask.timeout", "10 min");
     return settings;
   }
 
@@ -326,10 +329,11 @@ final class JobsTest {
     assertThat(FAILURES_LEFT.get()).isZero();
   }
 
-  private static void waitFor(String what, java.util.concurrent.Callable<Boolean> condition)
-      throws Exception {
-    for (int i = 0; !condition.call(); ++i) {
-      if (i > 600) throw new IllegalStateException(what + ": not within 60 s");
+  /** Behind this its tasks run. */
+  private void waitForACheckpointOf(JobGraph job) throws Exception {
+    final Path its = files.resolve("checkpoints/" + job.getJobID());
+    for (int tenths = 0; fileCount(its) == 0; ++tenths) {
+      if (tenths > 3000) throw new IllegalStateException("no checkpoint within 300 s");
       Thread.sleep(100);
     }
   }
@@ -357,8 +361,7 @@ final class JobsTest {
     slow = true;
     final JobGraph first = job(settings, numbers, false);
     cluster.submitJob(first).get();
-    waitFor(
-        "a checkpoint", () -> fileCount(files.resolve("checkpoints/" + first.getJobID())) > 0);
+    waitForACheckpointOf(first);
     final String savepoint =
         cluster
             .stopWithSavepoint(
@@ -396,7 +399,7 @@ final class JobsTest {
     slow = true;
     final JobGraph first = job(settings, numbers, false);
     cluster.submitJob(first).get();
-    Thread.sleep(500);
+    waitForACheckpointOf(first);
     final String savepoint =
         cluster
             .stopWithSavepoint(
