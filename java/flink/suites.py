@@ -34,6 +34,8 @@ def read(report):
             aborted[method] += 1
         elif case.find('failure') is not None or case.find('error') is not None:
             failed.append(case.get('name'))
+            for what in (*case.findall('failure'), *case.findall('error')):
+                print('\n'.join([f'{case.get("name")}:', *(what.text or '').splitlines()[:30]]), file=sys.stderr)
         else:
             passed += 1
     return passed, failed, dict(aborted)
