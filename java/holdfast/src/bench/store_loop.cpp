@@ -1,9 +1,6 @@
 // store_loop.cpp: the loops of JniLoop.java in C++, beside which a call through JNI is judged.
 //
-//   store_loop STORE RECORDS       prints nanoseconds for a put of a new key, an overwrite, a get,
-//                                  and a get with a fence behind it: a JVM has one behind each
-//                                  call of native code, and the misses of two gets do not overlap
-#include <atomic>
+//   store_loop STORE RECORDS       prints nanoseconds for a put of a new key, an overwrite, a get
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -45,20 +42,15 @@ int main(int, char** words) {
   const double overwrite =
       nanoseconds_of(count, [&](std::uint64_t i) { put((i * kMix >> 1) % count); });
   std::uint64_t wrong = 0;
-  const auto get_one = [&](std::uint64_t i) {
+  const double get = nanoseconds_of(count, [&](std::uint64_t i) {
     const std::uint64_t number = ((i * kMix + 1) >> 1) % count;
     std::uint64_t seen = 0;
     std::memcpy(key, &number, 8);
     wrong += store.get(key_text, std::span(value)).value() != sizeof value;
     std::memcpy(&seen, value, 8);
     wrong += seen != number;
-  };
-  const double get = nanoseconds_of(count, get_one);
-  const double fenced = nanoseconds_of(count, [&](std::uint64_t i) {
-    get_one(i);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
   });
   if (wrong != 0) return std::fprintf(stderr, "%llu wrong values\n", (unsigned long long)wrong), 1;
   store.close().value();
-  std::printf("%.1f %.1f %.1f %.1f\n", insert, overwrite, get, fenced);
+  std::printf("%.1f %.1f %.1f\n", insert, overwrite, get);
 }
