@@ -2,7 +2,7 @@
 in one process, a checkpoint each 10 s.
 
     flink_bench.py JARS [--keys N,N…] [--queries NAMES] [--events N] [--backends NAMES] [--rounds N] [--warm-up S]
-                   [--samples N] [--seconds S] [--json FILE]
+                   [--samples N] [--seconds S] [--checkpoints RECORDS] [--json FILE]
 
 Backends: holdfast (in DRAM, incremental checkpoints), rocksdb (incremental checkpoints, as much managed memory, Bloom filters,
 timers on the heap), rocksdb-timers (the same with its timers in RocksDB, which is its default), hashmap (on the heap). Each measurement
@@ -10,6 +10,7 @@ is a process; rounds go through the backends in turn, and ratios are of the same
 
 --keys: a window has three events per key, at least 300,000. The sum of each window is compared with what the generator gave it.
 --queries: sum,q3,q4,q5,q7,q8,q11, each over so many events. Their results must be the same with all backends.
+--checkpoints: nothing but checkpoints and a restore of so many records of one operator, without a cluster; all is compared.
 """
 import argparse
 import json
@@ -42,22 +43,27 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def run(arguments, classes, backend, main_class, *words):
-    """What it prints, as numbers."""
+def run(arguments, classes, backend, main_class, *words, cluster=True):
+    """What it prints."""
     with tempfile.TemporaryDirectory(prefix='holdfast-flink-bench-', dir=arguments.place) as directory:
         ran = subprocess.run(
             ['java', f'-Xmx{arguments.heap}', *OPENS, '-cp', classes, f'org.holdfast.flink.bench.{main_class}',
-             *map(str, words), f'{directory}/checkpoints', str(free_port()), 'execution.checkpointing.interval=10 s',
-             f'io.tmp.dirs={directory}', f'state.backend.rocksdb.localdir={directory}/rocksdb', *BACKENDS[backend]],
+             *map(str, words), f'{directory}/checkpoints', *([str(free_port())] if cluster else []),
+             'execution.checkpointing.interval=10 s', f'io.tmp.dirs={directory}',
+             f'state.backend.rocksdb.localdir={directory}/rocksdb', *BACKENDS[backend]],
             capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f'{backend}, {main_class} {words}: exit code {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr[-3000:]}')
-    rate, *rest = ran.stdout.split()[-6:]
+    return ran.stdout
+
+
+def numbers_of(*words):
+    rate, *rest = run(*words).split()[-6:]
     return [float(rate), *map(int, rest)]
 
 
 def window_sum(arguments, classes, backend, keys):
-    rate, windows, completed, size, took, recovered = run(
+    rate, windows, completed, size, took, recovered = numbers_of(
         arguments, classes, backend, 'WindowSum', keys, max(300_000, 3 * keys), arguments.warm_up, arguments.samples,
         arguments.seconds)
     return {'million_per_second': rate, 'windows_checked': windows, 'checkpoints': completed, 'checkpoint_bytes': size,
@@ -65,7 +71,7 @@ def window_sum(arguments, classes, backend, keys):
 
 
 def query(arguments, classes, backend, name):
-    rate, rows, checksum, completed, size, took = run(arguments, classes, backend, 'Nexmark', name, arguments.events)
+    rate, rows, checksum, completed, size, took = numbers_of(arguments, classes, backend, 'Nexmark', name, arguments.events)
     return {'million_per_second': rate, 'rows': rows, 'checksum': checksum, 'checkpoints': completed,
             'checkpoint_bytes': size, 'checkpoint_ms': took}
 
@@ -98,6 +104,7 @@ def main():
     parser.add_argument('--seconds', type=int, default=5)
     parser.add_argument('--heap', default='6g')
     parser.add_argument('--place', default='/dev/shm' if os.access('/dev/shm', os.W_OK) else tempfile.gettempdir())
+    parser.add_argument('--checkpoints', type=int, metavar='RECORDS')
     parser.add_argument('--json')
     arguments = parser.parse_args()
     backends = arguments.backends.split(',')
@@ -108,6 +115,10 @@ def main():
         parser.error(f'--queries: there is no {", ".join(sorted(unknown))}; there are {QUERIES}')
     jars = pathlib.Path(arguments.jars)
     classes = ':'.join(map(str, [*sorted(jars.glob('*.jar')), *sorted((jars / 'lib').glob('*.jar'))]))
+    if arguments.checkpoints:
+        for backend in backends:
+            print(f'{backend}:\n{run(arguments, classes, backend, "Checkpoints", arguments.checkpoints, cluster=False)}', flush=True)
+        return
     rows = []
     print(f'two slots, a checkpoint each 10 s, {arguments.place}; {arguments.rounds} rounds in turn; '
           'million events per second: median [least, most]', flush=True)
