@@ -48,7 +48,7 @@ double ratio(std::uint64_t numerator, std::uint64_t denominator) {
 
 int kv_stats(const KvTarget& target, bool prometheus) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const kv::StoreStats stats = store->stats();
   const kv::RecoveryReport& recovery = store->recovery();
@@ -70,6 +70,8 @@ int kv_stats(const KvTarget& target, bool prometheus) {
         {"dram_index_bytes", stats.dram_index_bytes},
         {"dram_other_bytes", stats.dram_other_bytes},
         {"newest_version", stats.newest_version},
+        {"mark_version", stats.mark_version},
+        {"mark_held_bytes", stats.mark_held_bytes},
         {"open",
          {{"clean", recovery.clean},
           {"seconds", recovery.seconds},
@@ -111,6 +113,7 @@ int kv_stats(const KvTarget& target, bool prometheus) {
                                        : ", its smallest size"));
   row_bytes("other DRAM", stats.dram_other_bytes);
   row_count("newest version", stats.newest_version);
+  if (stats.mark_version != 0) row_count("mark at version", stats.mark_version);
   row("opened", fmt::format("{} in {}", recovery.clean ? "from a clean close" : "by recovery",
                             human_seconds(recovery.seconds)));
   if (recovery.torn_bytes_dropped != 0) row_bytes("torn tail dropped", recovery.torn_bytes_dropped);
@@ -126,7 +129,7 @@ int kv_stats(const KvTarget& target, bool prometheus) {
 
 int kv_verify(const KvTarget& target) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());

@@ -30,6 +30,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       default_durability(default_durability_of(options, medium)),
       gate(medium.region().read_only(), kind_that_loses_power(medium), &events),
       table(medium, geometry_of(superblock), options.max_bytes, &events),
+      mark(medium, table),
       pace(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),
