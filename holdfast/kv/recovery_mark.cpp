@@ -41,6 +41,13 @@ Status Recovery::read_mark() {
   std::erase(images_, word.head);
   rooms_.mark.adopt(word.head, *image);
   if (!view) return {};
+  // All else is as if it were free.
+  for (const std::uint64_t head : runs_) {
+    if (image->find(head) != nullptr) continue;
+    const std::uint64_t generation = table.meta(head).generation;
+    for (std::uint64_t end = head + table.meta(head).run_blocks, block = head; block < end; ++block)
+      table.mark_free(block, generation);
+  }
   std::erase_if(runs_, [&](std::uint64_t head) { return image->find(head) == nullptr; });
   view_ = std::move(*image);
   return {};
