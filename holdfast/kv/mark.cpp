@@ -138,19 +138,20 @@ Status Mark::drop() { return exchange(0, 0, {}); }
 
 Status Mark::exchange(std::uint64_t image_head, std::uint64_t version,
                       std::vector<std::uint64_t> heads) {
-  const Lock lock(mutex_);
-  const std::uint64_t old_image = image_head_;
-  HF_RETURN_IF_ERROR(medium_.put_word(kMarkWordAt, image_head));
-  // Before anything of the mark before may be freed.
-  HF_RETURN_IF_ERROR(HF_MUTANT("K122", medium_.order(), ok_status()));
-  for (const std::uint64_t head : heads_)
-    table_.meta(head).pins.fetch_sub(HF_MUTANT("K123", 1, 0), std::memory_order_release);
-  image_head_ = image_head;
-  heads_ = std::move(heads);
-  version_.store(version, std::memory_order_release);
+  std::uint64_t old_image = 0;
+  {
+    const Lock lock(mutex_);
+    HF_RETURN_IF_ERROR(medium_.put_word(kMarkWordAt, image_head));
+    // Before anything of the mark before may be freed.
+    HF_RETURN_IF_ERROR(HF_MUTANT("K122", medium_.order(), ok_status()));
+    for (const std::uint64_t head : heads_)
+      table_.meta(head).pins.fetch_sub(HF_MUTANT("K123", 1, 0), std::memory_order_release);
+    old_image = std::exchange(image_head_, image_head);
+    heads_ = std::move(heads);
+    version_.store(version, std::memory_order_release);
+  }
   if (old_image == 0) return {};
-  const std::uint64_t gone[] = {old_image};
-  return table_.free_runs(gone);
+  return table_.free_runs({&old_image, 1});
 }
 
 std::uint64_t Mark::held_bytes() const {
