@@ -50,7 +50,10 @@ TEST_P(Marks, AnOpeningFindsWhatWasThere) {
         ASSERT_TRUE(store->write(batch));
         break;
       }
-      case 2: ASSERT_TRUE(store->append(key, value)), now[key] += value; break;
+      case 2:
+        ASSERT_TRUE(store->append(key, value));
+        now[key] += value;
+        break;
       default: ASSERT_TRUE(store->put(key, now[key] = value));
     }
   };
