@@ -1,9 +1,9 @@
 // batch_merges.hpp: append() and merge() in atomic batches.
 //
 // What stands behind a put or an erase of the same batch is folded into it when the batch is taken
-// apart. The rest depends on the store: it is decided under the latches of all keys, before the frame
-// is appended. Pieces that are full are put before the frame that counts them, and are durable before
-// it; if the batch fails, they are garbage.
+// apart. The rest depends on the store: it is decided under the latches of all keys, before the
+// frame is appended. Pieces that are full are put before the frame that counts them, and are
+// durable before it; if the batch fails, they are garbage.
 #pragma once
 
 #include <deque>

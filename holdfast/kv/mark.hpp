@@ -1,13 +1,13 @@
 // mark.hpp: a savepoint in the store's own medium. docs/marks.md argues why it loses nothing.
 //
-//   kMarkWordAt   first block of the image; 0: there is no mark. With kReturningBit: an opening began
-//                 to set the store back to the mark, and the next one ends that
+//   kMarkWordAt   first block of the image; 0: there is no mark. With kReturningBit: an opening
+//                 began to set the store back to the mark, and the next one ends that
 //   image         a run of state kImage: the version, the store's sealed runs of that moment, and
 //                 which of their lines were dead then
 //
-// The runs of a mark are pinned: reclamation moves what lives in them, and does not free them. Their
-// bytes never change but for the dead bits, of which the image has those of the moment, and for
-// words in place, which rest in them (kSharedLimitWordAt).
+// The runs of a mark are pinned: reclamation moves what lives in them, and does not free them.
+// Their bytes never change but for the dead bits, of which the image has those of the moment, and
+// for words in place, which rest in them (kSharedLimitWordAt).
 #pragma once
 
 #include <atomic>
@@ -55,9 +55,9 @@ struct MarkWord {
 };
 MarkWord mark_word(const Medium& medium, const Superblock& superblock);
 
-// Sets a store that is not open back to its mark: what came behind it is gone. A crash leaves a store
-// that the next opening for writing sets back, and that a read-only one shows at the mark. Three
-// fences, and one more where the store was closed in order.
+// Sets a store that is not open back to its mark: what came behind it is gone. A crash leaves a
+// store that the next opening for writing sets back, and that a read-only one shows at the mark.
+// Four fences, and one more where the store was closed in order.
 // Errors: kNotFound (no mark), kCorrupt (nothing has changed), kIo.
 Status return_to_mark(Medium& medium, const Superblock& superblock);
 
@@ -68,9 +68,9 @@ class Mark {
 
   // As an opening found it; takes a pin of each run.
   void adopt(std::uint64_t image_head, const MarkImage& image) HF_EXCLUDES(mutex_);
-  // Durable when it returns; the mark before is gone then. It takes over a pin that the caller has of
-  // each run. Two fences, three if there was one before. Errors: kNoSpace, kTooLarge (nothing has
-  // changed), kIo.
+  // Durable when it returns; the mark before is gone then. It takes over a pin that the caller has
+  // of each run. Two fences, three if there was one before. Errors: kNoSpace, kTooLarge (nothing
+  // has changed), kIo.
   Status put(const MarkImage& image) HF_EXCLUDES(mutex_);
   // Durable when it returns. Two fences. Errors: kIo.
   Status drop() HF_EXCLUDES(mutex_);

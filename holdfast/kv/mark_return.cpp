@@ -1,5 +1,5 @@
-// Setting a store back to its mark, before it is opened. The runs of the mark get the dead bits that
-// they had, every other block becomes free.
+// Setting a store back to its mark, before it is opened. The runs of the mark get the dead bits
+// that they had, every other block becomes free.
 //
 //  mark word         what a crash leaves                     what the next opening does
 //  image             nothing was written yet, but for the    as it was asked to

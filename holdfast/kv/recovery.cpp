@@ -9,8 +9,8 @@
 //  kSealed     invalid  the medium lied                 kCorrupt (read-only: skipped, reported)
 //  kTail       -        without its head: never opened  free
 //  kImage      -        the index of a clean close      loaded if the clean mark names it; freed
-//  kImage      -        the image of a mark             its runs are kept if the mark word names it;
-//                                                       else freed
+//  kImage      -        the image of a mark             if the mark word names it, its runs are
+//                                                       kept; else freed
 //  any other   -        the word's check does not hold  kCorrupt (read-only: skipped, reported)
 //
 //  scanned run, behind its last record in order         what is done

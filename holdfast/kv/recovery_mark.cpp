@@ -2,8 +2,8 @@
 //
 //  mark word         its image   its runs      what is done
 //  0                 -           -             nothing; kNotFound if the mark is to be looked at
-//  image             valid       there         they are pinned; a read-only opening at the mark sees
-//                                              these alone, with the dead records that they had
+//  image             valid       there         they are pinned; a read-only opening at the mark
+//                                              sees these alone, with the dead records of then
 //  image, returning  valid       there         read-only: as an opening at the mark
 //                                              (for writing: mark_return.cpp came before)
 //  any               not valid   -             the medium lied: kCorrupt (read-only: reported)

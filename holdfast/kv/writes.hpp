@@ -128,8 +128,8 @@ class BasicWrites {
   // A put inside the caller's guard, and under a latch of another index: what fails is the caller's
   // to settle, and so is the pause (pay_pause()).
   Status put_within(Bytes key, Bytes value, WriteOptions options);
-  // Of a batch, under the latch of the member's home: gives it the record that its operands come to,
-  // of what the key has at `line`, or of nothing. Errors: those of merge(); kBusy, and
+  // Of a batch, under the latch of the member's home: gives it the record that its operands come
+  // to, of what the key has at `line`, or of nothing. Errors: those of merge(); kBusy, and
   // made.wants_pieces: the store has to begin with pieces first.
   Status decide(BatchMember& member, std::span<const Operand> operands, Line line,
                 WriteOptions options, MergesOfBatch& made);
