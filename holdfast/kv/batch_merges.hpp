@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/writes.hpp>
 
@@ -28,11 +29,6 @@ struct MergesOfBatch {
     for (const One& one : all)
       if (!one.merged.piece.empty())
         pieces.end({one.key, one.space, one.merged.lineage, one.merged.pieces});
-  }
-  bool put_pieces() const {
-    for (const One& one : all)
-      if (!one.merged.piece.empty()) return true;
-    return false;
   }
 };
 
@@ -88,7 +84,7 @@ Result<Version> BasicWrites<R>::write_with_merges(const Attempt& attempt) {
   for (;;) {
     MergesOfBatch made;
     auto outcome = attempt(made);
-    if (!outcome) made.give_up(rooms_.pieces);
+    if (!outcome) HF_MUTANT("K129", made.give_up(rooms_.pieces), void());
     if (!made.wants_pieces) return outcome;
     HF_RETURN_IF_ERROR(rooms_.pieces.begin());
   }

@@ -301,7 +301,8 @@ Status BasicWrites<R>::decide(BatchMember& member, std::span<const Operand> oper
   const Merged& kept = made.all.back().merged;
   member.record.kind = kept.kind;
   member.record.value = std::as_bytes(std::span(kept.value));
-  return kept.piece.empty() ? ok_status() : put_piece(key, kept, options);
+  return kept.piece.empty() ? ok_status()
+                            : HF_MUTANT("K130", put_piece(key, kept, options), ok_status());
 }
 
 template <class R>
