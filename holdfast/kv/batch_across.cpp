@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include <holdfast/base/mutant.hpp>
-#include <holdfast/kv/batch_merges.hpp>
+#include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
@@ -24,7 +24,6 @@ struct Part {
   KeyIndex& index;
   Versions& versions;
   Session& session;
-  SpaceRooms* space = nullptr;       // Null: of the store's own keys.
   std::vector<std::size_t> members;  // Of the batch, by their places there.
   std::vector<std::uint64_t> hashes, puts;
   std::vector<Entry> entries;  // As the members; none: nothing to point to.
@@ -109,10 +108,7 @@ template <class R>
 Result<Version> BasicWrites<R>::write_across(const WriteBatch& batch,
                                              std::span<SpaceRooms* const> spaces,
                                              WriteOptions options) {
-  const auto attempt = [&] {
-    return write_with_merges(
-        [&](MergesOfBatch& made) { return try_write_across(batch, spaces, options, made); });
-  };
+  const auto attempt = [&] { return try_write_across(batch, spaces, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
   return outcome;
@@ -121,32 +117,35 @@ Result<Version> BasicWrites<R>::write_across(const WriteBatch& batch,
 template <class R>
 Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
                                                  std::span<SpaceRooms* const> spaces,
-                                                 WriteOptions options, MergesOfBatch& made) {
+                                                 WriteOptions options) {
   HF_RETURN_IF_ERROR(check(0, 0, options));
   Session& own = rooms_.sessions.of_this_thread();
   std::map<std::uint16_t, Part> parts;  // By ascending ids: the order of the latches.
   std::map<std::uint16_t, std::unordered_map<std::string_view, std::size_t>> by_key;
-  FoldedBatch folded;
-  std::vector<BatchMember>& members = folded.members;
+  std::vector<BatchMember> members;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const WriteBatch::View one = batch[i];
-    HF_RETURN_IF_ERROR(check(one.key.size(), one.value.size(), options));
-    SpaceRooms* const space = one.space == 0 ? nullptr : spaces[one.space - 1];
+    const auto [key, value, number, erase] = batch[i];
+    HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
+    SpaceRooms* const space = number == 0 ? nullptr : spaces[number - 1];
     const std::uint16_t id = space == nullptr ? kDefaultSpace : space->id;
-    const auto [found, fresh] = by_key[id].try_emplace(one.key, members.size());
+    KeyIndex& index = space == nullptr ? rooms_.index : space->index;
+    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
+                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
+                             {},
+                             id};
+    // The last operation on a key is the one that counts.
+    const auto [found, fresh] = by_key[id].try_emplace(key, members.size());
     if (!fresh) {
-      HF_RETURN_IF_ERROR(folded.add_to(found->second, one));
+      members[found->second] = member;
       continue;
     }
-    KeyIndex& index = space == nullptr ? rooms_.index : space->index;
     Part& part = parts
                      .try_emplace(id, index, space == nullptr ? rooms_.versions : space->versions,
                                   space == nullptr ? own : space->sessions.of_this_thread())
                      .first->second;
-    part.space = space;
     part.members.push_back(members.size());
-    part.hashes.push_back(index.hash(bytes_of(one.key)));
-    folded.add(one, part.hashes.back(), id);
+    part.hashes.push_back(member.record.hash);
+    members.push_back(member);
   }
   if (members.empty()) return rooms_.sequences.next() - 1;
   for (auto& [id, part] : parts) {
@@ -155,19 +154,6 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
     }
   }
 
-  const auto decide_part = [&](const Part& part) -> Status {
-    for (std::size_t i = 0; i < part.members.size(); ++i) {
-      BatchMember& member = members[part.members[i]];
-      const std::vector<Operand>& operands = folded.operands[part.members[i]];
-      if (operands.empty()) continue;
-      const Line line = part.claimed[i] ? kNoLine : OffsetMap::Home::line(part.entries[i]);
-      HF_RETURN_IF_ERROR(part.space == nullptr
-                             ? decide(member, operands, line, options, made)
-                             : BasicWrites<SpaceRooms>(*part.space, maintenance_)
-                                   .decide(member, operands, line, options, made));
-    }
-    return {};
-  };
   const auto guard = rooms_.epochs.enter(own.participant);
   const auto give_back = [&] {
     for (auto& [id, part] : parts)
@@ -190,12 +176,7 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
     give_back();
     HF_RETURN_IF_ERROR(full->index.map().grow(full->puts));
   }
-  const auto append = [&]() -> Result<Version> {
-    for (auto& [id, part] : parts)
-      HF_RETURN_IF_ERROR(decide_part(part));
-    return append_batch(own, members, options);
-  };
-  auto sequence = append();
+  auto sequence = append_batch(own, members, options);
   if (!sequence) {
     give_back();
     return sequence;

@@ -5,7 +5,7 @@
 // some members would lose to writes that were acknowledged before the batch began. The new lines
 // are published while the index sends readers from them to their predecessors; ending that is one
 // store, and makes the batch visible.
-#include <holdfast/kv/batch_merges.hpp>
+#include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 #include <unordered_map>
@@ -13,36 +13,27 @@
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
-void WriteBatch::add(Kind kind, std::string_view key, std::string_view value,
-                     MergeFunction function) {
+void WriteBatch::put(std::string_view key, std::string_view value) {
   operations_.push_back(
-      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), 0, kind, function});
+      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), 0, false});
   bytes_.append(key).append(value);
 }
 
-void WriteBatch::put(std::string_view key, std::string_view value) {
-  add(Kind::kPut, key, value, MergeFunction::kAppend);
-}
-
-void WriteBatch::erase(std::string_view key) { add(Kind::kErase, key, {}, MergeFunction::kAppend); }
-
-void WriteBatch::merge(std::string_view key, MergeFunction function, std::string_view operand) {
-  add(Kind::kMerge, key, operand, function);
+void WriteBatch::erase(std::string_view key) {
+  operations_.push_back({bytes_.size(), key.size(), 0, 0, 0, true});
+  bytes_.append(key);
 }
 
 WriteBatch::View WriteBatch::operator[](std::size_t i) const {
   const Operation& operation = operations_[i];
   const std::string_view text(bytes_);
   return {text.substr(operation.key_at, operation.key_bytes),
-          text.substr(operation.value_at, operation.value_bytes), operation.space, operation.kind,
-          operation.function};
+          text.substr(operation.value_at, operation.value_bytes), operation.space, operation.erase};
 }
 
 template <class R>
 Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions options) {
-  const auto attempt = [&] {
-    return write_with_merges([&](MergesOfBatch& made) { return try_write(batch, options, made); });
-  };
+  const auto attempt = [&] { return try_write(batch, options); };
   auto outcome = attempt();
   if (!outcome) settle(outcome, attempt);
   return outcome;
@@ -50,33 +41,35 @@ Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions opti
 
 namespace {
 
-Status fold(const WriteBatch& batch, const KeyIndex& index, FoldedBatch& folded) {
-  folded.reserve(batch.size());
+// The last operation on a key is the one that counts.
+std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& index) {
+  std::vector<BatchMember> members;
+  members.reserve(batch.size());
   std::unordered_map<std::string_view, std::size_t> by_key;
   by_key.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const WriteBatch::View one = batch[i];
-    const auto [found, fresh] = by_key.try_emplace(one.key, folded.members.size());
+    const auto [key, value, space, erase] = batch[i];
+    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
+                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
+                             {}};
+    const auto [found, fresh] = by_key.try_emplace(key, members.size());
     if (fresh)
-      folded.add(one, index.hash(bytes_of(one.key)), kDefaultSpace);
+      members.push_back(member);
     else
-      HF_RETURN_IF_ERROR(folded.add_to(found->second, one));
+      members[found->second] = member;
   }
-  return {};
+  return members;
 }
 
 }  // namespace
 
 template <class R>
-Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions options,
-                                          MergesOfBatch& made) {
+Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions options) {
   HF_RETURN_IF_ERROR(check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
     HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
   KeyIndex& index = rooms_.index;
-  FoldedBatch folded;
-  HF_RETURN_IF_ERROR(fold(batch, index, folded));
-  std::vector<BatchMember>& members = folded.members;
+  std::vector<BatchMember> members = members_of(batch, index);
   if (members.empty()) return rooms_.sequences.next() - 1;
 
   Session& own = rooms_.sessions.of_this_thread();
@@ -110,15 +103,7 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
       HF_RETURN_IF_ERROR(index.map().grow(puts));
       continue;
     }
-    const auto append = [&]() -> Result<Version> {
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        if (folded.operands[i].empty()) continue;
-        const Line line = claimed[i] ? kNoLine : OffsetMap::Home::line(entries[i]);
-        HF_RETURN_IF_ERROR(decide(members[i], folded.operands[i], line, options, made));
-      }
-      return append_batch(own, members, options);
-    };
-    auto sequence = append();
+    auto sequence = append_batch(own, members, options);
     if (!sequence) {
       give_back();
       return sequence;

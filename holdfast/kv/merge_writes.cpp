@@ -1,7 +1,6 @@
 // append() and merge(): the new value depends on what is there, so they decide, append, fence and
 // publish under the key's latch, as conditional writes do. A piece that is full is put before the
 // record that counts it, and is durable before that.
-#include <holdfast/kv/batch_merges.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
@@ -76,15 +75,16 @@ std::string in_pieces(const InPieces& head, std::string_view front, std::string_
 
 }  // namespace
 
-Result<std::string> merge_value(std::optional<std::string_view> value, const Operand& operand) {
-  if (!value) {
-    HF_RETURN_IF_ERROR(check_first(operand.bytes, operand.function));
-    return std::string(text_of(operand.bytes));
-  }
-  if (operand.function == MergeFunction::kAppend)
-    return std::string(*value).append(text_of(operand.bytes));
-  return combine(std::as_bytes(std::span(*value)), operand.bytes, operand.function);
-}
+template <class R>
+struct BasicWrites<R>::Merged {
+  RecordKind kind = RecordKind::kPut;
+  std::string value;
+  // kInPieces:
+  std::uint64_t lineage = 0;
+  std::uint32_t pieces = 0;
+  std::string piece;  // The last of them, if it is to be written; else empty.
+  bool continues = false;
+};
 
 template <class R>
 Result<Version> BasicWrites<R>::merge(Bytes key, Bytes operand, MergeFunction function,
@@ -116,7 +116,10 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
     const Live present = index.judge(entry ? OffsetMap::Home::line(entry) : kNoLine);
     if (!present && present.outcome != Errc::kNotFound) return index.error(present);
     HF_ASSIGN_OR_RETURN(Merged merged, this->merged(key, present, operand, function));
-    if (options.renew) renew(key, merged);
+    if (options.renew) {  // Of a value in pieces its front is here.
+      const std::size_t skipped = merged.kind == RecordKind::kInPieces ? sizeof(InPieces) : 0;
+      rooms_.expiry.renew(id_of(rooms_), text_of(key), std::span(merged.value).subspan(skipped));
+    }
     if (merged.kind == RecordKind::kInPieces && !rooms_.pieces.any()) {
       home.release();
       guard.end();
@@ -162,45 +165,10 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
   }
 }
 
-// Of a value in pieces its front is here.
 template <class R>
-void BasicWrites<R>::renew(Bytes key, Merged& merged) const {
-  const std::size_t skipped = merged.kind == RecordKind::kInPieces ? sizeof(InPieces) : 0;
-  rooms_.expiry.renew(id_of(rooms_), text_of(key), std::span(merged.value).subspan(skipped));
-}
-
-template <class R>
-Result<Merged> BasicWrites<R>::merged(Bytes key, const Live& present,
-                                      std::span<const Operand> operands) const {
-  const Operand& first = operands.front();
-  if (operands.size() == 1) return merged(key, present, first.bytes, first.function);
-  const bool only_appends = std::all_of(operands.begin(), operands.end(), [](const Operand& one) {
-    return one.function == MergeFunction::kAppend;
-  });
-  if (only_appends) {
-    std::string all;
-    for (const Operand& operand : operands)
-      all.append(text_of(operand.bytes));
-    return merged(key, present, std::as_bytes(std::span(all)), MergeFunction::kAppend);
-  }
-  std::optional<std::string> value;
-  if (present && present.record.is_in_pieces()) {
-    HF_ASSIGN_OR_RETURN(value, rooms_.pieces.gather(present.record));
-  } else if (present) {
-    value = present.record.value();
-  }
-  for (const Operand& operand : operands) {
-    HF_ASSIGN_OR_RETURN(value, merge_value(value, operand));
-    HF_RETURN_IF_ERROR(check(key.size(), value->size(), {}));
-  }
-  Merged made;
-  made.value = std::move(*value);
-  return made;
-}
-
-template <class R>
-Result<Merged> BasicWrites<R>::merged(Bytes key, const Live& present, Bytes operand,
-                                      MergeFunction function) const {
+Result<typename BasicWrites<R>::Merged> BasicWrites<R>::merged(Bytes key, const Live& present,
+                                                               Bytes operand,
+                                                               MergeFunction function) const {
   Merged merged;
   if (!present) {
     HF_RETURN_IF_ERROR(check_first(operand, function));
@@ -219,7 +187,8 @@ Result<Merged> BasicWrites<R>::merged(Bytes key, const Live& present, Bytes oper
 }
 
 template <class R>
-Result<Merged> BasicWrites<R>::grown(Bytes key, const RecordView& present, Bytes added) const {
+Result<typename BasicWrites<R>::Merged> BasicWrites<R>::grown(Bytes key, const RecordView& present,
+                                                              Bytes added) const {
   Merged merged;
   PiecesView view;
   if (!present.is_in_pieces()) {
@@ -285,27 +254,6 @@ Status BasicWrites<R>::put_piece(Bytes key, const Merged& merged, WriteOptions o
 }
 
 template <class R>
-Status BasicWrites<R>::decide(BatchMember& member, std::span<const Operand> operands, Line line,
-                              WriteOptions options, MergesOfBatch& made) {
-  const Bytes key = member.record.key;
-  const Live present = rooms_.index.judge(line);
-  if (!present && present.outcome != Errc::kNotFound) return rooms_.index.error(present);
-  HF_ASSIGN_OR_RETURN(Merged merged, this->merged(key, present, operands));
-  if (options.renew) renew(key, merged);
-  if (merged.kind == RecordKind::kInPieces && !rooms_.pieces.any()) {
-    made.wants_pieces = true;
-    return Error{Errc::kBusy, {}};
-  }
-  // Noted before it is put: also what is put in part is counted by nothing, if the batch fails.
-  made.all.push_back({std::string(text_of(key)), id_of(rooms_), std::move(merged)});
-  const Merged& kept = made.all.back().merged;
-  member.record.kind = kept.kind;
-  member.record.value = std::as_bytes(std::span(kept.value));
-  return kept.piece.empty() ? ok_status()
-                            : HF_MUTANT("K130", put_piece(key, kept, options), ok_status());
-}
-
-template <class R>
 Result<std::uint64_t> BasicWrites<R>::update_word_in_pieces(Bytes key, std::uint32_t offset_bytes,
                                                             Change change, WriteOptions options) {
   std::uint64_t before = 0, value_bytes = 0;
@@ -325,10 +273,6 @@ Result<std::uint64_t> BasicWrites<R>::update_word_in_pieces(Bytes key, std::uint
 
 template Result<Version> BasicWrites<Rooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
 template Result<Version> BasicWrites<SpaceRooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
-template Status BasicWrites<Rooms>::decide(BatchMember&, std::span<const Operand>, Line,
-                                           WriteOptions, MergesOfBatch&);
-template Status BasicWrites<SpaceRooms>::decide(BatchMember&, std::span<const Operand>, Line,
-                                                WriteOptions, MergesOfBatch&);
 template Result<std::uint64_t> BasicWrites<Rooms>::update_word_in_pieces(Bytes, std::uint32_t,
                                                                          Change, WriteOptions);
 template Result<std::uint64_t> BasicWrites<SpaceRooms>::update_word_in_pieces(Bytes, std::uint32_t,

@@ -156,12 +156,6 @@ void WriteBatch::erase(const Space& space, std::string_view key) {
   erase(key);
   operations_.back().space = number;
 }
-void WriteBatch::merge(const Space& space, std::string_view key, MergeFunction function,
-                       std::string_view operand) {
-  const std::uint32_t number = number_of(space);
-  merge(key, function, operand);
-  operations_.back().space = number;
-}
 
 // ---- Of the store ----
 

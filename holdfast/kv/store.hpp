@@ -109,35 +109,22 @@ struct VerifyReport {
 struct SpaceCore;
 class Space;  // space.hpp
 
-// An atomic group of writes: all of it becomes visible and durable at once, or none. The operations
-// on one key come in the order in which they were added. Reusable after clear().
+// An atomic group of puts and erases: all of it becomes visible and durable at once, or none. The
+// last operation on a key wins. Reusable after clear().
 class WriteBatch {
  public:
   void put(std::string_view key, std::string_view value);
   void erase(std::string_view key);
-  // Of the value that the key has when the batch is written, or of what the batch made of it before
-  // (merge.hpp). Sizes that the function does not take make write() refuse the batch.
-  void append(std::string_view key, std::string_view bytes) {
-    merge(key, MergeFunction::kAppend, bytes);
-  }
-  void merge(std::string_view key, MergeFunction function, std::string_view operand);
   // Of a keyspace of the store that the batch is written to.
   void put(const Space& space, std::string_view key, std::string_view value);
   void erase(const Space& space, std::string_view key);
-  void append(const Space& space, std::string_view key, std::string_view bytes) {
-    merge(space, key, MergeFunction::kAppend, bytes);
-  }
-  void merge(const Space& space, std::string_view key, MergeFunction function,
-             std::string_view operand);
   void clear() { operations_.clear(), bytes_.clear(), spaces_.clear(); }
   std::size_t size() const { return operations_.size(); }
 
-  enum class Kind : std::uint8_t { kPut, kErase, kMerge };
   struct View {
     std::string_view key, value;
     std::uint32_t space;  // 0: the store's own keys; else of spaces(), counted from 1.
-    Kind kind;
-    MergeFunction function;  // Of kMerge.
+    bool erase;
   };
   View operator[](std::size_t i) const;  // In the order in which they were added.
   using Spaces = std::vector<std::shared_ptr<std::atomic<SpaceCore*>>>;
@@ -147,10 +134,8 @@ class WriteBatch {
   struct Operation {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
     std::uint32_t space;
-    Kind kind;
-    MergeFunction function;
+    bool erase;
   };
-  void add(Kind kind, std::string_view key, std::string_view value, MergeFunction function);
   std::uint32_t number_of(const Space& space);
 
   std::vector<Operation> operations_;

@@ -19,7 +19,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include <holdfast/base/function_ref.hpp>
@@ -29,26 +28,6 @@
 #include <holdfast/kv/rooms.hpp>
 
 namespace holdfast::kv {
-
-// A change of a value: append() or merge().
-struct Operand {
-  MergeFunction function;
-  Bytes bytes;
-};
-// What they come to: a record, and a piece before it.
-struct Merged {
-  RecordKind kind = RecordKind::kPut;
-  std::string value;
-  // kInPieces:
-  std::uint64_t lineage = 0;
-  std::uint32_t pieces = 0;
-  std::string piece;  // The last of them, if it is to be written; else empty.
-  bool continues = false;
-};
-// What a function makes of a value, or of none. Errors: kInvalidOption (the sizes).
-Result<std::string> merge_value(std::optional<std::string_view> value, const Operand& operand);
-
-struct MergesOfBatch;  // batch_merges.hpp
 
 // `R`: of the store's own keys, or of a space's (space_rooms.hpp).
 template <class R>
@@ -128,11 +107,6 @@ class BasicWrites {
   // A put inside the caller's guard, and under a latch of another index: what fails is the caller's
   // to settle, and so is the pause (pay_pause()).
   Status put_within(Bytes key, Bytes value, WriteOptions options);
-  // Of a batch, under the latch of the member's home: gives it the record that its operands come
-  // to, of what the key has at `line`, or of nothing. Errors: those of merge(); kBusy, and
-  // made.wants_pieces: the store has to begin with pieces first.
-  Status decide(BatchMember& member, std::span<const Operand> operands, Line line,
-                WriteOptions options, MergesOfBatch& made);
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
   Result<bool> erase_alone(Bytes key, WriteOptions options);
   Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
@@ -211,23 +185,18 @@ class BasicWrites {
   Result<Version> try_update(Bytes key, FunctionRef<void(std::string&)> change, bool fixed_bytes,
                              WriteOptions options);
   // merge_writes.cpp. What is to be in the place of what a key has: a record, and a piece before.
+  struct Merged;
   Result<Version> try_merge(Bytes key, Bytes operand, MergeFunction function, WriteOptions options);
   Result<Merged> merged(Bytes key, const Live& present, Bytes operand,
                         MergeFunction function) const;
-  // By several, in their order.
-  Result<Merged> merged(Bytes key, const Live& present, std::span<const Operand> operands) const;
-  void renew(Bytes key, Merged& merged) const;
   Result<Merged> grown(Bytes key, const RecordView& present, Bytes added) const;
   bool may_be_in_pieces(Bytes key) const;
   Status put_piece(Bytes key, const Merged& merged, WriteOptions options);
   [[gnu::noinline, gnu::cold]] Result<std::uint64_t> update_word_in_pieces(
       Bytes key, std::uint32_t offset_bytes, Change change, WriteOptions options);
-  // The attempt of a batch; begins with values in pieces where it has to. In no guard.
-  template <class Attempt>
-  Result<Version> write_with_merges(const Attempt& attempt);
-  Result<Version> try_write(const WriteBatch& batch, WriteOptions options, MergesOfBatch& made);
+  Result<Version> try_write(const WriteBatch& batch, WriteOptions options);
   Result<Version> try_write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
-                                   WriteOptions options, MergesOfBatch& made);
+                                   WriteOptions options);
   Result<Version> append_batch(Session& own, std::span<BatchMember> members, WriteOptions options);
   void publish_batch(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
                      const std::vector<bool>& claimed);

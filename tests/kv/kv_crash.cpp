@@ -150,22 +150,6 @@ void Tested::failing(const Accesses& writes, const std::function<void(Store<>&)>
   run_.withdraw(id);
   other([] {});  // A point to crash at.
 }
-void Tested::appending_batch(const std::vector<std::pair<std::string, std::string>>& appends,
-                             const Accesses& writes) {
-  std::map<std::string, std::optional<std::string>> result;
-  WriteBatch batch;
-  for (const auto& [key, bytes] : appends) {
-    const auto found = dull_.find(key);
-    auto& value = result.try_emplace(key, found == dull_.end() ? "" : found->second).first->second;
-    *value += bytes;
-    batch.append(key, bytes);
-  }
-  for (const auto& [key, value] : writes) {
-    result[key] = value;
-    value ? batch.put(key, *value) : batch.erase(key);
-  }
-  write({result.begin(), result.end()}, [&] { store_->write(batch).value(); });
-}
 void Tested::batch(const Accesses& writes) {
   WriteBatch batch;
   for (const auto& [key, value] : writes) {

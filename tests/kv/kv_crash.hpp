@@ -73,9 +73,6 @@ class Tested {
   // `verb` does `writes` in part and then fails: from then on it is as if it had never begun.
   void failing(const Accesses& writes, const std::function<void(Store<>&)>& verb);
   void batch(const Accesses& writes);
-  // One batch: these appends, then these puts and erases.
-  void appending_batch(const std::vector<std::pair<std::string, std::string>>& appends,
-                       const Accesses& writes);
   // Keyspaces. The model has a key "~name" for each, and "~name/key" for its records.
   void create_space(const std::string& name);
   void drop_space(const std::string& name);

@@ -46,25 +46,6 @@ TEST_P(KvMergeCrash, IntoPieces) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// A batch that appends is there as a whole or not at all, whatever pieces it put before.
-TEST_P(KvMergeCrash, BatchesThatAppend) {
-  Crash crash;
-  crash.before = [](Tested& store) {
-    store.put("a", value_of('a', kPiece - 100));
-    store.append("b", value_of('b', kPiece + 300));
-    store.append("b", value_of('c', 500));
-    store.put("c", "gone");
-  };
-  crash.during = [](Tested& store) {
-    store.appending_batch({{"a", value_of('x', 200)}, {"b", value_of('y', 700)}, {"n", "new"}},
-                          {{"c", std::nullopt}, {"d", "d"}});
-    store.appending_batch({{"b", "1"}, {"b", "2"}, {"c", "back"}}, {{"d", std::nullopt}});
-    store.reclaim();
-    store.append("a", value_of('z', kPiece));
-  };
-  EXPECT_TRUE(holds(crash.run(GetParam())));
-}
-
 // A value in pieces is superseded and erased; its runs are freed and written anew.
 TEST_P(KvMergeCrash, PiecesAreCollected) {
   Crash crash;
