@@ -11,6 +11,7 @@
 
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
@@ -22,7 +23,7 @@ namespace holdfast::tools {
 namespace {
 
 struct Arguments {
-  std::string file, text, state = "dram", region, checkpoint, directory, compile;
+  std::string file, text, state = "dram", region, checkpoint, directory, compile, format;
   stream::compile::CompileSettings compile_settings;
   bool final_state = false;
 };
@@ -94,6 +95,8 @@ void tell_done(std::size_t query, const stream::PipelineReport& report) {
          with_separators(report.rows_without_time));
   if (report.malformed != 0)
     note("query {}: {} malformed rows\n", query, with_separators(report.malformed));
+  for (const auto& sample : report.malformed_samples)
+    note("query {}:   {}\n", query, sample);
 }
 
 stream::compile::CompileMode mode_of(const std::string& word) {
@@ -101,6 +104,12 @@ stream::compile::CompileMode mode_of(const std::string& word) {
   return word == "wait"    ? CompileMode::kWait
          : word == "never" ? CompileMode::kNever
                            : CompileMode::kBackground;
+}
+
+stream::OutputFormat format_of(const std::string& word) {
+  return word == "table"  ? stream::OutputFormat::kTable
+         : word == "json" ? stream::OutputFormat::kJson
+                          : stream::OutputFormat::kCsv;
 }
 
 int run(const Arguments& arguments) {
@@ -122,6 +131,7 @@ int run(const Arguments& arguments) {
   if (!options.open_state && options.checkpoint_interval.count() != 0)
     return fail({Errc::kInvalidOption, "a checkpoint wants --checkpoint-dir, or --state kv"});
   options.output = [](std::string_view text) { standard_output().write(text); };
+  options.format = format_of(arguments.format);
   options.compile = mode_of(arguments.compile);
   options.compile_settings = arguments.compile_settings;
   options.not_compiled = tell_not_compiled;
@@ -204,11 +214,15 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       .add_option("--checkpoint-dir", arguments->directory,
                   "Of --state dram: the directory of the checkpoints")
       ->type_name("DIR");
+  run_app
+      .add_option("--format", arguments->format, "Of the rows of a plain SELECT: csv, table, json")
+      ->check(CLI::IsMember({"csv", "table", "json"}))
+      ->default_str("csv");
   add_compiling(run_app, *arguments);
   run_app.add_flag("--final", arguments->final_state,
                    "Groups without a window: show them when the input has ended");
   run_app.footer(
-      "Rows of a plain SELECT go to standard output as CSV, all messages to standard error.\n"
+      "Rows of a plain SELECT go to standard output, all messages to standard error.\n"
       "What the SQL can be: docs/stream.md");
   run_app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
   auto& explain_app = *stream.add_subcommand(

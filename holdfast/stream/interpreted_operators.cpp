@@ -47,7 +47,7 @@ Result<Operators::Progress> InterpretedOperators::take(Source& source) {
   Progress progress;
   while (progress.rows < kRows) {
     HF_ASSIGN_OR_RETURN(const bool more, source.next(row_));
-    progress.ended = !more;
+    progress.ended = !more && source.ended();
     if (!more) break;
     ++progress.rows;
     if (const Status taken = take_row(row_); !taken) {

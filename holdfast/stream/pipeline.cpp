@@ -22,6 +22,7 @@ Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>
   if (report_.finished) HF_RETURN_IF_ERROR(operators_->end());
   HF_RETURN_IF_ERROR(checkpoint(report_.finished));
   report_.malformed = source_->malformed();
+  report_.malformed_samples = source_->malformed_samples();
   const auto counts = operators_->counts();
   report_.rows_out = counts.rows_out;
   report_.late_rows = counts.late_rows;
@@ -108,7 +109,8 @@ Status Pipeline::checkpoint(bool finished) {
     ++report_.checkpoints;
   }
   epoch_ = epoch;
-  return sink_->commit(epoch);
+  HF_RETURN_IF_ERROR(sink_->commit(epoch));
+  return store_ == nullptr ? Status() : source_->checkpointed();
 }
 
 }  // namespace holdfast::stream

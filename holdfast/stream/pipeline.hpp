@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
@@ -27,6 +28,7 @@ namespace holdfast::stream {
 
 struct PipelineReport {
   std::uint64_t rows_in = 0, rows_out = 0, late_rows = 0, rows_without_time = 0, malformed = 0;
+  std::vector<std::string> malformed_samples;
   std::uint64_t checkpoints = 0;    // Of this run.
   std::uint64_t resumed_epoch = 0;  // 0: it began.
   std::string resumed_place;

@@ -1,11 +1,11 @@
 #include "script.hpp"
 
-#include <charconv>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
+#include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/source.hpp>
 
 namespace holdfast::stream {
@@ -49,7 +49,8 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
   for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i) {
     const auto& plan = plans_[i];
     HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source()));
-    HF_ASSIGN_OR_RETURN(auto sink, open_sink(plan.sink, plan.columns(), options.output));
+    HF_ASSIGN_OR_RETURN(auto sink,
+                        open_sink(plan.sink, plan.columns(), options.output, options.format));
     std::unique_ptr<StateStore> state;
     if (options.open_state) {
       HF_ASSIGN_OR_RETURN(state, options.open_state(i + 1));
@@ -67,20 +68,6 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
     if (options.report) options.report(i + 1, pipeline.report());
   }
   return {};
-}
-
-Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what) {
-  std::int64_t number = 0;
-  const auto end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, number);
-  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  while (unit.starts_with(' '))
-    unit.remove_prefix(1);
-  const std::int64_t ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "min" ? 60'000 : 0;
-  if (code != std::errc() || ms == 0 || number <= 0 || number > 86'400'000)
-    return Error{Errc::kInvalidOption, std::string(what) + " = '" + escape(text) +
-                                           "'; a time such as 500ms, 1s or 2min is wanted"};
-  return std::chrono::milliseconds(number * ms);
 }
 
 }  // namespace holdfast::stream

@@ -28,8 +28,9 @@ using OpenState = std::function<Result<std::unique_ptr<StateStore>>(std::size_t 
 struct ScriptOptions {
   bool final_state = false;  // Updating queries are shown as they are at the end.
   std::chrono::milliseconds checkpoint_interval{0};
-  OpenState open_state;  // May be empty: no checkpoints.
-  Output output;         // Rows of SELECT and of `print`.
+  OpenState open_state;                      // May be empty: no checkpoints.
+  Output output;                             // Rows of SELECT and of `print`.
+  OutputFormat format = OutputFormat::kCsv;  // Of rows of SELECT.
   compile::CompileMode compile = compile::CompileMode::kNever;
   compile::CompileSettings compile_settings;
   // May be empty. Why a query is not compiled.
@@ -53,8 +54,5 @@ class Script {
   std::vector<sql::Plan> plans_;
   std::chrono::milliseconds interval_{0};
 };
-
-// "1s", "500ms", "2 min". Errors: kInvalidOption, naming `what`.
-Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what);
 
 }  // namespace holdfast::stream

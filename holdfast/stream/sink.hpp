@@ -37,11 +37,12 @@ class Sink {
 };
 
 using Output = std::function<void(std::string_view)>;
+enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 
-// By the option 'connector' of `table`; null: the rows go to `output` as CSV with one header line.
-// What it is given outlives the sink.
+// By the option 'connector' of `table`; null: the rows go to `output` in this format, CSV with one
+// header line. What it is given outlives the sink.
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
-                                        const Output& output);
+                                        const Output& output, OutputFormat format);
 
 }  // namespace holdfast::stream
