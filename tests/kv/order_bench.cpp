@@ -6,11 +6,12 @@
 // Parts: put (new keys, hashed and ordered, alone and by put_many, beside an insert into the ordered
 // index alone), scan (fill() beside get_many, beside records read from places that are known: what
 // places in the leaves would give, and what an overwrite would pay for them), open (behind SIGKILL,
-// hashed and ordered). Keys are 16 random bytes, values 200.
+// hashed and ordered), mark (beside a writer, and an opening at it). Keys are 16 random bytes, values 200.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -18,7 +19,9 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <holdfast/base/prefetch.hpp>
@@ -245,7 +248,9 @@ double descents(Store<>& store, const Places& places, std::span<const std::size_
 
 void measure_scans(const Run& run) {
   run.clear();
-  Store<> store = open(run, true);
+  StoreOptions options = options_of(true, run.keys);
+  options.reclaim.background = false;  // Records stay where they are.
+  Store<> store = Store<>::open(run.spec(), options).value();
   put_many_all(store, run.keys);
   Places places = places_of(store);
   expect(places.keys.size() == run.keys, "the cursor shows all keys");
@@ -326,11 +331,63 @@ void measure_opens(const Run& run) {
   run.clear();
 }
 
+// ---- mark ----
+
+void measure_marks(const Run& run) {
+  run.clear();
+  std::optional<Store<>> store = open(run, false);
+  put_many_all(*store, run.keys);
+  std::printf("mark() of %lu records, ms, beside a writer; then an opening at it, s\n",
+              static_cast<unsigned long>(run.keys));
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> written{0};
+  std::thread writer([&] {
+    Random random(4);
+    for (; !stop; ++written)
+      store->put(key_of(random.below(run.keys)), value_of(written)).value();
+  });
+  const auto rate = [&](double seconds) {
+    const std::uint64_t before = written;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return static_cast<double>(written - before) / seconds;
+  };
+  rate(0.5);
+  const double alone = rate(1);
+  for (int round = 0; round < 6; ++round) {
+    const double took = seconds_of([&] { store->mark().value(); });
+    const double beside = rate(1);
+    std::printf("%8.1f   writer at %.2f of its rate before, %lu MiB kept for the mark\n",
+                took * 1e3, beside / alone,
+                static_cast<unsigned long>(store->stats().mark_held_bytes / MiB));
+  }
+  stop = true;
+  writer.join();
+  const double still = seconds_of([&] { store->mark().value(); });
+  const std::string marked = value_of(123);
+  store->put(key_of(7), marked).value();
+  store->mark().value();
+  for (std::uint64_t i = 0; i < run.keys / 10; ++i)
+    store->put(key_of(i), value_of(~i)).value();
+  ForTests::abandon(*store);
+  store.reset();
+  StoreOptions options = options_of(false, run.keys);
+  options.prefault = false;
+  options.at_mark = true;
+  options.access = RegionAccess::kOpen;
+  const double opened = seconds_of([&] { store = Store<>::open(run.spec(), options).value(); });
+  std::string value;
+  store->get(key_of(7), value).value();
+  expect(value == marked && store->count() == run.keys, "the store is as it was at the mark");
+  std::printf("%8.1f   no writer\n%8.2f   opening\n", still * 1e3, opened);
+  store->close().value();
+  run.clear();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   if (count < 2) {
-    std::fprintf(stderr, "use: order_bench DIRECTORY [KEYS] [put|scan|open …]\n");
+    std::fprintf(stderr, "use: order_bench DIRECTORY [KEYS] [put|scan|open|mark …]\n");
     return 2;
   }
   const Run run{words[1], count > 2 ? std::strtoull(words[2], nullptr, 10) : 10'000'000};
@@ -343,4 +400,5 @@ int main(int count, char** words) {
   if (wanted("put")) measure_puts(run);
   if (wanted("scan")) measure_scans(run);
   if (wanted("open")) measure_opens(run);
+  if (wanted("mark")) measure_marks(run);
 }
