@@ -282,7 +282,7 @@ void Reclaimer::mark_copied_dead() {
       if (is_put(run->kind(i)) && !rooms_.table.is_dead(line))
         rooms_.table.mark_dead(line, 0, /*tell=*/false);  // Its bytes are counted, its copy lives.
     }
-    HF_MUTANT("K128", void(), meta.moved.store(false, std::memory_order_relaxed));
+    HF_MUTANT("K128", meta.moved.store(false, std::memory_order_relaxed), void());
   }
 }
 
