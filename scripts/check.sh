@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
-FULL_STAGES="$STAGES java flink slow qemu"
+FULL_STAGES="$STAGES java flink kafka slow qemu"
 
 skip() {
   echo "$*"
@@ -181,6 +181,15 @@ stage_flink() { # Flink's own suites on our state backend, and a cluster whose T
   [ "${FULL:-0}" = 0 ] || rounds=20
   python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar \
     --kafka build/java/kafka --rounds "$rounds"
+}
+
+stage_kafka() { # Streams from Kafka to Kafka with a real broker: exactly once over kill -9.
+  need $JAVA_PACKAGES librdkafka-dev
+  build_release holdfast holdfast-peers-rdkafka
+  logged maven-kafka mvn -q -B -ntp -f java/kafka/pom.xml package
+  kills=8
+  [ "${FULL:-0}" = 0 ] || kills=40
+  python3 -u tests/stream/kafka_test.py build/release/holdfast build/java/kafka --kills "$kills"
 }
 
 stage_slow() { # Full only.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/stream/sinks.hpp>
 #include <holdfast/stream/sources.hpp>
 
@@ -69,19 +70,30 @@ void offer_connector(std::string_view name, Connector connector) {
 
 void set_module_loader(LoadModule load) { loader() = std::move(load); }
 
-Result<std::unique_ptr<Source>> open_source(const sql::Table& table) {
-  TableOptions options(table);
+Result<std::unique_ptr<Source>> open_source(const sql::Table& table, std::string_view split) {
+  TableOptions options(table, split);
   HF_ASSIGN_OR_RETURN(const auto* connector,
                       find_connector(options.text("connector").value_or("")));
   if (connector == nullptr || connector->open_source == nullptr) return no_connector(options, true);
   return connector->open_source(table, options);
 }
 
+Result<std::vector<std::string>> splits_of(const sql::Table& table) {
+  TableOptions options(table);
+  const auto name = options.text("connector").value_or("");
+  HF_ASSIGN_OR_RETURN(const auto* connector, find_connector(name));
+  if (connector != nullptr && connector->splits != nullptr)
+    return connector->splits(table, options);
+  return sql::unsupported_at(table.at, "to share table " + escape(table.name) + " out",
+                             "'kafka' has partitions, '" + escape(name) + "' has none");
+}
+
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
-                                        const Output& output, OutputFormat format) {
+                                        const Output& output, OutputFormat format,
+                                        std::string_view split) {
   if (table == nullptr) return open_output_sink(columns, output, format);
-  TableOptions options(*table);
+  TableOptions options(*table, split);
   HF_ASSIGN_OR_RETURN(const auto* connector,
                       find_connector(options.text("connector").value_or("")));
   if (connector == nullptr || connector->open_sink == nullptr) return no_connector(options, false);

@@ -16,12 +16,13 @@
 
 namespace holdfast::stream {
 
-// Either may be null: the connector does not read, or does not write. Both ask all_known() at their
-// end.
+// Each may be null: the connector does not read, does not write, has no splits. The first two ask
+// all_known() at their end.
 struct Connector {
   Result<std::unique_ptr<Source>> (*open_source)(const sql::Table&, TableOptions&) = nullptr;
   Result<std::unique_ptr<Sink>> (*open_sink)(const sql::Table&, const std::vector<sql::Column>&,
                                              TableOptions&, const Output&) = nullptr;
+  Result<std::vector<std::string>> (*splits)(const sql::Table&, TableOptions&) = nullptr;
 };
 
 void offer_connector(std::string_view name, Connector connector);

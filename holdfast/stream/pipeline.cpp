@@ -40,6 +40,7 @@ std::string Pipeline::metadata(bool finished) const {
   bytes.number(counts.late_rows);
   bytes.number(counts.rows_without_time);
   bytes.number(finished ? 1 : 0);
+  bytes.number(sink_base_);
   return bytes.take();
 }
 
@@ -54,6 +55,7 @@ Status Pipeline::resume() {
   const auto watermark = static_cast<std::int64_t>(bytes.number());
   const auto late = bytes.number(), without_time = bytes.number();
   const bool finished = bytes.number() != 0;
+  sink_base_ = bytes.number();
   if (!bytes.ok() || !bytes.at_end())
     return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
   if (plan != plan_text_) {
@@ -64,7 +66,7 @@ Status Pipeline::resume() {
   epoch_ = found->epoch;
   report_.resumed_epoch = epoch_;
   // What was complete is shown, also where a crash came before the sink could do so.
-  HF_RETURN_IF_ERROR(sink_->begin(epoch_, sink));
+  HF_RETURN_IF_ERROR(sink_->begin(epoch_ - sink_base_, sink));
   HF_RETURN_IF_ERROR(source_->seek(position));
   report_.resumed_place = source_->place();
   report_.finished_before = finished;
@@ -87,7 +89,7 @@ Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<
   auto due = Clock::now() + interval;
   while (!stop.load(std::memory_order_relaxed)) {
     HF_RETURN_IF_ERROR(look_for_successor());
-    if (store_ != nullptr && interval.count() > 0 && Clock::now() >= due) {
+    if (sink_->full() || (store_ != nullptr && interval.count() > 0 && Clock::now() >= due)) {
       HF_RETURN_IF_ERROR(checkpoint(false));
       due = Clock::now() + interval;
     }
@@ -102,15 +104,31 @@ Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<
 
 Status Pipeline::checkpoint(bool finished) {
   const std::uint64_t epoch = epoch_ + 1;
-  HF_RETURN_IF_ERROR(sink_->prepare(epoch));
+  HF_RETURN_IF_ERROR(sink_->prepare(epoch - sink_base_));
   if (store_ != nullptr) {
     HF_RETURN_IF_ERROR(operators_->put_state());
     HF_RETURN_IF_ERROR(store_->complete({epoch, metadata(finished)}));
     ++report_.checkpoints;
   }
   epoch_ = epoch;
-  HF_RETURN_IF_ERROR(sink_->commit(epoch));
+  HF_RETURN_IF_ERROR(sink_->commit(epoch - sink_base_));
   return store_ == nullptr ? Status() : source_->checkpointed();
+}
+
+Result<std::string> metadata_of_beginning(std::string_view metadata) {
+  ByteReader bytes(metadata);
+  ByteWriter changed;
+  for (int text = 0; text < 2; ++text)
+    changed.text(bytes.text());  // Plan, source.
+  bytes.text();
+  changed.text({});  // The sink's.
+  for (int number = 0; number < 4; ++number)
+    changed.number(bytes.number());  // Watermark, counters, finished.
+  bytes.number();
+  changed.number(1);
+  if (!bytes.ok() || !bytes.at_end())
+    return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
+  return changed.take();
 }
 
 }  // namespace holdfast::stream

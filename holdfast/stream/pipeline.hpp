@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -72,7 +73,13 @@ class Pipeline {
   Successor successor_;
   std::string plan_text_;
   std::uint64_t epoch_ = 0;
+  // Of the checkpoint that a savepoint became; the sink counts its epochs from here.
+  std::uint64_t sink_base_ = 0;
   PipelineReport report_;
 };
+
+// The metadata of a checkpoint, of number 1 of a run whose sink begins with it: savepoint.hpp.
+// Errors: kCorrupt.
+Result<std::string> metadata_of_beginning(std::string_view metadata);
 
 }  // namespace holdfast::stream

@@ -1,11 +1,14 @@
 #include "script.hpp"
 
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
 #include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/shared_run.hpp>
 #include <holdfast/stream/source.hpp>
 
 namespace holdfast::stream {
@@ -33,6 +36,11 @@ Status Script::set(const sql::syntax::Option& option) {
     interval_ = *interval;
     return {};
   }
+  // As in Flink, but that INSERTs wait for one another where nothing is said.
+  if (option.key == "table.dml-sync" && (option.value == "true" || option.value == "false")) {
+    side_by_side_ = option.value == "false";
+    return {};
+  }
   if (option.key == "table.local-time-zone" && option.value == "UTC") return {};
   return sql::unsupported_at(option.at,
                              "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
@@ -46,28 +54,86 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
                      " has groups without a window: its rows change while the input goes on, "
                      "and a changelog is not supported; --final shows them at the end"};
   }
-  for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i) {
-    const auto& plan = plans_[i];
-    HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source()));
-    HF_ASSIGN_OR_RETURN(auto sink,
-                        open_sink(plan.sink, plan.columns(), options.output, options.format));
-    std::unique_ptr<StateStore> state;
-    if (options.open_state) {
-      HF_ASSIGN_OR_RETURN(state, options.open_state(i + 1));
-    }
-    Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
-    HF_RETURN_IF_ERROR(pipeline.resume());
-    if (!pipeline.report().finished_before)
-      pipeline.set_successor(compile::compiled_successor(
-          plan, options.compile, options.compile_settings, [&](const Error& error) {
-            if (options.not_compiled) options.not_compiled(i + 1, error);
-          }));
-    if (options.resumed && pipeline.report().resumed_epoch != 0)
-      options.resumed(i + 1, pipeline.report());
-    HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
-    if (options.report) options.report(i + 1, pipeline.report());
-  }
+  // Rows of several threads: one at a time.
+  std::mutex mutex;
+  ScriptOptions ordered = options;
+  ordered.output = [&](std::string_view text) {
+    const std::scoped_lock lock(mutex);
+    options.output(text);
+  };
+  const bool alone = !side_by_side_ && options.members_directory.empty();
+  const auto& chosen = alone ? options : ordered;
+  if (side_by_side_) return run_side_by_side(chosen, stop);
+  for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i)
+    HF_RETURN_IF_ERROR(run_query(i + 1, chosen, stop));
   return {};
+}
+
+// All at once. One that fails stops the others, with a checkpoint.
+Status Script::run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const {
+  std::atomic<bool> stop_all{false};
+  std::atomic<std::size_t> running{plans_.size()};
+  std::vector<Status> ended(plans_.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    threads.emplace_back([&, i] {
+      ended[i] = run_query(i + 1, options, stop_all);
+      if (!ended[i]) stop_all.store(true);
+      running.fetch_sub(1);
+    });
+  }
+  while (running.load() > 0) {
+    if (stop.load()) stop_all.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  for (auto& thread : threads)
+    thread.join();
+  for (auto& status : ended)
+    HF_RETURN_IF_ERROR(std::move(status));
+  return {};
+}
+
+Status Script::run_query(std::size_t number, const ScriptOptions& options,
+                         const std::atomic<bool>& stop) const {
+  if (options.members_directory.empty()) {
+    HF_RETURN_IF_ERROR(run_part({number, {}}, options, stop));
+    return {};
+  }
+  SharedRun shared;
+  shared.directory = options.members_directory + "/query-" + std::to_string(number);
+  HF_ASSIGN_OR_RETURN(shared.splits, splits_of(plans_[number - 1].source()));
+  shared.run = [&](const std::string& split, const std::atomic<bool>& stop_one) {
+    return run_part({number, split}, options, stop_one);
+  };
+  if (options.shares)
+    shared.shares = [&](const std::vector<std::string>& held, std::size_t members) {
+      options.shares(number, held, members);
+    };
+  return run_shared(shared, stop);
+}
+
+Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& options,
+                              const std::atomic<bool>& stop) const {
+  const auto& plan = plans_[name.number - 1];
+  std::unique_ptr<StateStore> state;
+  if (options.open_state) {
+    HF_ASSIGN_OR_RETURN(state, options.open_state(name.number, name.split));
+  }
+  HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source(), name.split));
+  HF_ASSIGN_OR_RETURN(
+      auto sink, open_sink(plan.sink, plan.columns(), options.output, options.format, name.split));
+  Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
+  HF_RETURN_IF_ERROR(pipeline.resume());
+  if (!pipeline.report().finished_before)
+    pipeline.set_successor(compile::compiled_successor(
+        plan, options.compile, options.compile_settings, [&](const Error& error) {
+          if (options.not_compiled) options.not_compiled(name.number, error);
+        }));
+  if (options.resumed && pipeline.report().resumed_epoch != 0)
+    options.resumed(name, pipeline.report());
+  HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
+  if (options.report) options.report(name, pipeline.report());
+  return pipeline.report().finished || pipeline.report().finished_before;
 }
 
 }  // namespace holdfast::stream

@@ -33,6 +33,8 @@ class Sink {
   // The checkpoint `epoch` is complete: shows them.
   virtual Status commit(std::uint64_t epoch) = 0;
   virtual std::string state() const { return {}; }
+  // A checkpoint should come soon: what waits for it takes much memory.
+  virtual bool full() const { return false; }
   virtual bool transactional() const { return false; }
 };
 
@@ -43,6 +45,7 @@ enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 // header line. What it is given outlives the sink.
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
-                                        const Output& output, OutputFormat format);
+                                        const Output& output, OutputFormat format,
+                                        std::string_view split = {});
 
 }  // namespace holdfast::stream

@@ -173,16 +173,16 @@ class BlackholeSink final : public StreamSink {
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> open_file_sink(const sql::Table& table, const ColumnList& columns,
+Result<std::unique_ptr<Sink>> open_file_sink(const sql::Table&, const ColumnList& columns,
                                              TableOptions& options, const Output&) {
   HF_ASSIGN_OR_RETURN(auto format, write_format_of(columns, all_of(columns), options));
   auto path = options.text("path");
   if (!path || path->empty()) return options.wrong("path", "a directory");
   if (path->starts_with("file://")) path->erase(0, 7);
+  if (!options.split().empty()) *path += "/" + options.split();
   // Of the same table as a source.
   for (const auto* key : {"source.monitor-interval", "malformed-records.path"})
     options.text(key);
-  static_cast<void>(table);
   HF_RETURN_IF_ERROR(options.all_known());
   return std::unique_ptr<Sink>(std::make_unique<FileSink>(*path, std::move(format)));
 }

@@ -46,7 +46,10 @@ class Source {
   virtual std::vector<std::string> malformed_samples() const { return {}; }
 };
 
-// By the option 'connector'. `table` outlives the source.
-Result<std::unique_ptr<Source>> open_source(const sql::Table& table);
+// By the option 'connector'. `table` outlives the source. `split`: one of splits_of(), to read it
+// alone; empty: all. Errors: kUnsupported: the connector has no splits.
+Result<std::unique_ptr<Source>> open_source(const sql::Table& table, std::string_view split = {});
+// Parts of the table's rows that can be read each alone: "orders-3", a partition.
+Result<std::vector<std::string>> splits_of(const sql::Table& table);
 
 }  // namespace holdfast::stream
