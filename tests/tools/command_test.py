@@ -116,7 +116,7 @@ class Marks(Command):
         self.assertIn(b'1 record', self.kv('mark'))
         self.kv('put', 'ada', 'later')
         self.kv('put', 'bob', 'kahn')
-        self.assertEqual(self.kv('--at-mark', 'get', 'ada'), b'lovelace\n')
+        self.assertEqual(self.kv('--at-mark', 'get', 'ada'), b'lovelace')
         self.assertEqual(self.kv('--at-mark', 'scan', '--keys-only'), b'ada\n')
         self.assertEqual(self.kv('count'), b'2\n')
         self.refused('kv', self.store, '--at-mark', 'put', 'eve', '1', code=2, says='--at-mark does not go')
