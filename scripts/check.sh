@@ -82,9 +82,9 @@ stage_release() { # Tests that cost too much for ./run test: installation, linea
   run_ctest build/release ctest-release-check -L check -E '^kill_test$'
 }
 
-stage_report() { # The report of a result in a headless Chromium: what is drawn, on a screen, a phone, in the dark, on paper.
+stage_report() { # Reports and the page of streams in a headless Chromium: on a screen, a phone, in the dark, on paper.
   need $BROWSER_PACKAGES
-  build_release holdfast holdfast-bench
+  build_release holdfast holdfast-bench holdfast_peers
   run_ctest build/release ctest-report -L browser
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,6 +22,8 @@
 
 #include "console.hpp"
 #include "stream_bench_command.hpp"
+#include "stream_page.hpp"
+#include "stream_shell.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -29,7 +32,8 @@ struct Arguments {
   std::string file, text, state = "dram", region, checkpoint, directory, compile, format, members,
                           from, target;
   stream::compile::CompileSettings compile_settings;
-  bool final_state = false;
+  bool final_state = false, watch = false;
+  int ui = -1;  // The port; -1: no page.
 };
 
 std::atomic<bool> interrupted{false};
@@ -200,25 +204,10 @@ stream::OutputFormat format_of(const std::string& word) {
                           : stream::OutputFormat::kCsv;
 }
 
-int run(const Arguments& arguments) {
-  const auto script = prepared(arguments);
-  if (!script) return fail(script.error());
+// What the command line says of a run, but for state and checkpoints.
+stream::ScriptOptions options_of(const Arguments& arguments) {
   stream::ScriptOptions options;
   options.final_state = arguments.final_state;
-  options.checkpoint_interval = script->checkpoint_interval();
-  if (!arguments.checkpoint.empty()) {
-    const auto interval = stream::duration_of(arguments.checkpoint, "--checkpoint");
-    if (!interval) return fail(interval.error());
-    options.checkpoint_interval = *interval;
-  }
-  auto state = state_of(arguments);
-  if (!state) return fail(state.error());
-  options.open_state = *std::move(state);
-  if (options.open_state && options.checkpoint_interval.count() == 0)
-    options.checkpoint_interval = std::chrono::seconds(1);
-  if (!options.open_state && options.checkpoint_interval.count() != 0)
-    return fail(
-        {Errc::kInvalidOption, "a checkpoint wants --checkpoint-dir, --members or --state kv"});
   options.output = [](std::string_view text) { standard_output().write(text); };
   options.format = format_of(arguments.format);
   options.compile = mode_of(arguments.compile);
@@ -228,12 +217,58 @@ int run(const Arguments& arguments) {
   options.report = tell_done;
   options.members_directory = arguments.members;
   options.shares = tell_shares;
+  return options;
+}
+
+Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
+                                                 const stream::Script& script) {
+  auto options = options_of(arguments);
+  options.checkpoint_interval = script.checkpoint_interval();
+  if (!arguments.checkpoint.empty()) {
+    HF_ASSIGN_OR_RETURN(options.checkpoint_interval,
+                        stream::duration_of(arguments.checkpoint, "--checkpoint"));
+  }
+  HF_ASSIGN_OR_RETURN(options.open_state, state_of(arguments));
+  if (options.open_state && options.checkpoint_interval.count() == 0)
+    options.checkpoint_interval = std::chrono::seconds(1);
+  if (!options.open_state && options.checkpoint_interval.count() != 0)
+    return Error{Errc::kInvalidOption,
+                 "a checkpoint wants --checkpoint-dir, --members or --state kv"};
+  return options;
+}
+
+int run(const Arguments& arguments) {
+  const auto script = prepared(arguments);
+  if (!script) return fail(script.error());
+  auto options = options_with_state(arguments, *script);
+  if (!options) return fail(options.error());
+  stream::Monitor monitor;
+  std::unique_ptr<WebServer> server;
+  std::unique_ptr<TerminalView> view;
+  if (arguments.ui >= 0) {
+    auto served = serve_page(static_cast<std::uint16_t>(arguments.ui), monitor);
+    if (!served) return fail(served.error());
+    server = *std::move(served);
+    note("http://127.0.0.1:{}/\n", server->port());
+  }
+  if (arguments.watch) view = std::make_unique<TerminalView>(monitor);
+  if (server || view) options->monitor = &monitor;
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
-  const Status status = script->run(options, interrupted);
+  const Status status = script->run(*options, interrupted);
+  view.reset();
   standard_output().flush();
   if (!status) return fail(status.error());
   return interrupted.load() ? kExitFailed : kExitDone;
+}
+
+int shell(const Arguments& arguments) {
+  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  // Not restarted by the system: Ctrl-C ends a read of the terminal.
+  struct sigaction action{};
+  action.sa_handler = interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  return run_shell(options_of(arguments), interrupted);
 }
 
 int explain(const Arguments& arguments) {
@@ -291,6 +326,12 @@ void add_places(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
 }
 
+void add_output(CLI::App& app, Arguments& arguments) {
+  app.add_option("--format", arguments.format, "Of the rows of a plain SELECT: csv, table, json")
+      ->check(CLI::IsMember({"csv", "table", "json"}))
+      ->default_str("csv");
+}
+
 void add_text(CLI::App& app, Arguments& arguments) {
   app.add_option("FILE", arguments.file, "A file of SQL statements");
   app.add_option("-e", arguments.text, "The statements themselves")->type_name("SQL");
@@ -315,10 +356,15 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       .add_option("--from", arguments->from,
                   "A savepoint that a query begins with, where it has no checkpoint yet")
       ->type_name("DIR");
+  add_output(run_app, *arguments);
   run_app
-      .add_option("--format", arguments->format, "Of the rows of a plain SELECT: csv, table, json")
-      ->check(CLI::IsMember({"csv", "table", "json"}))
-      ->default_str("csv");
+      .add_option("--ui", arguments->ui,
+                  "A page with what the queries do, on 127.0.0.1, and /metrics for Prometheus; 0: "
+                  "a port that is free")
+      ->check(CLI::Range(0, 65535))
+      ->type_name("PORT");
+  run_app.add_flag("--watch", arguments->watch,
+                   "What the queries do, on standard error, renewed each second");
   add_compiling(run_app, *arguments);
   run_app.add_flag("--final", arguments->final_state,
                    "Groups without a window: show them when the input has ended");
@@ -330,6 +376,12 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       "explain", "Show the plans of the statements' queries, and their sources");
   add_text(explain_app, *arguments);
   explain_app.callback([arguments, &exit_code] { exit_code = explain(*arguments); });
+  auto& shell_app = *stream.add_subcommand("shell", "Type statements, watch their rows");
+  add_output(shell_app, *arguments);
+  shell_app.callback([arguments, &exit_code] {
+    if (arguments->format.empty()) arguments->format = "table";
+    exit_code = shell(*arguments);
+  });
   auto& savepoint_app = *stream.add_subcommand(
       "savepoint", "Keep the last checkpoint of each query, for `run --from`");
   add_text(savepoint_app, *arguments);

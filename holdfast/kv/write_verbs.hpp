@@ -217,10 +217,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
       }
       auto published = publish_put<Path>(own, one.place, one.record, one.appended, options);
       if (!published) [[unlikely]] {
-        for (OnItsWay& rest : std::span(own.group).first(written).subspan(i + 1)) {
-          const auto home = rooms.index.latch(rest.place, own);
-          disown(own, rest.place.hash, rest.appended, RecordKind::kPut);
-        }
+        disown(own, std::span(own.group).first(written).subspan(i + 1));
         return std::move(published).error();
       }
       ++done;

@@ -116,6 +116,14 @@ void BasicWrites<R>::disown(Session& own, std::uint64_t hash, Appended record, R
   own.undone = true;
 }
 
+template <class R>
+void BasicWrites<R>::disown(Session& own, std::span<OnItsWay> puts) {
+  for (OnItsWay& put : puts) {
+    const auto home = rooms_.index.latch(put.place, own);
+    disown(own, put.place.hash, put.appended, RecordKind::kPut);
+  }
+}
+
 // ---- put ----
 
 template <class R>

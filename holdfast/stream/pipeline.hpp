@@ -21,6 +21,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -50,6 +51,11 @@ class Pipeline {
 
   // At most once, before run().
   void set_successor(Successor successor) { successor_ = std::move(successor); }
+  // Before run(). It and `sink`, the sink of this pipeline, outlive it.
+  void watch(QueryMonitor& monitor, const WatchedSink& sink) {
+    monitor_ = &monitor;
+    watched_sink_ = &sink;
+  }
   // First of all: back to the last checkpoint, if there is one. report() says from where.
   Status resume();
   const PipelineReport& report() const { return report_; }
@@ -58,7 +64,12 @@ class Pipeline {
   Status run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  Status run_to_end(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
   Status read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
+  Result<bool> take_some();
+  void publish(QueryState state, const Status& status);
   Status look_for_successor();
   Status checkpoint(bool finished);
   std::string metadata(bool finished) const;
@@ -75,6 +86,10 @@ class Pipeline {
   std::uint64_t epoch_ = 0;
   // Of the checkpoint that a savepoint became; the sink counts its epochs from here.
   std::uint64_t sink_base_ = 0;
+  QueryMonitor* monitor_ = nullptr;
+  const WatchedSink* watched_sink_ = nullptr;
+  QueryProgress progress_;  // What only a watched pipeline counts.
+  Clock::time_point publish_again_;
   PipelineReport report_;
 };
 

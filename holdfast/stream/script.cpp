@@ -19,8 +19,12 @@ Result<Script> Script::prepare(std::string_view text) {
   for (const auto& statement : statements) {
     if (const auto* table = std::get_if<sql::syntax::CreateTable>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*table));
-    } else if (const auto* query = std::get_if<sql::syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<sql::syntax::CreateView>(&statement)) {
+      HF_RETURN_IF_ERROR(script.catalog_->add(*view));
+    } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
+      if (!InterpretedOperators::can_run(plan))
+        return sql::unsupported_at(query->at, "a stream of this query");
       script.plans_.push_back(std::move(plan));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));
@@ -122,7 +126,16 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source(), name.split));
   HF_ASSIGN_OR_RETURN(
       auto sink, open_sink(plan.sink, plan.columns(), options.output, options.format, name.split));
+  std::shared_ptr<QueryMonitor> monitor;
+  WatchedSink* watched = nullptr;
+  if (options.monitor != nullptr) {
+    monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
+    auto watching = std::make_unique<WatchedSink>(std::move(sink), plan.columns(), *monitor);
+    watched = watching.get();
+    sink = std::move(watching);
+  }
   Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
+  if (watched != nullptr) pipeline.watch(*monitor, *watched);
   HF_RETURN_IF_ERROR(pipeline.resume());
   if (!pipeline.report().finished_before)
     pipeline.set_successor(compile::compiled_successor(

@@ -17,6 +17,7 @@
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/sink.hpp>
 
@@ -48,6 +49,7 @@ struct ScriptOptions {
   // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
   // By several threads at a time.
   std::function<void(const QueryName&, const PipelineReport&)> resumed, report;
+  Monitor* monitor = nullptr;  // May be null: nobody looks.
   // May be empty. Which splits of a query this process has now, and how many members there are.
   std::function<void(std::size_t, const std::vector<std::string>&, std::size_t)> shares;
 };

@@ -18,6 +18,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/value.hpp>
+#include <holdfast/stream/row_kind.hpp>
 
 namespace holdfast::stream {
 
@@ -28,6 +29,12 @@ class Sink {
   // empty, and epoch 0, for a run that begins.
   virtual Status begin(std::uint64_t epoch, std::string_view state) = 0;
   virtual Status write(const sql::Row& row) = 0;
+  // Whether rows may be taken back. Else a query whose rows change is refused before it runs.
+  virtual bool takes_changes() const { return false; }
+  virtual Status write_change(RowKind kind, const sql::Row& row) {
+    if (kind == RowKind::kInsert) return write(row);
+    return Error{Errc::kUnsupported, "this sink takes no changes of rows"};
+  }
   // All rows so far are durable, not yet shown. The checkpoint `epoch` follows.
   virtual Status prepare(std::uint64_t epoch) = 0;
   // The checkpoint `epoch` is complete: shows them.

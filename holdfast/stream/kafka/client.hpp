@@ -1,7 +1,7 @@
 // client.hpp: what source and sink share of librdkafka: settings, errors, owners of its objects.
 //
-// Errors  kInvalidOption: a property that librdkafka does not have, or a value that it refuses. kIo:
-//         what the broker said.
+// Errors  kInvalidOption: a property that librdkafka does not have, or a value that it refuses.
+//         kIo: what the broker said.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
