@@ -30,6 +30,7 @@ struct KvState {
   std::string space;  // That is created or dropped.
   ExpireArguments expire;
   std::uint64_t clock = 0;
+  bool drop_mark = false;
 };
 
 template <class T>
@@ -387,6 +388,26 @@ void add_expiry_verbs(KvState& state, const AddVerb& verb) {
       "Example:\n  holdfast kv ./users clock $(date +%s)");
 }
 
+void add_mark_verbs(KvState& state, const AddVerb& verb) {
+  auto* mark = verb("mark", "Make a savepoint in the store, in place of the one before",
+                    [&] { return kv_mark(state.target, state.drop_mark); });
+  mark->add_flag("--drop", state.drop_mark, "Take it away instead");
+  mark->footer(
+      "No record is copied. What the mark needs is kept until the next one, so the store may take "
+      "twice its size.\n"
+      "Examples:\n"
+      "  holdfast kv ./users mark\n"
+      "  holdfast kv ./users --at-mark get ada\n"
+      "  holdfast kv ./users rewind");
+  verb("rewind", "Set the store back to its mark; what came behind it is gone", [&] {
+    return kv_rewind(state.target);
+  })->footer("Example:\n  holdfast kv ./users rewind");
+}
+
+// Those that --at-mark is for.
+constexpr std::string_view kVerbsAtMark[] = {"get",    "list",   "scan",   "count", "export",
+                                             "verify", "spaces", "expiry", "stats"};
+
 // Those that --space is for.
 constexpr std::string_view kVerbsOfSpaces[] = {"put",    "append", "merge",  "get",    "erase",
                                                "list",   "count",  "import", "export", "script",
@@ -437,6 +458,9 @@ void add_kv_command(CLI::App& root, int& exit_code) {
                  "The keys of this keyspace: put, append, merge, get, erase, list, count, "
                  "import, export, script, verify")
       ->type_name("NAME");
+  kv->add_flag("--at-mark", state->target.at_mark,
+               "The store as it was at its mark: get, list, scan, count, export, verify, spaces, "
+               "expiry, stats");
   kv->require_subcommand(1);
   kv->footer(
       "Examples:\n"
@@ -480,6 +504,13 @@ void add_kv_command(CLI::App& root, int& exit_code) {
         exit_code = kExitBadRequest;
         return;
       }
+      if (state->target.at_mark && std::find(std::begin(kVerbsAtMark), std::end(kVerbsAtMark),
+                                             name) == std::end(kVerbsAtMark)) {
+        complain("holdfast kv", std::string{"--at-mark does not go with '"} + name + "'",
+                 "It is for verbs that read; `rewind` sets the store back to its mark.");
+        exit_code = kExitBadRequest;
+        return;
+      }
       exit_code = run();
     });
     return app;
@@ -489,6 +520,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   add_import(*state, verb);
   add_export(*state, verb);
   add_backup_verbs(*state, verb);
+  add_mark_verbs(*state, verb);
   add_space_verbs(*state, verb);
   add_store_verbs(*state, verb);
   add_kv_bench_command(*kv, exit_code);

@@ -320,6 +320,10 @@ Result<bool> Maintenance::make_room_now() {
 
 Error Maintenance::full(Error why) const {
   if (rooms_.versions_held()) why.detail += "; open snapshots hold back what they can see";
+  if (const std::uint64_t held = rooms_.mark.held_bytes(); held != 0) {
+    why.detail += "; the mark holds " + std::to_string(held) +
+                  " bytes: mark() anew, or drop_mark(), lets them go";
+  }
   return why;
 }
 

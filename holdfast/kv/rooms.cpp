@@ -29,6 +29,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       superblock(found),
       gate(medium.region().read_only(), kind_that_loses_power(medium), &events),
       table(medium, geometry_of(superblock), options.max_bytes, &events),
+      mark(medium, table),
       pace(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),

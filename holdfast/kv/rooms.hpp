@@ -1,6 +1,7 @@
 // rooms.hpp: the parts that a store is built of, in the order in which they are built.
 //
 //   medium, table      where bytes go, and whose blocks they are
+//   mark               which of them a savepoint keeps
 //   pace               how fast writers may take them
 //   records, index     records where they lie; from a key to its record
 //   expiry             which of them have expired
@@ -26,6 +27,7 @@
 #include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/key_index.hpp>
+#include <holdfast/kv/mark.hpp>
 #include <holdfast/kv/medium.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/pace.hpp>
@@ -82,6 +84,7 @@ struct Rooms {
   Wake wake;  // Asks for the store's own work.
   EpochDomain epochs;
   BlockTable table;
+  Mark mark;
   Pace pace;
   Records records;
   Sequences sequences;

@@ -59,8 +59,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   }
   auto superblock = read_superblock(medium.region(), options, shape);
   bool created = false;
-  const bool may_create =
-      options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
+  const bool may_create = !options.at_mark && (options.access == RegionAccess::kCreate ||
+                                               options.access == RegionAccess::kOpenOrCreate);
   if (!superblock && superblock.code() == Errc::kNotHoldfast && may_create &&
       !medium.region().read_only() && medium.region().size_bytes() >= kSuperblockPageBytes &&
       medium.word(0) == 0) {
@@ -69,6 +69,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     superblock = read_superblock(medium.region(), options, shape);
   }
   if (!superblock) return std::move(superblock).error();
+  if (!medium.region().read_only() && (options.at_mark || mark_word(medium, *superblock).returning))
+    HF_RETURN_IF_ERROR(return_to_mark(medium, *superblock));
   StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
   if (auto recovered = Recovery(core->rooms, core->recovery_).run(); !recovered) {
     core->closed_ = true;  // Left as it is: no close, no clean mark.
@@ -309,6 +311,8 @@ StoreStats StoreCore::stats() {
   stats.expired_records = maintenance.expired_records();
   stats.index_rehashes = rooms.index.map().rehashes();
   stats.newest_version = rooms.sequences.next() - 1;
+  stats.mark_version = rooms.mark.version();
+  stats.mark_held_bytes = rooms.mark.held_bytes();
   stats.events_dropped = rooms.events.dropped();
   return stats;
 }

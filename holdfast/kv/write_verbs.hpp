@@ -202,6 +202,8 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
       rooms.index.template prefetch_record<Path>(one.place);
     }
     own.count(1, lines);
+    if (rooms.index.is_ordered()) [[unlikely]]
+      rooms.index.prefetch_order(std::span<const OnItsWay>(own.group).first(written));
     for (std::size_t i = 0; i < written; ++i) {
       OnItsWay& one = own.group[i];
       if constexpr (Path::kFixed) {
