@@ -71,6 +71,7 @@ class Shell {
 
  private:
   bool read_line(std::string& line) {
+    stop_.store(false);  // Here, not where a query begins: Ctrl-C may come before that.
     if (terminal_) note("{}", statements_.begun() ? "     > " : "stream> ");
     if (std::getline(std::cin, line)) return true;
     // Ctrl-C at the prompt: what was typed is forgotten.
@@ -117,7 +118,6 @@ class Shell {
       remembered_ += statement;
       return;
     }
-    stop_.store(false);
     const Status status = script->run(options_, stop_);
     standard_output().flush();
     stop_.store(false);

@@ -167,7 +167,7 @@ Status Pipeline::checkpoint(bool finished) {
   return source_->checkpointed();
 }
 
-Result<std::string> metadata_of_beginning(std::string_view metadata) {
+Result<std::string> metadata_of_beginning(std::string_view metadata, std::uint64_t epoch) {
   ByteReader bytes(metadata);
   ByteWriter changed;
   for (int text = 0; text < 2; ++text)
@@ -177,7 +177,7 @@ Result<std::string> metadata_of_beginning(std::string_view metadata) {
   for (int number = 0; number < 4; ++number)
     changed.number(bytes.number());  // Watermark, counters, finished.
   bytes.number();
-  changed.number(1);
+  changed.number(epoch);
   if (!bytes.ok() || !bytes.at_end())
     return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
   return changed.take();

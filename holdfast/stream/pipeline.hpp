@@ -92,8 +92,8 @@ class Pipeline {
   PipelineReport report_;
 };
 
-// The metadata of a checkpoint, of number 1 of a run whose sink begins with it: savepoint.hpp.
+// The metadata of a checkpoint, number `epoch` of a run whose sink begins with it: savepoint.hpp.
 // Errors: kCorrupt.
-Result<std::string> metadata_of_beginning(std::string_view metadata);
+Result<std::string> metadata_of_beginning(std::string_view metadata, std::uint64_t epoch);
 
 }  // namespace holdfast::stream

@@ -19,6 +19,10 @@ class SnapshotStore : public StateStore {
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override;
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
+  Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                  std::uint64_t) override {
+    return put(slice, key, state);
+  }
   Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                  std::uint64_t&) override {
     return put(slice, key, state);

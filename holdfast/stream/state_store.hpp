@@ -40,7 +40,11 @@ class StateStore {
   virtual Status for_each(std::int64_t slice, Visit visit) = 0;
   // An entry of the checkpoint that complete() ends.
   virtual Status put(std::int64_t slice, std::string_view key, std::string_view state) = 0;
-  // The same, of an entry that takes the place of one before: that of `version`, which becomes the
+  // Of a copy of a checkpoint: the number-th entry of its key, from 1 on. complete() is then given
+  // an epoch that is no less than any number.
+  virtual Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                          std::uint64_t number) = 0;
+  // As put(), of an entry that takes the place of one before: that of `version`, which becomes the
   // new one's; 0: there was none. A `state` of no bytes takes the key away. Slices hold either
   // entries that are merged or such that replace one another.
   virtual Status replace(std::int64_t slice, std::string_view key, std::string_view state,

@@ -19,7 +19,7 @@ Status WindowState::restore() {
     const auto take = [&](std::string_view key, std::string_view state) -> Status {
       Accumulators accumulators;
       HF_RETURN_IF_ERROR(read(state, accumulators));
-      groups.emplace(key, std::move(accumulators));
+      merge(groups[std::string(key)], accumulators);  // A savepoint has a delta of each checkpoint.
       return {};
     };
     HF_RETURN_IF_ERROR(store_->for_each(slice, take));

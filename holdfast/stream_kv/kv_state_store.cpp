@@ -158,8 +158,14 @@ Status KvStateStore::remove(std::vector<std::string>& keys) {
 }
 
 Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
+  return put_copy(slice, key, state, HF_MUTANT("ST12", epoch_ + 1, epoch_));
+}
+
+// Each has an epoch of its own. Until complete() all of them are later than the last completed one.
+Status KvStateStore::put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                              std::uint64_t number) {
   if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
-  keys_[waiting_] = full_key(slice, key, HF_MUTANT("ST12", epoch_ + 1, epoch_));
+  keys_[waiting_] = full_key(slice, key, number);
   states_[waiting_++] = state;
   return {};
 }

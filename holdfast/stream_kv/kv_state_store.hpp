@@ -49,6 +49,8 @@ class KvStateStore : public StateStore {
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override;
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
+  Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                  std::uint64_t number) override;
   Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                  std::uint64_t& version) override;
   Status for_each_version(std::int64_t slice, VisitVersion visit) override;

@@ -122,7 +122,7 @@ def check_shell(holdfast, directory):
     done = subprocess.run([holdfast, 'stream', 'shell', '--format', 'csv'], input=typed, capture_output=True, text=True, timeout=60)
     assert done.stdout == 'n,s\n1,;\n2,;\nm\n2\n3\n', done
     assert 'there is no table nowhere' in done.stderr and done.returncode == 2, done
-    # On a terminal, Ctrl-C ends a query, not the shell.
+    # On a terminal, Ctrl-C ends a query, not the shell; also one that has not begun: 42 is in the echo of what is typed.
     ours, theirs = pty.openpty()
     shell = subprocess.Popen([holdfast, 'stream', 'shell'], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
                              preexec_fn=lambda: __import__('fcntl').ioctl(0, __import__('termios').TIOCSCTTY, 0))

@@ -107,6 +107,27 @@ def check_savepoints(directory):
     assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
 
 
+def check_deltas_of_several_checkpoints(directory):
+    """A key that changed in several epochs has an entry of each in kv: a savepoint into kv kept the last one only."""
+    (directory / 'inbox').mkdir()
+    text = sums(directory, directory / 'out')
+    first = start('--state', 'kv', '--region', directory / 'first', '-e', text)
+    for number in range(4):
+        put(directory, f'{number}', [(1000 + number, 1, 1 << number), (1000 + number, 2 + number, 1)])
+        time.sleep(0.5)
+    stopped(first)
+    command('savepoint', '--state', 'kv', '--region', directory / 'first', '--to', directory / 'saved', '-e', text)
+    put(directory, 'end', [(20_000, 1, 0)])
+    for name in ('again', 'dram'):
+        shutil.rmtree(directory / 'out', ignore_errors=True)
+        words = ['--state', 'kv', '--region', directory / name] if name == 'again' else ['--checkpoint-dir', directory / name]
+        again = start('--from', directory / 'saved', *words, '-e', text)
+        until('the window', lambda: parts(directory / 'out') != '')
+        stopped(again)
+        shown = parts(directory / 'out').splitlines()
+        assert shown == [f'1970-01-01 00:00:00.000,{k},{v}' for k, v in ((1, 15), (2, 1), (3, 1), (4, 1), (5, 1))], (name, shown)
+
+
 def check_side_by_side(directory):
     made = ''.join(f"CREATE TABLE o{i} (n INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/side{i}', 'format' = 'csv');\n"
                    for i in range(2))
@@ -137,7 +158,9 @@ def check_side_by_side(directory):
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
     try:
-        check_savepoints(directory)
+        for check in (check_savepoints, check_deltas_of_several_checkpoints):
+            (directory / check.__name__).mkdir()
+            check(directory / check.__name__)
         check_side_by_side(directory)
     finally:
         for process in STARTED:

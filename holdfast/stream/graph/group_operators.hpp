@@ -25,6 +25,10 @@ class OperatorStore : public StateStore {
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override {
     return store_.put(first_ + slice, key, state);
   }
+  Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                  std::uint64_t number) override {
+    return store_.put_copy(first_ + slice, key, state, number);
+  }
   Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                  std::uint64_t& version) override {
     return store_.replace(first_ + slice, key, state, version);
