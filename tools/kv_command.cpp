@@ -444,6 +444,35 @@ void add_store_verbs(KvState& state, const AddVerb& verb) {
   })->footer("Example:\n  holdfast kv ./users reclaim");
 }
 
+// Whether the verb can be what is asked; else says why not.
+bool goes_with(const KvState& state, const char* name) {
+  const bool of_directory =
+      name == std::string_view("restore") || state.backup.verify || state.backup.list;
+  if (state.target.spec.empty() && !of_directory) {
+    complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
+             std::string{"Example: holdfast kv ./mystore "} + name +
+                 (name == std::string{"put"}      ? " ada lovelace"
+                  : name == std::string{"backup"} ? " ./backups"
+                                                  : ""));
+    return false;
+  }
+  if (!state.target.space.empty() && std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces),
+                                               name) == std::end(kVerbsOfSpaces)) {
+    complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
+             "It is for put, append, merge, get, erase, list, count, import, export, script, "
+             "verify, "
+             "expire and expiry; `spaces` tells what each keyspace holds.");
+    return false;
+  }
+  if (state.target.at_mark &&
+      std::find(std::begin(kVerbsAtMark), std::end(kVerbsAtMark), name) == std::end(kVerbsAtMark)) {
+    complain("holdfast kv", std::string{"--at-mark does not go with '"} + name + "'",
+             "It is for verbs that read; `rewind` sets the store back to its mark.");
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void add_kv_command(CLI::App& root, int& exit_code) {
@@ -483,35 +512,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
     }
     app->add_flag("--json", state->target.json, "Machine-readable result, errors too");
     app->final_callback([state, run = std::move(run), &exit_code, name] {
-      const bool of_directory =
-          name == std::string_view("restore") || state->backup.verify || state->backup.list;
-      if (state->target.spec.empty() && !of_directory) {
-        complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
-                 std::string{"Example: holdfast kv ./mystore "} + name +
-                     (name == std::string{"put"}      ? " ada lovelace"
-                      : name == std::string{"backup"} ? " ./backups"
-                                                      : ""));
-        exit_code = kExitBadRequest;
-        return;
-      }
-      if (!state->target.space.empty() &&
-          std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces), name) ==
-              std::end(kVerbsOfSpaces)) {
-        complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
-                 "It is for put, append, merge, get, erase, list, count, import, export, script, "
-                 "verify, "
-                 "expire and expiry; `spaces` tells what each keyspace holds.");
-        exit_code = kExitBadRequest;
-        return;
-      }
-      if (state->target.at_mark && std::find(std::begin(kVerbsAtMark), std::end(kVerbsAtMark),
-                                             name) == std::end(kVerbsAtMark)) {
-        complain("holdfast kv", std::string{"--at-mark does not go with '"} + name + "'",
-                 "It is for verbs that read; `rewind` sets the store back to its mark.");
-        exit_code = kExitBadRequest;
-        return;
-      }
-      exit_code = run();
+      exit_code = goes_with(*state, name) ? run() : kExitBadRequest;
     });
     return app;
   };

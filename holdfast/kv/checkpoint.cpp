@@ -65,7 +65,7 @@ struct Checkpoint::State {
     for (const Held& run : held)
       core.rooms.table.meta(run.head).pins.fetch_sub(1, std::memory_order_release);
     core.count_checkpoint(-1);
-    core.rooms.wake.ask();
+    core.rooms.upkeep.wake.ask();
   }
   State(const State&) = delete;
 
@@ -227,8 +227,8 @@ Result<Version> StoreCore::mark() {
     HF_ASSIGN_OR_RETURN(const bool made, maintenance.make_room());
     if (!made) return maintenance.full(std::move(marked).error());
   }
-  moment.held.clear();  // Their pins are the mark's now.
-  rooms.wake.ask();     // What the mark before has held may go.
+  moment.held.clear();      // Their pins are the mark's now.
+  rooms.upkeep.wake.ask();  // What the mark before has held may go.
   return image.version;
 }
 
@@ -238,7 +238,7 @@ Status StoreCore::drop_mark() {
   if (rooms.mark.version() == 0) return Error{Errc::kNotFound, "the store has no mark"};
   auto dropped = rooms.mark.drop();
   if (!dropped) rooms.gate.fail(dropped.error());
-  rooms.wake.ask();
+  rooms.upkeep.wake.ask();
   return dropped;
 }
 

@@ -81,6 +81,11 @@ class Mark {
     const Lock lock(mutex_);
     return image_head_;
   }
+  // Each has a pin of the mark's.
+  std::uint64_t runs() const HF_EXCLUDES(mutex_) {
+    const Lock lock(mutex_);
+    return heads_.size();
+  }
   // Of runs that are kept for the mark alone. O(runs of the mark).
   std::uint64_t held_bytes() const HF_EXCLUDES(mutex_);
 

@@ -161,11 +161,12 @@ void Reclaimer::pace(std::chrono::steady_clock::time_point due) const {
   constexpr std::chrono::milliseconds kStep{5};
   const auto start = std::chrono::steady_clock::now();
   auto now = start;
-  for (; now < due && waiters_.load(std::memory_order_relaxed) == 0 && rooms_.pace.position() < 0.5;
+  for (; now < due && waiters_.load(std::memory_order_relaxed) == 0 &&
+         rooms_.upkeep.pace.position() < 0.5;
        now = std::chrono::steady_clock::now()) {
     std::this_thread::sleep_until(std::min(due, now + kStep));
   }
-  rooms_.pace.rested(now - start);
+  rooms_.upkeep.pace.rested(now - start);
 }
 
 // ---- Tombstones and dead bits ----
@@ -345,7 +346,7 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     blocks += rooms_.table.meta(head).run_blocks;
   for (const std::uint64_t head : evacuated_)
     held += rooms_.table.meta(head).run_blocks;
-  rooms_.pace.set_held(held);
+  rooms_.upkeep.pace.set_held(held);
   // Page media: the copies are durable before their originals go.
   if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
   // Of what a pin keeps, maybe for long: their records have copies, durably, so that tombstones

@@ -49,6 +49,14 @@ struct OpenSuperblock : Superblock {
   Mutex raising;  // Of its flags.
 };
 
+// What writers and the store's own work tell one another.
+struct Upkeep {
+  Upkeep(BlockTable& table, const StoreOptions& options) : pace(table, options) {}
+
+  Wake wake;  // Asks for that work.
+  Pace pace;  // How much writers are ahead of it.
+};
+
 struct Rooms {
   Rooms(Medium medium, const StoreOptions& options, const Superblock& superblock);
 
@@ -81,11 +89,10 @@ struct Rooms {
   Medium medium;
   OpenSuperblock superblock;
   WriteGate gate;
-  Wake wake;  // Asks for the store's own work.
   EpochDomain epochs;
   BlockTable table;
   Mark mark;
-  Pace pace;
+  Upkeep upkeep;
   Records records;
   Sequences sequences;
   std::unique_ptr<GroupCommit> group;  // Page media only.

@@ -147,8 +147,13 @@ void StoreCore::stop_loading() {
   if (order_loader_.joinable()) order_loader_.join();
 }
 
+// The mark's pins are none.
+std::uint64_t StoreCore::values_pinned() const {
+  return rooms.table.pins_held() - rooms.mark.runs();
+}
+
 StoreCore::~StoreCore() {
-  if (checkpoints_.load(std::memory_order_acquire) == 0 && rooms.table.pins_held() != 0) {
+  if (checkpoints_.load(std::memory_order_acquire) == 0 && values_pinned() != 0) {
     check_failed("a value of get_pinned() is held while its store ends: it would lie in no memory",
                  __FILE__, __LINE__);
   }
@@ -186,7 +191,7 @@ Status StoreCore::may_close() const {
     return open(count, "snapshots");
   if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
     return open(count, "checkpoints");
-  if (const std::uint64_t count = rooms.table.pins_held(); count != 0)
+  if (const std::uint64_t count = values_pinned(); count != 0)
     return open(count, "values of get_pinned()");
   if (rooms.events.is_calling())
     return Error{Errc::kBusy, "close() of a store from its listener, which it would wait for"};
@@ -231,7 +236,7 @@ std::uint64_t StoreCore::count() {
 
 void StoreCore::release_snapshot(Version version) {
   rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
-  rooms.wake.ask();
+  rooms.upkeep.wake.ask();
 }
 
 Status StoreCore::sync() {

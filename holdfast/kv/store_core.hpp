@@ -51,6 +51,7 @@ class StoreCore : public Verbs {
   }
   // What keeps the store from being closed; kOk: nothing.
   Status may_close() const;
+  std::uint64_t values_pinned() const;  // By get_pinned().
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
   // Other instances of the same verbs. Beside others: with sampling_ held.
