@@ -15,9 +15,9 @@
 // reclamation has brought `used` below the limit, theirs lies a quarter of a zone above the least
 // that was in use since (p = 0.75 there), so that they go on and `used` falls all the time.
 //
-// A pass may gain nothing: a pin keeps what it emptied, or a snapshot what was superseded. Pauses by
-// the rate of reclamation would help nobody then. Until the next pass ends, writers may take half a
-// zone more than was in use; who wants more sleeps until it has ended.
+// A pass may gain nothing: a pin keeps what it emptied. Pauses by the rate of reclamation would not
+// help then. Until the next pass ends, writers may take half a zone more than was in use; who wants
+// more sleeps until it has ended.
 //
 // Erases do not pause. The run of tombstones that they open raises the writers' limit with it.
 //
