@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.AggregateFunction;
@@ -41,6 +42,10 @@ public final class WindowSum {
   // Of this process, which has the whole cluster.
   private static final LongAdder EVENTS = new LongAdder();
   private static final AtomicBoolean FAIL = new AtomicBoolean();
+  // When it did, and when how many subtasks of the windows were last ready for events: behind their restore.
+  private static final AtomicLong FAILED_NS = new AtomicLong();
+  private static final AtomicLong READY_NS = new AtomicLong();
+  private static final AtomicInteger READY = new AtomicInteger();
   private static final Map<Long, LongAdder> SUMS = new ConcurrentHashMap<>();
   private static final AtomicInteger KEYS_OF_THE_FIRST = new AtomicInteger();
 
@@ -88,6 +93,12 @@ public final class WindowSum {
     private static final long serialVersionUID = 1L;
 
     @Override
+    public void open(OpenContext context) {
+      READY_NS.set(System.nanoTime());
+      READY.incrementAndGet();
+    }
+
+    @Override
     public void process(Long key, Context context, Iterable<Long> sums, Collector<Long> out) {
       for (long sum : sums) {
         SUMS.computeIfAbsent(context.window().getStart(), start -> new LongAdder()).add(sum);
@@ -116,7 +127,10 @@ public final class WindowSum {
       if (++since == EACH) {
         EVENTS.add(EACH);
         since = 0;
-        if (FAIL.compareAndSet(true, false)) throw new IllegalStateException("a failure, to be restored from");
+        if (FAIL.compareAndSet(true, false)) {
+          FAILED_NS.set(System.nanoTime());
+          throw new IllegalStateException("a failure, to be restored from");
+        }
       }
       out.collect(event);
     }
@@ -180,7 +194,11 @@ public final class WindowSum {
     }
     final Watch.Checkpoints checkpoints = watch.checkpoints();
     FAIL.set(true); // Behind this the sums of windows mean nothing: events come twice.
-    final long recovered = watch.recovered();
+    for (long left = MOST_WAIT_S * 100; READY.get() < 2 * PARALLELISM; --left) {
+      if (left == 0) throw new IllegalStateException("the job did not come back");
+      Thread.sleep(10);
+    }
+    final long recovered = (READY_NS.get() - FAILED_NS.get()) / 1_000_000;
     job.cancel().get();
     Arrays.sort(rates);
     System.out.printf(
