@@ -61,7 +61,7 @@ class Cluster:
             'rest.address': '127.0.0.1', 'rest.bind-address': '127.0.0.1', 'taskmanager.host': '127.0.0.1',
             'taskmanager.numberOfTaskSlots': 1, 'parallelism.default': 2, 'heartbeat.interval': '1 s',
             # A process that was killed refuses connections, which is noticed long before; a slow machine must not look like it.
-            'heartbeat.timeout': '60 s', 'pekko.startup-timeout': '120 s', 'pekko.ask.timeout': '120 s',
+            'heartbeat.timeout': '20 s', 'pekko.startup-timeout': '120 s', 'pekko.ask.timeout': '120 s',
             'restart-strategy.type': 'fixed-delay', 'restart-strategy.fixed-delay.attempts': 100,
             'restart-strategy.fixed-delay.delay': '1 s', 'execution.checkpointing.interval': '1 s',
             'execution.checkpointing.dir': f'file://{directory}/checkpoints',
@@ -143,7 +143,7 @@ class Cluster:
 
     def end_of(self, job):
         return self.wait('the end of the job', lambda: (
-            now := self.get(f'/jobs/{job}')['state']) in ('FINISHED', 'FAILED', 'CANCELED') and now, 180)
+            now := self.get(f'/jobs/{job}')['state']) in ('FINISHED', 'FAILED', 'CANCELED') and now, 400)
 
     def kill(self, name):
         process = self.processes.pop(name)
