@@ -5,7 +5,7 @@
 // are skipped and appended to that file as they are, each with a LF behind it. All are counted, and
 // a few are kept as samples.
 //
-// A record may stand in the file twice, after a crash.
+// A record may stand in the file twice, after a crash, and a part of one on a line of its own.
 //
 // Threads  One at a time.
 // Errors   kCorrupt: the record, what is wrong and what to do. kIo, kNoSpace: of the file.
@@ -39,6 +39,8 @@ class Malformed {
   const std::vector<std::string>& samples() const { return samples_; }
 
  private:
+  Status append(std::string_view bytes);
+
   std::string table_, ignore_option_, path_;
   bool ignore_errors_ = false;
   FileDescriptor file_;

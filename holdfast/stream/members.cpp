@@ -44,7 +44,10 @@ Result<Membership> Membership::join(const std::string& directory) {
   const auto hidden = folder + "." + membership.name_;
   HF_ASSIGN_OR_RETURN(membership.file_, locked(hidden, O_CREAT));
   const auto path = folder + membership.name_;
-  if (::rename(hidden.c_str(), path.c_str()) != 0) return system_error("rename", path, errno);
+  if (auto renamed = memory_detail::rename_at(AT_FDCWD, hidden, path, folder); !renamed) {
+    ::unlink(hidden.c_str());
+    return renamed.error();
+  }
   return membership;
 }
 

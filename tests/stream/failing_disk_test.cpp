@@ -11,6 +11,8 @@
 
 #include <holdfast/memory/system.hpp>
 #include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/malformed.hpp>
+#include <holdfast/stream/members.hpp>
 #include <holdfast/stream/part_files.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 
@@ -107,6 +109,40 @@ TEST_P(FailingDisk, EachCallFailsOnce) {
   }
   // Of each epoch write, sync, directory; write, sync, rename, directory; rename, directory.
   EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
+}
+
+TEST_P(FailingDisk, AMemberThatCannotJoinLeavesNothing) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  {
+    const Fault rename(0, GetParam());
+    EXPECT_EQ(Membership::join(directory).code(),
+              GetParam() == ENOSPC ? Errc::kNoSpace : Errc::kIo);
+    EXPECT_TRUE(rename.hit());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory + "/members"));
+  auto member = Membership::join(directory).value();
+  EXPECT_EQ(member.members().value().size(), 1u);
+  std::filesystem::remove_all(directory);
+}
+
+TEST_P(FailingDisk, AMalformedRecordThatIsNotKeptEndsTheQueryAndTheFileStaysReadable) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path), kept = directory + "/kept";
+  replace_file(kept, "first\nhalf of a rec").value();  // As a full disk leaves it.
+  sql::Table table;
+  table.options.push_back({"malformed-records.path", kept, {}});
+  TableOptions options(table);
+  auto malformed = Malformed::of(table, options, false, "json.ignore-parse-errors").value();
+  {
+    const Fault write(0, GetParam());
+    EXPECT_EQ(malformed.take("record 1", "wrong", "lost", false).code(),
+              GetParam() == ENOSPC ? Errc::kNoSpace : Errc::kIo);
+    EXPECT_TRUE(write.hit());
+  }
+  EXPECT_FALSE(malformed.take("record 2", "wrong", "second", false).value());
+  EXPECT_EQ(read_file(kept).value(), "first\nhalf of a rec\nsecond\n");
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace
