@@ -410,8 +410,11 @@ constexpr std::string_view kVerbsAtMark[] = {"get",    "list",   "scan",   "coun
 
 // Those that --space is for.
 constexpr std::string_view kVerbsOfSpaces[] = {"put",    "append", "merge",  "get",    "erase",
-                                               "list",   "count",  "import", "export", "script",
-                                               "verify", "expire", "expiry"};
+                                               "list",   "scan",   "count",  "import", "export",
+                                               "script", "verify", "expire", "expiry"};
+
+// Those that --ordered is for.
+constexpr std::string_view kVerbsInOrder[] = {"list", "scan", "export", "script"};
 
 void add_store_verbs(KvState& state, const AddVerb& verb) {
   auto* stats = verb("stats", "What the store holds, takes and promises",
@@ -459,9 +462,14 @@ bool goes_with(const KvState& state, const char* name) {
   if (!state.target.space.empty() && std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces),
                                                name) == std::end(kVerbsOfSpaces)) {
     complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
-             "It is for put, append, merge, get, erase, list, count, import, export, script, "
-             "verify, "
-             "expire and expiry; `spaces` tells what each keyspace holds.");
+             "It is for put, append, merge, get, erase, list, scan, count, import, export, script, "
+             "verify, expire and expiry; `spaces` tells what each keyspace holds.");
+    return false;
+  }
+  if (state.target.ordered && std::find(std::begin(kVerbsInOrder), std::end(kVerbsInOrder), name) ==
+                                  std::end(kVerbsInOrder)) {
+    complain("holdfast kv", std::string{"--ordered does not go with '"} + name + "'",
+             "It is for list, scan, export and script, which then go by the order of the keys.");
     return false;
   }
   if (state.target.at_mark &&
@@ -484,12 +492,14 @@ void add_kv_command(CLI::App& root, int& exit_code) {
       "Directory, file, or /dev/daxX.Y; …?huge=2M and the like as in `holdfast mem --help`");
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->add_option("--space", state->target.space,
-                 "The keys of this keyspace: put, append, merge, get, erase, list, count, "
+                 "The keys of this keyspace: put, append, merge, get, erase, list, scan, count, "
                  "import, export, script, verify")
       ->type_name("NAME");
   kv->add_flag("--at-mark", state->target.at_mark,
                "The store as it was at its mark: get, list, scan, count, export, verify, spaces, "
                "expiry, stats");
+  kv->add_flag("--ordered", state->target.ordered,
+               "Put the keys in order, in memory: list, export, and list in a script go by it");
   kv->require_subcommand(1);
   kv->footer(
       "Examples:\n"

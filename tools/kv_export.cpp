@@ -115,7 +115,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   if (!store) return report_error(target, store.error());
 
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  const auto keys = Keys::of(*store, target.space);
+  const auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   Destination destination(arguments.file);
   if (!destination.opened()) {

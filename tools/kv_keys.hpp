@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/space.hpp>
 
 namespace holdfast::tools {
@@ -15,10 +16,11 @@ namespace holdfast::tools {
 class Keys {
  public:
   // `space`: empty for the store's own keys. Errors: kNotFound.
-  static Result<Keys> of(kv::Store<>& store, const std::string& space) {
-    if (space.empty()) return Keys(store, std::nullopt);
+  // `ordered`: the store keeps its keys in order, and for_each() goes by it.
+  static Result<Keys> of(kv::Store<>& store, const std::string& space, bool ordered = false) {
+    if (space.empty()) return Keys(store, std::nullopt, ordered);
     HF_ASSIGN_OR_RETURN(kv::Space found, store.space(space));
-    return Keys(store, std::move(found));
+    return Keys(store, std::move(found), ordered);
   }
 
   Result<kv::PutOutcome> put(std::string_view key, std::string_view value) {
@@ -48,8 +50,10 @@ class Keys {
   }
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, kv::Version)> visit) const {
+    if (ordered_) return for_each_in_order(visit);
     return space_ ? space_->for_each(visit) : store_->snapshot().for_each(visit);
   }
+  Result<kv::Cursor> cursor() const { return space_ ? space_->cursor() : store_->cursor(); }
   // Without what has expired: where there are rules, O(records).
   std::uint64_t count() const {
     const auto rules = space_ ? store_->expiry_rules(*space_) : store_->expiry_rules();
@@ -62,11 +66,21 @@ class Keys {
   kv::VerifyReport verify() const { return space_ ? space_->verify() : store_->verify(); }
 
  private:
-  Keys(kv::Store<>& store, std::optional<kv::Space> space)
-      : store_(&store), space_(std::move(space)) {}
+  Keys(kv::Store<>& store, std::optional<kv::Space> space, bool ordered)
+      : store_(&store), space_(std::move(space)), ordered_(ordered) {}
+  // The store is this command's alone, or read-only: no one moment is needed.
+  Status for_each_in_order(
+      FunctionRef<bool(std::string_view key, std::string_view value, kv::Version)> visit) const {
+    HF_ASSIGN_OR_RETURN(kv::Cursor cursor, this->cursor());
+    for (cursor.first(); cursor; cursor.next()) {
+      if (!visit(cursor.key(), cursor.value(), cursor.version())) break;
+    }
+    return cursor.status();
+  }
 
   kv::Store<>* store_;
   std::optional<kv::Space> space_;
+  bool ordered_;
 };
 
 }  // namespace holdfast::tools

@@ -142,14 +142,14 @@ Status Script::open(bool writes, bool creates) {
   store_.reset();
   auto store = writes ? open_for_writing(target_.spec,
                                          creates ? access_to_put(target_) : RegionAccess::kOpen,
-                                         /*background=*/true)
+                                         /*background=*/true, nullptr, target_.ordered)
                       : open_for_reading(target_);
   if (!store) return store.error();
   store_.emplace(std::move(*store));
   writable_ = writes;
   if (writes && store_->recovery().created) note("created store {}\n", target_.spec);
   if (!writes) (void)warn_of_damage(kCommand, target_.spec, *store_);
-  HF_ASSIGN_OR_RETURN(Keys keys, Keys::of(*store_, target_.space));
+  HF_ASSIGN_OR_RETURN(Keys keys, Keys::of(*store_, target_.space, target_.ordered));
   keys_.emplace(std::move(keys));
   return {};
 }

@@ -139,19 +139,20 @@ Result<kv::Store<>> open_for_reading(const KvTarget& target, bool* typed, bool o
   options.at_mark = target.at_mark;
   options.access = RegionAccess::kOpenReadOnly;
   options.verify_reads = true;  // What is printed is what was put.
-  options.order = order;
+  options.order = order || target.ordered;
   options.background = false;
   options.reclaim.background = false;
   return open_any(target.spec, options, typed);
 }
 
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
-                                     bool* typed) {
+                                     bool* typed, bool order) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = access;
   options.verify_reads = true;
+  options.order = order;
   options.background = background;
   options.reclaim.background = background;
   return open_any(spec, options, typed);

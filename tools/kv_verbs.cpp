@@ -352,7 +352,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  auto keys = Keys::of(*store, target.space);
+  auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   RecordLines lines(target, arguments, typed);
   const Status walked =
@@ -386,8 +386,10 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
   auto store = open_for_reading(target, &typed, /*order=*/true);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
-  note("put {} in order for this scan\n", counted(store->count(), "key"));
-  auto cursor = store->cursor();
+  const auto keys = Keys::of(*store, target.space);
+  if (!keys) return report_error(target, keys.error());
+  note("put {} in order for this scan\n", counted(keys->count(), "key"));
+  auto cursor = keys->cursor();
   if (!cursor) return report_error(target, cursor.error());
   RecordLines lines(target, arguments, typed);
   const Status walked = scan(*cursor, range, arguments.reverse, lines);

@@ -21,6 +21,7 @@ struct KvTarget {
   std::string space;     // Empty: the store's own keys.
   bool at_mark = false;  // As it was at its mark.
   bool json = false;
+  bool ordered = false;  // Keys are in order: list, export, script.
 };
 
 struct PutArguments {
@@ -124,10 +125,10 @@ int kv_reclaim(const KvTarget& target);                 // kv_inspect.cpp
 // us. `typed`, if given, is set for a store of a program with fixed key and value types, which is
 // then opened all the same: its bytes mean nothing to people.
 Result<kv::Store<>> open_for_reading(const KvTarget& target, bool* typed = nullptr,
-                                     bool order = false);
+                                     bool order = false);  // As with target.ordered.
 // `typed` as above: only for what writes no keys and values.
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
-                                     bool* typed = nullptr);
+                                     bool* typed = nullptr, bool order = false);
 // For a verb that creates its store; never for the sake of a keyspace that is then not there.
 inline RegionAccess access_to_put(const KvTarget& target) {
   return target.space.empty() ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;

@@ -20,7 +20,11 @@ struct Cursor::State {
         bool with_values = true)
       : store(std::move(of)), snapshot(at_moment), values(with_values) {}
 
-  const std::shared_ptr<std::atomic<StoreCore*>> store;  // Null in it: the store is closed.
+  State(Space::Link of, bool with_values) : space(std::move(of)), values(with_values) {}
+
+  // One of both. Null in it: the store is closed, or the space was dropped.
+  const std::shared_ptr<std::atomic<StoreCore*>> store;
+  const Space::Link space;
   const std::optional<Moment> snapshot;
   const bool values;  // False: keys and versions only, of a live store.
   std::optional<index::ordered::Cursor> keys;
@@ -51,11 +55,25 @@ struct Cursor::State {
     was_forward = forward;
     there = false;
     status = ok_status();
+    if (space != nullptr) return move_in_space(forward, first);
     StoreCore* const open = core();
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
-    Rooms& rooms = open->rooms;
+    return move_in(open->rooms, open->reads, forward, first);
+  }
+  template <class First>
+  bool move_in_space(bool forward, First&& first) {
+    SpaceCore* const open = space->load(std::memory_order_acquire);
+    if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
+    Session& own = open->rooms.sessions.of_this_thread();
+    const auto in_use = open->rooms.store.spaces.users().enter(own.user);
+    if (!open->open.load(std::memory_order_acquire))
+      return fail({Errc::kClosed, "the cursor's keyspace was dropped"});
+    return move_in(open->rooms, open->reads, forward, first);
+  }
+  template <class R, class First>
+  bool move_in(R& rooms, const BasicReads<R>& reads, bool forward, First&& first) {
     // The loader asks the index for keys whose latch the calling verb may hold.
-    if (rooms.index.order()->state() == KeyOrder::State::kLoading && rooms.inside())
+    if (rooms.index.order()->state() == KeyOrder::State::kLoading && whole_store(rooms).inside())
       return fail({Errc::kBusy,
                    "a cursor moved inside of a verb while the keys are put in order after an open; "
                    "move it outside"});
@@ -69,10 +87,10 @@ struct Cursor::State {
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
       if (!rooms.paged()) {
         look_ahead.step(rooms.index, *keys, forward);
-      } else if (auto fetched = look_ahead.fetch(open->reads, *keys, forward); !fetched) {
+      } else if (auto fetched = look_ahead.fetch(reads, *keys, forward); !fetched) {
         return fail(std::move(fetched).error());
       }
-      if (look_up(*open, keys->key())) return there = true;
+      if (look_up(reads, keys->key())) return there = true;
     }
     return false;
   }
@@ -89,17 +107,18 @@ struct Cursor::State {
   }
   // Whether records may be read by the group: as they are now, and without a device.
   bool reads_groups() const {
-    const StoreCore* const open = core();
+    const StoreCore* const open = store != nullptr ? core() : nullptr;
     return values && !snapshot && open != nullptr && !open->rooms.paged();
   }
   StoreCore* core() const { return store->load(std::memory_order_acquire); }
-  bool look_up(StoreCore& open, std::string_view key) {
-    auto found = snapshot ? open.reads.get_at(*snapshot, bytes_of(key), value)
-                 : values
-                     ? open.reads.get<AnyPath>(bytes_of(key), value)
-                     : open.reads.read<AnyPath>(bytes_of(key), [](const RecordView& record, Bytes) {
-                         return record.sequence();
-                       });
+  static const Rooms& whole_store(const Rooms& rooms) { return rooms; }
+  static const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }
+  template <class R>
+  bool look_up(const BasicReads<R>& reads, std::string_view key) {
+    const auto version_of = [](const RecordView& record, Bytes) { return record.sequence(); };
+    auto found = snapshot ? reads.get_at(*snapshot, bytes_of(key), value)
+                 : values ? reads.template get<AnyPath>(bytes_of(key), value)
+                          : reads.template read<AnyPath>(bytes_of(key), version_of);
     if (found) version = *found;
     if (!found && found.code() != Errc::kNotFound) return fail(std::move(found).error());
     return found.has_value();

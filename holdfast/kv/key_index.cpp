@@ -1,5 +1,6 @@
 #include <holdfast/kv/key_index.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace holdfast::kv {
@@ -21,6 +22,22 @@ void KeyIndex::prefetch_order(std::span<const OnItsWay> group) const {
       keys[count++] = {reinterpret_cast<const char*>(key.data()), key.size()};
   }
   order_->prefetch(std::span(keys).first(count));
+}
+
+void KeyIndex::load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,
+                          const std::atomic<bool>& stop) {
+  constexpr std::uint64_t kKeysPerThread = 10'000;
+  const std::uint64_t worth = 1 + map_->size() / kKeysPerThread;
+  order_->load(
+      *map_, records_, epochs, static_cast<unsigned>(std::min<std::uint64_t>(threads, worth)),
+      [&](Bytes key) {
+        Session& own = sessions.of_this_thread();
+        const auto guard = epochs.enter(own.participant);
+        Place at = place(hash(key));
+        OffsetMap::Latched home = latch(at, own);
+        order_->enter_if(key, static_cast<bool>(home.find(matches(key))));
+      },
+      stop);
 }
 
 void retire(EpochDomain& epochs, std::unique_ptr<BatchUnderWay> batch) {

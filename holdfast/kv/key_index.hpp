@@ -198,12 +198,10 @@ class KeyIndex {
   }
   [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group) const;
 
-  // What the order is to have of a key, by whether it has an entry now.
-  void settle_in_order(Bytes key, Session& session, const EpochDomain::Guard&) {
-    Place at = place(hash(key));
-    OffsetMap::Latched home = latch(at, session);
-    order_->enter_if(key, static_cast<bool>(home.find(matches(key))));
-  }
+  // Puts the keys of all entries in order: KeyOrder::load(). Once, where there is an order, beside
+  // others. `sessions` are those of this index.
+  void load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,
+                  const std::atomic<bool>& stop);
 
   // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
   // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller

@@ -101,6 +101,8 @@ Result<Space> Keyspaces::create(std::string_view name) {
   const auto id = static_cast<std::uint16_t>(next_id_);
   // All that can fail in DRAM comes before what is durable.
   HF_ASSIGN_OR_RETURN(SpaceRooms* const made, rooms_.spaces.make(id));
+  if (made->index.is_ordered())
+    made->index.load_order(made->sessions, rooms_.epochs, 1, std::atomic<bool>(false));
   const auto begin = [&]() HF_REQUIRES(mutex_) -> Status {
     HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces));
     return put_name(id, {std::string(name), true});
@@ -136,6 +138,8 @@ Status Keyspaces::drop(std::string_view name) {
   // From here on verbs are refused, and those under way end.
   core.open.store(false, std::memory_order_seq_cst);
   HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
+  // What puts its keys in order reads its records.
+  if (core.rooms.index.is_ordered()) core.rooms.index.order()->wait();
   const auto end = [&]() HF_REQUIRES(mutex_) -> Status {
     if (core.rooms.versions.held()) {
       return Error{Errc::kBusy,

@@ -44,9 +44,10 @@ class LookAhead {
   }
 
   // The same for page media: reads the records from a device, many at once. Errors: kIo.
-  Status fetch(const Reads& reads, const index::ordered::Cursor& keys, bool forward) {
+  template <class R>
+  Status fetch(const BasicReads<R>& reads, const index::ordered::Cursor& keys, bool forward) {
     if (fetched_ > 0) return --fetched_, ok_status();
-    std::array<std::string_view, Reads::kFetched> next;
+    std::array<std::string_view, BasicReads<R>::kFetched> next;
     std::size_t found = 0;
     while (found < next.size()) {
       const auto key = keys.ahead(forward, found);

@@ -54,7 +54,8 @@ struct StoreOptions {
   // wrong value. A read then costs as much more as hashing the record. Off, reads trust what the
   // open has accepted, and `verify` and reclamation find damage.
   bool verify_reads = false;
-  // Keeps the keys in order, in DRAM, for cursors (cursor.hpp): some 30 bytes more per key of 16.
+  // Keeps the keys in order, in DRAM, for cursors (cursor.hpp), those of keyspaces too: some 30
+  // bytes more per key of 16.
   // After an open the key of each record is read, in the background where that is on; cursors wait
   // for it. The bytes on the medium are the same.
   bool order = false;

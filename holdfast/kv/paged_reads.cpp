@@ -44,6 +44,7 @@ Status BasicReads<R>::fetch_records(std::span<const Line> lines) const {
 
 template Status BasicReads<Rooms>::fetch_records(const ByteSpans&, std::size_t) const;
 template Status BasicReads<Rooms>::fetch_records(std::span<const Line>) const;
+template Status BasicReads<SpaceRooms>::fetch_records(const ByteSpans&, std::size_t) const;
 template Status BasicReads<SpaceRooms>::fetch_records(std::span<const Line>) const;
 
 }  // namespace holdfast::kv

@@ -3,18 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <holdfast/kv/byte_spans.hpp>
-#include <holdfast/kv/keyspaces.hpp>
-#include <holdfast/kv/read_verbs.hpp>
-#include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/cursor_state.hpp>
 
 namespace holdfast::kv {
-namespace {
-
-Error closed() { return {Errc::kClosed, "the keyspace was dropped, or its store is closed"}; }
-
-}  // namespace
-
 // Runs the verb where the space cannot go away.
 template <class Verb>
 auto Space::in(Verb&& verb) const {
@@ -25,6 +16,10 @@ auto Space::in(Verb&& verb) const {
   const auto guard = core->rooms.store.spaces.users().enter(own.user);
   if (!core->open.load(std::memory_order_acquire)) return Outcome(closed());
   return verb(*core);
+}
+
+Error Space::closed() {
+  return {Errc::kClosed, "the keyspace was dropped, or its store is closed"};
 }
 
 std::string Space::name() const {
@@ -136,6 +131,17 @@ VerifyReport Space::verify() const {
   nothing_read.defects = {{0, report.error().message()}};
   nothing_read.defects_total = 1;
   return nothing_read;
+}
+
+// ---- In order ----
+
+Result<Cursor> Space::cursor() const { return cursor_of(/*with_values=*/true); }
+
+Result<Cursor> Space::cursor_of(bool with_values) const {
+  return in([&](SpaceCore& core) -> Result<Cursor> {
+    if (!core.rooms.index.is_ordered()) return StoreBase::no_order();
+    return Cursor(std::make_unique<Cursor::State>(link_, with_values));
+  });
 }
 
 // ---- Batches ----

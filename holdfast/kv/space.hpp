@@ -56,6 +56,14 @@ class Space {
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
 
+  // Where the store is open with StoreOptions::order, as those of Store<>. Erasing is an erase of
+  // each key, with its fence.
+  Result<Cursor> cursor() const;
+  Result<std::uint64_t> count_prefix(std::string_view prefix) const;
+  Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
+  Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
+                                    WriteOptions options = {});
+
   std::uint64_t count() const;  // 0 of one that is closed.
   SpaceStats stats() const;     // O(blocks of the store).
   // As StoreBase::verify(), of this space's records.
@@ -68,6 +76,9 @@ class Space {
  private:
   template <class Verb>
   auto in(Verb&& verb) const;
+  static Error closed();
+  Result<Cursor> cursor_of(bool with_values) const;
+  Result<std::uint64_t> erase_group(std::span<const std::string_view> keys, WriteOptions options);
 
   Link link_;
 };

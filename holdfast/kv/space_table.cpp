@@ -11,7 +11,12 @@ namespace holdfast::kv {
 
 Result<std::unique_ptr<SpaceRooms>> SpaceRooms::make(Rooms& store, std::uint16_t id) {
   HF_ASSIGN_OR_RETURN(auto map, OffsetMap::create(store.epochs, {}));
-  return std::make_unique<SpaceRooms>(store, id, std::move(map));
+  auto made = std::make_unique<SpaceRooms>(store, id, std::move(map));
+  if (store.options.order && id >= kFirstSpace && id <= kLastSpace) {
+    HF_ASSIGN_OR_RETURN(auto order, KeyOrder::create(store.epochs));
+    made->index.adopt(std::move(order));
+  }
+  return made;
 }
 
 SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMap> map)

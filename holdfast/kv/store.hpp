@@ -377,8 +377,7 @@ class StoreBase {
   Result<std::uint64_t> update_word_with(std::string_view key, std::uint32_t offset_bytes,
                                          WordChange change, WriteOptions options);
   Result<Cursor> key_cursor() const;  // Keys and versions only.
-  Result<std::uint64_t> erase_from(Cursor& cursor, const std::string_view* end,
-                                   WriteOptions options);
+  Result<std::uint64_t> erase_group(std::span<const std::string_view> keys, WriteOptions options);
 
   StoreCorePointer core_;
   HotVerbs* verbs_ = &closed_verbs;  // Part of the core.

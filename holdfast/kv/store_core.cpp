@@ -120,26 +120,33 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
 
 Status StoreCore::keep_order() {
   HF_ASSIGN_OR_RETURN(auto created, KeyOrder::create(rooms.epochs));
-  KeyOrder& order = *created;
   rooms.index.adopt(std::move(created));
+  // Those that recovery found. A space that is created later is in order from the first.
+  std::vector<SpaceRooms*> spaces;
+  rooms.spaces.for_each([&](SpaceRooms& space) {
+    if (space.index.is_ordered()) spaces.push_back(&space);
+  });
   // On page media a key may leave the index and live on (displaced.hpp); the index does not say so.
   if (rooms.options.background && !rooms.paged()) {
-    order_loader_ = thread_if_possible([this, &order] { load_order(order); });
+    order_loader_ = thread_if_possible([this, spaces] { load_orders(spaces); });
     if (order_loader_.joinable()) return {};
   }
-  load_order(order);
-  if (order.state() == KeyOrder::State::kComplete) return {};
+  load_orders(spaces);
+  const auto complete = [](const KeyIndex& index) {
+    return index.order()->state() == KeyOrder::State::kComplete;
+  };
+  if (complete(rooms.index) && std::all_of(spaces.begin(), spaces.end(), [&](SpaceRooms* space) {
+        return complete(space->index);
+      }))
+    return {};
   return Error{Errc::kNoSpace, "there is no memory to keep the keys in order"};
 }
 
-void StoreCore::load_order(KeyOrder& order) {
-  order.load(
-      rooms.index.map(), rooms.records, rooms.epochs, worker_count(rooms.options.recovery_threads),
-      [this](Bytes key) {
-        Session& own = rooms.sessions.of_this_thread();
-        rooms.index.settle_in_order(key, own, rooms.epochs.enter(own.participant));
-      },
-      stop_loading_);
+void StoreCore::load_orders(const std::vector<SpaceRooms*>& spaces) {
+  const unsigned threads = worker_count(rooms.options.recovery_threads);
+  rooms.index.load_order(rooms.sessions, rooms.epochs, threads, stop_loading_);
+  for (SpaceRooms* const space : spaces)
+    space->index.load_order(space->sessions, rooms.epochs, threads, stop_loading_);
 }
 
 void StoreCore::stop_loading() {
@@ -296,6 +303,7 @@ StoreStats StoreCore::stats() {
   rooms.spaces.for_each([&](SpaceRooms& space) {
     stats.dram_index_bytes += space.index.map().dram_bytes();
     stats.dram_other_bytes += space.versions.dram_bytes();
+    if (space.index.is_ordered()) stats.dram_other_bytes += space.index.order()->keys().bytes();
     stats.snapshots_open += space.versions.snapshots_open();
     space.sessions.for_each(count);
     count(*space.relocator);

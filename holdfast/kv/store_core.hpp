@@ -81,7 +81,7 @@ class StoreCore : public Verbs {
   void settle_displaced();
   // At open, after recovery. Without background work and on page media it is loaded on return.
   Status keep_order();
-  void load_order(KeyOrder& order);
+  void load_orders(const std::vector<SpaceRooms*>& spaces);
   void stop_loading();
 
   Mutex expiring_;    // One rule, or reading of the clock, at a time.

@@ -5,6 +5,7 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -129,6 +130,66 @@ TEST_P(OrderedConcurrent, AnOpenLoadsTheOrderBesideWriters) {
       }
     }
     Cursor cursor = store.cursor().value();
+    auto wanted = expected.begin();
+    for (cursor.first(); cursor; cursor.next(), ++wanted) {
+      ASSERT_NE(wanted, expected.end()) << cursor.key();
+      ASSERT_EQ(cursor.key(), wanted->first) << "round " << round;
+      ASSERT_EQ(cursor.value(), wanted->second);
+    }
+    EXPECT_TRUE(cursor.status()) << cursor.status().error().message();
+    EXPECT_EQ(wanted, expected.end());
+    ASSERT_TRUE(store.close());
+  }
+}
+
+// The same of keyspaces; one of them is dropped while it is loaded.
+TEST_P(OrderedConcurrent, AnOpenLoadsTheOrderOfKeyspacesBesideWritersAndADrop) {
+  constexpr int kKeys = 10'000;
+  const auto key_of = [](int i) { return "key" + std::to_string(100'000 + i); };
+  Contents expected;
+  {
+    auto store = open();
+    auto space = store.create_space("space").value();
+    for (int i = 0; i < kKeys; i += 2)
+      ASSERT_TRUE(space.put(key_of(i), expected[key_of(i)] = "0"));
+  }
+  for (int round = 0; round < 4; ++round) {
+    {
+      auto store = open(with_access(RegionAccess::kOpen));
+      auto other = store.create_space("dropped" + std::to_string(round)).value();
+      for (int i = 0; i < kKeys / 4; ++i)
+        ASSERT_TRUE(other.put(key_of(i), "0"));
+    }
+    StoreOptions options = with_access(RegionAccess::kOpen);
+    options.order = true;
+    options.background = true;
+    auto store = open(options);
+    auto space = store.space("space").value();
+    std::atomic<int> wrong{0};
+    std::thread dropping(
+        [&] { wrong += !store.drop_space("dropped" + std::to_string(round)).has_value(); });
+    std::thread writing([&] {
+      for (int i = round; i < kKeys; i += 37) {
+        const std::string key = key_of(i);
+        if (i % 3 == 0) {
+          wrong += !space.erase(key).has_value();
+          expected.erase(key);
+        } else {
+          wrong += !space.put(key, expected[key] = std::to_string(round)).has_value();
+        }
+      }
+    });
+    Cursor beside = space.cursor().value();
+    std::string last;
+    for (beside.first(); beside; beside.next()) {
+      wrong += beside.key() <= last;
+      last = beside.key();
+    }
+    wrong += !beside.status();
+    writing.join();
+    dropping.join();
+    EXPECT_EQ(wrong, 0);
+    Cursor cursor = space.cursor().value();
     auto wanted = expected.begin();
     for (cursor.first(); cursor; cursor.next(), ++wanted) {
       ASSERT_NE(wanted, expected.end()) << cursor.key();

@@ -1,9 +1,11 @@
 // Records in order: every verb keeps the order, whatever the medium, over closes and deaths.
 #include <holdfast/kv/cursor.hpp>
 
+#include <optional>
 #include <vector>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -268,6 +270,135 @@ TEST_P(Ordered, AStoreWithoutOrderHasNoRanges) {
   EXPECT_EQ(store.erase_prefix("").code(), Errc::kInvalidOption);
   EXPECT_EQ(store.erase_range("a", "b").code(), Errc::kInvalidOption);
   EXPECT_EQ(store.count(), 1u);
+}
+
+// ---- Keyspaces ----
+
+TEST_P(Ordered, KeyspacesHaveOrdersOfTheirOwn) {
+  Contents of_store, of_first, of_later;
+  auto store = open(ordered());
+  auto first = store.create_space("first").value();
+  Random random(11);
+  for (int round = 0; round < 4; ++round) {
+    std::optional<Space> later;
+    if (round >= 2)
+      later = (round == 2 ? store.create_space("later") : store.space("later")).value();
+    for (int i = 0; i < 500; ++i) {
+      const std::string key = "key" + std::to_string(random.below(300));
+      const std::string value = std::to_string(round * 1000 + i);
+      switch (random.below(7)) {
+        case 0: of_first.erase(key), first.erase(key).value(); break;
+        case 1:
+          if (first.put_if_absent(key, value)) of_first.emplace(key, value);
+          break;
+        case 2: {
+          WriteBatch batch;
+          batch.put(first, key, of_first[key] = value);
+          batch.put(key, of_store[key] = value);
+          batch.erase(first, "other" + key), of_first.erase("other" + key);
+          if (later) batch.put(*later, key, of_later[key] = value);
+          ASSERT_TRUE(store.write(batch));
+          break;
+        }
+        case 3:
+          if (first.update(key, [](std::string& text) { text += "u"; })) of_first[key] += "u";
+          break;
+        case 4:
+          ASSERT_TRUE(first.append("other" + key, "a"));
+          of_first["other" + key] += "a";
+          break;
+        case 5: of_store.erase(key), store.erase(key).value(); break;
+        default: ASSERT_TRUE(first.put(key, of_first[key] = value));
+      }
+    }
+    const auto expect_all = [&] {
+      expect_same(store.cursor(), of_store);
+      expect_same(first.cursor(), of_first);
+      if (later) expect_same(later->cursor(), of_later);
+    };
+    expect_all();
+    ASSERT_TRUE(store.reclaim());
+    expect_all();
+    if (round % 2 == 0) {
+      ASSERT_TRUE(store.close());
+    } else {
+      ASSERT_TRUE(store.sync());
+      ForTests::abandon(store);
+    }
+    store = open(ordered(with_access(RegionAccess::kOpen)));
+    first = store.space("first").value();
+    if (later) later = store.space("later").value();
+    expect_all();
+  }
+}
+
+TEST_P(Ordered, RangesOfAKeyspaceAreCountedAndErased) {
+  auto store = open(ordered());
+  auto space = store.create_space("space").value();
+  Contents expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string key = (i % 2 == 0 ? "even" : "odd") + std::to_string(1000 + i);
+    ASSERT_TRUE(store.put(key, "the store's"));
+    ASSERT_TRUE(space.put(key, expected[key] = std::to_string(i)));
+  }
+  EXPECT_EQ(space.count_prefix("").value(), 300u);
+  EXPECT_EQ(space.count_prefix("even11").value(), 50u);
+  EXPECT_EQ(space.erase_range("even1100", "even1200").value(), 50u);
+  EXPECT_EQ(space.erase_range("b", "a").code(), Errc::kInvalidOption);
+  EXPECT_EQ(space.erase_prefix("odd").value(), 150u);
+  std::erase_if(expected, [](const auto& record) {
+    return record.first.starts_with("odd") || record.first.starts_with("even11");
+  });
+  expect_same(space.cursor(), expected);
+  EXPECT_EQ(store.count_prefix("").value(), 300u) << "the store's own keys are others";
+  auto cursor = space.cursor().value();
+  std::vector<std::byte> buffer(2000);
+  auto wanted = expected.begin();
+  cursor.first();
+  for (std::size_t used; (used = cursor.fill(buffer).value()) != 0;) {
+    auto rest = std::span<const std::byte>(buffer).first(used);
+    for (auto record = unpack(rest); record; record = unpack(rest), ++wanted) {
+      ASSERT_NE(wanted, expected.end());
+      EXPECT_EQ(record->key, wanted->first);
+      EXPECT_EQ(record->value, wanted->second);
+    }
+  }
+  EXPECT_EQ(wanted, expected.end());
+}
+
+TEST_P(Ordered, ACursorOutlivesItsKeyspaceAndItsStore) {
+  std::optional<Cursor> dropped, closed;
+  {
+    auto store = open(ordered());
+    for (const auto& [name, cursor] : {std::pair{"dropped", &dropped}, {"closed", &closed}}) {
+      auto space = store.create_space(name).value();
+      ASSERT_TRUE(space.put("a", "1"));
+      ASSERT_TRUE(space.put("b", "2"));
+      cursor->emplace(space.cursor().value());
+      ASSERT_TRUE((*cursor)->first());
+    }
+    auto space = store.space("dropped").value();
+    ASSERT_TRUE(store.drop_space("dropped"));
+    EXPECT_FALSE(dropped->next());
+    EXPECT_EQ(dropped->status().code(), Errc::kClosed);
+    EXPECT_EQ(space.cursor().code(), Errc::kClosed);
+    EXPECT_EQ(space.count_prefix("").code(), Errc::kClosed);
+    ASSERT_TRUE(closed->next());
+    EXPECT_EQ(closed->value(), "2");
+  }
+  for (auto* cursor : {&*dropped, &*closed}) {
+    EXPECT_FALSE(cursor->first());
+    EXPECT_EQ(cursor->status().code(), Errc::kClosed);
+  }
+}
+
+TEST_P(Ordered, AKeyspaceOfAStoreWithoutOrderSaysWhatToDo) {
+  auto store = open();
+  auto space = store.create_space("space").value();
+  EXPECT_TRUE(mentions(space.cursor().error(), "order=true"));
+  EXPECT_EQ(space.count_prefix("").code(), Errc::kInvalidOption);
+  EXPECT_EQ(space.erase_prefix("").code(), Errc::kInvalidOption);
+  EXPECT_EQ(space.erase_range("a", "b").code(), Errc::kInvalidOption);
 }
 
 }  // namespace

@@ -102,9 +102,24 @@ class Scans(Command):
         self.refused('kv', self.store, 'scan', '--from', 'c', '--to', 'a', says=("'c'", "'a'", '--reverse'))
         self.refused('kv', self.store, 'scan', '--from', 'b', '--to', 'b', '--reverse', says='no key lies between')
 
-    def test_a_keyspace_has_no_order_yet(self):
+    def test_a_keyspace_is_scanned_alone(self):
         self.kv('create-space', 'users')
-        self.refused('kv', self.store, '--space', 'users', 'scan', says='--space does not go')
+        self.kv('put', 'eve', 'of the store')
+        self.kv('--space', 'users', 'script', stdin=b'put bob 2\nput ada 1\nput cyd 3\n')
+        scan = lambda *words: self.kv('--space', 'users', 'scan', *words)
+        self.assertEqual(scan(), b'ada\t1\nbob\t2\ncyd\t3\n')
+        self.assertEqual(scan('--reverse', '--limit', '2', '--keys-only'), b'cyd\nbob\n')
+        self.assertEqual(scan('--from', 'b', '--to', 'c', '--keys-only'), b'bob\n')
+        self.refused('kv', self.store, '--space', 'nobody', 'scan', code=1, says='no keyspace')
+
+    def test_whole_lists_come_in_order_where_that_is_asked(self):
+        keys = [b'k%02d' % (i * 7 % 30) for i in range(30)]
+        listed = self.kv('--ordered', 'script', stdin=b''.join(b'put %s 1\n' % key for key in keys) + b'list k1\n')
+        self.assertEqual(listed, b''.join(b'k1%d\t1\n' % i for i in range(10)))
+        self.assertEqual(self.kv('--ordered', 'list', '--keys-only').split(), sorted(keys))
+        exported = self.kv('--ordered', 'export', '-').splitlines()
+        self.assertEqual([json.loads(line)['key'].encode() for line in exported], sorted(keys))
+        self.refused('kv', self.store, '--ordered', 'put', 'a', '1', says='--ordered does not go')
 
 
 class Marks(Command):
