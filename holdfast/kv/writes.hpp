@@ -41,8 +41,8 @@ class BasicWrites {
 
   template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
-  // From the first on that is not `done`, which is raised; groups of any kind. A key or a value that
-  // is too large is found before anything is written.
+  // From the first on that is not `done`, which is raised; groups of any kind. A key or a value
+  // that is too large is found before anything is written.
   Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                   std::size_t& done);
   // What put_many of a fixed path needs of it (puts_at_once.hpp): one group; what is left to do
