@@ -3,7 +3,7 @@
 #
 #   holdfast_peer(rocksdb PACKAGE librocksdb-dev FIND RocksDB TARGET RocksDB::rocksdb-shared SOURCES …)
 #   holdfast_peer(lmdb    PACKAGE liblmdb-dev    PKG_CONFIG lmdb                             SOURCES …)
-#   holdfast_peers_end(holdfast_bench GENERATED-DIRECTORY)
+#   holdfast_peers_end(GENERATED-DIRECTORY)
 #
 # Where the library is not found, nothing is built, and the command says what to install. `holdfast_peers` builds all
 # that were found. HOLDFAST_PEERS=OFF looks for none.
@@ -25,7 +25,7 @@ macro(holdfast_peer name)
     if(PEER_TARGET AND TARGET ${PEER_TARGET})
       holdfast_peer_module(holdfast-peers-${name} ${PEER_TARGET} ${PEER_SOURCES})
     else()
-      message(STATUS "no ${PEER_PACKAGE}: benchmarks do without ${name}")
+      message(STATUS "no ${PEER_PACKAGE}: the command does without ${name}")
     endif()
   endif()
 endmacro()
@@ -42,7 +42,7 @@ function(holdfast_peer_module module library)
 endfunction()
 
 # The identity of this build, and what a program must give to the modules that it loads.
-macro(holdfast_peers_end bench generated)
+macro(holdfast_peers_end generated)
   include(GNUInstallDirs)
   file(RELATIVE_PATH from_bin /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR}/holdfast)
   string(SHA256 flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE} ${CMAKE_CXX_FLAGS_RELWITHDEBINFO} ${CMAKE_CXX_FLAGS_DEBUG} ${HOLDFAST_SANITIZE}")
@@ -55,5 +55,5 @@ macro(holdfast_peers_end bench generated)
     BYPRODUCTS ${generated}/peer_identity.hpp ${generated}/peer_mark.cpp
     COMMENT "" VERBATIM)
   file(WRITE ${generated}/peers.exports "{ extern \"C++\" { *holdfast::*; }; };\n")
-  target_link_options(${bench} INTERFACE -Wl,--dynamic-list=${generated}/peers.exports)
+  target_link_options(holdfast_peer_loader INTERFACE -Wl,--dynamic-list=${generated}/peers.exports)
 endmacro()

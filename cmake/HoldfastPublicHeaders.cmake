@@ -17,7 +17,9 @@ set(HOLDFAST_PUBLIC_HEADERS
   blocks/log/log.hpp
   blocks/page/buffer_manager.hpp
   blocks/page/page_store.hpp
+  index/dash/byte_dash.hpp
   index/dash/dash.hpp
+  index/fastfair/fastfair.hpp
   index/fptree/fptree.hpp
   kv/background_pool.hpp
   kv/backup.hpp

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
-FULL_STAGES="$STAGES java flink slow qemu"
+FULL_STAGES="$STAGES java flink kafka slow qemu"
 
 skip() {
   echo "$*"
@@ -82,9 +82,9 @@ stage_release() { # Tests that cost too much for ./run test: installation, linea
   run_ctest build/release ctest-release-check -L check -E '^kill_test$'
 }
 
-stage_report() { # The report of a result in a headless Chromium: what is drawn, on a screen, a phone, in the dark, on paper.
+stage_report() { # Reports and the page of streams in a headless Chromium: on a screen, a phone, in the dark, on paper.
   need $BROWSER_PACKAGES
-  build_release holdfast holdfast-bench
+  build_release holdfast holdfast-bench holdfast_peers
   run_ctest build/release ctest-report -L browser
 }
 
@@ -181,6 +181,15 @@ stage_flink() { # Flink's own suites on our state backend, and a cluster whose T
   [ "${FULL:-0}" = 0 ] || rounds=20
   python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar \
     --kafka build/java/kafka --rounds "$rounds"
+}
+
+stage_kafka() { # Streams from Kafka to Kafka with a real broker: exactly once over kill -9.
+  need $JAVA_PACKAGES librdkafka-dev
+  build_release holdfast holdfast-peers-rdkafka
+  logged maven-kafka mvn -q -B -ntp -f java/kafka/pom.xml package
+  kills=8
+  [ "${FULL:-0}" = 0 ] || kills=40
+  python3 -u tests/stream/kafka_test.py build/release/holdfast build/java/kafka --kills "$kills"
 }
 
 stage_slow() { # Full only.

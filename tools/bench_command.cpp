@@ -15,6 +15,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   CLI::App& bench = *root.add_subcommand("bench", kBenchHelp);
   bench.require_subcommand(1);
   add_bench_run_command(bench, exit_code);
+  add_bench_list_command(bench, exit_code);
   add_bench_show_command(bench, exit_code);
   add_bench_compare_command(bench, exit_code);
   add_bench_report_command(bench, exit_code);

@@ -77,8 +77,8 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
 void add_stream_bench_command(CLI::App& stream, int& exit_code) {
   add_elsewhere(stream, "bench", kStreamBenchHelp, exit_code);
 }
-void add_blocks_command(CLI::App& root, int& exit_code) {
-  add_elsewhere(root, "blocks", kBlocksHelp, exit_code);
+void add_blocks_bench_command(CLI::App& blocks, int& exit_code) {
+  add_elsewhere(blocks, "bench", kBlocksBenchHelp, exit_code);
 }
 void add_index_command(CLI::App& root, int& exit_code) {
   add_elsewhere(root, "index", kIndexHelp, exit_code);

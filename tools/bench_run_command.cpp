@@ -306,4 +306,20 @@ void add_bench_run_command(CLI::App& bench, int& exit_code) {
   app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }
 
+void add_bench_list_command(CLI::App& bench, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->list = true;
+  arguments->options.path = "workloads";
+  CLI::App& app = *bench.add_subcommand(
+      "list", "The benchmarks of a workload file or of a directory, and how many runs each has");
+  app.add_option("FILE", arguments->options.path, "Workload file or directory")
+      ->capture_default_str();
+  app.add_option("--filter", arguments->options.filters,
+                 "Only runs whose name or parameters contain this; may be repeated");
+  app.footer(
+      "`holdfast bench run FILE` runs them. Suites with subjects of their own:\n"
+      "  holdfast kv bench, holdfast blocks bench, holdfast index bench, holdfast stream bench");
+  app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
 }  // namespace holdfast::tools

@@ -1,48 +1,24 @@
 #include "blocks_command.hpp"
 
-#include <cstdlib>
-#include <string>
-
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/blocks/pmdk.hpp>
-#include <holdfast/bench/blocks/suites.hpp>
-#include <holdfast/memory/cpu.hpp>
-
-#include "suite_bench.hpp"
+#include "blocks_inspect.hpp"
 
 namespace holdfast::tools {
-namespace {
-
-// PMDK reads its environment when it is loaded, which happens when a suite asks for a peer: after
-// this.
-void set_pmdk_environment(const std::string& region) {
-  const bool nt = region.find("nt_evicts=on") != std::string::npos ||
-                  (nt_evicts().value && region.find("nt_evicts=off") == std::string::npos);
-  for (const auto& assignment : bench::blocks::pmdk_environment(nt)) {
-    const auto at = assignment.find('=');
-    ::setenv(assignment.substr(0, at).c_str(), assignment.substr(at + 1).c_str(), 1);
-  }
-}
-
-}  // namespace
 
 void add_blocks_command(CLI::App& root, int& exit_code) {
-  auto& blocks = *root.add_subcommand("blocks", kBlocksHelp);
+  auto& blocks = *root.add_subcommand(
+      "blocks", "Logs and pages of a region: list, check, print; what each block costs here");
   blocks.require_subcommand(1);
+  add_blocks_inspection(blocks, exit_code);
+  add_blocks_bench_command(blocks, exit_code);
   blocks.footer(
       "Examples:\n"
+      "  holdfast blocks verify ./queue.region\n"
+      "  holdfast blocks dump ./queue.region --limit 10\n"
       "  holdfast blocks bench --quick --region dram\n"
       "  holdfast blocks bench --suite log --region '/dev/shm/x?granularity=line'\n"
       "What a region SPEC may be: holdfast mem --help");
-  SuiteBench bench;
-  bench.command = "blocks bench";
-  bench.what = "Measure the building blocks, beside PMDK and the bare fence; every answer checked";
-  bench.example = "blocks bench --suite log --region '/dev/shm/x?granularity=line'";
-  bench.suites = bench::blocks::suites();
-  bench.peers = true;
-  bench.prepare = &set_pmdk_environment;
-  add_suite_bench(blocks, bench, exit_code);
 }
 
 }  // namespace holdfast::tools

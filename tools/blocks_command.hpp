@@ -1,4 +1,5 @@
-// blocks_command.hpp: `holdfast blocks bench`: the building blocks beside PMDK and beside the bare
+// blocks_command.hpp: `holdfast blocks`: what of logs and pages lies in a region
+// (blocks_inspect.hpp), and `blocks bench`: the building blocks beside PMDK and beside the bare
 // fence, the command line of bench/blocks/suites.hpp.
 #pragma once
 
@@ -10,8 +11,10 @@ namespace holdfast::tools {
 
 // Adds `blocks` to the root. Its callback sets `exit_code`: 0 done, 1 failed or interrupted, 2 the
 // request was wrong, 3 a row is not to be trusted. `exit_code` must outlive the parsing.
-inline constexpr const char* kBlocksHelp =
-    "Logs, pages, fields, interleaving: what each costs on this machine";
 void add_blocks_command(CLI::App& root, int& exit_code);
+// In the program that has the benchmarks, and, starting that one, in the other.
+inline constexpr const char* kBlocksBenchHelp =
+    "Measure the building blocks, beside PMDK and the bare fence; every answer checked";
+void add_blocks_bench_command(CLI::App& blocks, int& exit_code);
 
 }  // namespace holdfast::tools

@@ -273,6 +273,20 @@ int run_limited(Arguments& arguments) {
   return kExitFailed;
 }
 
+constexpr char kFooter[] =
+    "Exit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a store not "
+    "built).\n"
+    "Example: holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
+    "'/dev/shm/x?granularity=line'\n"
+    "Example: holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
+    "--seconds 60 --threads 1,2 --stores holdfast --records 3M --repeat 1 --quick --region "
+    "'/dev/shm/x?granularity=line'\n"
+    "Example: holdfast kv bench --ops scan,ycsb-e --stores holdfast-ordered,rocksdb,lmdb,leveldb "
+    "--records 1M --against lmdb --region '/dev/shm/x?granularity=line'\n"
+    "Example: holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
+    "put,overwrite,get,get_many --records 8M --threads 1 --repeat 1 --quick --region "
+    "/var/tmp/x\n";
+
 }  // namespace
 
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
@@ -337,19 +351,7 @@ void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   app.add_flag("--quick", arguments->quick,
                "Throughput only: no latency pass, no start-up times, no longest put");
   app.add_flag("--quiet", arguments->quiet, "No progress");
-  app.footer(
-      "Exit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a store not "
-      "built).\n"
-      "Example: holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
-      "'/dev/shm/x?granularity=line'\n"
-      "Example: holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
-      "--seconds 60 --threads 1,2 --stores holdfast --records 3M --repeat 1 --quick --region "
-      "'/dev/shm/x?granularity=line'\n"
-      "Example: holdfast kv bench --ops scan,ycsb-e --stores holdfast-ordered,rocksdb,lmdb,leveldb "
-      "--records 1M --against lmdb --region '/dev/shm/x?granularity=line'\n"
-      "Example: holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
-      "put,overwrite,get,get_many --records 8M --threads 1 --repeat 1 --quick --region "
-      "/var/tmp/x\n");
+  app.footer(kFooter);
   app.callback([arguments, &exit_code] {
     exit_code = arguments->options.memory_limit_bytes != 0 ? run_limited(*arguments)
                                                            : run_and_report(*arguments);

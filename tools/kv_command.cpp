@@ -91,7 +91,7 @@ void add_output_encodings(CLI::App* verb, Encoding& output) {
   hex->excludes(base64);
 }
 
-void add_record_verbs(KvState& state, const AddVerb& verb) {
+void add_put(KvState& state, const AddVerb& verb) {
   auto* put = verb("put", "Insert or overwrite one record; creates the store",
                    [&] { return kv_put(state.target, state.put); });
   put->add_option("KEY", state.put.key, "The key; - for standard input")->required();
@@ -106,7 +106,9 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       "  holdfast kv ./users put photo - < photo.jpg\n"
       "  holdfast kv ./users put --key-as hex 00ff 'any value'\n"
       "  holdfast kv ./users put -- -7 'a key that begins with a dash'");
+}
 
+void add_append_and_merge(KvState& state, const AddVerb& verb) {
   auto* append = verb("append", "Add bytes to the value of one record; creates both",
                       [&] { return kv_append(state.target, state.append); });
   append->add_option("KEY", state.append.key, "The key; - for standard input")->required();
@@ -143,7 +145,9 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       "Examples:\n"
       "  holdfast kv ./users merge visits add 1\n"
       "  holdfast kv ./users merge coldest min -- -12");
+}
 
+void add_get_and_erase(KvState& state, const AddVerb& verb) {
   auto* get =
       verb("get", "Print the value of one record", [&] { return kv_get(state.target, state.get); });
   get->add_option("KEY", state.get.key, "The key; - for standard input")->required();
@@ -169,7 +173,9 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
                   "No such record is no failure: exit code 0, so that any other is one");
   erase->footer(
       "Exit code 1 if there is no such record.\nExample:\n  holdfast kv ./users erase ada");
+}
 
+void add_list_and_scan(KvState& state, const AddVerb& verb) {
   auto* list = verb("list", "Print records, one per line, in no order",
                     [&] { return kv_list(state.target, state.list); });
   list->add_option("--prefix", state.list.prefix, "Only keys that begin with this");
@@ -202,13 +208,19 @@ void add_record_verbs(KvState& state, const AddVerb& verb) {
       "Examples:\n"
       "  holdfast kv ./users scan --from a --to c\n"
       "  holdfast kv ./users scan --prefix user: --reverse --limit 10");
+}
 
+void add_record_verbs(KvState& state, const AddVerb& verb) {
+  add_put(state, verb);
+  add_append_and_merge(state, verb);
+  add_get_and_erase(state, verb);
+  add_list_and_scan(state, verb);
   verb("count", "Print the number of records", [&] {
     return kv_count(state.target);
   })->footer("Example:\n  holdfast kv ./users count");
 }
 
-void add_transfer_verbs(KvState& state, const AddVerb& verb) {
+void add_import(KvState& state, const AddVerb& verb) {
   auto* import = verb("import", "Put the records of a file; creates the store",
                       [&] { return kv_import(state.target, state.import); });
   import
@@ -261,7 +273,9 @@ void add_transfer_verbs(KvState& state, const AddVerb& verb) {
       "  mdb_dump ./lmdb | holdfast kv ./users import -\n"
       "  ldb --db=./rocks dump --hex | holdfast kv ./users import -\n"
       "  apt-cache dumpavail | holdfast kv ./packages import - --key Package,Version");
+}
 
+void add_export(KvState& state, const AddVerb& verb) {
   auto* export_ = verb("export", "Write all records, as import reads them",
                        [&] { return kv_export(state.target, state.export_); });
   export_
@@ -472,7 +486,8 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   };
   add_record_verbs(*state, verb);
   add_expiry_verbs(*state, verb);
-  add_transfer_verbs(*state, verb);
+  add_import(*state, verb);
+  add_export(*state, verb);
   add_backup_verbs(*state, verb);
   add_space_verbs(*state, verb);
   add_store_verbs(*state, verb);

@@ -44,52 +44,49 @@ double ratio(std::uint64_t numerator, std::uint64_t denominator) {
   return denominator == 0 ? 0 : static_cast<double>(numerator) / static_cast<double>(denominator);
 }
 
-}  // namespace
-
-int kv_stats(const KvTarget& target, bool prometheus) {
+// What `stats` tells of a store.
+struct Told {
+  kv::StoreStats stats;
+  const kv::RecoveryReport& recovery;
+  RegionReport region;
+  Survival survival;
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
-  if (!store) return report_error(target, store.error());
-  const kv::StoreStats stats = store->stats();
-  const kv::RecoveryReport& recovery = store->recovery();
-  const RegionReport region = store->region_report();
-  const Survival survival = survival_of(region);
-  if (prometheus) {
-    standard_output().write(kv::prometheus_text(stats, store->latencies(), target.spec));
-    return kExitDone;
-  }
-  if (target.json) {
-    const Json document = {
-        {"store", target.spec},
-        {"records", stats.records},
-        {"live_bytes", stats.live_bytes},
-        {"used_bytes", stats.used_bytes},
-        {"medium_bytes", stats.medium_bytes},
-        {"blocks", stats.blocks},
-        {"free_blocks", stats.free_blocks},
-        {"dram_index_bytes", stats.dram_index_bytes},
-        {"dram_other_bytes", stats.dram_other_bytes},
-        {"newest_version", stats.newest_version},
-        {"open",
-         {{"clean", recovery.clean},
-          {"seconds", recovery.seconds},
-          {"blocks_scanned", recovery.blocks_scanned},
-          {"superseded", recovery.superseded},
-          {"tombstones", recovery.tombstones},
-          {"torn_bytes_dropped", recovery.torn_bytes_dropped}}},
-        {"region",
-         {{"kind", region.kind},
-          {"file_system", region.file_system},
-          {"granularity", granularity_name(region.granularity)},
-          {"granularity_source", region.granularity_source},
-          {"mapping", region.mapping},
-          {"page_bytes", region.page_bytes},
-          {"page_reason", region.page_reason}}},
-        {"durability", survival.level},
-    };
-    out("{}\n", dump(document));
-    return kExitDone;
-  }
+};
+
+Json stats_document(const KvTarget& target, const Told& told) {
+  const auto& [stats, recovery, region, survival, typed] = told;
+  return {
+      {"store", target.spec},
+      {"records", stats.records},
+      {"live_bytes", stats.live_bytes},
+      {"used_bytes", stats.used_bytes},
+      {"medium_bytes", stats.medium_bytes},
+      {"blocks", stats.blocks},
+      {"free_blocks", stats.free_blocks},
+      {"dram_index_bytes", stats.dram_index_bytes},
+      {"dram_other_bytes", stats.dram_other_bytes},
+      {"newest_version", stats.newest_version},
+      {"open",
+       {{"clean", recovery.clean},
+        {"seconds", recovery.seconds},
+        {"blocks_scanned", recovery.blocks_scanned},
+        {"superseded", recovery.superseded},
+        {"tombstones", recovery.tombstones},
+        {"torn_bytes_dropped", recovery.torn_bytes_dropped}}},
+      {"region",
+       {{"kind", region.kind},
+        {"file_system", region.file_system},
+        {"granularity", granularity_name(region.granularity)},
+        {"granularity_source", region.granularity_source},
+        {"mapping", region.mapping},
+        {"page_bytes", region.page_bytes},
+        {"page_reason", region.page_reason}}},
+      {"durability", survival.level},
+  };
+}
+
+void print_stats(const KvTarget& target, const Told& told) {
+  const auto& [stats, recovery, region, survival, typed] = told;
   out("{}\n", ink(stdout, Ink::kBold, target.spec));
   row_count("records", stats.records);
   row_bytes("live", stats.live_bytes);
@@ -121,6 +118,25 @@ int kv_stats(const KvTarget& target, bool prometheus) {
   row("granularity",
       fmt::format("{} ({})", granularity_name(region.granularity), region.granularity_source));
   row("a synced record", survival.words);
+}
+
+}  // namespace
+
+int kv_stats(const KvTarget& target, bool prometheus) {
+  bool typed = false;
+  auto store = open_for_reading(target.spec, &typed);
+  if (!store) return report_error(target, store.error());
+  const RegionReport region = store->region_report();
+  const Told told{store->stats(), store->recovery(), region, survival_of(region), typed};
+  if (prometheus) {
+    standard_output().write(kv::prometheus_text(told.stats, store->latencies(), target.spec));
+    return kExitDone;
+  }
+  if (target.json) {
+    out("{}\n", dump(stats_document(target, told)));
+    return kExitDone;
+  }
+  print_stats(target, told);
   return kExitDone;
 }
 

@@ -21,6 +21,7 @@
 #include "index_command.hpp"
 #include "kv_command.hpp"
 #include "mem_command.hpp"
+#include "olap_command.hpp"
 #include "ssb_command.hpp"
 #include "stream_command.hpp"
 #include "text_layout.hpp"
@@ -153,6 +154,7 @@ int run(int argc, char** argv) {
   add_kv_command(root, exit_code);
   add_mem_command(root, exit_code);
   add_stream_command(root, exit_code);
+  add_olap_command(root, exit_code);
   add_ssb_command(root, exit_code);
   add_blocks_command(root, exit_code);
   add_index_command(root, exit_code);

@@ -135,8 +135,44 @@ json to_json(const Cpu& cpu) {
 // The firmware says nothing where the kernel has 0.
 json known(std::uint64_t value) { return value == 0 ? json() : json(value); }
 
+void add_devices(json& document, const Topology& topology) {
+  const auto list = [&](const char* key) -> json& { return document[key] = json::array(); };
+  auto& dax = list("dax");
+  for (const auto& device : topology.dax) {
+    dax.push_back({{"name", device.name},
+                   {"driver", device.driver},
+                   {"bytes", device.bytes},
+                   {"align_bytes", device.align_bytes},
+                   {"node", device.node},
+                   {"persistence_domain", device.persistence_domain}});
+  }
+  auto& pmem = list("pmem");
+  for (const auto& device : topology.pmem) {
+    pmem.push_back({{"name", device.name},
+                    {"bytes", device.bytes},
+                    {"dax", device.dax},
+                    {"node", device.node},
+                    {"persistence_domain", device.persistence_domain},
+                    {"mount_point", device.mount_point},
+                    {"mount_options", device.mount_options}});
+  }
+  auto& cxl = list("cxl");
+  for (const auto& device : topology.cxl) {
+    cxl.push_back({{"name", device.name},
+                   {"pmem_bytes", device.pmem_bytes},
+                   {"ram_bytes", device.ram_bytes},
+                   {"node", device.node},
+                   {"firmware", device.firmware}});
+  }
+}
+
 json to_json(const Topology& topology) {
   json document = {{"cpus", topology.cpus},
+                   {"sockets", known(topology.sockets)},
+                   {"cores", known(topology.cores)},
+                   {"clock_mhz_max", known(topology.clock_mhz_max)},
+                   {"memory_bytes", known(topology.memory_bytes)},
+                   {"available_bytes", known(topology.available_bytes)},
                    {"transparent_huge_pages", topology.transparent_huge_pages},
                    {"tmpfs_huge_pages", topology.tmpfs_huge_pages}};
   const auto list = [&](const char* key) -> json& { return document[key] = json::array(); };
@@ -172,33 +208,7 @@ json to_json(const Topology& topology) {
                      {"pages_total", pool.pages_total},
                      {"pages_free", pool.pages_free}});
   }
-  auto& dax = list("dax");
-  for (const auto& device : topology.dax) {
-    dax.push_back({{"name", device.name},
-                   {"driver", device.driver},
-                   {"bytes", device.bytes},
-                   {"align_bytes", device.align_bytes},
-                   {"node", device.node},
-                   {"persistence_domain", device.persistence_domain}});
-  }
-  auto& pmem = list("pmem");
-  for (const auto& device : topology.pmem) {
-    pmem.push_back({{"name", device.name},
-                    {"bytes", device.bytes},
-                    {"dax", device.dax},
-                    {"node", device.node},
-                    {"persistence_domain", device.persistence_domain},
-                    {"mount_point", device.mount_point},
-                    {"mount_options", device.mount_options}});
-  }
-  auto& cxl = list("cxl");
-  for (const auto& device : topology.cxl) {
-    cxl.push_back({{"name", device.name},
-                   {"pmem_bytes", device.pmem_bytes},
-                   {"ram_bytes", device.ram_bytes},
-                   {"node", device.node},
-                   {"firmware", device.firmware}});
-  }
+  add_devices(document, topology);
   return document;
 }
 
@@ -243,7 +253,22 @@ void print(const Cpu& cpu) {
   line("copies", name(cpu.vectors));
 }
 
+std::string counted(unsigned count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print(const Topology& topology) {
+  auto cpus = counted(topology.cpus, "CPU");
+  if (topology.cores != 0) {
+    cpus += ", " + counted(topology.cores, "core") + ", " + counted(topology.sockets, "socket");
+  }
+  if (topology.clock_mhz_max != 0)
+    cpus += fmt::format(", up to {:.1f} GHz", topology.clock_mhz_max / 1e3);
+  line("online", cpus);
+  if (topology.memory_bytes != 0) {
+    line("memory", fmt::format("{}, {} available", format_bytes(topology.memory_bytes),
+                               format_bytes(topology.available_bytes)));
+  }
   out("Caches\n");
   for (const auto& cache : topology.caches) {
     line(fmt::format("L{} {}", cache.level, cache.type),

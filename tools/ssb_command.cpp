@@ -14,6 +14,7 @@
 
 #include "console.hpp"
 #include "ssb_run.hpp"
+#include "ssb_suite.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -161,6 +162,11 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   run.add_option("--kernel", arguments->kernel, "Widest vectors to use")
       ->check(CLI::IsMember({"auto", "portable", "avx2", "avx512"}))
       ->capture_default_str();
+  run.add_option("--pin", arguments->pin,
+                 "Threads to a CPU each (core), to a NUMA node (node), or not (none); auto: core "
+                 "where there are several nodes")
+      ->check(CLI::IsMember({"auto", "none", "node", "core"}))
+      ->capture_default_str();
   run.add_option("--index", arguments->index,
                  "Where the Dash indexes of a star of rows are built; what is there must be empty")
       ->type_name("SPEC")
@@ -183,11 +189,46 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   });
 }
 
+void add_suite(CLI::App& ssb, int& exit_code) {
+  const auto arguments = std::make_shared<SsbSuiteArguments>();
+  arguments->threads = std::max(1u, std::thread::hardware_concurrency());
+  auto& suite = *ssb.add_subcommand(
+      "suite", "Section 6 of the paper here: two media, threads and pinning, prices; a report");
+  suite.add_option("--sf", arguments->scale, "Scale factor")->capture_default_str();
+  suite.add_option("--seed", arguments->seed, "Of the generator")->capture_default_str();
+  suite
+      .add_option("--region", arguments->region,
+                  "The medium beside DRAM: two stars come here, SPEC.row and SPEC.column (default: "
+                  "files in --out)")
+      ->type_name("PATH");
+  suite.add_option("--out", arguments->out, "A directory for suite.html and suite.json")
+      ->type_name("DIR")
+      ->required();
+  suite.add_option("--threads", arguments->threads, "Threads (default: one per CPU)")
+      ->check(CLI::Range(1, 1024));
+  suite.add_option("--repeat", arguments->repeat, "Timed rounds")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  suite
+      .add_option("--dram-price", arguments->dram_usd_per_gb,
+                  "USD per GB of DRAM (default: the paper's)")
+      ->check(CLI::PositiveNumber);
+  suite
+      .add_option("--region-price", arguments->region_usd_per_gb,
+                  "USD per GB of the other medium (default: the paper's of persistent memory)")
+      ->check(CLI::PositiveNumber);
+  suite.callback([arguments, &exit_code] {
+    const auto done = run_suite(*arguments);
+    exit_code = done ? kExitDone : fail(done.error());
+  });
+}
+
 }  // namespace
 
 void add_ssb_command(CLI::App& root, int& exit_code) {
   auto& ssb = *root.add_subcommand(
-      "ssb", "The Star Schema Benchmark: generate, load, append, merge, export, run, verify");
+      "ssb",
+      "The Star Schema Benchmark: generate, load, append, merge, export, run, suite, verify");
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"
@@ -197,6 +238,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
       "  holdfast ssb run --sf 1 --layout row        the published design\n"
       "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python\n"
+      "  holdfast ssb suite --sf 1 --region /mnt/pmem/ssb --out ./study\n"
       "  holdfast ssb append --region ./star1 --tbl ./more.tbl\n"
       "  holdfast ssb verify --region ./star1\n"
       "What a region SPEC may be: holdfast mem --help");
@@ -246,6 +288,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   export_app.callback([arguments, &exit_code] { exit_code = export_fact(*arguments); });
 
   add_run(ssb, arguments, exit_code);
+  add_suite(ssb, exit_code);
 
   auto& verify_app = *ssb.add_subcommand("verify", "Check all checksums and values of a star");
   add_region(verify_app, *arguments, "Where the star is");

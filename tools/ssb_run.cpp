@@ -154,6 +154,12 @@ VectorWidth width_of(std::string_view kernel) {
 
 }  // namespace
 
+Pinning pinning_of(std::string_view word) {
+  if (word == "core") return Pinning::kCore;
+  if (word == "node") return Pinning::kNode;
+  return word == "none" ? Pinning::kNone : Pinning::kAuto;
+}
+
 Result<OpenStar> open_star(const SsbArguments& arguments) {
   const bool loads = arguments.scale != 0 || !arguments.tables.empty();
   if (arguments.scale != 0 && !arguments.tables.empty())
@@ -186,7 +192,7 @@ Result<OpenStar> open_star(const SsbArguments& arguments) {
 
 Status run_queries(const SsbArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto chosen, ssb::queries_of(arguments.queries));
-  Team team(arguments.threads);
+  Team team(arguments.threads, places_for(arguments.threads, pinning_of(arguments.pin)));
   // First: a package that is missing is found out before anything is loaded.
   HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
   HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments));

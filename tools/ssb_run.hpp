@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/memory/region.hpp>
+#include <holdfast/olap/places.hpp>
 #include <holdfast/olap/star_store.hpp>
 
 namespace holdfast::tools {
@@ -19,12 +21,16 @@ struct SsbArguments {
   unsigned threads = 1;
   std::string queries = "all", kernel = "auto", format = "csv", out;
   std::string order = "loaded";
-  std::string layout;           // "row", "column", or empty: as the star is, else column.
+  std::string layout;  // "row", "column", or empty: as the star is, else column.
+  std::string pin = "auto";
   std::string index = "dram";   // Where the indexes of a star of rows are built.
   std::string compare, python;  // Names with commas; empty: HOLDFAST_PEER_PYTHON, or python3.
   unsigned repeat = 5;
   bool json = false;
 };
+
+// "auto", "none", "node", "core".
+olap::Pinning pinning_of(std::string_view word);
 
 struct OpenStar {
   std::unique_ptr<Region> region;

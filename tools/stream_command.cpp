@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,22 +10,30 @@
 
 #include <CLI/CLI.hpp>
 
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
+#include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/savepoint.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
 #include "console.hpp"
 #include "stream_bench_command.hpp"
+#include "stream_page.hpp"
+#include "stream_shell.hpp"
 
 namespace holdfast::tools {
 namespace {
 
 struct Arguments {
-  std::string file, text, state = "dram", region, checkpoint, directory, compile;
+  std::string file, text, state = "dram", region, checkpoint, directory, compile, format, members,
+                          from, target;
   stream::compile::CompileSettings compile_settings;
-  bool final_state = false;
+  bool final_state = false, watch = false;
+  int ui = -1;  // The port; -1: no page.
 };
 
 std::atomic<bool> interrupted{false};
@@ -36,6 +45,7 @@ int fail(const Error& error) {
 }
 
 Result<stream::Script> prepared(const Arguments& arguments) {
+  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
   if (arguments.file.empty() == arguments.text.empty())
     return Error{Errc::kInvalidOption, "the SQL is a FILE or the text of -e, one of the two"};
   if (!arguments.text.empty()) return stream::Script::prepare(arguments.text);
@@ -43,7 +53,23 @@ Result<stream::Script> prepared(const Arguments& arguments) {
   return stream::Script::prepare(text);
 }
 
-Result<stream::OpenState> state_of(const Arguments& arguments) {
+// "query-1.checkpoint", or of a split "query-1/orders-3.checkpoint".
+std::string checkpoint_file(const std::string& directory, std::size_t query,
+                            const std::string& split) {
+  const auto name = directory + "/query-" + std::to_string(query);
+  return split.empty() ? name + ".checkpoint" : name + "/" + split + ".checkpoint";
+}
+
+Status make_directory_of(const std::string& file) {
+  std::error_code code;
+  const auto directory = std::filesystem::path(file).parent_path();
+  std::filesystem::create_directories(directory, code);
+  if (code) return Error{Errc::kIo, "mkdir " + directory.string() + ": " + code.message()};
+  return {};
+}
+
+// Where states are: `open` may be called for the same state again and again.
+Result<stream::OpenState> places_of(const Arguments& arguments) {
   if (arguments.state == "kv") {
     if (arguments.region.empty())
       return Error{Errc::kInvalidOption, "--state kv wants --region SPEC"};
@@ -51,27 +77,87 @@ Result<stream::OpenState> state_of(const Arguments& arguments) {
       return Error{Errc::kInvalidOption,
                    "--checkpoint-dir belongs to --state dram; with --state kv the region of "
                    "--region holds the checkpoints"};
+    if (!arguments.members.empty())
+      return Error{Errc::kInvalidOption,
+                   "--members belongs to --state dram: one process alone opens a region"};
     HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(arguments.region));
-    return stream::OpenState([store](std::size_t query) {
+    return stream::OpenState([store](std::size_t query, const std::string&) {
       return Result<std::unique_ptr<stream::StateStore>>(
           std::make_unique<stream::KvStateStore>(store, static_cast<std::uint32_t>(query)));
     });
   }
   if (!arguments.region.empty())
     return Error{Errc::kInvalidOption, "--region belongs to --state kv"};
-  if (arguments.directory.empty()) return stream::OpenState();
-  std::error_code code;
-  std::filesystem::create_directories(arguments.directory, code);
-  if (code)
-    return Error{Errc::kIo, "--checkpoint-dir " + arguments.directory + ": " + code.message()};
-  return stream::OpenState([directory = arguments.directory](std::size_t query) {
-    return Result<std::unique_ptr<stream::StateStore>>(std::make_unique<stream::SnapshotStore>(
-        directory + "/query-" + std::to_string(query) + ".checkpoint"));
-  });
+  const auto& directory = arguments.members.empty() ? arguments.directory : arguments.members;
+  if (!arguments.members.empty() && !arguments.directory.empty())
+    return Error{Errc::kInvalidOption,
+                 "--members holds the checkpoints, too: --checkpoint-dir is not wanted"};
+  if (directory.empty()) return stream::OpenState();
+  return stream::OpenState(
+      [directory](std::size_t query,
+                  const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
+        const auto file = checkpoint_file(directory, query, split);
+        HF_RETURN_IF_ERROR(make_directory_of(file));
+        return std::unique_ptr<stream::StateStore>(std::make_unique<stream::SnapshotStore>(file));
+      });
 }
 
-void tell_resumed(std::size_t query, const stream::PipelineReport& report) {
-  note("query {}: resumed from checkpoint {}, {}\n", query, report.resumed_epoch,
+// The same, and each state that has no checkpoint yet begins with the savepoint.
+Result<stream::OpenState> state_of(const Arguments& arguments) {
+  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments));
+  if (arguments.from.empty()) return open;
+  if (!open)
+    return Error{Errc::kInvalidOption, "--from wants --checkpoint-dir, --members or --state kv"};
+  return stream::OpenState(
+      [open, from = arguments.from](
+          std::size_t query,
+          const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
+        stream::SnapshotStore savepoint(checkpoint_file(from, query, split));
+        HF_ASSIGN_OR_RETURN(const auto to, open(query, split));
+        const Status copied = stream::copy_checkpoint(savepoint, *to);
+        if (!copied && copied.code() == Errc::kNotFound)
+          return Error{Errc::kNotFound,
+                       "--from: " + checkpoint_file(from, query, split) + " is not there"};
+        if (!copied && copied.code() != Errc::kAlreadyExists) return copied.error();
+        return open(query, split);
+      });
+}
+
+int savepoint(const Arguments& arguments) {
+  const auto script = prepared(arguments);
+  if (!script) return fail(script.error());
+  const auto open = places_of(arguments);
+  if (!open) return fail(open.error());
+  if (!*open)
+    return fail({Errc::kInvalidOption, "a savepoint wants --checkpoint-dir, --members or --state"});
+  for (std::size_t query = 1; query <= script->plans().size(); ++query) {
+    std::vector<std::string> splits{""};
+    if (!arguments.members.empty()) {
+      auto found = stream::splits_of(script->plans()[query - 1].source());
+      if (!found) return fail(found.error());
+      splits = *std::move(found);
+    }
+    for (const auto& split : splits) {
+      const auto from = (*open)(query, split);
+      if (!from) return fail(from.error());
+      const auto file = checkpoint_file(arguments.target, query, split);
+      stream::SnapshotStore to(file);
+      Status done = make_directory_of(file);
+      if (done) done = stream::copy_checkpoint(**from, to);
+      if (!done) return fail({done.code(), file + ": " + done.error().detail});
+      out("{}\n", file);
+    }
+  }
+  return kExitDone;
+}
+
+// "query 1", or of a split "query 1, orders-3".
+std::string text_of(const stream::QueryName& name) {
+  return "query " + std::to_string(name.number) + (name.split.empty() ? "" : ", " + name.split);
+}
+
+void tell_resumed(const stream::QueryName& query, const stream::PipelineReport& report) {
+  note("{}: resumed from checkpoint {}, {}\n", text_of(query), report.resumed_epoch,
        report.resumed_place);
 }
 
@@ -79,21 +165,30 @@ void tell_not_compiled(std::size_t query, const Error& error) {
   note("query {}: interpreted: {}\n", query, plain(error));
 }
 
-void tell_done(std::size_t query, const stream::PipelineReport& report) {
+void tell_done(const stream::QueryName& name, const stream::PipelineReport& report) {
+  const auto query = text_of(name);
   if (report.finished_before) {
-    note("query {}: it had finished; there is nothing to do\n", query);
+    note("{}: it had finished; there is nothing to do\n", query);
     return;
   }
-  note("query {}: {} rows in, {} out, {} checkpoints{}{}\n", query, with_separators(report.rows_in),
+  note("{}: {} rows in, {} out, {} checkpoints{}{}\n", query, with_separators(report.rows_in),
        with_separators(report.rows_out), report.checkpoints, report.taken_over ? ", compiled" : "",
        report.finished ? "" : "; interrupted, run it again to go on");
   if (report.late_rows != 0)
-    note("query {}: {} late rows dropped\n", query, with_separators(report.late_rows));
+    note("{}: {} late rows dropped\n", query, with_separators(report.late_rows));
   if (report.rows_without_time != 0)
-    note("query {}: {} rows without a time dropped\n", query,
-         with_separators(report.rows_without_time));
+    note("{}: {} rows without a time dropped\n", query, with_separators(report.rows_without_time));
   if (report.malformed != 0)
-    note("query {}: {} malformed rows\n", query, with_separators(report.malformed));
+    note("{}: {} malformed rows\n", query, with_separators(report.malformed));
+  for (const auto& sample : report.malformed_samples)
+    note("{}:   {}\n", query, sample);
+}
+
+void tell_shares(std::size_t query, const std::vector<std::string>& held, std::size_t members) {
+  std::string names;
+  for (const auto& split : held)
+    names += (names.empty() ? "" : ", ") + split;
+  note("query {}: this member of {} has {}\n", query, members, held.empty() ? "nothing" : names);
 }
 
 stream::compile::CompileMode mode_of(const std::string& word) {
@@ -103,36 +198,77 @@ stream::compile::CompileMode mode_of(const std::string& word) {
                            : CompileMode::kBackground;
 }
 
-int run(const Arguments& arguments) {
-  const auto script = prepared(arguments);
-  if (!script) return fail(script.error());
+stream::OutputFormat format_of(const std::string& word) {
+  return word == "table"  ? stream::OutputFormat::kTable
+         : word == "json" ? stream::OutputFormat::kJson
+                          : stream::OutputFormat::kCsv;
+}
+
+// What the command line says of a run, but for state and checkpoints.
+stream::ScriptOptions options_of(const Arguments& arguments) {
   stream::ScriptOptions options;
   options.final_state = arguments.final_state;
-  options.checkpoint_interval = script->checkpoint_interval();
-  if (!arguments.checkpoint.empty()) {
-    const auto interval = stream::duration_of(arguments.checkpoint, "--checkpoint");
-    if (!interval) return fail(interval.error());
-    options.checkpoint_interval = *interval;
-  }
-  auto state = state_of(arguments);
-  if (!state) return fail(state.error());
-  options.open_state = *std::move(state);
-  if (options.open_state && options.checkpoint_interval.count() == 0)
-    options.checkpoint_interval = std::chrono::seconds(1);
-  if (!options.open_state && options.checkpoint_interval.count() != 0)
-    return fail({Errc::kInvalidOption, "a checkpoint wants --checkpoint-dir, or --state kv"});
   options.output = [](std::string_view text) { standard_output().write(text); };
+  options.format = format_of(arguments.format);
   options.compile = mode_of(arguments.compile);
   options.compile_settings = arguments.compile_settings;
   options.not_compiled = tell_not_compiled;
   options.resumed = tell_resumed;
   options.report = tell_done;
+  options.members_directory = arguments.members;
+  options.shares = tell_shares;
+  return options;
+}
+
+Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
+                                                 const stream::Script& script) {
+  auto options = options_of(arguments);
+  options.checkpoint_interval = script.checkpoint_interval();
+  if (!arguments.checkpoint.empty()) {
+    HF_ASSIGN_OR_RETURN(options.checkpoint_interval,
+                        stream::duration_of(arguments.checkpoint, "--checkpoint"));
+  }
+  HF_ASSIGN_OR_RETURN(options.open_state, state_of(arguments));
+  if (options.open_state && options.checkpoint_interval.count() == 0)
+    options.checkpoint_interval = std::chrono::seconds(1);
+  if (!options.open_state && options.checkpoint_interval.count() != 0)
+    return Error{Errc::kInvalidOption,
+                 "a checkpoint wants --checkpoint-dir, --members or --state kv"};
+  return options;
+}
+
+int run(const Arguments& arguments) {
+  const auto script = prepared(arguments);
+  if (!script) return fail(script.error());
+  auto options = options_with_state(arguments, *script);
+  if (!options) return fail(options.error());
+  stream::Monitor monitor;
+  std::unique_ptr<WebServer> server;
+  std::unique_ptr<TerminalView> view;
+  if (arguments.ui >= 0) {
+    auto served = serve_page(static_cast<std::uint16_t>(arguments.ui), monitor);
+    if (!served) return fail(served.error());
+    server = *std::move(served);
+    note("http://127.0.0.1:{}/\n", server->port());
+  }
+  if (arguments.watch) view = std::make_unique<TerminalView>(monitor);
+  if (server || view) options->monitor = &monitor;
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
-  const Status status = script->run(options, interrupted);
+  const Status status = script->run(*options, interrupted);
+  view.reset();
   standard_output().flush();
   if (!status) return fail(status.error());
   return interrupted.load() ? kExitFailed : kExitDone;
+}
+
+int shell(const Arguments& arguments) {
+  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  // Not restarted by the system: Ctrl-C ends a read of the terminal.
+  struct sigaction action{};
+  action.sa_handler = interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  return run_shell(options_of(arguments), interrupted);
 }
 
 int explain(const Arguments& arguments) {
@@ -174,6 +310,28 @@ void add_compiling(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
 }
 
+void add_places(CLI::App& app, Arguments& arguments) {
+  app.add_option("--state", arguments.state, "Where the state of windows is")
+      ->check(CLI::IsMember({"dram", "kv"}))
+      ->capture_default_str();
+  app.add_option("--region", arguments.region,
+                 "Of --state kv: the region, as of holdfast kv; it holds the checkpoints, too")
+      ->type_name("SPEC");
+  app.add_option("--checkpoint-dir", arguments.directory,
+                 "Of --state dram: the directory of the checkpoints")
+      ->type_name("DIR");
+  app.add_option("--members", arguments.members,
+                 "Share the partitions of a query's topic out with the other processes that name "
+                 "this directory; it holds the checkpoints")
+      ->type_name("DIR");
+}
+
+void add_output(CLI::App& app, Arguments& arguments) {
+  app.add_option("--format", arguments.format, "Of the rows of a plain SELECT: csv, table, json")
+      ->check(CLI::IsMember({"csv", "table", "json"}))
+      ->default_str("csv");
+}
+
 void add_text(CLI::App& app, Arguments& arguments) {
   app.add_option("FILE", arguments.file, "A file of SQL statements");
   app.add_option("-e", arguments.text, "The statements themselves")->type_name("SQL");
@@ -189,32 +347,49 @@ void add_stream_command(CLI::App& root, int& exit_code) {
   auto& run_app = *stream.add_subcommand(
       "run", "Run the statements; run again with the same state, a query goes on where it was");
   add_text(run_app, *arguments);
-  run_app.add_option("--state", arguments->state, "Where the state of windows is")
-      ->check(CLI::IsMember({"dram", "kv"}))
-      ->capture_default_str();
-  run_app
-      .add_option("--region", arguments->region,
-                  "Of --state kv: the region, as of holdfast kv; it holds the checkpoints, too")
-      ->type_name("SPEC");
+  add_places(run_app, *arguments);
   run_app
       .add_option("--checkpoint", arguments->checkpoint,
                   "Time between checkpoints (default: 1s where there is a place for them)")
       ->type_name("TIME");
   run_app
-      .add_option("--checkpoint-dir", arguments->directory,
-                  "Of --state dram: the directory of the checkpoints")
+      .add_option("--from", arguments->from,
+                  "A savepoint that a query begins with, where it has no checkpoint yet")
       ->type_name("DIR");
+  add_output(run_app, *arguments);
+  run_app
+      .add_option("--ui", arguments->ui,
+                  "A page with what the queries do, on 127.0.0.1, and /metrics for Prometheus; 0: "
+                  "a port that is free")
+      ->check(CLI::Range(0, 65535))
+      ->type_name("PORT");
+  run_app.add_flag("--watch", arguments->watch,
+                   "What the queries do, on standard error, renewed each second");
   add_compiling(run_app, *arguments);
   run_app.add_flag("--final", arguments->final_state,
                    "Groups without a window: show them when the input has ended");
   run_app.footer(
-      "Rows of a plain SELECT go to standard output as CSV, all messages to standard error.\n"
+      "Rows of a plain SELECT go to standard output, all messages to standard error.\n"
       "What the SQL can be: docs/stream.md");
   run_app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
   auto& explain_app = *stream.add_subcommand(
       "explain", "Show the plans of the statements' queries, and their sources");
   add_text(explain_app, *arguments);
   explain_app.callback([arguments, &exit_code] { exit_code = explain(*arguments); });
+  auto& shell_app = *stream.add_subcommand("shell", "Type statements, watch their rows");
+  add_output(shell_app, *arguments);
+  shell_app.callback([arguments, &exit_code] {
+    if (arguments->format.empty()) arguments->format = "table";
+    exit_code = shell(*arguments);
+  });
+  auto& savepoint_app = *stream.add_subcommand(
+      "savepoint", "Keep the last checkpoint of each query, for `run --from`");
+  add_text(savepoint_app, *arguments);
+  add_places(savepoint_app, *arguments);
+  savepoint_app.add_option("--to", arguments->target, "A directory for it")
+      ->required()
+      ->type_name("DIR");
+  savepoint_app.callback([arguments, &exit_code] { exit_code = savepoint(*arguments); });
   add_stream_bench_command(stream, exit_code);
 }
 

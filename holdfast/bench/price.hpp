@@ -1,4 +1,5 @@
-// price.hpp: what performance costs (seed 000, section 3.4, table 3.2), for any results.
+// price.hpp: what performance costs, for any results: Benson, "Efficient State Management with
+// Persistent Memory" (2023), section 3.4, table 3.2.
 //
 // A file of prices names systems, what each costs (per DIMM, or per month) and how much memory that
 // buys; measures name rows of results. A cell is the price of a GB times the time an access takes,

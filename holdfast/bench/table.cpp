@@ -150,6 +150,36 @@ std::string ratio_cell(const Document& document, const Row& row, const std::stri
          three_digits(ratio.high) + "]";
 }
 
+bool has_interval(const Row& row) {
+  return !std::isnan(row.number("ops_per_s_median")) && row.number("interval_coverage") > 0;
+}
+
+// What stands below the rows: what was measured how, and which rows are not to be believed.
+std::string notes_below(const Document& document) {
+  std::string text;
+  bool any_interval = false;
+  double coverage = 1;
+  for (const auto& row : document.rows) {
+    if (!has_interval(row)) continue;
+    any_interval = true;
+    coverage = std::min(coverage, row.number("interval_coverage"));
+  }
+  if (any_interval) {
+    text += print(
+        "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",
+        100 * coverage);
+    text += " Ratios are of times in the same repetition.\n";
+  }
+  for (const auto& row : document.rows) {
+    if (row.valid()) continue;
+    const auto comparison = comparison_of(row);
+    text += "\nINVALID " + (comparison.empty() ? "" : comparison + ": ") + row.subject() + " " +
+            row.operation() + ", " + std::to_string(row.threads()) +
+            " threads: " + row.invalid_reason();
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string human_time(double nanoseconds) {
@@ -179,8 +209,6 @@ std::string table(const Document& document, const TableOptions& options) {
              ratio_header(baseline), ratio_header(subject), "p50", "p99", "p99.9", "fences/op",
              "with bg", "lines/op", "DRAM B/rec", "medium B/rec", ""});
   const Row* previous = nullptr;
-  bool any_interval = false;
-  double coverage = 1;
   for (const auto& row : document.rows) {
     const auto comparison = comparison_of(row);
     if (previous == nullptr ? !comparison.empty() : comparison_of(*previous) != comparison) {
@@ -193,11 +221,7 @@ std::string table(const Document& document, const TableOptions& options) {
     const auto own_baseline = row.text("baseline");
     const auto rate = row.number("ops_per_s_median");
     const bool measured = !std::isnan(rate);
-    const bool interval = measured && row.number("interval_coverage") > 0;
-    if (interval) {
-      any_interval = true;
-      coverage = std::min(coverage, row.number("interval_coverage"));
-    }
+    const bool interval = has_interval(row);
     grid.add({row.operation(), row.subject(), print("%u", static_cast<unsigned>(row.threads())),
               measured ? human_count(rate) : "-",
               interval ? human_count(row.number("ops_per_s_low")) : "",
@@ -230,19 +254,7 @@ std::string table(const Document& document, const TableOptions& options) {
       text += (&name == &gone.front() ? " " : ", ") + name;
     text += ".\n";
   }
-  if (any_interval) {
-    text += print(
-        "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",
-        100 * coverage);
-    text += " Ratios are of times in the same repetition.\n";
-  }
-  for (const auto& row : document.rows) {
-    if (row.valid()) continue;
-    const auto comparison = comparison_of(row);
-    text += "\nINVALID " + (comparison.empty() ? "" : comparison + ": ") + row.subject() + " " +
-            row.operation() + ", " + std::to_string(row.threads()) +
-            " threads: " + row.invalid_reason();
-  }
+  text += notes_below(document);
   return text.ends_with('\n') ? text : text + "\n";
 }
 

@@ -132,6 +132,22 @@ int32_t hf_restore(const char* spec, const void* private_part, size_t bytes, hf_
   });
 }
 
+int32_t hf_restore_open(const char* spec, const void* private_part, size_t bytes, hf_read_run read,
+                        void* context, const hf_options* options, hf_store** store) {
+  return boundary([&]() -> Status {
+    HF_NEEDS(spec);
+    HF_NEEDS_BYTES(private_part, bytes);
+    HF_NEEDS(read);
+    HF_NEEDS(store);
+    *store = nullptr;
+    c::Opening opening(options);
+    HF_ASSIGN_OR_RETURN(auto opened, kv::restore_open(spec, c::bytes_of(private_part, bytes),
+                                                      c::Reader(read, context), opening.options));
+    *store = new hf_store(std::move(opened), std::move(opening.events));
+    return {};
+  });
+}
+
 int32_t hf_import_checkpoint(hf_store* store, const void* private_part, size_t bytes,
                              hf_read_run read, void* context, const hf_key_range* ranges,
                              size_t count, uint64_t* records) {

@@ -12,7 +12,10 @@
 #include <holdfast/c/holdfast.h>
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/events.hpp>
 #include <holdfast/kv/options.hpp>
+#include <holdfast/kv/pipeline.hpp>
+#include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store.hpp>
 
 namespace holdfast::c {
@@ -46,16 +49,29 @@ class Child {
   const Children::Kind kind_;
 };
 
+class KeptEvents;  // events.cpp
+
 }  // namespace holdfast::c
 
 struct hf_options {
   holdfast::kv::StoreOptions options;
+  bool keep_events = false;
 };
 
 struct hf_store {
-  explicit hf_store(holdfast::kv::Store<> opened) : store(std::move(opened)) {}
+  hf_store(holdfast::kv::Store<> opened, std::shared_ptr<holdfast::c::KeptEvents> kept)
+      : events(std::move(kept)), store(std::move(opened)) {}
+  const std::shared_ptr<holdfast::c::KeptEvents> events;  // Null: none are kept.
   holdfast::kv::Store<> store;
   holdfast::c::Children children;
+};
+
+struct hf_space {
+  holdfast::kv::Space space;
+};
+
+struct hf_pipeline {
+  holdfast::kv::Pipeline<> pipeline;
 };
 
 // In each of these the child is the first member: it is counted until the rest has gone.
@@ -102,6 +118,13 @@ struct hf_checkpoint {
 };
 
 namespace holdfast::c {
+
+// Options for one store, and where its events go.
+struct Opening {
+  explicit Opening(const hf_options* options);
+  kv::StoreOptions options;
+  std::shared_ptr<KeptEvents> events;
+};
 
 inline std::string_view text_of(const void* bytes, std::size_t count) {
   return {static_cast<const char*>(bytes), count};

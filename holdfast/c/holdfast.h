@@ -17,13 +17,13 @@
  *            but where it says otherwise.
  * Bytes      are a pointer and a length, of any contents; NULL with length 0 is empty, NULL with
  *            another length is HF_INVALID_OPTION, as is a NULL handle. The library keeps no pointer
- *            that it was given after it returned.
+ *            that it was given after it returned, but for the buffer of hf_pipeline_get.
  * Buffers    of the caller are filled as far as they go, and the full length is returned beside: a
  *            length above the capacity says that the rest is missing.
  * Handles    Each hf_*_open, _new or _begin has one _close, _free or _end, which takes NULL too. A
- *            store outlives what was opened of it: hf_close is HF_BUSY before.
- * Threads    A store from any thread. Options, batches, iterators, snapshots, pins and checkpoints
- *            from one at a time, any.
+ *            store outlives what was opened of it: hf_close is HF_BUSY before. Spaces and pipelines
+ *            may be closed later, and are HF_CLOSED until then.
+ * Threads    A store and a space from any thread. All else from one at a time, any.
  * Callbacks  run in the thread that called, before the function returns.
  * fork       A child must not use the handles of its parent: HF_CLOSED, or worse.
  */
@@ -72,6 +72,8 @@ typedef struct hf_batch hf_batch;
 typedef struct hf_snapshot hf_snapshot;
 typedef struct hf_iter hf_iter;
 typedef struct hf_checkpoint hf_checkpoint;
+typedef struct hf_space hf_space;
+typedef struct hf_pipeline hf_pipeline;
 
 /* ---- Library ---- */
 
@@ -140,7 +142,11 @@ HF_API int32_t hf_stats_json(hf_store* store, char* buffer, size_t capacity, siz
 #define HF_DURABLE_POWER 2u
 #define HF_RENEW 4u
 
-enum { HF_INSERTED = 1, HF_OVERWROTE = 2, HF_WRITTEN = 3 /* On plain files: which is not known. */ };
+enum {
+  HF_INSERTED = 1,
+  HF_OVERWROTE = 2,
+  HF_WRITTEN = 3 /* On plain files: which is not known. */
+};
 
 HF_API int32_t hf_put(hf_store* store, const void* key, size_t key_bytes, const void* value,
                       size_t value_bytes, uint32_t flags, int32_t* outcome);
@@ -309,6 +315,10 @@ HF_API int32_t hf_private_runs(const void* private_part, size_t bytes, hf_run* r
 /* Makes the store anew where nothing may be, and closes it. No record is rewritten. */
 HF_API int32_t hf_restore(const char* spec, const void* private_part, size_t bytes,
                           hf_read_run read, void* context, const hf_options* options);
+/* The same, and opens it: of use where what is closed is gone ("dram"). */
+HF_API int32_t hf_restore_open(const char* spec, const void* private_part, size_t bytes,
+                               hf_read_run read, void* context, const hf_options* options,
+                               hf_store** store);
 typedef struct hf_key_range { /* From the one on, below the other; `to_bytes` 0: no end. */
   const void* from;
   size_t from_bytes;
@@ -331,6 +341,85 @@ HF_API int32_t hf_verify_backup(const char* directory);
 /* `number` 0: the newest. `spec` as for hf_restore(). */
 HF_API int32_t hf_restore_backup(const char* directory, const char* spec, uint32_t number,
                                  const hf_options* options);
+
+/* ---- Keyspaces: sets of keys of their own within a store (docs/keyspaces.md) ----
+ *
+ * Names are texts of 1 to 255 bytes. A handle of a space that was dropped, or whose store was
+ * closed, is HF_CLOSED. `flags` as for the verbs of a store. */
+
+HF_API int32_t hf_space_create(hf_store* store, const char* name, hf_space** space);
+HF_API int32_t hf_space_open(hf_store* store, const char* name, hf_space** space);
+/* Its records are gone when it returns. */
+HF_API int32_t hf_space_drop(hf_store* store, const char* name);
+/* The name of number `number` in their order, as hf_options_get(). HF_NOT_FOUND: there are fewer. */
+HF_API int32_t hf_space_name(hf_store* store, size_t number, char* buffer, size_t capacity,
+                             size_t* length);
+HF_API int32_t hf_space_count(hf_space* space, uint64_t* records);
+HF_API int32_t hf_space_put(hf_space* space, const void* key, size_t key_bytes, const void* value,
+                            size_t value_bytes, uint32_t flags, int32_t* outcome);
+HF_API int32_t hf_space_get(hf_space* space, const void* key, size_t key_bytes, void* buffer,
+                            size_t capacity, uint64_t* value_bytes);
+HF_API int32_t hf_space_erase(hf_space* space, const void* key, size_t key_bytes, uint32_t flags,
+                              int32_t* existed);
+HF_API int32_t hf_space_append(hf_space* space, const void* key, size_t key_bytes,
+                               const void* bytes, size_t count, uint32_t flags, uint64_t* version);
+HF_API int32_t hf_space_merge(hf_space* space, const void* key, size_t key_bytes, int32_t function,
+                              const void* operand, size_t operand_bytes, uint32_t flags,
+                              uint64_t* version);
+/* In a batch with what the store's own keys get, and other spaces. */
+HF_API int32_t hf_batch_put_in(hf_batch* batch, hf_space* space, const void* key, size_t key_bytes,
+                               const void* value, size_t value_bytes);
+HF_API int32_t hf_batch_erase_in(hf_batch* batch, hf_space* space, const void* key,
+                                 size_t key_bytes);
+HF_API void hf_space_close(hf_space* space);
+
+/* ---- Pipelines: operations one by one at the price of groups (kv/pipeline.hpp) ----
+ *
+ * An operation is in flight until `window` of them are (1 to 256), or until it is waited for. They
+ * take effect in their order. Tickets rise by one from 1 on; `ticket` may be NULL. `flags`: of all
+ * its writes, without HF_RENEW. */
+
+HF_API int32_t hf_pipeline_open(hf_store* store, uint32_t window, uint32_t flags,
+                                hf_pipeline** pipeline);
+HF_API int32_t hf_pipeline_put(hf_pipeline* pipeline, const void* key, size_t key_bytes,
+                               const void* value, size_t value_bytes, uint64_t* ticket);
+HF_API int32_t hf_pipeline_erase(hf_pipeline* pipeline, const void* key, size_t key_bytes,
+                                 uint64_t* ticket);
+/* `buffer` is filled by the time the ticket is waited for, or the pipeline flushed, or closed. */
+HF_API int32_t hf_pipeline_get(hf_pipeline* pipeline, const void* key, size_t key_bytes,
+                               void* buffer, size_t capacity, uint64_t* ticket);
+/* What the verb would return. `*outcome`, may be NULL: of a put HF_INSERTED and the like, of an erase
+ * whether there was one, of a get the value's length. The last `window` outcomes are kept. */
+HF_API int32_t hf_pipeline_wait(hf_pipeline* pipeline, uint64_t ticket, uint64_t* outcome);
+HF_API int32_t hf_pipeline_in_flight(const hf_pipeline* pipeline, size_t* operations);
+/* Executes all of it. The first failure that no wait told of; absence is none. */
+HF_API int32_t hf_pipeline_flush(hf_pipeline* pipeline);
+/* Flushes, and returns that. The handle is gone. */
+HF_API int32_t hf_pipeline_close(hf_pipeline* pipeline);
+
+/* ---- What a store tells of its own work (kv/events.hpp) ---- */
+
+enum {
+  HF_EVENT_RECOVERY = 1, /* records, seconds: it is open. */
+  HF_EVENT_GROWTH = 2,   /* bytes_before, bytes_after: of the medium. */
+  HF_EVENT_RECLAIM = 3,  /* freed_blocks, relocated_bytes, seconds, in_caller. */
+  HF_EVENT_FAILURE = 4,  /* code, text: the medium refused; no more writes. */
+  HF_EVENT_STALL = 5     /* seconds, made_room: a write found the medium full. */
+};
+/* `size` is sizeof(hf_event), set by the caller. What its kind does not name is 0. */
+typedef struct hf_event {
+  uint64_t size;
+  int32_t kind, code;
+  int32_t in_caller, made_room;
+  uint64_t records, bytes_before, bytes_after, freed_blocks, relocated_bytes;
+  double seconds;
+  char text[192]; /* With a zero behind it; cut where it is longer. */
+} hf_event;
+/* Stores opened with the options keep their events for hf_next_event(), the newest 1024. */
+HF_API int32_t hf_options_keep_events(hf_options* options, int32_t keep);
+/* The oldest event that was not taken. HF_NOT_FOUND: there is none now. From any thread. Errors:
+ * HF_INVALID_OPTION: the store was opened without hf_options_keep_events(). */
+HF_API int32_t hf_next_event(hf_store* store, hf_event* event);
 
 /* ---- Expiry and upkeep ---- */
 

@@ -64,8 +64,9 @@ int32_t hf_open(const char* spec, const hf_options* options, hf_store** store) {
     HF_NEEDS(spec);
     HF_NEEDS(store);
     *store = nullptr;
-    HF_ASSIGN_OR_RETURN(auto opened, kv::Store<>::open(spec, c::options_of(options)));
-    *store = new hf_store(std::move(opened));
+    c::Opening opening(options);
+    HF_ASSIGN_OR_RETURN(auto opened, kv::Store<>::open(spec, opening.options));
+    *store = new hf_store(std::move(opened), std::move(opening.events));
     return {};
   });
 }

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <string_view>
-#include <thread>
 
+#include <holdfast/crash/image_hash.hpp>
 #include <holdfast/crash/mutation.hpp>
 #include <holdfast/crash/schedule.hpp>
-#include <holdfast/memory/backing.hpp>
+#include <holdfast/crash/simulated_backing.hpp>
 
 namespace holdfast::crash {
 
@@ -32,23 +30,6 @@ std::uint64_t this_thread_id() {
   return id;
 }
 
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
-  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
-  return x ^ (x >> 32);
-}
-
-// The share of one word in the hash of an image. A sum of these is updated word by word.
-std::uint64_t word_hash(std::uint64_t word_index, std::uint64_t value) {
-  return value == 0 ? 0 : mix(value + mix(word_index + 0x9e3779b97f4a7c15ULL));
-}
-
-std::uint64_t load_word(const std::byte* from) {
-  std::uint64_t word;
-  std::memcpy(&word, from, sizeof word);
-  return word;
-}
-
 std::byte* reserve(std::uint64_t bytes) {
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -56,121 +37,7 @@ std::byte* reserve(std::uint64_t bytes) {
   return static_cast<std::byte*>(at);
 }
 
-class SimulatedBacking final : public memory_detail::Backing {
- public:
-  explicit SimulatedBacking(Medium& medium) : medium_(medium) {}
-  std::byte* data() const override { return medium_.data(); }
-  std::uint64_t size_bytes() const override { return medium_.size_bytes(); }
-  std::uint64_t unit_bytes() const override { return medium_.options().unit_bytes; }
-  std::uint64_t max_size_bytes() const override { return medium_.options().max_size_bytes; }
-  Granularity granularity() const override { return medium_.model().granularity; }
-  Persist persist() const override {
-    switch (medium_.model().granularity) {
-      case Granularity::kLine:
-        return Persist{WriteBackInstruction::kClwb, medium_.model().nt_evicts};
-      case Granularity::kByte: return Persist::byte();
-      default: return Persist::none();
-    }
-  }
-  bool read_only() const override { return false; }
-  Status write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    return medium_.write(offset, bytes);
-  }
-  Status sync() override { return medium_.sync(); }
-  Status write_gathered(std::uint64_t offset,
-                        std::span<const std::span<const std::byte>> buffers) override {
-    std::vector<std::byte> all;
-    for (const auto& buffer : buffers) {
-      all.insert(all.end(), buffer.begin(), buffer.end());
-    }
-    return medium_.write(offset, all);
-  }
-  Status grow(std::uint64_t new_size_bytes) override { return medium_.resize(new_size_bytes); }
-  Status shrink(std::uint64_t new_size_bytes) override { return medium_.resize(new_size_bytes); }
-  Status prefault(std::uint64_t, std::uint64_t) override { return ok_status(); }
-  RegionReport report() const override {
-    RegionReport report;
-    report.spec = "simulated";
-    report.kind = "simulated";
-    report.granularity = granularity();
-    report.granularity_source = "crash checker, model " + name(medium_.model());
-    report.mapping = "MAP_PRIVATE anonymous";
-    report.page_bytes = kPageBytes;
-    report.page_reason = "simulated";
-    report.write_back = persist().instruction();
-    report.nt_evicts = medium_.model().nt_evicts;
-    report.nt_evicts_source = "model";
-    return report;
-  }
-
- private:
-  Medium& medium_;
-};
-
 }  // namespace
-
-std::string to_string(const std::source_location& site) {
-  std::string_view file = site.file_name();
-  if (file.starts_with(HF_SOURCE_DIR)) {
-    file.remove_prefix(std::string_view(HF_SOURCE_DIR).size());
-  }
-  while (
-      file.starts_with("../")) {  // The compiler was given paths relative to its build directory.
-    file.remove_prefix(3);
-  }
-  if (file.starts_with("./")) file.remove_prefix(2);
-  return std::string(file) + ":" + std::to_string(site.line());
-}
-
-std::span<const Model> all_models() {
-  static constexpr Model models[] = {kLine, kLineStreaming, kByte, kPage};
-  return models;
-}
-
-std::string name(const Model& model) {
-  switch (model.granularity) {
-    case Granularity::kLine: return model.nt_evicts ? "line_streaming" : "line";
-    case Granularity::kByte: return "byte";
-    case Granularity::kPage: return "page";
-    case Granularity::kNone: break;
-  }
-  return "none";
-}
-
-std::string name(PointKind kind) {
-  switch (kind) {
-    case PointKind::kFence: return "before the fence";
-    case PointKind::kSync: return "before the sync";
-    case PointKind::kBeforeResize: return "before grow or shrink";
-    case PointKind::kAfterResize: return "after grow or shrink";
-    case PointKind::kStore: return "after a store";
-    case PointKind::kAcknowledge: return "after the acknowledgement";
-    case PointKind::kRecovered: return "after the recovery";
-    case PointKind::kEnd: return "after the workload";
-  }
-  return "unknown";
-}
-
-StepCounts StepCounts::operator-(const StepCounts& earlier) const {
-  return {fences - earlier.fences,
-          lines_written_back - earlier.lines_written_back,
-          lines_streamed - earlier.lines_streamed,
-          syncs - earlier.syncs,
-          redundant_fences - earlier.redundant_fences,
-          redundant_write_backs - earlier.redundant_write_backs,
-          redundant_syncs - earlier.redundant_syncs};
-}
-
-StepCounts& StepCounts::operator+=(const StepCounts& other) {
-  fences += other.fences;
-  lines_written_back += other.lines_written_back;
-  lines_streamed += other.lines_streamed;
-  syncs += other.syncs;
-  redundant_fences += other.redundant_fences;
-  redundant_write_backs += other.redundant_write_backs;
-  redundant_syncs += other.redundant_syncs;
-  return *this;
-}
 
 Medium::Medium(const MediumOptions& options, Medium* parent)
     : options_(options), parent_(parent), size_bytes_(options.size_bytes) {
@@ -662,84 +529,6 @@ Status Medium::resize(std::uint64_t new_size_bytes) {
   }
   scheduler_step();
   return ok_status();
-}
-
-// ---- What the oracles ask ----
-
-std::optional<std::uint64_t> Medium::find_bypass() const {
-  if (std::memcmp(arena_, recorded_, size_bytes_) == 0) return std::nullopt;
-  const auto [at, ignored] = std::mismatch(arena_, arena_ + size_bytes_, recorded_);
-  return static_cast<std::uint64_t>(at - arena_);
-}
-
-// In the middle of a run, under the lock. Threads that run freely may be between a store and its
-// report.
-void Medium::check_bypass_in_passing(const std::source_location& site) {
-  if (parent_ != nullptr)
-    return;  // Recoveries may have threads; they are looked at when they return.
-  if (!scheduler_in_charge()) {
-    if (threads_.size() > 1 || !find_bypass()) return;
-    // Perhaps the first store of a second thread: it gets time to report it.
-    mutex_.unlock();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    mutex_.lock();
-    if (threads_.size() > 1) return;
-  }
-  check_bypass(site);
-}
-
-void Medium::check_bypass(const std::source_location& site) {
-  const auto offset = find_bypass();
-  if (!offset) return;
-  error("the byte at offset " + std::to_string(*offset) +
-        " was changed without memory/persist.hpp; found at " + to_string(site));
-  std::memcpy(recorded_, arena_, size_bytes_);  // Said once.
-  if (parent_ == nullptr) return;
-  for (std::uint32_t line = 0; line < size_bytes_ / kCacheLineBytes; ++line) {
-    touch_line(line);  // The next load() must not trust the record.
-  }
-}
-
-void Medium::declare_hint(std::uint64_t offset, std::uint64_t bytes) {
-  hints_.emplace_back(offset, offset + bytes);
-}
-
-std::optional<Medium::PendingByte> Medium::first_pending(std::uint32_t thread,
-                                                         std::uint64_t after_sequence) const {
-  const auto is_hint = [&](std::uint64_t offset) {
-    return std::any_of(hints_.begin(), hints_.end(), [&](const auto& hint) {
-      return offset >= hint.first && offset < hint.second;
-    });
-  };
-  if (thread < threads_.size()) {
-    for (const Unfenced& store : threads_[thread].unfenced) {
-      for (std::uint64_t at = store.begin; at < store.end && store.sequence > after_sequence;
-           ++at) {
-        if (!is_hint(at)) return PendingByte{at, store.site};
-      }
-    }
-  }
-  for (const std::uint32_t cell : dirty_cells()) {
-    const std::uint64_t base = std::uint64_t{cell} * cell_bytes();
-    if (page_mode()) {
-      for (const SectorVersion& version : sectors_[cell]) {
-        if (version.thread != thread || version.sequence <= after_sequence) continue;
-        for (std::size_t at = 0; at < kSectorBytes; ++at) {
-          if (version.content[at] != durable_[base + at] && !is_hint(base + at)) {
-            return PendingByte{base + at, version.site};
-          }
-        }
-      }
-      continue;
-    }
-    for (const PendingStore& store : lines_[cell]) {
-      if (store.thread != thread || store.sequence <= after_sequence) continue;
-      const std::uint64_t at = base + store.offset;
-      if (std::memcmp(durable_ + at, &store.value, store.bytes) == 0 || is_hint(at)) continue;
-      return PendingByte{at, store.site};
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace holdfast::crash

@@ -102,6 +102,79 @@ struct Part {
   }
 };
 
+// The members of a batch, one for each key, and what they do in which keyspace.
+struct Across {
+  std::map<std::uint16_t, Part> parts;  // By ascending ids: the order of the latches.
+  std::vector<BatchMember> members;
+
+  void give_back() {
+    for (auto& [id, part] : parts)
+      part.give_back();
+  }
+};
+
+template <class R>
+Across gather(R& rooms, Session& own, const WriteBatch& batch,
+              std::span<SpaceRooms* const> spaces) {
+  Across all;
+  auto& members = all.members;
+  std::map<std::uint16_t, std::unordered_map<std::string_view, std::size_t>> by_key;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto [key, value, number, erase] = batch[i];
+    SpaceRooms* const space = number == 0 ? nullptr : spaces[number - 1];
+    const std::uint16_t id = space == nullptr ? kDefaultSpace : space->id;
+    KeyIndex& index = space == nullptr ? rooms.index : space->index;
+    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
+                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
+                             {},
+                             id};
+    // The last operation on a key is the one that counts.
+    const auto [found, fresh] = by_key[id].try_emplace(key, members.size());
+    if (!fresh) {
+      members[found->second] = member;
+      continue;
+    }
+    Part& part = all.parts
+                     .try_emplace(id, index, space == nullptr ? rooms.versions : space->versions,
+                                  space == nullptr ? own : space->sessions.of_this_thread())
+                     .first->second;
+    part.members.push_back(members.size());
+    part.hashes.push_back(member.record.hash);
+    members.push_back(member);
+  }
+  for (auto& [id, part] : all.parts) {
+    for (const std::size_t i : part.members) {
+      if (members[i].record.kind == RecordKind::kPut) part.puts.push_back(members[i].record.hash);
+    }
+  }
+  return all;
+}
+
+// The members are on the medium and all homes are latched: makes them visible, ends the latches.
+template <class R>
+void publish(R& rooms, Session& own, Across& all) {
+  auto under_way = std::make_unique<BatchUnderWay>();
+  std::vector<std::unique_lock<Mutex>> publishing;
+  for (auto& [id, part] : all.parts)
+    part.note_previous(all.members, under_way->previous);
+  for (auto& [id, part] : all.parts)
+    publishing.push_back(part.index.begin_batch(*under_way));
+  for (auto& [id, part] : all.parts)
+    part.replace(all.members);
+  // Here it becomes visible.
+  HF_MUTANT("K55", under_way->over.store(true, std::memory_order_seq_cst), void());
+  for (auto& [id, part] : all.parts)
+    part.index.end_batch();
+  publishing.clear();
+  retire(rooms.epochs, std::move(under_way));
+  for (auto& [id, part] : all.parts) {
+    part.settle(all.members, rooms.records, [&](Line line) {
+      const RecordView record = rooms.records.at(line);
+      if (is_put(record.kind())) own.notes.add(rooms.table, line, record.padded_bytes());
+    });
+  }
+}
+
 }  // namespace
 
 template <class R>
@@ -119,88 +192,35 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
                                                  std::span<SpaceRooms* const> spaces,
                                                  WriteOptions options) {
   HF_RETURN_IF_ERROR(check(0, 0, options));
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
   Session& own = rooms_.sessions.of_this_thread();
-  std::map<std::uint16_t, Part> parts;  // By ascending ids: the order of the latches.
-  std::map<std::uint16_t, std::unordered_map<std::string_view, std::size_t>> by_key;
-  std::vector<BatchMember> members;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto [key, value, number, erase] = batch[i];
-    HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
-    SpaceRooms* const space = number == 0 ? nullptr : spaces[number - 1];
-    const std::uint16_t id = space == nullptr ? kDefaultSpace : space->id;
-    KeyIndex& index = space == nullptr ? rooms_.index : space->index;
-    const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
-                              index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
-                             {},
-                             id};
-    // The last operation on a key is the one that counts.
-    const auto [found, fresh] = by_key[id].try_emplace(key, members.size());
-    if (!fresh) {
-      members[found->second] = member;
-      continue;
-    }
-    Part& part = parts
-                     .try_emplace(id, index, space == nullptr ? rooms_.versions : space->versions,
-                                  space == nullptr ? own : space->sessions.of_this_thread())
-                     .first->second;
-    part.members.push_back(members.size());
-    part.hashes.push_back(member.record.hash);
-    members.push_back(member);
-  }
-  if (members.empty()) return rooms_.sequences.next() - 1;
-  for (auto& [id, part] : parts) {
-    for (const std::size_t i : part.members) {
-      if (members[i].record.kind == RecordKind::kPut) part.puts.push_back(members[i].record.hash);
-    }
-  }
+  Across all = gather(rooms_, own, batch, spaces);
+  if (all.members.empty()) return rooms_.sequences.next() - 1;
 
   const auto guard = rooms_.epochs.enter(own.participant);
-  const auto give_back = [&] {
-    for (auto& [id, part] : parts)
-      part.give_back();
-  };
   for (;;) {
     Part* full = nullptr;
-    for (auto& [id, part] : parts) {
+    for (auto& [id, part] : all.parts) {
       // The store's own part comes first, so what stands apart from its index is settled while no
       // other latch is held.
       if (id == kDefaultSpace)
         HF_RETURN_IF_ERROR(latch_all(own, part.hashes));
       else
         part.latches().acquire(part.index.map(), part.hashes);
-      if (part.claim(members)) continue;
+      if (part.claim(all.members)) continue;
       full = &part;
       break;
     }
     if (full == nullptr) break;
-    give_back();
+    all.give_back();
     HF_RETURN_IF_ERROR(full->index.map().grow(full->puts));
   }
-  auto sequence = append_batch(own, members, options);
-  if (!sequence) {
-    give_back();
-    return sequence;
-  }
-  auto under_way = std::make_unique<BatchUnderWay>();
-  std::vector<std::unique_lock<Mutex>> publishing;
-  for (auto& [id, part] : parts)
-    part.note_previous(members, under_way->previous);
-  for (auto& [id, part] : parts)
-    publishing.push_back(part.index.begin_batch(*under_way));
-  for (auto& [id, part] : parts)
-    part.replace(members);
-  // Here it becomes visible.
-  HF_MUTANT("K55", under_way->over.store(true, std::memory_order_seq_cst), void());
-  for (auto& [id, part] : parts)
-    part.index.end_batch();
-  publishing.clear();
-  retire(rooms_.epochs, std::move(under_way));
-  for (auto& [id, part] : parts) {
-    part.settle(members, rooms_.records, [&](Line line) {
-      const RecordView record = rooms_.records.at(line);
-      if (is_put(record.kind())) own.notes.add(rooms_.table, line, record.padded_bytes());
-    });
-  }
+  auto sequence = append_batch(own, all.members, options);
+  if (sequence)
+    publish(rooms_, own, all);
+  else
+    all.give_back();
   return sequence;
 }
 

@@ -390,4 +390,11 @@ std::uint64_t BlockTable::dram_bytes() const {
   return blocks() / 8 + entries * sizeof(BlockMeta) + bits_bytes_.load(std::memory_order_relaxed);
 }
 
+std::uint64_t BlockTable::pins_held() const {
+  std::uint64_t pins = 0;
+  for (std::uint64_t block = 0; block < blocks(); ++block)
+    pins += meta(block).pins.load(std::memory_order_acquire);
+  return pins;
+}
+
 }  // namespace holdfast::kv

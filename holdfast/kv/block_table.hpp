@@ -210,6 +210,7 @@ class BlockTable {
                   dead_bytes = 0;
   };
   Totals totals() const;
+  std::uint64_t pins_held() const;  // Of all runs. O(blocks).
   std::uint64_t free_blocks() const { return free_count_.load(std::memory_order_relaxed); }
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;

@@ -59,8 +59,9 @@ struct Checkpoint::State {
     std::vector<std::uint64_t> dead_lines;  // Empty: none.
   };
 
-  explicit State(StoreCore& of) : core(of) { core.count_checkpoint(1); }
+  explicit State(StoreCore& of) : core(of), store(of.alive) { core.count_checkpoint(1); }
   ~State() {
+    if (!open()) return;
     for (const Held& run : held)
       core.rooms.table.meta(run.head).pins.fetch_sub(1, std::memory_order_release);
     core.count_checkpoint(-1);
@@ -68,6 +69,8 @@ struct Checkpoint::State {
   }
   State(const State&) = delete;
 
+  // Whether its store is there. One that ended has left nothing to release or to read.
+  bool open() const { return store->load(std::memory_order_acquire) != nullptr; }
   Status take();
   Status seal();
   void hold_runs();
@@ -79,6 +82,7 @@ struct Checkpoint::State {
   Status check_records(std::size_t i) const;
 
   StoreCore& core;
+  const std::shared_ptr<std::atomic<StoreCore*>> store;
   Version version = 0;
   std::uint64_t generation_limit = 0, sequence_limit = 0;
   std::vector<Held> held;
@@ -200,6 +204,12 @@ Result<Checkpoint> StoreBase::checkpoint() {
 
 // ---- Checkpoint ----
 
+namespace {
+Error is_gone() {
+  return {Errc::kClosed, "the checkpoint was moved from, or its store was closed"};
+}
+}  // namespace
+
 Checkpoint::Checkpoint(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
@@ -210,11 +220,11 @@ std::span<const CheckpointRun> Checkpoint::runs() const {
   return state_ ? std::span<const CheckpointRun>(state_->runs) : std::span<const CheckpointRun>();
 }
 std::uint64_t Checkpoint::runs_opened() const {
-  return state_ ? state_->core.rooms.table.next_generation() : 0;
+  return state_ && state_->open() ? state_->core.rooms.table.next_generation() : 0;
 }
 
 Result<std::vector<std::byte>> Checkpoint::private_part() const {
-  if (!state_) return Error{Errc::kClosed, "the checkpoint was moved from"};
+  if (!state_ || !state_->open()) return is_gone();
   CheckpointPlan plan;
   plan.superblock = state_->core.rooms.superblock;
   plan.version = state_->version;
@@ -237,7 +247,7 @@ Result<std::vector<std::byte>> Checkpoint::private_part() const {
 }
 
 Status Checkpoint::read(std::size_t i, std::span<std::byte> to) const {
-  if (!state_) return Error{Errc::kClosed, "the checkpoint was moved from"};
+  if (!state_ || !state_->open()) return is_gone();
   if (i >= state_->runs.size() || to.size() != state_->runs[i].bytes) {
     return Error{Errc::kInvalidOption,
                  "read: a buffer of " + std::to_string(to.size()) + " bytes for run " +

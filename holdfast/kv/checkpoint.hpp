@@ -104,6 +104,10 @@ Result<CheckpointContents> read_private_part(std::span<const std::byte> private_
 using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte> to)>;
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});
+// The same, and opens it with the options: of use where what is closed is gone ("dram"). Errors:
+// also those of Store::open().
+Result<Store<>> restore_open(std::string_view spec, std::span<const std::byte> private_part,
+                             ReadRun read, const StoreOptions& options = {});
 
 // Puts the records of a checkpoint whose keys lie in one of the ranges (none given: all) into
 // another store, over what it has: the store's own keys, not those of keyspaces. Not at once: an

@@ -50,9 +50,11 @@ Error StoreBase::no_order() {
 }
 
 Result<Cursor> Snapshot::cursor() const {
-  if (core_ == nullptr) return Error{Errc::kClosed, "the snapshot is empty"};
-  if (core_->rooms.index.order() == nullptr) return StoreBase::no_order();
-  return Cursor(std::make_unique<Cursor::State>(core_->alive, Moment{version_, clock_}));
+  StoreCore* const store = core();
+  if (store == nullptr)
+    return Error{Errc::kClosed, "the snapshot is empty, or its store was closed"};
+  if (store->rooms.index.order() == nullptr) return StoreBase::no_order();
+  return Cursor(std::make_unique<Cursor::State>(store_, Moment{version_, clock_}));
 }
 
 }  // namespace holdfast::kv

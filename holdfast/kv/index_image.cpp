@@ -43,8 +43,9 @@ Status write_index_image(Rooms& rooms, CleanMark& mark) {
     words += 1 + map.size(partition);
   const std::uint64_t bytes = words * sizeof(std::uint64_t);
   const std::uint64_t block_bytes = rooms.table.geometry().block_bytes;
+  // A full medium gives it the blocks that are kept for reclamation: the next open frees them.
   auto head = rooms.table.open_run((bytes + block_bytes - 1) / block_bytes,
-                                   BlockTable::Purpose::kPut, BlockState::kImage);
+                                   BlockTable::Purpose::kReclaim, BlockState::kImage);
   if (!head) {
     return head.code() == Errc::kNoSpace || head.code() == Errc::kTooLarge
                ? ok_status()

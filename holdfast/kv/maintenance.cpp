@@ -26,7 +26,7 @@ double least_gain(double space_amplification) { return (1 - 1 / space_amplificat
 
 }  // namespace
 
-// From its making to its end one pass of reclamation, by the holder of mutex_.
+// From its making to its end one pass of reclamation, by the holder of the turn.
 class Maintenance::PassWatch {
  public:
   PassWatch(Maintenance& of, bool in_caller)
@@ -137,8 +137,8 @@ void Maintenance::grow_ahead() {
 
 bool Maintenance::sweep_in_background() {
   if (!rooms_.expiry.any()) return false;
-  const auto lock = after_waiters();
-  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  const Turn turn = after_waiters();
+  Reclaimer reclaimer = reclaimer_of(turn);
   auto more = expired_->run(ExpirySweep::Reach::kDue, reclaimer, *relocator_);
   if (!more && more.code() == Errc::kIo) rooms_.gate.fail(more.error());
   return more && *more && !rooms_.wake.stopped();
@@ -150,13 +150,13 @@ bool Maintenance::reclaim_in_background() {
   BlockTable& table = rooms_.table;
   Pace& pace = rooms_.pace;
   const ReclaimOptions& options = rooms_.options.reclaim;
-  const auto lock = after_waiters();
+  const Turn turn = after_waiters();
   for (;;) {
     rooms_.drain_notes();
     if (!pace.wants_reclaim()) return false;
     const std::uint64_t free_before = table.free_blocks();
     const std::uint64_t sequence_before = rooms_.sequences.next();
-    Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+    Reclaimer reclaimer = reclaimer_of(turn);
     pace.begin_pass();
     const PassWatch watch(*this, /*in_caller=*/false);
     auto freed = reclaimer.pass(Reclaimer::Choice::kWorthMost, pace.runs_per_pass(),
@@ -187,7 +187,7 @@ bool Maintenance::shrink() {
       (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
   if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return false;
   // verify() reads words of blocks that must stay while it does.
-  const auto lock = after_waiters();
+  const Turn turn = after_waiters();
   const auto trim = [&] {
     auto trimmed = table.trim(2 * ahead, keep, kSegmentsPerTurn);
     if (!trimmed) rooms_.gate.fail(trimmed.error());
@@ -196,8 +196,7 @@ bool Maintenance::shrink() {
   if (trim()) return true;
   // What lies at the end keeps the files from shrinking: it moves to where there is room.
   if (!rooms_.options.reclaim.background || table.free_blocks() <= 3 * ahead) return false;
-  auto moved = Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-                   .empty_last_segment(rooms_.options.reclaim.bytes_per_second);
+  auto moved = reclaimer_of(turn).empty_last_segment(rooms_.options.reclaim.bytes_per_second);
   if (!moved) {
     if (moved.code() == Errc::kIo) rooms_.gate.fail(moved.error());
     return false;
@@ -219,27 +218,31 @@ Status Maintenance::collect_pieces() {
   return PieceCollector(rooms_).collect();
 }
 
-std::unique_lock<Mutex> Maintenance::hold_off() {
+Maintenance::Turn Maintenance::hold_off() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  std::unique_lock lock(mutex_);
+  Turn turn(mutex_);
   waiters_.fetch_sub(1, std::memory_order_relaxed);
-  return lock;
+  return turn;
 }
 
 // A mutex that is given up and taken again at once does not go to who sleeps for it: that one may
 // wait for a dozen turns of the background. Bounded, since who calls hurry() waits for good.
-std::unique_lock<Mutex> Maintenance::after_waiters() {
+Maintenance::Turn Maintenance::after_waiters() {
   constexpr int kSteps = 50;
   for (int step = 0; step < kSteps && waiters_.load(std::memory_order_relaxed) != 0; ++step)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
-  return std::unique_lock(mutex_);
+  return Turn(mutex_);
 }
 
-Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
+Reclaimer Maintenance::reclaimer_of(const Turn&) {
+  return {rooms_, *relocator_, evacuated_, counts_, waiters_};
+}
+
+Result<std::uint64_t> Maintenance::pass(const Turn& turn, std::size_t victims, double gain,
                                         std::uint64_t bytes_per_second) {
   const PassWatch watch(*this, /*in_caller=*/true);
-  auto freed = Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_)
-                   .pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
+  auto freed =
+      reclaimer_of(turn).pass(Reclaimer::Choice::kMostDead, victims, gain, bytes_per_second);
   watch.ended(freed);
   return freed;
 }
@@ -247,7 +250,7 @@ Result<std::uint64_t> Maintenance::pass(std::size_t victims, double gain,
 Status Maintenance::reclaim() {
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
   HF_RETURN_IF_ERROR(settle_all_displaced());
-  const auto lock = hold_off();
+  const Turn turn = hold_off();
   BlockTable& table = rooms_.table;
   constexpr double kLeastGain = 0.05;
   // On page media a run counts as sealed only when syncs have covered it.
@@ -256,12 +259,12 @@ Status Maintenance::reclaim() {
   };
   HF_RETURN_IF_ERROR(finish_sealing());
   HF_RETURN_IF_ERROR(collect_pieces());
-  Reclaimer sweeper(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  Reclaimer sweeper = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
   for (;;) {
     HF_RETURN_IF_ERROR(finish_sealing());
     const std::uint64_t before = table.free_blocks();
-    HF_ASSIGN_OR_RETURN(const std::uint64_t freed, pass(kVictimsPerPass, kLeastGain, 0));
+    HF_ASSIGN_OR_RETURN(const std::uint64_t freed, pass(turn, kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table.free_blocks() <= before) break;
   }
   // Then from the end down, as long as that shortens the files.
@@ -270,8 +273,7 @@ Status Maintenance::reclaim() {
     blocks = table.blocks();
     HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
     if (table.free_blocks() < per_segment + kKeepFreeBlocks) break;
-    HF_RETURN_IF_ERROR(
-        Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).empty_last_segment(0));
+    HF_RETURN_IF_ERROR(reclaimer_of(turn).empty_last_segment(0));
     HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
   }
   HF_RETURN_IF_ERROR(table.trim(kKeepFreeBlocks));
@@ -295,10 +297,10 @@ Result<bool> Maintenance::make_room_now() {
   constexpr double kLeastGain = 0.02;
   HF_RETURN_IF_ERROR(HF_MUTANT("K78", settle_all_displaced(), ok_status()));
   const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
-  const auto lock = hold_off();
+  const Turn turn = hold_off();
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
   HF_RETURN_IF_ERROR(collect_pieces());
-  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  Reclaimer reclaimer = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
   for (bool last = false;; last = true) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
@@ -323,7 +325,7 @@ Error Maintenance::full(Error why) const {
 
 Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
   const auto mark = [&]() -> Status {
-    const auto lock = hold_off();
+    const Turn turn = hold_off();
     {
       // Only sealed runs have dead bits on the medium.
       const Sessions::Revoked revoked(sessions);
@@ -331,7 +333,7 @@ Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
       if (lane.run.open() && lane.run.records != 0) HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
     }
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
-    return Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).put_all_dead_bits();
+    return reclaimer_of(turn).put_all_dead_bits();
   };
   auto marked = mark();
   if (!marked) rooms_.gate.fail_in_doubt(marked.error());
@@ -339,7 +341,7 @@ Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
 }
 
 Status Maintenance::free_space(SpaceRooms& space) {
-  const auto lock = hold_off();
+  const Turn turn = hold_off();
   Status sealed;
   const auto close = [&](Session& session) {
     if (sealed) sealed = rooms_.appender.close(session.lane);
@@ -367,8 +369,7 @@ Status Maintenance::free_space(SpaceRooms& space) {
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   rooms_.spaces.retire(space.id);
-  HF_RETURN_IF_ERROR(
-      Reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_).free_space(space.id));
+  HF_RETURN_IF_ERROR(reclaimer_of(turn).free_space(space.id));
   return HF_MUTANT("K104", PieceCollector(rooms_).sweep(), ok_status());
 }
 
@@ -394,7 +395,8 @@ Status Maintenance::settle_for_close() {
     HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
     HF_RETURN_IF_ERROR(rooms_.group->wait());
   }
-  Reclaimer reclaimer(rooms_, *relocator_, evacuated_, counts_, waiters_);
+  const Turn turn = hold_off();
+  Reclaimer reclaimer = reclaimer_of(turn);
   HF_MUTANT("K24", reclaimer.mark_moved_dead(), void());
   return reclaimer.put_all_dead_bits();
 }

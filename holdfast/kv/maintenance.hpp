@@ -17,6 +17,7 @@
 namespace holdfast::kv {
 
 class ExpirySweep;
+class Reclaimer;
 
 struct ReclaimCounts {
   std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
@@ -48,22 +49,30 @@ class Maintenance {
   // Sealing, dead bits and marks of a close in order, before the index image.
   Status settle_for_close();
 
+  // While it lives nobody else reclaims. What reclaims takes one, so that it cannot be forgotten:
+  // clang cannot follow a lock that a function returns.
+  class [[nodiscard]] Turn {
+    friend class Maintenance;
+    explicit Turn(Mutex& mutex) : lock_(mutex) {}
+    std::unique_lock<Mutex> lock_;
+  };
   // Keeps reclamation out, before the background's next pass; a limit on its rate does not hold up
   // the present one.
-  [[nodiscard]] std::unique_lock<Mutex> hold_off();
+  Turn hold_off();
   // The same for the background: those who wait for hold_off() come first.
-  [[nodiscard]] std::unique_lock<Mutex> after_waiters();
+  Turn after_waiters();
   const ReclaimCounts& counts() const { return counts_; }
   std::uint64_t expired_records() const;  // That reclamation has come upon.
   Session& own_session() { return *relocator_; }
   // A pass over at most `victims` runs, those with most dead bytes.
-  Result<std::uint64_t> pass(std::size_t victims, double least_gain,
+  Result<std::uint64_t> pass(const Turn& turn, std::size_t victims, double least_gain,
                              std::uint64_t bytes_per_second);
   // Threads that wait are not kept waiting by a rate limit: one more.
   void hurry() { waiters_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   class PassWatch;  // Tells the listener of a pass.
+  Reclaimer reclaimer_of(const Turn& turn);
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
@@ -80,9 +89,9 @@ class Maintenance {
 
   Rooms& rooms_;
   std::unique_ptr<Session> relocator_;  // Its lane takes what reclamation moves.
-  Mutex mutex_;                         // One reclaimer at a time.
+  Mutex mutex_;                         // A Turn's.
   std::atomic<std::uint32_t> waiters_{0};
-  std::vector<std::uint64_t> evacuated_;  // Runs whose live records were moved, not free yet.
+  std::vector<std::uint64_t> evacuated_;  // Of reclaimer_of(). Runs that were moved, not free yet.
   ReclaimCounts counts_;
   std::unique_ptr<ExpirySweep> expired_;
   std::uint64_t last_sequence_ = 0;  // Of the background's last round.

@@ -56,21 +56,10 @@ Status Recovery::run() {
   if (!report_.clean) HF_RETURN_IF_ERROR(make_index());
   rooms_.sessions.count_in(rooms_.index.map());
   HF_RETURN_IF_ERROR(read_runs());
-  HF_RETURN_IF_ERROR(std::move(failure_));
   drop_tombstones();
   settle_spaces();
-  HF_RETURN_IF_ERROR(std::move(failure_));
-  if (rooms_.options.access != RegionAccess::kOpenReadOnly && defects_total_ != 0 &&
-      !rooms_.gate.read_only()) {
-    return Error{
-        Errc::kCorrupt,
-        report_.defects.front().what + " at byte " +
-            std::to_string(report_.defects.front().offset) +
-            (defects_total_ == 1
-                 ? ""
-                 : ", and " + std::to_string(defects_total_ - 1) + " more defects") +
-            "; a read-only open gives access to what is intact, `verify` lists all damage"};
-  }
+  HF_RETURN_IF_ERROR(failed());
+  HF_RETURN_IF_ERROR(refuse_defects());
   report_.records = rooms_.index.count();
   report_.superseded = superseded_.load();
   // Nothing that was ever handed out is handed out again, whether or not it left a trace.
@@ -97,9 +86,33 @@ std::uint64_t Recovery::limit_word(std::uint64_t at, std::uint64_t greatest, con
 }
 
 void Recovery::note(std::uint64_t offset, std::string what) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   ++defects_total_;
   if (report_.defects.size() < 1000) report_.defects.push_back({offset, std::move(what)});
+}
+
+void Recovery::fail(Status why) {
+  const Lock lock(mutex_);
+  failure_ = std::move(why);
+}
+
+Status Recovery::failed() {
+  const Lock lock(mutex_);
+  return std::move(failure_);
+}
+
+Status Recovery::refuse_defects() {
+  const Lock lock(mutex_);
+  if (rooms_.options.access == RegionAccess::kOpenReadOnly || defects_total_ == 0 ||
+      rooms_.gate.read_only())
+    return {};
+  const Defect& first = report_.defects.front();
+  return Error{
+      Errc::kCorrupt,
+      first.what + " at byte " + std::to_string(first.offset) +
+          (defects_total_ == 1 ? ""
+                               : ", and " + std::to_string(defects_total_ - 1) + " more defects") +
+          "; a read-only open gives access to what is intact, `verify` lists all damage"};
 }
 
 // ---- The block table ----
@@ -219,7 +232,10 @@ Status Recovery::read_runs() {
       read_run(runs_[i], tallies);
     }
   });
-  return std::move(failure_);
+  HF_RETURN_IF_ERROR(failed());
+  const Lock lock(mutex_);
+  gathered_ = std::move(gathering_);
+  return {};
 }
 
 void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
@@ -241,8 +257,8 @@ void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
   meta.used_bytes.store(run->footer().used_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(run->footer().base_sequence, std::memory_order_relaxed);
   index_sealed(head, *run, tallies);
-  const std::lock_guard lock(mutex_);
-  if (state == BlockState::kOpen) word_missing_.push_back(head);
+  const Lock lock(mutex_);
+  if (state == BlockState::kOpen) gathering_.word_missing.push_back(head);
   ++report_.blocks_sealed_before;
 }
 
@@ -300,7 +316,7 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& t
   }
   meta.dead_bytes.fetch_add(dead_bytes, std::memory_order_relaxed);
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   report_.tombstones += tombstones;
 }
 
@@ -335,11 +351,11 @@ void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   }
   meta.own_dead_bytes.store(own_dead_bytes, std::memory_order_relaxed);
   meta.min_sequence.store(lowest, std::memory_order_relaxed);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   ++report_.blocks_scanned;
   report_.torn_bytes_dropped += scanned.torn_bytes;
   report_.tombstones += meta.tombstones;
-  scanned_.push_back(std::move(scanned));
+  gathering_.scanned.push_back(std::move(scanned));
 }
 
 // What is known of a record that an earlier admit() has put into the index: where its run was read
@@ -396,9 +412,7 @@ void Recovery::admit(const Found& found, Tallies& tallies) {
     if (!entry) {
       home.release();
       if (auto grown = map.grow(found.hash); !grown) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::move(grown);
-        return;
+        return fail(std::move(grown));
       }
       continue;
     }
@@ -417,8 +431,8 @@ void Recovery::admit(const Found& found, Tallies& tallies) {
     break;
   }
   if (found.kind == RecordKind::kErase) {
-    const std::lock_guard lock(mutex_);
-    tombstones_.push_back({found.hash, line, found.space});
+    const Lock lock(mutex_);
+    gathering_.tombstones.push_back({found.hash, line, found.space});
   }
 }
 
@@ -426,7 +440,7 @@ void Recovery::drop_tombstones() {
   auto participant = rooms_.epochs.join();
   Tallies tallies{&rooms_.index.map().new_tally(), {}};
   const auto guard = rooms_.epochs.enter(participant);
-  for (const Tombstone& tombstone : tombstones_) {
+  for (const Tombstone& tombstone : gathered_.tombstones) {
     OffsetMap::Tally* tally = nullptr;
     OffsetMap& map = *map_of(tombstone.space, tallies, tally);  // It is there: it has an entry.
     Place place = map.place(tombstone.hash);
@@ -434,7 +448,7 @@ void Recovery::drop_tombstones() {
     if (const auto entry = home.find([&](Line line) { return line == tombstone.line; }))
       home.remove(entry);
   }
-  tombstones_ = {};
+  gathered_.tombstones = {};
 }
 
 // ---- What a writing open leaves behind ----
@@ -451,11 +465,11 @@ void Recovery::write_back_what_was_read() {
     persist.write_back(medium.at(group),
                        std::min(geometry.block_bytes, medium.size_bytes() - group));
   }
-  for (const ScannedRun& scanned : scanned_)
+  for (const ScannedRun& scanned : gathered_.scanned)
     persist.write_back(
         medium.at(table.run_at(scanned.head)),
         scanned.used_bytes - HF_MUTANT("K20", 0, std::min(scanned.used_bytes, kCacheLineBytes)));
-  for (const std::uint64_t head : word_missing_)
+  for (const std::uint64_t head : gathered_.word_missing)
     persist.write_back(medium.at(table.run_at(head)), table.run_bytes(head));
   // Dead bits: tombstones may be dropped because of them.
   for (const std::uint64_t head : runs_) {
@@ -491,7 +505,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   // Open runs are sealed with what was accepted, so that no torn tail can revive, and are never
   // appended to. Tails first, then the words that vouch for them.
   std::vector<std::uint64_t> to_free;
-  for (const std::uint64_t head : word_missing_) {
+  for (const std::uint64_t head : gathered_.word_missing) {
     const BlockMeta& run = table.meta(head);
     const std::vector<std::byte> none(dead_bits_bytes(run.records));
     const std::uint64_t end = table.run_at(head) + table.run_bytes(head);
@@ -499,7 +513,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
         HF_MUTANT("K17", medium.put(end - run_tail_bytes(run.records), none.data(), none.size()),
                   ok_status()));
   }
-  for (const ScannedRun& scanned : scanned_) {
+  for (const ScannedRun& scanned : gathered_.scanned) {
     if (scanned.entries.empty()) {
       to_free.push_back(scanned.head);
       continue;
@@ -513,11 +527,11 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
         medium.put(table.run_at(scanned.head) + table.run_bytes(scanned.head) - tail.size(),
                    tail.data(), tail.size()));
     HF_RETURN_IF_ERROR(HF_MUTANT("K21", ok_status(), table.mark_sealed(scanned.head)));
-    word_missing_.push_back(scanned.head);
+    gathered_.word_missing.push_back(scanned.head);
   }
-  if (!word_missing_.empty()) HF_RETURN_IF_ERROR(medium.order());
+  if (!gathered_.word_missing.empty()) HF_RETURN_IF_ERROR(medium.order());
   // These words need no fence: until they are durable, the tails say the same.
-  for (const std::uint64_t head : word_missing_)
+  for (const std::uint64_t head : gathered_.word_missing)
     HF_RETURN_IF_ERROR(table.mark_sealed(head));
   to_free.insert(to_free.end(), runs_of_dropped_.begin(), runs_of_dropped_.end());
   to_free.insert(to_free.end(), images_.begin(), images_.end());

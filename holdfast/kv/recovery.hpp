@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -42,6 +41,13 @@ class Recovery {
     std::map<std::uint16_t, OffsetMap::Tally*> of_spaces;
   };
 
+  // What the threads find out beside the index.
+  struct Gathered {
+    std::vector<std::uint64_t> word_missing;  // Runs that are sealed, and whose word is not.
+    std::vector<ScannedRun> scanned;
+    std::vector<Tombstone> tombstones;
+  };
+
   std::uint64_t limit_word(std::uint64_t at, std::uint64_t greatest, const char* name);
   Status read_table();
   std::uint64_t read_run_words(std::uint64_t block, std::uint64_t blocks);
@@ -63,7 +69,12 @@ class Recovery {
   void forget_space(std::uint16_t space);
   Status make_writable(std::uint64_t next_generation);
   void write_back_what_was_read();
-  void note(std::uint64_t offset, std::string what);
+  void note(std::uint64_t offset, std::string what) HF_EXCLUDES(mutex_);
+  // The first failure of a thread, or of a step behind them; kCorrupt for defects that a writing
+  // open does not pass over.
+  void fail(Status why) HF_EXCLUDES(mutex_);
+  Status failed() HF_EXCLUDES(mutex_);
+  Status refuse_defects() HF_EXCLUDES(mutex_);
   static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
     for (std::uint64_t seen = value.load(); seen < to && !value.compare_exchange_weak(seen, to);) {
     }
@@ -76,15 +87,16 @@ class Recovery {
   RecoveryReport& report_;
   CleanMark mark_{};
   std::vector<std::uint64_t> runs_, images_, orphans_;
-  std::vector<std::uint64_t> word_missing_;  // Runs that are sealed but whose word does not say so.
-  std::vector<ScannedRun> scanned_;
-  std::vector<Tombstone> tombstones_;
+  Gathered gathered_;                           // From read_runs() on.
   std::vector<std::uint64_t> runs_of_dropped_;  // Spaces.
   std::atomic<std::uint64_t> max_sequence_{0}, superseded_{0};
   std::uint64_t max_generation_ = 0, shared_limit_ = 0;
-  std::uint64_t defects_total_ = 0;
-  Status failure_;
-  std::mutex mutex_;
+
+  // Of threads that read runs side by side.
+  Mutex mutex_;
+  Gathered gathering_ HF_GUARDED_BY(mutex_);
+  std::uint64_t defects_total_ HF_GUARDED_BY(mutex_) = 0;
+  Status failure_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::kv

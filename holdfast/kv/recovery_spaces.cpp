@@ -26,8 +26,7 @@ OffsetMap* Recovery::map_of(std::uint16_t space, Tallies& tallies, OffsetMap::Ta
   }
   auto made = rooms_.spaces.make(space);
   if (!made) {
-    const std::lock_guard lock(mutex_);
-    failure_ = std::move(made).error();
+    fail(std::move(made).error());
     return nullptr;
   }
   OffsetMap& map = (*made)->index.map();
@@ -83,7 +82,7 @@ void Recovery::settle_spaces() {
     forget_space(space);
   for (const auto& [id, name] : names) {
     if (!name.live) continue;
-    if (auto made = rooms_.spaces.make(id); !made) failure_ = std::move(made).error();
+    if (auto made = rooms_.spaces.make(id); !made) fail(std::move(made).error());
   }
 }
 
@@ -93,8 +92,8 @@ void Recovery::forget_space(std::uint16_t id) {
     return table.meta(head).space.load(std::memory_order_relaxed) == id;
   };
   std::copy_if(runs_.begin(), runs_.end(), std::back_inserter(runs_of_dropped_), is_of_it);
-  std::erase_if(word_missing_, is_of_it);
-  std::erase_if(scanned_, [&](const ScannedRun& run) { return is_of_it(run.head); });
+  std::erase_if(gathered_.word_missing, is_of_it);
+  std::erase_if(gathered_.scanned, [&](const ScannedRun& run) { return is_of_it(run.head); });
   {
     auto participant = rooms_.epochs.join();
     const auto guard = rooms_.epochs.enter(participant);

@@ -124,12 +124,31 @@ Status restore_into(Medium& medium, const CheckpointPlan& plan, ReadRun read) {
   return restoration.end();
 }
 
-Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
-               const StoreOptions& options) {
+namespace {
+
+Result<Region> restored_region(std::string_view spec, std::span<const std::byte> private_part,
+                               ReadRun read, const StoreOptions& options) {
   HF_ASSIGN_OR_RETURN(const CheckpointPlan plan, CheckpointPlan::decode(private_part));
   HF_ASSIGN_OR_RETURN(Region region, make_region(spec, options, plan));
   Medium medium(std::move(region));
-  return restore_into(medium, plan, read);
+  HF_RETURN_IF_ERROR(restore_into(medium, plan, read));
+  return std::move(medium.region());
+}
+
+}  // namespace
+
+Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
+               const StoreOptions& options) {
+  HF_RETURN_IF_ERROR(restored_region(spec, private_part, read, options));
+  return {};
+}
+
+Result<Store<>> restore_open(std::string_view spec, std::span<const std::byte> private_part,
+                             ReadRun read, const StoreOptions& options) {
+  HF_ASSIGN_OR_RETURN(Region region, restored_region(spec, private_part, read, options));
+  StoreOptions opened = options;
+  opened.access = RegionAccess::kOpen;  // The region is new; the store in it is not.
+  return Store<>::open(std::move(region), opened);
 }
 
 }  // namespace holdfast::kv

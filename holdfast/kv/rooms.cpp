@@ -27,7 +27,6 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       events(asked.listener),
       medium(std::move(given)),
       superblock(found),
-      default_durability(default_durability_of(options, medium)),
       gate(medium.region().read_only(), kind_that_loses_power(medium), &events),
       table(medium, geometry_of(superblock), options.max_bytes, &events),
       pace(table, options),
@@ -42,7 +41,9 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
                [this] { ask_if_short(index); }),
       spaces(*this),
-      pieces(*this) {}
+      pieces(*this) {
+  options.durability = default_durability_of(asked, medium);
+}
 
 void Rooms::ask_if_short(const KeyIndex& of) {
   const bool few = table.free_blocks() < pace.blocks_ahead();
@@ -50,7 +51,7 @@ void Rooms::ask_if_short(const KeyIndex& of) {
 }
 
 Status Rooms::raise_flags(std::uint64_t flags) {
-  const Lock lock(raising);
+  const Lock lock(superblock.raising);
   auto raised = raise_flag(medium, superblock, flags);
   if (!raised) gate.fail_in_doubt(raised.error());
   return raised;

@@ -41,12 +41,18 @@
 
 namespace holdfast::kv {
 
+struct OpenSuperblock : Superblock {
+  explicit OpenSuperblock(const Superblock& found) : Superblock(found) {}
+
+  Mutex raising;  // Of its flags.
+};
+
 struct Rooms {
   Rooms(Medium medium, const StoreOptions& options, const Superblock& superblock);
 
   bool paged() const { return group != nullptr; }
   Durability effective(WriteOptions asked) const {
-    return asked.durability == Durability::kDefault ? default_durability : asked.durability;
+    return asked.durability == Durability::kDefault ? options.durability : asked.durability;
   }
   Lane& lane_of(Session& session) { return group ? group->lane() : session.lane; }
   // A run was opened: asks for the store's own work, if there is any to do.
@@ -68,11 +74,10 @@ struct Rooms {
     return space == kMixedSpaces ? records.at(line).header().space() : space;
   }
 
-  StoreOptions options;
-  EventQueue events;  // Whoever has something to tell has a pointer to it.
+  StoreOptions options;  // As given, but durability: what the default is here.
+  EventQueue events;     // Whoever has something to tell has a pointer to it.
   Medium medium;
-  Superblock superblock;
-  Durability default_durability;
+  OpenSuperblock superblock;
   WriteGate gate;
   Wake wake;  // Asks for the store's own work.
   EpochDomain epochs;
@@ -89,7 +94,6 @@ struct Rooms {
   Appender appender;
   SpaceTable spaces;
   Pieces pieces;
-  Mutex raising;  // Of the superblock's flags.
 };
 
 }  // namespace holdfast::kv

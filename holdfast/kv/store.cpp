@@ -52,33 +52,31 @@ Pinned::~Pinned() {
 }
 
 Snapshot::Snapshot(Snapshot&& other) noexcept
-    : core_(std::exchange(other.core_, nullptr)), version_(other.version_), clock_(other.clock_) {}
+    : store_(std::move(other.store_)), version_(other.version_), clock_(other.clock_) {}
 Snapshot& Snapshot::operator=(Snapshot&& other) noexcept {
-  if (this != &other) {
-    if (core_ != nullptr) core_->release_snapshot(version_);
-    core_ = std::exchange(other.core_, nullptr);
-    version_ = other.version_;
-    clock_ = other.clock_;
-  }
+  Snapshot ends(std::move(*this));  // What this held.
+  store_ = std::move(other.store_);
+  version_ = other.version_;
+  clock_ = other.clock_;
   return *this;
 }
 Snapshot::~Snapshot() {
-  if (core_ != nullptr) core_->release_snapshot(version_);
+  if (StoreCore* const store = core()) store->release_snapshot(version_);
 }
 Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
-  if (core_ == nullptr) return empty_snapshot();
-  return core_->reads.get_at({version_, clock_}, bytes_of(key), value);
+  StoreCore* const store = core();
+  if (store == nullptr) return empty_snapshot();
+  return store->reads.get_at({version_, clock_}, bytes_of(key), value);
 }
 Status Snapshot::for_each(
     FunctionRef<bool(std::string_view, std::string_view, Version)> visit) const {
-  if (core_ == nullptr) return empty_snapshot();
-  return core_->reads.for_each_at({version_, clock_}, visit);
+  StoreCore* const store = core();
+  if (store == nullptr) return empty_snapshot();
+  return store->reads.for_each_at({version_, clock_}, visit);
 }
 std::uint64_t Snapshot::count() const {
   std::uint64_t records = 0;
-  if (core_ == nullptr) return records;
-  (void)core_->reads.for_each_at({version_, clock_}, [&](std::string_view, std::string_view,
-                                                         Version) { return ++records, true; });
+  (void)for_each([&](std::string_view, std::string_view, Version) { return ++records, true; });
   return records;
 }
 
@@ -142,7 +140,7 @@ Status StoreBase::close() {
 }
 bool StoreBase::read_only() const { return !core_ || core_->rooms.gate.read_only(); }
 Durability StoreBase::durability() const {
-  return core_ ? core_->rooms.default_durability : Durability::kProcess;
+  return core_ ? core_->rooms.options.durability : Durability::kProcess;
 }
 
 // ---- The verbs on bytes ----

@@ -142,7 +142,8 @@ class WriteBatch {
 };
 
 // A value read in place. While it lives its bytes stay as they were; it holds back reclamation and
-// in-place updates, so keep it briefly. Movable; use and destroy it before the store closes.
+// in-place updates, so keep it briefly. Movable. It ends before its store does: close() refuses
+// while there is one, and a destructor that finds one stops the process.
 class Pinned {
  public:
   Pinned() = default;
@@ -169,8 +170,8 @@ class Cursor;      // cursor.hpp
 class Checkpoint;  // checkpoint.hpp
 
 // Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
-// the versions that it can see. It goes before its store does: close() waits for no snapshot, it
-// refuses. One that was moved from, or taken of a closed store, is empty: kClosed.
+// the versions that it can see. close() waits for no snapshot, it refuses. One that was moved from,
+// was taken of a closed store, or outlives its store is empty: kClosed.
 class Snapshot {
  public:
   Snapshot() = default;  // Empty.
@@ -188,11 +189,14 @@ class Snapshot {
   // Over its records, in order. Errors: kInvalidOption (the store keeps no order).
   Result<Cursor> cursor() const;
 
-  Snapshot(StoreCore* core, Version version, std::uint64_t clock)  // For the store.
-      : core_(core), version_(version), clock_(clock) {}
+  // For the store.
+  Snapshot(std::shared_ptr<std::atomic<StoreCore*>> store, Version version, std::uint64_t clock)
+      : store_(std::move(store)), version_(version), clock_(clock) {}
 
  private:
-  StoreCore* core_ = nullptr;
+  StoreCore* core() const { return store_ ? store_->load(std::memory_order_acquire) : nullptr; }
+
+  std::shared_ptr<std::atomic<StoreCore*>> store_;  // To null, once there is no store any more.
   Version version_ = 0;
   std::uint64_t clock_ = 0;  // By which records have expired.
 };
@@ -269,8 +273,9 @@ class StoreBase {
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots or checkpoints are open, and from the store's listener: nothing has changed then. The
-  // destructor does the same and drops the status; none of them may be left then.
+  // snapshots, checkpoints or pinned values are held, and from the store's listener: nothing has
+  // changed then. A full medium may have no room for the index: the next open rebuilds it, and says
+  // so (RecoveryReport::clean). The destructor does the same and drops the status.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.

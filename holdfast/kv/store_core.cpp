@@ -146,6 +146,10 @@ void StoreCore::stop_loading() {
 }
 
 StoreCore::~StoreCore() {
+  if (checkpoints_.load(std::memory_order_acquire) == 0 && rooms.table.pins_held() != 0) {
+    check_failed("a value of get_pinned() is held while its store ends: it would lie in no memory",
+                 __FILE__, __LINE__);
+  }
   alive->store(nullptr, std::memory_order_release);
   stop_loading();
   (void)close();
@@ -180,6 +184,8 @@ Status StoreCore::may_close() const {
     return open(count, "snapshots");
   if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
     return open(count, "checkpoints");
+  if (const std::uint64_t count = rooms.table.pins_held(); count != 0)
+    return open(count, "values of get_pinned()");
   if (rooms.events.is_calling())
     return Error{Errc::kBusy, "close() of a store from its listener, which it would wait for"};
   return {};
@@ -208,7 +214,7 @@ Snapshot StoreCore::snapshot() {
   const Version version = rooms.versions.open();
   // From here on nothing is displaced. Where the device fails, for_each() tells of it.
   settle_displaced();
-  return {this, version, rooms.expiry.clock()};
+  return {alive, version, rooms.expiry.clock()};
 }
 
 void StoreCore::settle_displaced() {

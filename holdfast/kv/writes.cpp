@@ -118,10 +118,10 @@ void BasicWrites<R>::disown(Session& own, std::uint64_t hash, Appended record, R
 }
 
 template <class R>
-void BasicWrites<R>::disown_group(Session& own, std::span<OnItsWay> group) {
-  for (OnItsWay& one : group) {
-    const auto home = rooms_.index.latch(one.place, own);
-    disown(own, one.place.hash, one.appended, RecordKind::kPut);
+void BasicWrites<R>::disown(Session& own, std::span<OnItsWay> puts) {
+  for (OnItsWay& put : puts) {
+    const auto home = rooms_.index.latch(put.place, own);
+    disown(own, put.place.hash, put.appended, RecordKind::kPut);
   }
 }
 
@@ -220,7 +220,7 @@ Status BasicWrites<R>::publish_first(Session& own, Bytes key, Bytes value,
   auto published = publish_put<AnyPath>(own, place, {RecordKind::kPut, place.hash, key, value},
                                         one.appended, options);
   if (published) return {};
-  disown_group(own, group.subspan(1));
+  disown(own, group.subspan(1));
   return std::move(published).error();
 }
 

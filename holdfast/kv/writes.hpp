@@ -110,8 +110,8 @@ class BasicWrites {
   // The operation fails although its record is durable: nothing that is older may be acknowledged
   // from here on, since recovery would let the record win over it.
   void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
-  // The same of puts on their way, in the caller's guard.
-  void disown_group(Session& own, std::span<OnItsWay> group);
+  // Of these puts of a group, which are published no more.
+  [[gnu::noinline, gnu::cold]] void disown(Session& own, std::span<OnItsWay> puts);
   // Pauses for runs that the session's lane has opened or is to open (pace.hpp). In no guard, but
   // in that of an operation around this one: then nothing is waited for.
   [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);

@@ -105,8 +105,11 @@ inline constexpr KnownStructure kKnownStructures[] = {
     {magic_of("HDFLOGL1"), 0, "a log of format version 2"},
     {magic_of("HLDPAGE2"), 0, "a page store"},
     {magic_of("HLDDASH1"), 0, "a Dash index"},
+    {magic_of("HLDBDSH1"), 0, "a Dash index of bytes"},
     {magic_of("HLDFPTR1"), 0, "an FP-Tree"},
+    {magic_of("HLDFFTR1"), 0, "a FAST+FAIR tree"},
     {magic_of("HLDSTAR1"), 0, "a star schema"},
+    {magic_of("HLDMART1"), 0, "a star schema of a user's own"},
     {magic_of("HLDPAGE1"), 56, "a page store of format version 2"},
     {magic_of("HLDPEGS1"), 56, "pages with checksums"},
 };

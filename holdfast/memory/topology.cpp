@@ -142,6 +142,29 @@ std::vector<NumaNode> read_nodes(const std::string& root) {
   return nodes;
 }
 
+void read_cpus(const std::string& root, Topology& topology) {
+  const auto directory = root + "/sys/devices/system/cpu/";
+  const auto online = parse_list(read_text(directory + "online"));
+  topology.cpus = static_cast<unsigned>(online.size());
+  std::set<std::string> sockets;
+  std::set<std::pair<std::string, std::string>> cores;
+  for (const int cpu : online) {
+    const auto path = directory + "cpu" + std::to_string(cpu) + "/";
+    const auto socket = read_text(path + "topology/physical_package_id");
+    const auto core = read_text(path + "topology/core_id");
+    if (!socket.empty()) sockets.insert(socket);
+    if (!socket.empty() && !core.empty()) cores.emplace(socket, core);
+    topology.clock_mhz_max =
+        std::max(topology.clock_mhz_max,
+                 static_cast<unsigned>(number_in(path + "cpufreq/cpuinfo_max_freq") / 1000));
+  }
+  topology.sockets = static_cast<unsigned>(sockets.size());
+  topology.cores = static_cast<unsigned>(cores.size());
+  const auto info = read_text(root + "/proc/meminfo");
+  topology.memory_bytes = meminfo(info, "MemTotal");
+  topology.available_bytes = meminfo(info, "MemAvailable");
+}
+
 void read_tiers(const std::string& directory, Topology& topology) {
   for (const auto& name : numbered(directory, "memory_tier")) {
     topology.tiers.push_back({name, parse_list(read_text(directory + "/" + name + "/nodelist"))});
@@ -230,8 +253,7 @@ std::vector<CxlDevice> read_cxl(const std::string& directory) {
 Topology read_topology(const std::string& root) {
   const auto sys = root + "/sys";
   Topology topology;
-  topology.cpus =
-      static_cast<unsigned>(parse_list(read_text(sys + "/devices/system/cpu/online")).size());
+  read_cpus(root, topology);
   topology.caches = read_caches(sys + "/devices/system/cpu");
   topology.nodes = read_nodes(root);
   read_tiers(sys + "/devices/virtual/memory_tiering", topology);

@@ -77,7 +77,13 @@ struct CxlDevice {
 };
 
 struct Topology {
-  unsigned cpus = 0;
+  unsigned cpus = 0;     // Online. With `cores` below it, some share a core.
+  unsigned sockets = 0;  // 0: not told, as below.
+  unsigned cores = 0;    // Of all sockets.
+  unsigned clock_mhz_max = 0;
+  // Of the system, however its nodes share it.
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t available_bytes = 0;
   std::vector<CacheLevel> caches;
   std::vector<NumaNode> nodes;
   std::vector<MemoryTier> tiers;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/morsels.hpp>
 #include <holdfast/olap/open_block.hpp>
 
 namespace holdfast::olap {
@@ -112,16 +112,18 @@ Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& 
                         const Kernels& kernels) {
   ScanResult result;
   if (query.nothing) return result;
-  const auto blocks = star.catalogue().blocks.size();
-  std::atomic<std::size_t> next{0};
+  std::vector<Extent> places;
+  for (const auto& block : star.catalogue().blocks)
+    places.push_back({block.offset, block.bytes});
+  auto morsels = Morsels::of(star.region(), places, team);
   // All memory is taken here: a thread that finds none could not say so.
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
     workers.push_back(std::make_unique<Worker>(star, query, kernels));
   std::vector<Status> statuses(team.size());
   team.run([&](unsigned number) {
-    for (std::size_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {
-      statuses[number] = workers[number]->add_block(block);
+    while (const auto block = morsels.next(team.node_of(number))) {
+      statuses[number] = workers[number]->add_block(*block);
       if (!statuses[number]) return;
     }
   });

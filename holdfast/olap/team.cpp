@@ -1,10 +1,20 @@
 #include <holdfast/olap/team.hpp>
 
+#include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::olap {
 
-Team::Team(unsigned size) {
+Team::Team(unsigned size, std::vector<WorkerPlace> places) : places_(std::move(places)) {
+  places_.resize(places_.empty() ? 0 : std::max(size, 1u),
+                 places_.empty() ? WorkerPlace() : places_[0]);
+  if (!places_.empty()) nodes_.clear();
+  for (const auto& place : places_) {
+    const auto known = std::find(nodes_.begin(), nodes_.end(), place.node);
+    node_of_.push_back(static_cast<unsigned>(known - nodes_.begin()));
+    if (known == nodes_.end()) nodes_.push_back(place.node);
+  }
   for (unsigned worker = 1; worker < size; ++worker) {
     try {
       threads_.emplace_back([this, worker] { serve(worker); });
@@ -25,6 +35,7 @@ Team::~Team() {
 }
 
 void Team::serve(unsigned worker) {
+  if (!places_.empty()) put_this_thread_on(places_[worker].cpus);
   std::uint64_t seen = 0;
   for (;;) {
     const FunctionRef<void(unsigned)>* work = nullptr;
@@ -44,6 +55,14 @@ void Team::serve(unsigned worker) {
 }
 
 void Team::run(FunctionRef<void(unsigned)> work) {
+  if (places_.empty()) return run_together(work);
+  const auto before = cpus_of_this_thread();
+  put_this_thread_on(places_[0].cpus);
+  run_together(work);
+  put_this_thread_on(before);
+}
+
+void Team::run_together(FunctionRef<void(unsigned)> work) {
   if (threads_.empty()) return work(0);
   {
     const Lock lock(mutex_);

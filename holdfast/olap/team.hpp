@@ -11,13 +11,15 @@
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/olap/places.hpp>
 
 namespace holdfast::olap {
 
 class Team {
  public:
-  // `size` workers with the caller of run(). Fewer where the system starts no more threads.
-  explicit Team(unsigned size);
+  // `size` workers with the caller of run(). Fewer where the system starts no more threads. With
+  // places, worker i is at places[i]; the caller of run() for as long as that takes.
+  explicit Team(unsigned size, std::vector<WorkerPlace> places = {});
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -28,9 +30,18 @@ class Team {
   // worker that has no CPU holds up nobody.
   void run(FunctionRef<void(unsigned)> work);
 
+  // Nodes that the workers are on, by the system's numbers; one where nobody is pinned.
+  const std::vector<int>& nodes() const { return nodes_; }
+  // The place of a worker's node among them.
+  unsigned node_of(unsigned worker) const { return node_of_.empty() ? 0 : node_of_[worker]; }
+
  private:
   void serve(unsigned worker);
+  void run_together(FunctionRef<void(unsigned)> work);
 
+  std::vector<WorkerPlace> places_;  // Empty, or of all workers.
+  std::vector<int> nodes_{0};
+  std::vector<unsigned> node_of_;
   KernelMutex mutex_;
   Condition changed_;
   const FunctionRef<void(unsigned)>* work_ HF_GUARDED_BY(mutex_) = nullptr;

@@ -71,6 +71,24 @@ bool equal(const Aggregate& left, const Aggregate& right) {
          same_tree(left.argument, right.argument) && same_tree(left.filter, right.filter);
 }
 
+bool can_take_back(const Aggregate& aggregate) {
+  return !aggregate.distinct && !has_extreme(aggregate.kind);
+}
+
+void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
+  if (aggregate.argument != nullptr && value.null) return;
+  --count_;
+  if (!sums(aggregate.kind)) return;
+  if (aggregate.argument->type.is_real()) return add_real(-value.real);
+  if (aggregate.argument->type.is_integer()) {
+    sum_ -= value.number;
+  } else if (const auto sum = added(sum_, -value.number)) {
+    sum_ = *sum;
+  } else {
+    overflow_ = true;
+  }
+}
+
 void Accumulator::add(const Aggregate& aggregate, const Value& value) {
   if (aggregate.argument != nullptr && value.null) return;
   if (!aggregate.distinct) return add_once(aggregate, value);

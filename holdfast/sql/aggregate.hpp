@@ -34,11 +34,16 @@ Type aggregate_type(AggregateKind kind, const Type& argument);
 std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& names);
 bool equal(const Aggregate& left, const Aggregate& right);
 
+// Whether an Accumulator of it can take values back: it sums and counts, whatever the values were.
+bool can_take_back(const Aggregate& aggregate);
+
 class Accumulator {
  public:
   // `value` of the argument; anything of COUNT(*). The filter holds.
   void add(const Aggregate& aggregate, const Value& value);
   void merge(const Aggregate& aggregate, const Accumulator& other);
+  // The reverse of add(), of a value that was added. can_take_back() holds.
+  void take_back(const Aggregate& aggregate, const Value& value);
   Result<Value> result(const Aggregate& aggregate) const;
 
   void append_bytes(const Aggregate& aggregate, std::string& bytes) const;

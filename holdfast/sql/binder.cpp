@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -31,6 +32,14 @@ ExpressionPointer made(Operation operation, const Type& type, Position at, Expre
   return expression;
 }
 
+std::optional<AggregateKind> aggregate_named(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kAggregates = {"COUNT", "SUM", "MIN", "MAX",
+                                                                  "AVG"};
+  const auto found = std::find(kAggregates.begin(), kAggregates.end(), name);
+  if (found == kAggregates.end()) return std::nullopt;
+  return static_cast<AggregateKind>(found - kAggregates.begin() + 1);
+}
+
 class Binder {
  public:
   explicit Binder(const Scope& scope) : scope_(scope) {}
@@ -49,7 +58,10 @@ class Binder {
       case Form::kUnary: return unary(e);
       case Form::kBinary: return binary(e);
       case Form::kIs: return is_test(e);
+      case Form::kDistinct: return distinct_test(e);
       case Form::kIn: return membership(e);
+      case Form::kExists: return misplaced_query(e, "EXISTS");
+      case Form::kScalar: return unsupported_at(e.at, "a sub-query as a value");
       case Form::kBetween: return between(e);
       case Form::kLike: return like(e);
       case Form::kCase: return choice(e);
@@ -67,12 +79,19 @@ class Binder {
     return bound;
   }
 
+  static Result<ExpressionPointer> comparison(const std::string& sign, Position at,
+                                              ExpressionPointer left, ExpressionPointer right) {
+    static constexpr std::array<std::string_view, 6> kSigns = {"=", "<>", "<", "<=", ">", ">="};
+    const auto found = std::find(kSigns.begin(), kSigns.end(), sign) - kSigns.begin();
+    HF_RETURN_IF_ERROR(make_comparable(at, left, right));
+    const auto operation =
+        static_cast<Operation>(static_cast<std::ptrdiff_t>(Operation::kEqual) + found);
+    return made(operation, kBooleanType, at, std::move(left), std::move(right));
+  }
+
  private:
   Result<ExpressionPointer> name(const syntax::Expression& e) {
-    if (!e.qualifier.empty() && e.qualifier != scope_.qualifier)
-      return error_at(e.at, "there is no table " + escape(e.qualifier) + " in this query",
-                      "its table is " + escape(scope_.qualifier));
-    HF_ASSIGN_OR_RETURN(const auto index, find_column(scope_, e.name, e.at));
+    HF_ASSIGN_OR_RETURN(const auto index, find_column(scope_, e.name, e.at, e.qualifier));
     return column_of(index, scope_.columns[index].type, e.at);
   }
 
@@ -173,16 +192,6 @@ class Binder {
     return made(operation, *type, e.at, operand(std::move(left)), operand(std::move(right)));
   }
 
-  static Result<ExpressionPointer> comparison(const std::string& sign, Position at,
-                                              ExpressionPointer left, ExpressionPointer right) {
-    static constexpr std::array<std::string_view, 6> kSigns = {"=", "<>", "<", "<=", ">", ">="};
-    const auto found = std::find(kSigns.begin(), kSigns.end(), sign) - kSigns.begin();
-    HF_RETURN_IF_ERROR(make_comparable(at, left, right));
-    const auto operation =
-        static_cast<Operation>(static_cast<std::ptrdiff_t>(Operation::kEqual) + found);
-    return made(operation, kBooleanType, at, std::move(left), std::move(right));
-  }
-
   // Casts both to what they have in common. Exact numbers stay: they are compared exactly. A text
   // beside a time is read as a time.
   static Status make_comparable(Position at, ExpressionPointer& left, ExpressionPointer& right) {
@@ -218,7 +227,26 @@ class Binder {
     return negated_if(e.negated, made(operation, kBooleanType, e.at, std::move(operand)));
   }
 
+  static Error misplaced_query(const syntax::Expression& e, const char* what) {
+    return unsupported_at(e.at, std::string(what) + " with a sub-query here",
+                          "it can be a condition of WHERE, joined to others by AND");
+  }
+
+  // Never NULL: NULL is not distinct from NULL.
+  Result<ExpressionPointer> distinct_test(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto left, bind(*e.arguments[0]));
+    HF_ASSIGN_OR_RETURN(auto right, bind(*e.arguments[1]));
+    auto one = made(Operation::kIsNull, kBooleanType, e.at, clone(*left));
+    auto other = made(Operation::kIsNull, kBooleanType, e.at, clone(*right));
+    HF_ASSIGN_OR_RETURN(auto equal, comparison("=", e.at, std::move(left), std::move(right)));
+    auto both = made(Operation::kAnd, kBooleanType, e.at, std::move(one), std::move(other));
+    auto same = made(Operation::kOr, kBooleanType, e.at, std::move(both),
+                     made(Operation::kIsTrue, kBooleanType, e.at, std::move(equal)));
+    return negated_if(!e.negated, std::move(same));
+  }
+
   Result<ExpressionPointer> membership(const syntax::Expression& e) {
+    if (e.query != nullptr) return misplaced_query(e, "IN");
     HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
     std::vector<ExpressionPointer> members;
     for (std::size_t i = 1; i < e.arguments.size(); ++i) {
@@ -312,14 +340,12 @@ class Binder {
   }
 
   Result<ExpressionPointer> call(const syntax::Expression& e) {
-    static constexpr std::array<std::string_view, 5> kAggregates = {"COUNT", "SUM", "MIN", "MAX",
-                                                                    "AVG"};
-    const auto found = std::find(kAggregates.begin(), kAggregates.end(), e.name);
-    if (found != kAggregates.end())
-      return aggregate(e, static_cast<AggregateKind>(found - kAggregates.begin() + 1));
+    if (e.over != nullptr) return over_call(e);
+    if (const auto kind = aggregate_named(e.name)) return aggregate(e, *kind);
     if (e.has_filter || e.distinct || e.star)
       return error_at(e.at, e.name + " is no aggregate: DISTINCT, * and FILTER do not belong here");
-    if (e.name.starts_with("TUMBLE_") || e.name.starts_with("HOP_")) return window_property(e);
+    for (const auto* window : {"TUMBLE_", "HOP_", "SESSION_"})
+      if (e.name.starts_with(window)) return window_property(e);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
     std::vector<ExpressionPointer> arguments;
     for (const auto& argument : e.arguments) {
@@ -351,12 +377,52 @@ class Binder {
     return with_common_answers(std::move(choice));
   }
 
+  Result<ExpressionPointer> over_call(const syntax::Expression& e) {
+    if (scope_.overs == nullptr) return error_at(e.at, "OVER belongs to the columns of a SELECT");
+    OverCall call;
+    call.at = e.at;
+    call.over = e.over.get();
+    if (!call.over->name.empty()) {
+      call.over = nullptr;
+      for (const auto& named : *scope_.named_overs) {
+        if (named.name == e.over->name) call.over = named.over.get();
+      }
+      if (call.over == nullptr)
+        return error_at(e.over->at, "there is no WINDOW " + escape(e.over->name));
+    }
+    auto reference = made(Operation::kOver, kBigIntType, e.at);
+    reference->column = static_cast<std::uint32_t>(scope_.overs->size());
+    if (e.name == "ROW_NUMBER") {
+      if (!e.arguments.empty()) return error_at(e.at, "ROW_NUMBER has no argument");
+      call.numbers_rows = true;
+    } else {
+      const auto kind = aggregate_named(e.name);
+      if (!kind) return unsupported_at(e.at, e.name + " with OVER");
+      HF_ASSIGN_OR_RETURN(call.aggregate, aggregate_of(e, *kind));
+      reference->type = call.aggregate.type;
+    }
+    scope_.overs->push_back(std::move(call));
+    return reference;
+  }
+
   Result<ExpressionPointer> aggregate(const syntax::Expression& e, AggregateKind kind) {
     if (scope_.aggregates == nullptr)
       return error_at(e.at, "an aggregate cannot stand here",
                       "a condition on aggregates stands in HAVING");
+    HF_ASSIGN_OR_RETURN(auto made_of, aggregate_of(e, kind));
+    auto& all = *scope_.aggregates;
+    const auto known = std::find_if(all.begin(), all.end(),
+                                    [&](const Aggregate& one) { return equal(one, made_of); });
+    auto reference = made(Operation::kAggregate, made_of.type, e.at);
+    reference->column = static_cast<std::uint32_t>(known - all.begin());
+    if (known == all.end()) all.push_back(std::move(made_of));
+    return reference;
+  }
+
+  Result<Aggregate> aggregate_of(const syntax::Expression& e, AggregateKind kind) {
     Scope inner = scope_;
     inner.aggregates = nullptr;
+    inner.overs = nullptr;
     Aggregate made_of;
     made_of.kind = e.star ? AggregateKind::kCountRows : kind;
     made_of.distinct = e.distinct;
@@ -375,13 +441,7 @@ class Binder {
     made_of.type = aggregate_type(made_of.kind, argument);
     if (made_of.type.kind == Kind::kNull)
       return error_at(e.at, "there is no " + e.name + " of " + name_of(argument));
-    auto& all = *scope_.aggregates;
-    const auto known = std::find_if(all.begin(), all.end(),
-                                    [&](const Aggregate& one) { return equal(one, made_of); });
-    auto reference = made(Operation::kAggregate, made_of.type, e.at);
-    reference->column = static_cast<std::uint32_t>(known - all.begin());
-    if (known == all.end()) all.push_back(std::move(made_of));
-    return reference;
+    return made_of;
   }
 
   // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
@@ -399,11 +459,12 @@ class Binder {
       sizes.push_back(e.arguments[i].get());
     if (e.arguments.empty() || e.arguments[0]->form != Form::kName)
       return error_at(e.at, e.name + " wants the time column first");
-    HF_ASSIGN_OR_RETURN(const auto column,
-                        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at));
-    HF_ASSIGN_OR_RETURN(const Window window,
-                        bind_window(e.name.substr(0, line), e.at, column, sizes));
-    if (!(window == *scope_.group_window))
+    HF_ASSIGN_OR_RETURN(
+        const auto column,
+        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at, e.arguments[0]->qualifier));
+    const auto function = e.name.substr(0, line);
+    HF_ASSIGN_OR_RETURN(const Window window, bind_window(function, e.at, column, sizes));
+    if (!(window == *scope_.group_window) || function != scope_.group_function)
       return error_at(e.at, e.name + " names another window than GROUP BY");
     return column_of(scope_.window_column + static_cast<std::uint32_t>(property), kTimestampType,
                      e.at);
@@ -422,6 +483,10 @@ Result<ExpressionPointer> bind_condition(const syntax::Expression& expression, c
   return Binder(scope).condition(expression);
 }
 
+Result<ExpressionPointer> equal_of(ExpressionPointer one, ExpressionPointer other, Position at) {
+  return Binder::comparison("=", at, std::move(one), std::move(other));
+}
+
 Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
                                     std::string_view place) {
   const Type from = operand->type;
@@ -438,24 +503,17 @@ Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
   return cast_to(std::move(operand), type);
 }
 
-Result<std::uint32_t> find_column(const Scope& scope, const std::string& name, Position at) {
-  std::vector<std::string_view> names;
-  for (std::uint32_t i = 0; i < scope.columns.size(); ++i) {
-    if (scope.columns[i].name == name) return i;
-    if (!scope.columns[i].name.starts_with('$')) names.push_back(scope.columns[i].name);
-  }
-  const auto meant = closest(name, names);
-  return error_at(at, "there is no column " + escape(name),
-                  meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
-}
-
 Result<Window> bind_window(std::string_view function, Position at, std::uint32_t time_column,
                            const std::vector<const syntax::Expression*>& sizes) {
-  const bool hops = function == "HOP";
+  const bool session = function == "SESSION", cumulates = function == "CUMULATE";
+  const bool hops = function == "HOP" || cumulates;
   const std::size_t least = hops ? 2 : 1;
-  if (sizes.size() < least || sizes.size() > least + 1)
-    return error_at(at, std::string(function) + (hops ? " wants a time column, a slide and a size"
-                                                      : " wants a time column and a size"));
+  if (sizes.size() < least || sizes.size() > least + (session ? 0 : 1))
+    return error_at(at,
+                    std::string(function) + (session     ? " wants a time column and a gap"
+                                             : cumulates ? " wants a time column, a step and a size"
+                                             : hops ? " wants a time column, a slide and a size"
+                                                    : " wants a time column and a size"));
   std::vector<std::int64_t> numbers;
   for (const auto* size : sizes) {
     HF_ASSIGN_OR_RETURN(auto bound, bind(*size, Scope{}));
@@ -466,6 +524,7 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
   }
   Window window;
   window.time_column = time_column;
+  window.cumulates = cumulates;
   window.slide_ms = numbers[0];
   window.size_ms = numbers[least - 1];
   window.offset_ms = numbers.size() > least ? numbers[least] : 0;
@@ -475,8 +534,8 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
     return error_at(at, "the size of a window is a multiple of its slide");
   if (window.size_ms / window.slide_ms > 100'000)
     return error_at(at, "a window has more than 100000 slides");
-  if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -window.slide_ms ||
-      window.offset_ms >= window.slide_ms)
+  const std::int64_t unit = cumulates ? window.size_ms : window.slide_ms;
+  if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -unit || window.offset_ms >= unit)
     return error_at(at, "a window is shorter than 36500 days, and its offset than its slide");
   return window;
 }

@@ -14,9 +14,22 @@
 
 namespace holdfast::sql {
 
+// What a column of times is to windows and joins.
+enum class Role : std::uint8_t {
+  kPlain,
+  kTime,         // The watermark is of it: no row that comes later is older, but for late ones.
+  kWindowStart,  // Bounds of the window that was assigned to the row.
+  kWindowEnd,
+  kWindowTime,  // window_end - 1 ms: as kTime.
+  kProcessing,  // PROCTIME(): the time at which it is looked at.
+};
+
 struct Column {
   std::string name;
   Type type;
+  Role role = Role::kPlain;
+
+  bool is_time() const { return role == Role::kTime || role == Role::kWindowTime; }
 };
 
 struct Table {
@@ -28,21 +41,34 @@ struct Table {
   bool has_watermark = false;
   std::uint32_t time_column = 0;
   ExpressionPointer watermark;
+  std::vector<std::uint32_t> primary_key;  // Columns; empty: none.
   std::vector<syntax::Option> options;
 
   // Of an option; empty if it is not there.
   std::string_view option(std::string_view key) const;
 };
 
+// A query by a name.
+struct View {
+  std::vector<std::string> columns;  // Empty: those of the query.
+  std::shared_ptr<const syntax::Query> query;
+};
+
 class Catalog {
  public:
+  Status add(const syntax::CreateView& definition);
+  // Null: there is none.
+  const View* find_view(std::string_view name) const;
   // Errors: kInvalidOption (a name that is there, a watermark that is no timestamp, …).
   Status add(const syntax::CreateTable& definition);
   // Errors: kInvalidOption, with the nearest name.
   Result<const Table*> find(std::string_view name, Position at) const;
 
  private:
+  Result<bool> is_new(const std::string& name, bool if_not_exists, Position at) const;
+
   std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
+  std::map<std::string, View, std::less<>> views_;
 };
 
 }  // namespace holdfast::sql

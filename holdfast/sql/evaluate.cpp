@@ -1,5 +1,6 @@
 #include "evaluate.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -310,13 +311,21 @@ Status of_one(const Expression& e, const Row& row, const Value& first, Value& ou
   }
 }
 
+Status now(Value& out) {
+  using namespace std::chrono;
+  out = Value::of(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+  return {};
+}
+
 }  // namespace
 
 Status evaluate(const Expression& e, const Row& row, Value& out) {
   switch (e.operation) {
     case Operation::kColumn: return out = row[e.column], Status();
     case Operation::kLiteral: return out = e.literal, Status();
-    case Operation::kAggregate: return error_at(e.at, "an aggregate has no value of one row");
+    case Operation::kAggregate:
+    case Operation::kOver: return error_at(e.at, "an aggregate has no value of one row");
+    case Operation::kProcessingTime: return now(out);
     case Operation::kAnd:
     case Operation::kOr: return junction(e, row, out);
     case Operation::kIn: return membership(e, row, out);
@@ -350,7 +359,9 @@ ExpressionPointer folded(ExpressionPointer expression) {
     argument = folded(std::move(argument));
     literal = literal && argument->operation == Operation::kLiteral;
   }
-  if (!literal || expression->operation == Operation::kAggregate) return expression;
+  if (!literal || expression->operation == Operation::kAggregate ||
+      expression->operation == Operation::kOver)
+    return expression;
   Value value;
   if (!evaluate(*expression, {}, value)) return expression;
   return literal_of(std::move(value), expression->type, expression->at);

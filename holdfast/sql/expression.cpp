@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 35> kNames = {
 std::string_view name_of(Operation operation) {
   if (operation == Operation::kExtract) return "EXTRACT";
   if (operation == Operation::kTimestampOfMs) return "TO_TIMESTAMP_LTZ";
+  if (operation == Operation::kOver) return "OVER";
+  if (operation == Operation::kProcessingTime) return "PROCTIME";
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -35,6 +37,8 @@ std::string literal_text(const Expression& literal) {
   if (literal.literal.null) return "NULL";
   const std::string text = text_of(literal.literal, literal.type);
   if (literal.type.kind == Kind::kString || literal.type.is_time()) return "'" + escape(text) + "'";
+  // A real is told from a decimal of the same digits.
+  if (literal.type.is_real() && text.find('e') == std::string::npos) return text + "e0";
   return literal.type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
 }
 
@@ -121,6 +125,92 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
       expression.operation == Operation::kCast || expression.operation == Operation::kTryCast;
   if (cast) text += " AS " + name_of(expression.type);
   return text + ")";
+}
+
+ExpressionPointer replaced(const Expression& expression,
+                           const std::vector<ExpressionPointer>& columns) {
+  if (expression.operation == Operation::kColumn) return clone(*columns[expression.column]);
+  auto copy = std::make_unique<Expression>();
+  copy->operation = expression.operation;
+  copy->type = expression.type;
+  copy->at = expression.at;
+  copy->literal = expression.literal;
+  copy->column = expression.column;
+  for (const auto& argument : expression.arguments)
+    copy->arguments.push_back(replaced(*argument, columns));
+  return copy;
+}
+
+namespace {
+
+void move_columns(Expression& expression, std::int64_t by) {
+  if (expression.operation == Operation::kColumn)
+    expression.column = static_cast<std::uint32_t>(expression.column + by);
+  for (auto& argument : expression.arguments)
+    move_columns(*argument, by);
+}
+
+void split(ExpressionPointer condition, std::vector<ExpressionPointer>& into) {
+  if (condition->operation != Operation::kAnd) return into.push_back(std::move(condition));
+  for (auto& argument : condition->arguments)
+    split(std::move(argument), into);
+}
+
+}  // namespace
+
+ExpressionPointer moved(const Expression& expression, std::int64_t by) {
+  auto copy = clone(expression);
+  move_columns(*copy, by);
+  return copy;
+}
+
+std::vector<ExpressionPointer> conjuncts_of(ExpressionPointer condition) {
+  std::vector<ExpressionPointer> conditions;
+  if (condition != nullptr) split(std::move(condition), conditions);
+  return conditions;
+}
+
+// In halves: as flat as can be, however many there are.
+ExpressionPointer conjunction_of(std::vector<ExpressionPointer> conditions) {
+  if (conditions.empty()) return nullptr;
+  while (conditions.size() > 1) {
+    std::vector<ExpressionPointer> halves;
+    for (std::size_t i = 0; i < conditions.size(); i += 2) {
+      if (i + 1 == conditions.size()) {
+        halves.push_back(std::move(conditions[i]));
+        break;
+      }
+      auto both = std::make_unique<Expression>();
+      both->operation = Operation::kAnd;
+      both->type = kBooleanType;
+      both->at = conditions[i]->at;
+      both->arguments.push_back(std::move(conditions[i]));
+      both->arguments.push_back(std::move(conditions[i + 1]));
+      halves.push_back(std::move(both));
+    }
+    conditions = std::move(halves);
+  }
+  return std::move(conditions.front());
+}
+
+std::uint32_t depth_of(const Expression& expression) {
+  std::uint32_t depth = 0;
+  for (const auto& argument : expression.arguments)
+    depth = std::max(depth, depth_of(*argument));
+  return depth + 1;
+}
+
+std::size_t size_of(const Expression& expression) {
+  std::size_t size = 1;
+  for (const auto& argument : expression.arguments)
+    size += size_of(*argument);
+  return size;
+}
+
+bool reads_clock(const Expression& expression) {
+  if (expression.operation == Operation::kProcessingTime) return true;
+  return std::any_of(expression.arguments.begin(), expression.arguments.end(),
+                     [](const auto& argument) { return reads_clock(*argument); });
 }
 
 std::vector<std::uint32_t> columns_of(const Expression& expression) {

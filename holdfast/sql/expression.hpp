@@ -55,6 +55,8 @@ enum class Operation : std::uint8_t {
   kTrim,       // blanks, both sides
   kExtract,    // `literal`: the unit
   kTimestampOfMs,
+  kOver,            // Number `column` of the functions with OVER; only until they are placed.
+  kProcessingTime,  // Now, of the machine's clock.
 };
 
 struct Expression;
@@ -78,6 +80,17 @@ ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);
 bool equal(const Expression& left, const Expression& right);
 // For people and fingerprints: "(price * 2)", with columns by these names.
 std::string text_of(const Expression& expression, const std::vector<std::string>& names);
+// The same, with expression i of `columns` in the place of column i.
+ExpressionPointer replaced(const Expression& expression,
+                           const std::vector<ExpressionPointer>& columns);
+// The same of a row in which column i is column i + `by`.
+ExpressionPointer moved(const Expression& expression, std::int64_t by);
+// The conditions that AND joins.
+std::vector<ExpressionPointer> conjuncts_of(ExpressionPointer condition);
+ExpressionPointer conjunction_of(std::vector<ExpressionPointer> conditions);  // Null of none.
+std::uint32_t depth_of(const Expression& expression);
+std::size_t size_of(const Expression& expression);  // Operations and operands in all.
+bool reads_clock(const Expression& expression);
 // Columns it reads, once each, in order.
 std::vector<std::uint32_t> columns_of(const Expression& expression);
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
+
+#include <holdfast/sql/query_parser.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -16,18 +19,19 @@ class ExpressionParser {
   explicit ExpressionParser(TokenReader& tokens) : tokens_(tokens) {}
 
   Result<ExpressionPointer> any() { return deeper(&ExpressionParser::disjunction); }
+  Result<ExpressionPointer> bound() { return deeper(&ExpressionParser::sum); }
 
  private:
   using Rule = Result<ExpressionPointer> (ExpressionParser::*)();
 
   // Each nesting passes here: the stack holds what kMaxDepth allows.
   Result<ExpressionPointer> deeper(Rule rule) {
-    if (depth_ == kMaxDepth)
+    if (tokens_.depth == kMaxDepth)
       return error_at(tokens_.peek().at,
                       "expressions are nested deeper than " + std::to_string(kMaxDepth));
-    ++depth_;
+    ++tokens_.depth;
     auto result = (this->*rule)();
-    --depth_;
+    --tokens_.depth;
     return result;
   }
 
@@ -35,6 +39,7 @@ class ExpressionParser {
   Result<ExpressionPointer> made(ExpressionPointer node) {
     for (const auto& argument : node->arguments)
       node->depth = std::max(node->depth, argument->depth + 1);
+    if (node->query != nullptr) node->depth = std::max(node->depth, node->query->depth + 1);
     if (node->depth > kMaxDepth)
       return error_at(node->at, "an expression is deeper than " + std::to_string(kMaxDepth),
                       "split it, or use IN for a long list of OR");
@@ -104,7 +109,14 @@ class ExpressionParser {
     const Position at = tokens_.take().at;
     const bool negated = tokens_.accept("NOT");
     const Token what = tokens_.peek();
-    if (what.is("DISTINCT")) return unsupported_at(what.at, "IS DISTINCT FROM");
+    if (tokens_.accept("DISTINCT")) {
+      HF_RETURN_IF_ERROR(tokens_.expect("FROM"));
+      HF_ASSIGN_OR_RETURN(auto right, sum());
+      HF_ASSIGN_OR_RETURN(auto test,
+                          node(Form::kDistinct, at, "", std::move(left), std::move(right)));
+      test->negated = negated;
+      return test;
+    }
     if (!what.is("NULL") && !what.is("TRUE") && !what.is("FALSE") && !what.is("UNKNOWN"))
       return tokens_.wrong("NULL, TRUE, FALSE or UNKNOWN");
     tokens_.take();
@@ -121,11 +133,14 @@ class ExpressionParser {
     test->arguments.push_back(std::move(left));
     if (tokens_.accept("IN")) {
       HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
-      if (tokens_.is("SELECT")) return unsupported_at(tokens_.peek().at, "a sub-query in IN");
-      do {
-        HF_ASSIGN_OR_RETURN(auto member, any());
-        test->arguments.push_back(std::move(member));
-      } while (tokens_.accept_sign(","));
+      if (at_query()) {
+        HF_ASSIGN_OR_RETURN(test->query, parse_query(tokens_));
+      } else {
+        do {
+          HF_ASSIGN_OR_RETURN(auto member, any());
+          test->arguments.push_back(std::move(member));
+        } while (tokens_.accept_sign(","));
+      }
       HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     } else if (tokens_.accept("BETWEEN")) {
       test->form = Form::kBetween;
@@ -166,7 +181,7 @@ class ExpressionParser {
       return literal;
     }
     if (tokens_.accept_sign("(")) {
-      if (tokens_.is("SELECT")) return unsupported_at(token.at, "a sub-query as a value");
+      if (at_query()) return query_of(Form::kScalar, token.at);
       HF_ASSIGN_OR_RETURN(auto inner, any());
       HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
       return inner;
@@ -174,7 +189,11 @@ class ExpressionParser {
     if (token.kind == TokenKind::kWord) {
       if (token.is("CASE")) return deeper(&ExpressionParser::case_of);
       if (token.is("CAST") || token.is("TRY_CAST")) return deeper(&ExpressionParser::cast);
-      if (token.is("EXISTS")) return unsupported_at(token.at, "EXISTS");
+      if (token.is("EXISTS")) {
+        tokens_.take();
+        HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
+        return query_of(Form::kExists, token.at);
+      }
       if (token.is("NULL")) return tokens_.take(), leaf(Form::kNull, token.at);
       if (token.is("TRUE")) return tokens_.take(), leaf(Form::kTrue, token.at);
       if (token.is("FALSE")) return tokens_.take(), leaf(Form::kFalse, token.at);
@@ -188,6 +207,18 @@ class ExpressionParser {
       if (tokens_.is_sign("(", 1)) return deeper(&ExpressionParser::call);
     }
     return name();
+  }
+
+  bool at_query() const {
+    return tokens_.is("SELECT") || tokens_.is("WITH") || tokens_.is("VALUES");
+  }
+
+  // Behind the opening parenthesis.
+  Result<ExpressionPointer> query_of(Form form, Position at) {
+    auto of = leaf(form, at);
+    HF_ASSIGN_OR_RETURN(of->query, parse_query(tokens_));
+    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    return made(std::move(of));
   }
 
   Result<ExpressionPointer> name() {
@@ -219,10 +250,28 @@ class ExpressionParser {
 
   Result<ExpressionPointer> case_of() {
     auto choice = leaf(Form::kCase, tokens_.take().at);
-    if (!tokens_.is("WHEN"))
-      return unsupported_at(tokens_.peek().at, "CASE value WHEN", "write CASE WHEN value = …");
+    // CASE value WHEN 1 is CASE WHEN value = 1: the text of the value is read again for each.
+    std::optional<std::size_t> value_at;
+    if (!tokens_.is("WHEN")) {
+      value_at = tokens_.place();
+      HF_ASSIGN_OR_RETURN(const auto value, any());
+      // Else a CASE as the value of a CASE, and so on, would be read more often than there is time.
+      constexpr std::uint32_t kDeepest = 3;
+      if (value->depth > kDeepest)
+        return error_at(value->at, "the value of CASE value WHEN is too long",
+                        "write CASE WHEN value = …");
+    }
     while (tokens_.accept("WHEN")) {
       HF_ASSIGN_OR_RETURN(auto condition, any());
+      if (value_at) {
+        const auto behind = tokens_.place();
+        tokens_.go_to(*value_at);
+        HF_ASSIGN_OR_RETURN(auto value, any());
+        tokens_.go_to(behind);
+        const Position at = condition->at;
+        HF_ASSIGN_OR_RETURN(condition,
+                            node(Form::kBinary, at, "=", std::move(value), std::move(condition)));
+      }
       HF_RETURN_IF_ERROR(tokens_.expect("THEN"));
       HF_ASSIGN_OR_RETURN(auto answer, any());
       choice->arguments.push_back(std::move(condition));
@@ -282,12 +331,18 @@ class ExpressionParser {
       result->arguments.push_back(std::move(filter));
       result->has_filter = true;
     }
-    if (tokens_.is("OVER")) return unsupported_at(tokens_.peek().at, "OVER");
+    if (tokens_.is("OVER")) {
+      HF_ASSIGN_OR_RETURN(result->over, parse_over(tokens_));
+      if (result->over->preceding) result->depth = result->over->preceding->depth + 1;
+      for (const auto& key : result->over->partition_by)
+        result->depth = std::max(result->depth, key->depth + 1);
+      for (const auto& item : result->over->order_by)
+        result->depth = std::max(result->depth, item.expression->depth + 1);
+    }
     return made(std::move(result));
   }
 
   TokenReader& tokens_;
-  std::uint32_t depth_ = 0;
 };
 
 // (n) or (n, m), if they are there.
@@ -320,6 +375,10 @@ Result<Type> decimal_from(Position at, const std::vector<std::uint32_t>& numbers
 
 Result<syntax::ExpressionPointer> parse_expression(TokenReader& tokens) {
   return ExpressionParser(tokens).any();
+}
+
+Result<syntax::ExpressionPointer> parse_bound(TokenReader& tokens) {
+  return ExpressionParser(tokens).bound();
 }
 
 Result<Type> parse_type(TokenReader& tokens) {

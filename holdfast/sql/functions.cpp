@@ -18,7 +18,7 @@ struct Function {
   Wants first;
 };
 
-constexpr std::array<Function, 15> kFunctions = {{
+constexpr std::array<Function, 16> kFunctions = {{
     {"ABS", Operation::kAbsolute, 1, 1, Wants::kNumber},
     {"CEIL", Operation::kCeil, 1, 1, Wants::kNumber},
     {"CEILING", Operation::kCeil, 1, 1, Wants::kNumber},
@@ -28,6 +28,7 @@ constexpr std::array<Function, 15> kFunctions = {{
     {"EXTRACT", Operation::kExtract, 2, 2, Wants::kText},
     {"FLOOR", Operation::kFloor, 1, 1, Wants::kNumber},
     {"MOD", Operation::kModulo, 2, 2, Wants::kNumber},
+    {"PROCTIME", Operation::kProcessingTime, 0, 0, Wants::kTime},
     {"ROUND", Operation::kRound, 1, 2, Wants::kNumber},
     {"SUBSTR", Operation::kSubstring, 2, 3, Wants::kText},
     {"SUBSTRING", Operation::kSubstring, 2, 3, Wants::kText},
@@ -142,6 +143,13 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
     const auto meant = closest(name, names);
     return unsupported_at(at, "the function " + escape(name),
                           meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
+  }
+  if (found->operation == Operation::kProcessingTime && arguments.empty()) {
+    auto call = std::make_unique<Expression>();
+    call->operation = found->operation;
+    call->type = kTimestampType;
+    call->at = at;
+    return call;
   }
   if (arguments.size() < found->least || arguments.size() > found->most) {
     return error_at(at,

@@ -5,6 +5,7 @@
 
 #include <holdfast/sql/expression_parser.hpp>
 #include <holdfast/sql/lexer.hpp>
+#include <holdfast/sql/query_parser.hpp>
 #include <holdfast/sql/token_reader.hpp>
 
 namespace holdfast::sql {
@@ -31,34 +32,30 @@ class StatementParser {
  private:
   Result<Statement> one() {
     const Token word = tokens_.peek();
-    if (word.is("CREATE")) return create_table();
+    if (word.is("CREATE")) return create();
     if (word.is("INSERT")) return insert();
     if (word.is("SET")) return set();
-    if (word.is("WITH")) return unsupported_at(word.at, "WITH (a common table expression)");
-    if (word.is("SELECT")) {
-      Query query;
-      query.at = word.at;
-      HF_ASSIGN_OR_RETURN(query.select, select());
-      return Statement(std::move(query));
+    if (begins_query(tokens_)) {
+      QueryStatement statement;
+      statement.at = word.at;
+      HF_ASSIGN_OR_RETURN(statement.query, parse_query(tokens_));
+      return Statement(std::move(statement));
     }
     static constexpr std::array<std::string_view, 8> kKnown = {
         "DROP", "ALTER", "UPDATE", "DELETE", "EXPLAIN", "SHOW", "DESCRIBE", "USE"};
     for (const auto known : kKnown) {
       if (word.is(known)) return unsupported_at(word.at, known);
     }
-    return tokens_.wrong("CREATE TABLE, INSERT INTO, SELECT or SET");
+    return tokens_.wrong("CREATE TABLE, CREATE VIEW, INSERT INTO, SELECT, WITH, VALUES or SET");
   }
 
   // What stands behind a statement that was understood.
   Error beyond() const {
-    static constexpr std::array<std::string_view, 16> kKnown = {
-        "UNION", "JOIN",  "INNER",     "LEFT",   "RIGHT",  "FULL",    "CROSS",           "ORDER",
-        "LIMIT", "FETCH", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "MATCH_RECOGNIZE", "NATURAL"};
+    static constexpr std::array<std::string_view, 5> kKnown = {"INTERSECT", "EXCEPT", "QUALIFY",
+                                                               "MATCH_RECOGNIZE", "NATURAL"};
     for (const auto known : kKnown) {
       if (tokens_.is(known)) return unsupported_at(tokens_.peek().at, known);
     }
-    if (tokens_.is_sign(","))
-      return unsupported_at(tokens_.peek().at, "more than one table in FROM");
     return tokens_.wrong("';' or the end");
   }
 
@@ -71,19 +68,39 @@ class StatementParser {
     return Statement(std::move(statement));
   }
 
+  Result<Statement> create() {
+    tokens_.take();
+    tokens_.accept("TEMPORARY");
+    if (tokens_.accept("VIEW")) return create_view();
+    if (tokens_.accept("TABLE")) return create_table();
+    return unsupported_at(tokens_.peek().at, "CREATE " + tokens_.peek().upper,
+                          "CREATE TABLE and CREATE VIEW are");
+  }
+
+  Result<bool> if_not_exists() {
+    if (!tokens_.accept("IF")) return false;
+    HF_RETURN_IF_ERROR(tokens_.expect("NOT"));
+    HF_RETURN_IF_ERROR(tokens_.expect("EXISTS"));
+    return true;
+  }
+
+  Result<Statement> create_view() {
+    CreateView view;
+    HF_ASSIGN_OR_RETURN(view.if_not_exists, if_not_exists());
+    view.at = tokens_.peek().at;
+    HF_ASSIGN_OR_RETURN(view.name, take_name(tokens_, "the name of a view"));
+    if (tokens_.is_sign("(")) {
+      HF_ASSIGN_OR_RETURN(view.columns, take_names(tokens_, "a column"));
+    }
+    HF_RETURN_IF_ERROR(tokens_.expect("AS"));
+    HF_ASSIGN_OR_RETURN(view.query, parse_query(tokens_));
+    return Statement(std::move(view));
+  }
+
   // ---- CREATE TABLE ----
   Result<Statement> create_table() {
-    tokens_.take();
-    if (tokens_.is("TEMPORARY")) tokens_.take();
-    if (!tokens_.is("TABLE"))
-      return unsupported_at(tokens_.peek().at, "CREATE " + tokens_.peek().upper, "CREATE TABLE is");
-    tokens_.take();
     CreateTable table;
-    if (tokens_.accept("IF")) {
-      HF_RETURN_IF_ERROR(tokens_.expect("NOT"));
-      HF_RETURN_IF_ERROR(tokens_.expect("EXISTS"));
-      table.if_not_exists = true;
-    }
+    HF_ASSIGN_OR_RETURN(table.if_not_exists, if_not_exists());
     table.at = tokens_.peek().at;
     HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
     HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
@@ -117,7 +134,15 @@ class StatementParser {
       HF_ASSIGN_OR_RETURN(table.watermark, parse_expression(tokens_));
       return {};
     }
-    if (tokens_.is("PRIMARY") || tokens_.is("CONSTRAINT")) return unsupported_at(at, "PRIMARY KEY");
+    if (tokens_.is("CONSTRAINT")) return unsupported_at(at, "CONSTRAINT", "PRIMARY KEY (…) is");
+    if (tokens_.is("PRIMARY") && tokens_.is("KEY", 1)) {
+      if (!table.primary_key.empty()) return error_at(at, "a table has one primary key");
+      tokens_.take(), tokens_.take();
+      table.primary_key_at = at;
+      HF_ASSIGN_OR_RETURN(table.primary_key, take_names(tokens_, "a column"));
+      HF_RETURN_IF_ERROR(tokens_.expect("NOT"));
+      return tokens_.expect("ENFORCED");
+    }
     if (table.columns.size() == kMaxColumns)
       return error_at(at, "a table has more than " + std::to_string(kMaxColumns) + " columns");
     ColumnDefinition column;
@@ -136,123 +161,15 @@ class StatementParser {
 
   // ---- Queries ----
   Result<Statement> insert() {
-    Query query;
-    query.at = tokens_.take().at;
+    QueryStatement statement;
+    statement.at = tokens_.take().at;
     HF_RETURN_IF_ERROR(tokens_.expect("INTO"));
-    HF_ASSIGN_OR_RETURN(query.into, take_name(tokens_, "the name of a table"));
-    if (tokens_.accept_sign("(")) {
-      do {
-        HF_ASSIGN_OR_RETURN(auto column, take_name(tokens_, "a column"));
-        query.columns.push_back(std::move(column));
-      } while (tokens_.accept_sign(","));
-      HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    HF_ASSIGN_OR_RETURN(statement.into, take_name(tokens_, "the name of a table"));
+    if (tokens_.is_sign("(")) {
+      HF_ASSIGN_OR_RETURN(statement.columns, take_names(tokens_, "a column"));
     }
-    if (tokens_.is("VALUES")) return unsupported_at(tokens_.peek().at, "VALUES");
-    HF_ASSIGN_OR_RETURN(query.select, select());
-    return Statement(std::move(query));
-  }
-
-  Result<Select> select() {
-    Select select;
-    select.at = tokens_.peek().at;
-    HF_RETURN_IF_ERROR(tokens_.expect("SELECT"));
-    if (tokens_.is("DISTINCT")) return unsupported_at(tokens_.peek().at, "SELECT DISTINCT");
-    do {
-      HF_ASSIGN_OR_RETURN(auto item, select_item());
-      select.items.push_back(std::move(item));
-      if (select.items.size() > kMaxColumns)
-        return error_at(select.at, "more than " + std::to_string(kMaxColumns) + " columns");
-    } while (tokens_.accept_sign(","));
-    HF_RETURN_IF_ERROR(tokens_.expect("FROM"));
-    HF_ASSIGN_OR_RETURN(select.from, table_reference());
-    if (tokens_.accept("WHERE")) {
-      HF_ASSIGN_OR_RETURN(select.where, parse_expression(tokens_));
-    }
-    if (tokens_.accept("GROUP")) {
-      HF_RETURN_IF_ERROR(tokens_.expect("BY"));
-      do {
-        HF_ASSIGN_OR_RETURN(auto key, parse_expression(tokens_));
-        select.group_by.push_back(std::move(key));
-      } while (tokens_.accept_sign(","));
-    }
-    if (tokens_.accept("HAVING")) {
-      HF_ASSIGN_OR_RETURN(select.having, parse_expression(tokens_));
-    }
-    return select;
-  }
-
-  Result<SelectItem> select_item() {
-    SelectItem item;
-    item.at = tokens_.peek().at;
-    if (tokens_.accept_sign("*")) return item;
-    HF_ASSIGN_OR_RETURN(item.expression, parse_expression(tokens_));
-    const bool named = tokens_.accept("AS");
-    const Token& next = tokens_.peek();
-    const bool word = next.kind == TokenKind::kWord && !is_reserved(next.upper);
-    if (named || word || next.kind == TokenKind::kQuoted) {
-      HF_ASSIGN_OR_RETURN(item.alias, take_name(tokens_, "a name"));
-    }
-    return item;
-  }
-
-  Result<TableReference> table_reference() {
-    TableReference table;
-    table.at = tokens_.peek().at;
-    if (tokens_.is_sign("(")) return unsupported_at(table.at, "a sub-query in FROM");
-    const bool wrapped = tokens_.is("TABLE") && tokens_.is_sign("(", 1);
-    if (wrapped) tokens_.take(), tokens_.take();
-    if (tokens_.peek().kind == TokenKind::kWord && tokens_.is_sign("(", 1)) {
-      HF_RETURN_IF_ERROR(window_call(table));
-    } else {
-      HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
-    }
-    if (wrapped) HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
-    const bool named = tokens_.accept("AS");
-    const Token& next = tokens_.peek();
-    static constexpr std::array<std::string_view, 3> kNoAlias = {"WINDOW", "QUALIFY",
-                                                                 "MATCH_RECOGNIZE"};
-    bool word = next.kind == TokenKind::kWord && !is_reserved(next.upper);
-    for (const auto other : kNoAlias)
-      word = word && !next.is(other);
-    if (named || word || next.kind == TokenKind::kQuoted) {
-      HF_ASSIGN_OR_RETURN(table.alias, take_name(tokens_, "a name"));
-    }
-    return table;
-  }
-
-  // Skips `NAME =>`, by which arguments may be named; their order is the same.
-  void skip_argument_name() {
-    if (tokens_.peek().kind == TokenKind::kWord && tokens_.is_sign("=>", 1))
-      tokens_.take(), tokens_.take();
-  }
-
-  Status window_call(TableReference& table) {
-    WindowCall call;
-    const Token word = tokens_.take();
-    call.function = word.upper;
-    call.at = word.at;
-    if (word.is("CUMULATE") || word.is("SESSION"))
-      return unsupported_at(word.at, word.upper, "TUMBLE and HOP are");
-    if (!word.is("TUMBLE") && !word.is("HOP"))
-      return unsupported_at(word.at, "the table function " + quoted(word), "TUMBLE and HOP are");
-    tokens_.take();
-    skip_argument_name();
-    HF_RETURN_IF_ERROR(tokens_.expect("TABLE"));
-    HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
-    HF_RETURN_IF_ERROR(tokens_.expect_sign(","));
-    skip_argument_name();
-    HF_RETURN_IF_ERROR(tokens_.expect("DESCRIPTOR"));
-    HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
-    HF_ASSIGN_OR_RETURN(call.time_column, take_name(tokens_, "a column"));
-    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
-    while (tokens_.accept_sign(",")) {
-      skip_argument_name();
-      HF_ASSIGN_OR_RETURN(auto size, parse_expression(tokens_));
-      call.sizes.push_back(std::move(size));
-    }
-    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
-    table.window = std::move(call);
-    return {};
+    HF_ASSIGN_OR_RETURN(statement.query, parse_query(tokens_));
+    return Statement(std::move(statement));
   }
 
   TokenReader tokens_;

@@ -1,16 +1,12 @@
 #include "plan.hpp"
 
+#include <array>
+#include <map>
+
 #include <holdfast/base/format.hpp>
 
 namespace holdfast::sql {
 namespace {
-
-std::vector<std::string> names_of(const std::vector<Column>& columns) {
-  std::vector<std::string> names;
-  for (const auto& column : columns)
-    names.push_back(column.name);
-  return names;
-}
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -19,13 +15,16 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string ms(std::int64_t number) { return std::to_string(number) + " ms"; }
+
 std::string text_of(const Window& window, const std::vector<std::string>& names) {
-  std::string text = window.size_ms == window.slide_ms
+  std::string text = window.cumulates
+                         ? "CUMULATE(" + names[window.time_column] + ", step " + ms(window.slide_ms)
+                     : window.size_ms == window.slide_ms
                          ? "TUMBLE(" + names[window.time_column]
-                         : "HOP(" + names[window.time_column] + ", slide " +
-                               std::to_string(window.slide_ms) + " ms";
-  text += ", size " + std::to_string(window.size_ms) + " ms";
-  if (window.offset_ms != 0) text += ", offset " + std::to_string(window.offset_ms) + " ms";
+                         : "HOP(" + names[window.time_column] + ", slide " + ms(window.slide_ms);
+  text += ", size " + ms(window.size_ms);
+  if (window.offset_ms != 0) text += ", offset " + ms(window.offset_ms);
   return text + ")";
 }
 
@@ -44,42 +43,185 @@ std::string text_of(const Table& table) {
   return table.name + "(" + joined(columns) + ") WITH (" + joined(options) + ")";
 }
 
-std::string text_of(const Node& node, const std::vector<std::string>& names) {
-  std::vector<std::string> parts;
-  if (const auto* scan = std::get_if<Scan>(&node.what)) return "Scan " + text_of(*scan->table);
-  if (const auto* filter = std::get_if<Filter>(&node.what))
-    return "Filter " + text_of(*filter->predicate, names);
-  if (const auto* windows = std::get_if<AssignWindows>(&node.what))
-    return "AssignWindows " + text_of(windows->window, names);
-  if (const auto* project = std::get_if<Project>(&node.what)) {
-    for (std::size_t i = 0; i < project->expressions.size(); ++i)
-      parts.push_back(text_of(*project->expressions[i], names) + " AS " + node.columns[i].name +
-                      " " + name_of(node.columns[i].type));
+// What each operator says of itself. `names` are those of the columns its expressions read.
+class Describe {
+ public:
+  // `left`: how many of the names are those of the first input.
+  Describe(const Node& node, const std::vector<std::string>& names, std::size_t left)
+      : node_(node), names_(names), left_width_(left) {}
+
+  std::string operator()(const Scan& scan) const { return "Scan " + text_of(*scan.table); }
+  std::string operator()(const Literals& literals) const {
+    std::vector<std::string> rows;
+    for (const auto& row : literals.rows) {
+      std::vector<std::string> values;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        values.push_back(row[i].null ? "NULL" : "'" + escape(value(row, i), 4096) + "'");
+      rows.push_back("(" + joined(values) + ")");
+    }
+    return "Values " + joined(rows);
+  }
+  std::string operator()(const Filter& filter) const { return "Filter " + text(filter.predicate); }
+  std::string operator()(const Project& project) const {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < project.expressions.size(); ++i)
+      parts.push_back(text(project.expressions[i]) + " AS " + node_.columns[i].name + " " +
+                      name_of(node_.columns[i].type));
     return "Project " + joined(parts);
   }
-  const auto& group = std::get<Group>(node.what);
-  for (const auto& key : group.keys)
-    parts.push_back(text_of(*key, names));
-  std::string text = "Group by (" + joined(parts) + ")";
-  parts.clear();
-  for (const auto& aggregate : group.aggregates)
-    parts.push_back(text_of(aggregate, names));
-  text += " of (" + joined(parts) + ")";
-  if (group.windowed) text += " in " + text_of(group.window, names);
-  return text;
+  std::string operator()(const AssignWindows& windows) const {
+    return "AssignWindows " + text_of(windows.window, names_);
+  }
+  std::string operator()(const AssignSessions& sessions) const {
+    return "AssignSessions SESSION(" + names_[sessions.time_column] + ", gap " +
+           ms(sessions.gap_ms) + ") by (" + all(sessions.keys) + ")";
+  }
+  std::string operator()(const Group& group) const {
+    std::string text = "Group by (" + all(group.keys) + ") of (" + all(group.aggregates) + ")";
+    if (group.by_columns)
+      return text + " in the windows [" + names_[group.start_column] + ", " +
+             names_[group.end_column] + ")";
+    return group.windowed ? text + " in " + text_of(group.window, names_) : text;
+  }
+  std::string operator()(const Join& join) const {
+    static constexpr std::array<const char*, 5> kForms = {"", "Window", "Interval", "Temporal",
+                                                          "Lookup"};
+    static constexpr std::array<const char*, 6> kKinds = {"inner",      "left outer", "right outer",
+                                                          "full outer", "semi",       "anti"};
+    std::vector<std::string> parts;
+    // The keys of the right side read its columns, whose names are behind those of the left.
+    const std::vector<std::string> right(names_.begin() + static_cast<std::ptrdiff_t>(left_width_),
+                                         names_.end());
+    for (std::size_t i = 0; i < join.left_keys.size(); ++i)
+      parts.push_back(text(join.left_keys[i]) + " = " + sql::text_of(*join.right_keys[i], right));
+    std::string what = std::string(kForms[static_cast<std::size_t>(join.form)]) + "Join " +
+                       kKinds[static_cast<std::size_t>(join.kind)] + " on (" + joined(parts) + ")";
+    if (join.condition != nullptr) what += " and " + text(join.condition);
+    if (join.form == JoinForm::kInterval)
+      what += " within " + ms(join.low_ms) + " to " + ms(join.high_ms);
+    if (join.form != JoinForm::kRegular && join.form != JoinForm::kLookup)
+      what += " of " + names_[join.left_time] + ", " + right[join.right_time];
+    return what;
+  }
+  std::string operator()(const Union&) const { return "Union"; }
+  std::string operator()(const Rank& rank) const {
+    std::string text = "Rank by (" + all(rank.partition) + ") order (" + all(rank.order) + ") " +
+                       std::to_string(rank.first) + " to " +
+                       (rank.last == Rank::kAll ? "all" : std::to_string(rank.last));
+    if (rank.numbered) text += ", numbered";
+    return rank.by_columns ? text + ", in windows to " + names_[rank.end_column] : text;
+  }
+  std::string operator()(const OverAggregate& over) const {
+    std::string frame = "all";
+    if (over.preceding != OverAggregate::kUnbounded)
+      frame = over.rows ? std::to_string(over.preceding) + " rows" : ms(over.preceding);
+    return "Over (" + all(over.partition) + ") order " + names_[over.time_column] + " " + frame +
+           (over.rows ? " by rows" : "") + " of (" + all(over.aggregates) + ")";
+  }
+  std::string operator()(const Sort& sort) const {
+    std::string text = "Sort (" + all(sort.keys) + ")";
+    if (sort.limit != Sort::kAll) text += " limit " + std::to_string(sort.limit);
+    return sort.offset == 0 ? text : text + " offset " + std::to_string(sort.offset);
+  }
+  std::string operator()(const Materialize&) const { return "Materialize"; }
+
+ private:
+  std::string value(const Row& row, std::size_t i) const {
+    return sql::text_of(row[i], node_.columns[i].type);
+  }
+  std::string text(const ExpressionPointer& expression) const {
+    return sql::text_of(*expression, names_);
+  }
+  std::string text(const Aggregate& aggregate) const { return sql::text_of(aggregate, names_); }
+  std::string text(const OrderKey& key) const {
+    return text(key.value) + (key.descending ? " DESC" : "") +
+           (key.nulls_first == key.descending ? key.nulls_first ? " NULLS FIRST" : " NULLS LAST"
+                                              : "");
+  }
+  template <class Parts>
+  std::string all(const Parts& parts) const {
+    std::vector<std::string> texts;
+    for (const auto& part : parts)
+      texts.push_back(text(part));
+    return joined(texts);
+  }
+
+  const Node& node_;
+  const std::vector<std::string>& names_;
+  const std::size_t left_width_;
+};
+
+// Columns of one name get their numbers behind it.
+void tell_apart(std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& name : names)
+    ++counts[name];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (counts[names[i]] > 1) names[i] += "#" + std::to_string(i);
+  }
 }
+
+// The tree below a node; one that was shown is named by its number.
+class Tree {
+ public:
+  explicit Tree(const Plan& plan) : plan_(plan), uses_(plan.nodes.size()) {
+    for (const auto& node : plan.nodes) {
+      for (const auto input : node.inputs)
+        ++uses_[input];
+    }
+    shown_.resize(plan.nodes.size());
+  }
+
+  std::string show(std::uint32_t number, const std::string& indent) {
+    const auto& node = plan_.nodes[number];
+    std::string text = "\n" + indent;
+    if (uses_[number] > 1) text += "[" + std::to_string(number) + "] ";
+    if (shown_[number]) return text + "as above";
+    shown_[number] = true;
+    text += text_of(node, plan_.nodes);
+    for (const auto input : node.inputs)
+      text += show(input, indent + "  ");
+    return text;
+  }
+
+ private:
+  const Plan& plan_;
+  std::vector<std::size_t> uses_;
+  std::vector<bool> shown_;
+};
 
 }  // namespace
 
-std::string text_of(const Plan& plan) {
-  std::string text = "Sink " + (plan.sink == nullptr ? "standard output" : text_of(*plan.sink));
-  std::string indent;
-  for (std::size_t i = plan.nodes.size(); i-- > 0;) {
-    indent += "  ";
-    const auto names = i == 0 ? std::vector<std::string>() : names_of(plan.nodes[i - 1].columns);
-    text += "\n" + indent + text_of(plan.nodes[i], names);
+std::vector<std::string> names_of(const std::vector<Column>& columns) {
+  std::vector<std::string> names;
+  for (const auto& column : columns)
+    names.push_back(column.name);
+  return names;
+}
+
+std::string text_of(const Node& node, const std::vector<Node>& nodes) {
+  std::vector<std::string> names;
+  for (const auto input : node.inputs) {
+    for (const auto& column : nodes[input].columns)
+      names.push_back(column.name);
   }
-  return text + "\n";
+  tell_apart(names);
+  const std::size_t left = node.inputs.empty() ? 0 : nodes[node.inputs.front()].columns.size();
+  return std::visit(Describe(node, names, left), node.what);
+}
+
+bool Plan::is_chain() const {
+  if (nodes.empty() || !std::holds_alternative<Scan>(nodes.front().what)) return false;
+  for (std::uint32_t i = 1; i < nodes.size(); ++i) {
+    if (nodes[i].inputs != std::vector<std::uint32_t>{i - 1}) return false;
+  }
+  return true;
+}
+
+std::string text_of(const Plan& plan) {
+  const auto root = static_cast<std::uint32_t>(plan.nodes.size() - 1);
+  return "Sink " + (plan.sink == nullptr ? "standard output" : text_of(*plan.sink)) +
+         Tree(plan).show(root, "  ") + "\n";
 }
 
 }  // namespace holdfast::sql

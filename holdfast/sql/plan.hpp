@@ -1,4 +1,4 @@
-// plan.hpp: what a query does, as a chain of nodes from its table to its sink.
+// plan.hpp: what a query does, as a graph of nodes from its tables to its sink.
 //
 // Threads  Plain values. A plan points to tables of the catalog, which outlives it.
 #pragma once
@@ -12,14 +12,19 @@
 #include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/expression.hpp>
+#include <holdfast/sql/syntax.hpp>
 
 namespace holdfast::sql {
 
+inline constexpr std::size_t kMaxNodes = 2000;
+
 // Windows of `size_ms`, one every `slide_ms`; those of TUMBLE slide by their size. They begin at
 // multiples of the slide since 1970, moved by the offset. The size is a multiple of the slide.
+// Cumulating ones begin at multiples of the size, and end each slide until they have that size.
 struct Window {
   std::int64_t size_ms = 0, slide_ms = 0, offset_ms = 0;
   std::uint32_t time_column = 0;
+  bool cumulates = false;
 
   bool operator==(const Window&) const = default;
 };
@@ -27,6 +32,10 @@ struct Window {
 // Rows of a table, its computed columns among them; the watermark follows them.
 struct Scan {
   const Table* table = nullptr;
+};
+// These rows, once.
+struct Literals {
+  std::vector<Row> rows;
 };
 struct Filter {
   ExpressionPointer predicate;
@@ -38,30 +47,108 @@ struct Project {
 struct AssignWindows {
   Window window;
 };
+// The same of sessions: rows of one key that are at most `gap_ms` apart. Rows come when their
+// session has ended.
+struct AssignSessions {
+  std::uint32_t time_column = 0;
+  std::int64_t gap_ms = 0;
+  std::vector<ExpressionPointer> keys;
+};
 // Rows of one key: [keys, aggregates, window_start, window_end, window_time], the last three if
-// there is a window. Without one the rows come when the input ends.
+// there is a window. Windows are those of `window`, or have been assigned: then `by_columns`, and
+// their bounds are two columns. Groups without a window change with each row.
 struct Group {
   std::vector<ExpressionPointer> keys;
   std::vector<Aggregate> aggregates;
-  bool windowed = false;
+  bool windowed = false, by_columns = false;
   Window window;
+  std::uint32_t start_column = 0, end_column = 0;
 };
 
+enum class JoinForm : std::uint8_t {
+  kRegular,   // Each row of one side with all there ever were of the other.
+  kWindow,    // Rows of one window; they come when it has ended.
+  kInterval,  // Rows whose times are near.
+  kTemporal,  // Each left row with the newest right row of its key that is not younger than it.
+  kLookup,    // Each left row with the rows that a table has now.
+};
+using JoinKind = syntax::JoinKind;
+
+// Pairs of a left and a right row: [left, right]; kSemi, kAnti: [left]. The rows have equal keys,
+// none of which is NULL, and hold the condition, which reads [left, right] (null: none).
+struct Join {
+  JoinKind kind = JoinKind::kInner;
+  JoinForm form = JoinForm::kRegular;
+  std::vector<ExpressionPointer> left_keys, right_keys;
+  ExpressionPointer condition;
+  // kInterval: low_ms <= left time - right time <= high_ms. kTemporal: the columns of the times.
+  // kWindow: those of window_end.
+  std::uint32_t left_time = 0, right_time = 0;
+  std::int64_t low_ms = 0, high_ms = 0;
+};
+// The rows of all inputs.
+struct Union {};
+
+struct OrderKey {
+  ExpressionPointer value;
+  bool descending = false, nulls_first = true;
+};
+// Of each partition, in this order, the rows `first` to `last` (counted from 1), with their number
+// behind them if `numbered`. `by_columns`: the partition is a window; rows come when it has ended.
+struct Rank {
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  std::vector<ExpressionPointer> partition;
+  std::vector<OrderKey> order;
+  std::uint64_t first = 1, last = kAll;
+  bool numbered = true, by_columns = false;
+  std::uint32_t end_column = 0;
+};
+// Each row with aggregates of those before it in the order of their times, and of itself: [row,
+// aggregates]. Frames are of rows or of milliseconds; kUnbounded: all.
+struct OverAggregate {
+  static constexpr std::int64_t kUnbounded = -1;
+  std::vector<ExpressionPointer> partition;
+  std::uint32_t time_column = 0;
+  bool rows = false;
+  std::int64_t preceding = kUnbounded;  // Rows before the current one, or milliseconds.
+  std::vector<Aggregate> aggregates;
+};
+// Rows in this order when the input has ended, `limit` of them behind the first `offset`; or as
+// they come, if `at_once`.
+struct Sort {
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  std::vector<OrderKey> keys;
+  std::uint64_t offset = 0, limit = kAll;
+  bool at_once = false;
+};
+// What is left of a changelog when the input has ended.
+struct Materialize {};
+
+using Operator = std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, Group,
+                              Join, Union, Rank, OverAggregate, Sort, Materialize>;
+
 struct Node {
-  std::variant<Scan, Filter, Project, AssignWindows, Group> what;
-  std::vector<Column> columns;  // Of its output.
+  Operator what;
+  std::vector<Column> columns;        // Of its output.
+  std::vector<std::uint32_t> inputs;  // Numbers of nodes before it.
+  bool updating = false;              // Its rows change while the input goes on.
 };
 
 struct Plan {
-  std::vector<Node> nodes;      // The first is a Scan; each reads the one before it.
+  std::vector<Node> nodes;      // Inputs come before what reads them. The last is the root.
   const Table* sink = nullptr;  // Null: standard output.
-  bool updating = false;        // Its rows change while the input goes on.
+  bool updating = false;        // Of the root.
 
+  // A scan, and each node reads the one before it.
+  bool is_chain() const;
   const Table& source() const { return *std::get<Scan>(nodes.front().what).table; }
   const std::vector<Column>& columns() const { return nodes.back().columns; }
 };
 
 // For people, the sink first. Equal texts are equal plans: a checkpoint keeps it.
 std::string text_of(const Plan& plan);
+// One node that reads some of `nodes`.
+std::string text_of(const Node& node, const std::vector<Node>& nodes);
+std::vector<std::string> names_of(const std::vector<Column>& columns);
 
 }  // namespace holdfast::sql

@@ -4,264 +4,35 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/query_planner.hpp>
 
 namespace holdfast::sql {
 namespace {
 
-using syntax::Form;
-
-bool is_group_window(const syntax::Expression& e) {
-  return e.form == Form::kCall && (e.name == "TUMBLE" || e.name == "HOP");
+std::vector<ExpressionPointer> columns_as_expressions(const std::vector<Column>& columns,
+                                                      std::size_t count) {
+  std::vector<ExpressionPointer> expressions;
+  for (std::uint32_t i = 0; i < count; ++i)
+    expressions.push_back(column_of(i, columns[i].type, {}));
+  return expressions;
 }
 
-// Plans one SELECT. `scope_` is what its names mean: the table's columns, and behind them the
-// three of the window if there is one.
-class SelectPlanner {
- public:
-  SelectPlanner(const syntax::Select& select, const Catalog& catalog)
-      : select_(select), catalog_(catalog) {}
-
-  Result<Plan> run() {
-    HF_RETURN_IF_ERROR(read_table());
-    HF_RETURN_IF_ERROR(find_window());
-    HF_RETURN_IF_ERROR(filter_rows());
-    HF_RETURN_IF_ERROR(bind_items());
-    const bool grouped =
-        !select_.group_by.empty() || !aggregates_.empty() || select_.having != nullptr;
-    HF_RETURN_IF_ERROR(grouped ? group() : assign_windows());
-    HF_RETURN_IF_ERROR(project());
-    return std::move(plan_);
-  }
-
- private:
-  Status read_table() {
-    HF_ASSIGN_OR_RETURN(table_, catalog_.find(select_.from.name, select_.from.at));
-    scope_.columns = table_->columns;
-    scope_.qualifier = select_.from.alias.empty() ? table_->name : select_.from.alias;
-    plan_.nodes.push_back({Scan{table_}, table_->columns});
-    first_window_column_ = static_cast<std::uint32_t>(table_->columns.size());
-    return {};
-  }
-
-  Status check_time_column(std::uint32_t column, Position at) {
-    if (table_->has_watermark && column == table_->time_column) return {};
-    return error_at(at, escape(table_->columns[column].name) + " is no time attribute",
-                    "a window wants the column of WATERMARK FOR");
-  }
-
-  // Of the table function, or of GROUP BY TUMBLE(…).
-  Status find_window() {
-    std::vector<const syntax::Expression*> sizes;
-    if (select_.from.window) {
-      const auto& call = *select_.from.window;
-      HF_ASSIGN_OR_RETURN(const auto column, find_column(scope_, call.time_column, call.at));
-      HF_RETURN_IF_ERROR(check_time_column(column, call.at));
-      for (const auto& size : call.sizes)
-        sizes.push_back(size.get());
-      HF_ASSIGN_OR_RETURN(window_, bind_window(call.function, call.at, column, sizes));
-      add_window_columns("");
-    }
-    for (const auto& key : select_.group_by) {
-      if (!is_group_window(*key)) continue;
-      if (has_window_) return error_at(key->at, "a query has one window");
-      if (key->arguments.empty() || key->arguments[0]->form != Form::kName)
-        return error_at(key->at, key->name + " wants the time column first");
-      const auto& name = *key->arguments[0];
-      HF_ASSIGN_OR_RETURN(const auto column, find_column(scope_, name.name, name.at));
-      HF_RETURN_IF_ERROR(check_time_column(column, name.at));
-      for (std::size_t i = 1; i < key->arguments.size(); ++i)
-        sizes.push_back(key->arguments[i].get());
-      HF_ASSIGN_OR_RETURN(window_, bind_window(key->name, key->at, column, sizes));
-      add_window_columns("$");
-      scope_.group_window = &window_;
-    }
-    return {};
-  }
-
-  void add_window_columns(const std::string& prefix) {
-    has_window_ = true;
-    scope_.window_column = first_window_column_;
-    for (const char* name : {"window_start", "window_end", "window_time"})
-      scope_.columns.push_back({prefix + name, kTimestampType});
-  }
-
-  bool reads_window(const Expression& expression) const {
-    const auto columns = columns_of(expression);
-    return !columns.empty() && columns.back() >= first_window_column_;
-  }
-
-  // A condition that does not read the window goes below it.
-  Status filter_rows() {
-    if (select_.where == nullptr) return {};
-    HF_ASSIGN_OR_RETURN(auto predicate, bind_condition(*select_.where, scope_));
-    predicate = folded(std::move(predicate));
-    if (reads_window(*predicate)) {
-      window_filter_ = std::move(predicate);
-      return {};
-    }
-    plan_.nodes.push_back({Filter{std::move(predicate)}, table_->columns});
-    return {};
-  }
-
-  Status bind_items() {
-    Scope scope = scope_;
-    scope.aggregates = &aggregates_;
-    for (const auto& item : select_.items) {
-      if (item.expression == nullptr) {
-        for (std::uint32_t i = 0; i < scope_.columns.size(); ++i) {
-          if (scope_.columns[i].name.starts_with('$')) continue;
-          items_.push_back(column_of(i, scope_.columns[i].type, item.at));
-          names_.push_back(scope_.columns[i].name);
-        }
-        continue;
-      }
-      HF_ASSIGN_OR_RETURN(auto bound, bind(*item.expression, scope));
-      const bool named = item.alias.empty() && item.expression->form == Form::kName;
-      names_.push_back(!item.alias.empty() ? item.alias
-                       : named             ? item.expression->name
-                                           : "EXPR$" + std::to_string(items_.size()));
-      items_.push_back(folded(std::move(bound)));
-    }
-    if (select_.having != nullptr) {
-      HF_ASSIGN_OR_RETURN(having_, bind_condition(*select_.having, scope));
-      having_ = folded(std::move(having_));
-    }
-    return {};
-  }
-
-  Status assign_windows() {
-    if (!has_window_) return {};
-    plan_.nodes.push_back({AssignWindows{window_}, scope_.columns});
-    if (window_filter_) plan_.nodes.push_back({Filter{std::move(window_filter_)}, scope_.columns});
-    return {};
-  }
-
-  Status group() {
-    Group group;
-    group.windowed = has_window_;
-    group.window = window_;
-    bool by_start = false, by_end = false;
-    for (const auto& key : select_.group_by) {
-      if (is_group_window(*key)) {
-        by_start = by_end = true;
-        continue;
-      }
-      HF_ASSIGN_OR_RETURN(auto bound, bind(*key, scope_));
-      if (bound->operation == Operation::kLiteral)
-        return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
-      if (bound->operation == Operation::kColumn && bound->column >= first_window_column_) {
-        by_start = by_start || bound->column == first_window_column_;
-        by_end = by_end || bound->column == first_window_column_ + 1;
-        continue;
-      }
-      if (reads_window(*bound))
-        return unsupported_at(key->at, "an expression of the window in GROUP BY");
-      group.keys.push_back(std::move(bound));
-    }
-    if (has_window_ && (!by_start || !by_end))
-      return unsupported_at(select_.at, "grouping a window's rows without the window",
-                            "GROUP BY window_start, window_end, …");
-    if (window_filter_)
-      return unsupported_at(select_.where->at, "a condition on the window before it is grouped",
-                            "use HAVING");
-    for (const auto& aggregate : aggregates_) {
-      const bool reads = (aggregate.argument && reads_window(*aggregate.argument)) ||
-                         (aggregate.filter && reads_window(*aggregate.filter));
-      if (reads) return unsupported_at(aggregate.at, "an aggregate of the window's bounds");
-    }
-    plan_.updating = !has_window_;
-    return place_group(std::move(group));
-  }
-
-  Status place_group(Group group) {
-    for (auto& item : items_) {
-      HF_ASSIGN_OR_RETURN(item, placed(std::move(item), group));
-    }
-    if (having_) {
-      HF_ASSIGN_OR_RETURN(having_, placed(std::move(having_), group));
-    }
-    std::vector<Column> columns;
-    std::vector<std::string> names;
-    for (const auto& column : scope_.columns)
-      names.push_back(column.name);
-    for (const auto& key : group.keys)
-      columns.push_back({text_of(*key, names), key->type});
-    for (const auto& aggregate : aggregates_)
-      columns.push_back({text_of(aggregate, names), aggregate.type});
-    if (has_window_) {
-      for (const char* name : {"window_start", "window_end", "window_time"})
-        columns.push_back({name, kTimestampType});
-    }
-    group.aggregates = std::move(aggregates_);
-    plan_.nodes.push_back({std::move(group), columns});
-    if (having_) plan_.nodes.push_back({Filter{std::move(having_)}, columns});
-    return {};
-  }
-
-  // The same of the group's row: keys, aggregates and the window's bounds become its columns.
-  Result<ExpressionPointer> placed(ExpressionPointer expression, const Group& group) {
-    const auto aggregates = static_cast<std::uint32_t>(aggregates_.size());
-    const auto keys = static_cast<std::uint32_t>(group.keys.size());
-    for (std::uint32_t i = 0; i < keys; ++i) {
-      if (equal(*group.keys[i], *expression)) return column_of(i, expression->type, expression->at);
-    }
-    if (expression->operation == Operation::kAggregate)
-      return column_of(keys + expression->column, expression->type, expression->at);
-    if (expression->operation == Operation::kColumn) {
-      if (expression->column >= first_window_column_)
-        return column_of(keys + aggregates + expression->column - first_window_column_,
-                         expression->type, expression->at);
-      return error_at(expression->at, escape(scope_.columns[expression->column].name) +
-                                          " is neither in GROUP BY nor in an aggregate");
-    }
-    for (auto& argument : expression->arguments) {
-      HF_ASSIGN_OR_RETURN(argument, placed(std::move(argument), group));
-    }
-    return expression;
-  }
-
-  Status project() {
-    std::vector<Column> columns;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      if (items_[i]->type.kind == Kind::kNull) items_[i]->type = kStringType;
-      if (items_[i]->type.kind == Kind::kInterval)
-        return unsupported_at(items_[i]->at, "an INTERVAL as a column");
-      columns.push_back({names_[i], items_[i]->type});
-    }
-    plan_.nodes.push_back({Project{std::move(items_)}, std::move(columns)});
-    return {};
-  }
-
-  const syntax::Select& select_;
-  const Catalog& catalog_;
-  Plan plan_;
-  Scope scope_;
-  const Table* table_ = nullptr;
-  std::uint32_t first_window_column_ = 0;
-  bool has_window_ = false;
-  Window window_;
-  ExpressionPointer window_filter_, having_;
-  std::vector<Aggregate> aggregates_;
-  std::vector<ExpressionPointer> items_;
-  std::vector<std::string> names_;
-};
-
-// The last projection gets the columns and types of the sink.
-Status fit_to_sink(const syntax::Query& query, const Table& sink, Plan& plan) {
-  auto& node = plan.nodes.back();
-  auto& given = std::get<Project>(node.what).expressions;
+// The last projection gives the columns and types of the sink.
+Result<NodeId> fit_to_sink(PlanGraph& graph, NodeId node, const syntax::QueryStatement& query,
+                           const Table& sink) {
+  const auto& given = graph.columns(node);
   const std::size_t wanted = query.columns.empty() ? sink.columns.size() : query.columns.size();
   if (given.size() != wanted) {
     return error_at(query.at, "the query has " + std::to_string(given.size()) + " columns, " +
                                   escape(sink.name) + " wants " + std::to_string(wanted));
   }
   Scope scope;
-  scope.columns = sink.columns;
+  for (const auto& column : sink.columns)
+    scope.add(column, sink.name);
   std::vector<ExpressionPointer> placed(sink.columns.size());
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    auto column = static_cast<std::uint32_t>(i);
+  for (std::uint32_t i = 0; i < given.size(); ++i) {
+    std::uint32_t column = i;
     if (!query.columns.empty()) {
       HF_ASSIGN_OR_RETURN(column, find_column(scope, query.columns[i], query.at));
     }
@@ -269,7 +40,7 @@ Status fit_to_sink(const syntax::Query& query, const Table& sink, Plan& plan) {
       return error_at(query.at,
                       "the column " + escape(sink.columns[column].name) + " is there twice");
     HF_ASSIGN_OR_RETURN(placed[column],
-                        converted(std::move(given[i]), sink.columns[column].type,
+                        converted(column_of(i, given[i].type, query.at), sink.columns[column].type,
                                   "the column " + escape(sink.columns[column].name)));
   }
   for (std::size_t i = 0; i < placed.size(); ++i) {
@@ -277,19 +48,211 @@ Status fit_to_sink(const syntax::Query& query, const Table& sink, Plan& plan) {
       return unsupported_at(query.at, "a sink with a computed column");
     if (placed[i] == nullptr) placed[i] = literal_of(Value(), sink.columns[i].type, query.at);
   }
-  given = std::move(placed);
-  node.columns = sink.columns;
-  plan.sink = &sink;
+  return graph.project(node, std::move(placed), sink.columns);
+}
+
+// A ranking without an end would hold, and change, all rows there ever were.
+Status check_ranks(const Plan& plan, Position at) {
+  for (const auto& node : plan.nodes) {
+    const auto* rank = std::get_if<Rank>(&node.what);
+    if (rank != nullptr && rank->last == Rank::kAll)
+      return unsupported_at(at, "ROW_NUMBER() without a bound",
+                            "SELECT … FROM (SELECT …, ROW_NUMBER() OVER (…) AS n FROM …) WHERE n "
+                            "<= 10");
+  }
   return {};
 }
 
 }  // namespace
 
-Result<Plan> plan_of(const syntax::Query& query, const Catalog& catalog) {
-  HF_ASSIGN_OR_RETURN(Plan plan, SelectPlanner(query.select, catalog).run());
-  if (query.into.empty()) return plan;
-  HF_ASSIGN_OR_RETURN(const Table* sink, catalog.find(query.into, query.at));
-  HF_RETURN_IF_ERROR(fit_to_sink(query, *sink, plan));
+Result<NodeId> QueryPlanner::query(const syntax::Query& query) {
+  if (depth_ == kMaxDepth)
+    return error_at(query.at,
+                    "queries and views are nested deeper than " + std::to_string(kMaxDepth));
+  ++depth_;
+  common_.emplace_back();
+  auto planned = parts(query);
+  common_.pop_back();
+  --depth_;
+  return planned;
+}
+
+Result<NodeId> QueryPlanner::parts(const syntax::Query& query) {
+  for (const auto& table : query.with) {
+    if (common_.back().contains(table.name))
+      return error_at(table.at, "there are two common tables " + escape(table.name));
+    HF_ASSIGN_OR_RETURN(NodeId node, this->query(*table.query));
+    HF_ASSIGN_OR_RETURN(node, renamed(node, table.columns, table.at));
+    common_.back().emplace(table.name, node);
+  }
+  if (query.terms.size() == 1) {
+    if (const auto* select = std::get_if<syntax::Select>(&query.terms.front()))
+      return select_sorted(query, *select);
+  }
+  HF_ASSIGN_OR_RETURN(NodeId node, term(query.terms.front()));
+  for (std::size_t i = 1; i < query.terms.size(); ++i) {
+    HF_ASSIGN_OR_RETURN(const NodeId right, term(query.terms[i]));
+    HF_ASSIGN_OR_RETURN(node, unite(node, right, query.distinct[i - 1], query.at));
+  }
+  return sorted(query, node);
+}
+
+Result<NodeId> QueryPlanner::term(const syntax::Term& term) {
+  if (const auto* select = std::get_if<syntax::Select>(&term)) {
+    HF_ASSIGN_OR_RETURN(const auto selected, plan_select(*this, *select, {}));
+    return selected.node;
+  }
+  if (const auto* rows = std::get_if<syntax::Values>(&term)) return values(*rows);
+  return query(*std::get<std::shared_ptr<const syntax::Query>>(term));
+}
+
+Result<NodeId> QueryPlanner::values(const syntax::Values& values) {
+  std::vector<Column> columns(values.rows.front().size());
+  std::vector<std::vector<ExpressionPointer>> bound;
+  for (const auto& row : values.rows) {
+    if (row.size() != columns.size())
+      return error_at(values.at, "the rows of VALUES differ in their number of columns");
+    bound.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      HF_ASSIGN_OR_RETURN(auto value, bind(*row[i], Scope{}));
+      const auto type = common_type(columns[i].type, value->type);
+      if (!type || value->type.kind == Kind::kInterval)
+        return error_at(row[i]->at, "the column is " + name_of(columns[i].type) + ", this is " +
+                                        name_of(value->type));
+      columns[i].type = *type;
+      bound.back().push_back(std::move(value));
+    }
+  }
+  Literals literals;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i].name = "EXPR$" + std::to_string(i);
+    if (columns[i].type.kind == Kind::kNull) columns[i].type = kStringType;
+  }
+  for (auto& row : bound) {
+    literals.rows.emplace_back(columns.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto cast = cast_to(std::move(row[i]), columns[i].type);
+      HF_RETURN_IF_ERROR(evaluate(*cast, {}, literals.rows.back()[i]));
+    }
+  }
+  return graph_.add(std::move(literals), {}, std::move(columns), false);
+}
+
+Result<NodeId> QueryPlanner::unite(NodeId left, NodeId right, bool distinct, Position at) {
+  auto columns = graph_.columns(left);
+  const auto& others = graph_.columns(right);
+  if (columns.size() != others.size())
+    return error_at(at, "the branches of a UNION have " + std::to_string(columns.size()) + " and " +
+                            std::to_string(others.size()) + " columns");
+  auto of_left = columns_as_expressions(columns, columns.size());
+  auto of_right = columns_as_expressions(others, others.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto type = common_type(columns[i].type, others[i].type);
+    if (!type)
+      return error_at(at, "column " + std::to_string(i + 1) + " of a UNION is " +
+                              name_of(columns[i].type) + " and " + name_of(others[i].type));
+    if (columns[i].role != others[i].role) columns[i].role = Role::kPlain;
+    columns[i].type = *type;
+    of_left[i] = cast_to(std::move(of_left[i]), *type);
+    of_right[i] = cast_to(std::move(of_right[i]), *type);
+  }
+  HF_ASSIGN_OR_RETURN(left, graph_.project(left, std::move(of_left), columns));
+  HF_ASSIGN_OR_RETURN(right, graph_.project(right, std::move(of_right), columns));
+  const bool changes = graph_.updating(left) || graph_.updating(right);
+  HF_ASSIGN_OR_RETURN(const NodeId both,
+                      graph_.add(Union{}, {left, right}, std::move(columns), changes));
+  if (!distinct) return both;
+  return distinct_of(graph_, both);
+}
+
+// ORDER BY of a UNION or VALUES: its columns only.
+Result<NodeId> QueryPlanner::sorted(const syntax::Query& query, NodeId node) {
+  Scope scope;
+  for (const auto& column : graph_.columns(node))
+    scope.add(column, "");
+  std::vector<OrderKey> keys;
+  for (const auto& item : query.order_by) {
+    HF_ASSIGN_OR_RETURN(auto key, bind(*item.expression, scope));
+    keys.push_back({folded(std::move(key)), item.descending, item.nulls_first});
+  }
+  return limited(query, node, std::move(keys));
+}
+
+Result<NodeId> QueryPlanner::select_sorted(const syntax::Query& query,
+                                           const syntax::Select& select) {
+  HF_ASSIGN_OR_RETURN(auto selected, plan_select(*this, select, query.order_by));
+  HF_ASSIGN_OR_RETURN(NodeId node, limited(query, selected.node, std::move(selected.keys)));
+  auto shown = graph_.columns(node);
+  if (selected.shown == shown.size()) return node;
+  auto expressions = columns_as_expressions(shown, selected.shown);
+  shown.resize(selected.shown);
+  return graph_.project(node, std::move(expressions), std::move(shown));
+}
+
+Result<NodeId> QueryPlanner::limited(const syntax::Query& query, NodeId node,
+                                     std::vector<OrderKey> keys) {
+  if (keys.empty() && !query.limit && !query.offset) return node;
+  Sort sort;
+  sort.keys = std::move(keys);
+  sort.offset = query.offset.value_or(0);
+  sort.limit = query.limit.value_or(Sort::kAll);
+  sort.at_once = sort.keys.empty() && !graph_.updating(node);
+  auto columns = graph_.columns(node);
+  for (auto& column : columns)
+    column.role = Role::kPlain;
+  return graph_.add(std::move(sort), {node}, std::move(columns), false);
+}
+
+Result<NodeId> QueryPlanner::renamed(NodeId node, const std::vector<std::string>& names,
+                                     Position at) {
+  if (names.empty()) return node;
+  auto columns = graph_.columns(node);
+  if (names.size() != columns.size())
+    return error_at(at, "there are " + std::to_string(names.size()) + " names for " +
+                            std::to_string(columns.size()) + " columns");
+  for (std::size_t i = 0; i < names.size(); ++i)
+    columns[i].name = names[i];
+  auto expressions = columns_as_expressions(columns, columns.size());
+  return graph_.project(node, std::move(expressions), std::move(columns));
+}
+
+Result<NodeId> QueryPlanner::named(const std::string& name, Position at) {
+  for (auto around = common_.rbegin(); around != common_.rend(); ++around) {
+    if (const auto found = around->find(name); found != around->end()) return found->second;
+  }
+  if (const auto known = views_.find(name); known != views_.end()) return known->second;
+  if (const View* view = catalog_.find_view(name)) {
+    // What a view says knows nothing of the common tables around it.
+    std::vector<std::map<std::string, NodeId>> none;
+    std::swap(common_, none);
+    auto node = query(*view->query);
+    std::swap(common_, none);
+    if (!node) return std::move(node).pass_on();
+    HF_ASSIGN_OR_RETURN(const NodeId shown, renamed(*node, view->columns, at));
+    views_.emplace(name, shown);
+    return shown;
+  }
+  HF_ASSIGN_OR_RETURN(const Table* table, catalog_.find(name, at));
+  return graph_.add(Scan{table}, {}, table->columns, false);
+}
+
+Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog) {
+  QueryPlanner planner(catalog);
+  HF_ASSIGN_OR_RETURN(NodeId node, planner.query(*statement.query));
+  PlanGraph& graph = planner.graph();
+  const Table* sink = nullptr;
+  if (!statement.into.empty()) {
+    HF_ASSIGN_OR_RETURN(sink, catalog.find(statement.into, statement.at));
+    HF_ASSIGN_OR_RETURN(node, fit_to_sink(graph, node, statement, *sink));
+  }
+  if (!std::holds_alternative<Project>(graph.at(node).what)) {
+    auto columns = graph.columns(node);
+    auto expressions = columns_as_expressions(columns, columns.size());
+    HF_ASSIGN_OR_RETURN(node, graph.project(node, std::move(expressions), std::move(columns)));
+  }
+  Plan plan = std::move(graph).plan_from(node);
+  plan.sink = sink;
+  HF_RETURN_IF_ERROR(check_ranks(plan, statement.at));
   return plan;
 }
 

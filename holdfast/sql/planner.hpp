@@ -11,6 +11,6 @@
 namespace holdfast::sql {
 
 // `catalog` outlives the plan.
-Result<Plan> plan_of(const syntax::Query& query, const Catalog& catalog);
+Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog);
 
 }  // namespace holdfast::sql

@@ -1,7 +1,7 @@
 // syntax.hpp: what a text says, before any name is looked up.
 //
 // Threads  Plain values. Trees are no deeper than kMaxDepth, so that whatever walks them may call
-//          itself.
+//          itself. A query in an expression counts as an operand of it.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ namespace holdfast::sql {
 
 inline constexpr std::uint32_t kMaxDepth = 200;
 inline constexpr std::size_t kMaxColumns = 1000;
+inline constexpr std::size_t kMaxTables = 100;  // Of one FROM; branches of one UNION.
 
 namespace syntax {
 
@@ -35,15 +36,20 @@ enum class Form : std::uint8_t {
   kUnary,      // name: - + NOT
   kBinary,     // name: + - * / % = <> < <= > >= AND OR ||
   kIs,         // name: NULL TRUE FALSE UNKNOWN; `negated`
-  kIn,         // arguments: the value, then the list; `negated`
+  kDistinct,   // left IS DISTINCT FROM right; `negated`
+  kIn,         // arguments: the value, then the list, or `query`; `negated`
+  kExists,     // `query`
+  kScalar,     // `query`: a value
   kBetween,    // value, low, high; `negated`
   kLike,       // value, pattern[, escape]; `negated`
   kCase,       // pairs of condition and answer, then ELSE if `has_else`
   kCast,       // to `type`; name: CAST or TRY_CAST
-  kCall,       // name; `distinct`, `star`; filter is the last argument if `has_filter`
+  kCall,       // name; `distinct`, `star`; filter is the last argument if `has_filter`; `over`
 };
 
 struct Expression;
+struct Query;
+struct Over;
 using ExpressionPointer = std::unique_ptr<Expression>;
 
 struct Expression {
@@ -54,8 +60,26 @@ struct Expression {
   std::string text;
   Type type;
   std::vector<ExpressionPointer> arguments;
+  std::shared_ptr<const Query> query;
+  std::shared_ptr<const Over> over;
   bool negated = false, has_else = false, distinct = false, star = false, has_filter = false;
   std::uint32_t depth = 1;
+};
+
+struct OrderItem {
+  ExpressionPointer expression;
+  bool descending = false;
+  bool nulls_first = true;  // NULL is below all values, unless NULLS FIRST or LAST says otherwise.
+};
+
+// OVER (PARTITION BY … ORDER BY … ROWS BETWEEN … PRECEDING AND CURRENT ROW), or OVER name.
+struct Over {
+  Position at;
+  std::string name;  // Of WINDOW name AS (…).
+  std::vector<ExpressionPointer> partition_by;
+  std::vector<OrderItem> order_by;
+  bool has_frame = false, rows = false;  // ROWS or RANGE;
+  ExpressionPointer preceding;           // null: UNBOUNDED.
 };
 
 struct Option {
@@ -78,50 +102,110 @@ struct CreateTable {
   std::string watermark_column;  // Empty: none.
   Position watermark_at;
   ExpressionPointer watermark;
+  std::vector<std::string> primary_key;  // NOT ENFORCED
+  Position primary_key_at;
   std::vector<Option> options;
 };
 
 // TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL …)
 struct WindowCall {
-  std::string function;  // TUMBLE, HOP
+  std::string function;  // TUMBLE, HOP, CUMULATE, SESSION
   Position at;
   std::string time_column;
-  std::vector<ExpressionPointer> sizes;  // HOP: slide, size. The last may be the offset.
+  std::vector<std::string> partition_by;  // Of SESSION.
+  std::vector<ExpressionPointer> sizes;   // HOP: slide, size. The last may be the offset.
 };
 
+// A table, a view, a common table, or a query in parentheses; a window of it.
 struct TableReference {
-  std::string name, alias;
+  std::string name, alias;           // `name` is empty if there is a `query`.
+  std::vector<std::string> columns;  // alias (a, b)
   Position at;
+  std::shared_ptr<const Query> query;
   std::optional<WindowCall> window;
+  ExpressionPointer as_of;  // FOR SYSTEM_TIME AS OF
+};
+
+enum class JoinKind : std::uint8_t { kInner, kLeft, kRight, kFull, kSemi, kAnti };
+
+// Of the tables before it. A comma and CROSS JOIN are kInner without a condition.
+struct Join {
+  JoinKind kind = JoinKind::kInner;
+  Position at;
+  TableReference table;
+  ExpressionPointer on;
+  std::vector<std::string> using_columns;
 };
 
 struct SelectItem {
-  ExpressionPointer expression;  // Null: *
-  std::string alias;
+  ExpressionPointer expression;  // Null: *, or qualifier.*
+  std::string alias, qualifier;
   Position at;
+};
+
+struct NamedOver {
+  std::string name;
+  std::shared_ptr<const Over> over;
 };
 
 struct Select {
   Position at;
+  bool distinct = false;
   std::vector<SelectItem> items;
-  TableReference from;
+  std::optional<TableReference> from;
+  std::vector<Join> joins;
   ExpressionPointer where;
   std::vector<ExpressionPointer> group_by;
   ExpressionPointer having;
+  std::vector<NamedOver> windows;
 };
 
+struct Values {
+  Position at;
+  std::vector<std::vector<ExpressionPointer>> rows;
+};
+
+struct CommonTable {
+  std::string name;
+  Position at;
+  std::vector<std::string> columns;  // name (a, b) AS
+  std::shared_ptr<const Query> query;
+};
+
+// What stands between UNIONs.
+using Term = std::variant<Select, Values, std::shared_ptr<const Query>>;
+
+// WITH … term UNION ALL term … ORDER BY … LIMIT … OFFSET …
 struct Query {
+  Position at;
+  std::vector<CommonTable> with;
+  std::vector<Term> terms;
+  std::vector<bool> distinct;  // Before term i + 1: UNION instead of UNION ALL.
+  std::vector<OrderItem> order_by;
+  std::optional<std::uint64_t> limit, offset;
+  std::uint32_t depth = 1;
+};
+
+struct QueryStatement {
   Position at;
   std::string into;                  // INSERT INTO this table; empty: to standard output.
   std::vector<std::string> columns;  // INSERT INTO t (a, b)
-  Select select;
+  std::shared_ptr<const Query> query;
+};
+
+struct CreateView {
+  std::string name;
+  Position at;
+  bool if_not_exists = false;
+  std::vector<std::string> columns;
+  std::shared_ptr<const Query> query;
 };
 
 struct SetOption {
   Option option;
 };
 
-using Statement = std::variant<CreateTable, Query, SetOption>;
+using Statement = std::variant<CreateTable, CreateView, QueryStatement, SetOption>;
 
 }  // namespace syntax
 }  // namespace holdfast::sql

@@ -6,13 +6,14 @@
 namespace holdfast::sql {
 
 bool is_reserved(std::string_view upper) {
-  static constexpr std::array<std::string_view, 45> kReserved = {
-      "AND",      "AS",   "BETWEEN", "BY",     "CASE",   "CAST",  "CREATE", "CROSS",
-      "DISTINCT", "ELSE", "END",     "ESCAPE", "EXCEPT", "FALSE", "FETCH",  "FILTER",
-      "FROM",     "FULL", "GROUP",   "HAVING", "IN",     "INNER", "INSERT", "INTERSECT",
-      "INTERVAL", "INTO", "IS",      "JOIN",   "LEFT",   "LIKE",  "LIMIT",  "NATURAL",
-      "NOT",      "NULL", "ON",      "OR",     "ORDER",  "OUTER", "OVER",   "RIGHT",
-      "SELECT",   "TRUE", "UNION",   "WHEN",   "WHERE"};
+  static constexpr std::array<std::string_view, 52> kReserved = {
+      "AND",      "AS",        "BETWEEN",  "BY",     "CASE",   "CAST",   "CREATE", "CROSS",
+      "DISTINCT", "ELSE",      "END",      "ESCAPE", "EXCEPT", "EXISTS", "FALSE",  "FETCH",
+      "FILTER",   "FOR",       "FROM",     "FULL",   "GROUP",  "HAVING", "IN",     "INNER",
+      "INSERT",   "INTERSECT", "INTERVAL", "INTO",   "IS",     "JOIN",   "LEFT",   "LIKE",
+      "LIMIT",    "NATURAL",   "NOT",      "NULL",   "OFFSET", "ON",     "OR",     "ORDER",
+      "OUTER",    "OVER",      "RIGHT",    "SELECT", "TRUE",   "UNION",  "USING",  "VALUES",
+      "WHEN",     "WHERE",     "WINDOW",   "WITH"};
   return std::find(kReserved.begin(), kReserved.end(), upper) != kReserved.end();
 }
 
@@ -25,6 +26,27 @@ Result<std::string> take_name(TokenReader& tokens, std::string_view what) {
     return error;
   }
   return tokens.take().text;
+}
+
+Result<std::vector<std::string>> take_names(TokenReader& tokens, std::string_view what) {
+  std::vector<std::string> names;
+  HF_RETURN_IF_ERROR(tokens.expect_sign("("));
+  do {
+    HF_ASSIGN_OR_RETURN(auto name, take_name(tokens, what));
+    names.push_back(std::move(name));
+  } while (tokens.accept_sign(","));
+  HF_RETURN_IF_ERROR(tokens.expect_sign(")"));
+  return names;
+}
+
+Result<std::string> take_alias(TokenReader& tokens) {
+  const bool named = tokens.accept("AS");
+  const Token& next = tokens.peek();
+  static constexpr std::array<std::string_view, 2> kNoAlias = {"QUALIFY", "MATCH_RECOGNIZE"};
+  const bool word = next.kind == TokenKind::kWord && !is_reserved(next.upper) &&
+                    std::find(kNoAlias.begin(), kNoAlias.end(), next.upper) == kNoAlias.end();
+  if (named || word || next.kind == TokenKind::kQuoted) return take_name(tokens, "a name");
+  return std::string();
 }
 
 }  // namespace holdfast::sql

@@ -1,6 +1,7 @@
 // token_reader.hpp: a place in a list of tokens, and the errors of what is not there.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +16,15 @@ class TokenReader {
  public:
   explicit TokenReader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
+  // How deep the rule that reads is nested in others.
+  std::uint32_t depth = 0;
+
   const Token& peek(std::size_t ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
+  // To read a part of the text again.
+  std::size_t place() const { return at_; }
+  void go_to(std::size_t place) { at_ = place; }
   bool at_end() const { return peek().kind == TokenKind::kEnd; }
   Token take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
 
@@ -52,6 +59,10 @@ class TokenReader {
 
 // A name: quoted, or a word that is no reserved one.
 Result<std::string> take_name(TokenReader& tokens, std::string_view what);
+// (name, name, …)
+Result<std::vector<std::string>> take_names(TokenReader& tokens, std::string_view what);
+// A name may stand here: the one of AS, or a word that begins nothing else. Else an empty text.
+Result<std::string> take_alias(TokenReader& tokens);
 bool is_reserved(std::string_view upper);
 
 }  // namespace holdfast::sql

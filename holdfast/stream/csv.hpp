@@ -1,20 +1,17 @@
-// csv.hpp: records of RFC 4180, read and written.
+// csv.hpp: records of RFC 4180, taken apart and written.
 //
-// A field may stand in quotes, which may hold the delimiter, line ends and, doubled, the quote. A
-// record ends with LF or CRLF; the last needs neither. An empty line is a record of one empty
-// field. Only a field without quotes can be the null literal.
+// A field may stand in quotes, which may hold the delimiter, line ends and, doubled, the quote. An
+// empty line is a record of one empty field. Only a field without quotes can be the null literal.
+// record_reader.hpp finds where records end.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <holdfast/base/result.hpp>
-
 namespace holdfast::stream {
 
-struct CsvFormat {
+struct CsvOptions {
   char delimiter = ',';
   std::string null_literal = "\\N";
 };
@@ -24,48 +21,25 @@ struct CsvField {
   bool quoted = false;
 };
 
-// Takes records off a file, forward.
-//
-// Errors  kIo; kCorrupt, with the number of the record: a quote without a partner, or with more
-//         behind it; a record longer than kMaxRecordBytes.
-class CsvReader {
+class CsvFields {
  public:
-  static constexpr std::size_t kMaxRecordBytes = 16 << 20;
+  explicit CsvFields(CsvOptions options) : options_(std::move(options)) {}
 
-  static Result<CsvReader> open(const std::string& path, CsvFormat format);
-  CsvReader(CsvReader&& other) noexcept;
-  CsvReader& operator=(CsvReader&&) = delete;
-  ~CsvReader();
-
-  // False at the end. The fields live until the next call.
-  Result<bool> next(std::vector<CsvField>& fields);
-  // Where the next record begins, and how many there were before.
-  std::uint64_t offset() const { return offset_; }
-  std::uint64_t records() const { return records_; }
-  // Errors: kInvalidOption: the file is shorter.
-  Status seek(std::uint64_t offset, std::uint64_t records);
+  // The fields of a record; they point into it and into this, until the next call. The error is a
+  // text that is not empty: something stands behind a closing quote, or a quote within a field.
+  std::string_view split(std::string_view record);
+  const std::vector<CsvField>& fields() const { return fields_; }
   bool is_null(const CsvField& field) const {
-    return !field.quoted && field.text == format_.null_literal;
+    return !field.quoted && field.text == options_.null_literal;
   }
 
  private:
-  CsvReader(int file, std::string path, CsvFormat format);
-  Result<bool> fill();  // False: the file has no more.
-  Result<std::size_t> find_end();
-  Error broken(std::string_view what) const;
-  Status split(std::string_view record, std::vector<CsvField>& fields);
-
-  int file_;
-  std::string path_;
-  CsvFormat format_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // Of what was read and not taken.
-  bool at_end_ = false;
-  std::uint64_t offset_ = 0, records_ = 0;
+  CsvOptions options_;
+  std::vector<CsvField> fields_;
   std::string unquoted_;  // Fields whose doubled quotes became single ones.
 };
 
 // `text` as a field, quoted if it must be.
-void append_csv_field(std::string_view text, const CsvFormat& format, std::string& line);
+void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line);
 
 }  // namespace holdfast::stream

@@ -30,12 +30,13 @@ class DatagenSource : public Source {
 
   Result<bool> next(sql::Row& row) override {
     if (row_ == rows_) return false;
-    if (per_second_ > 0) keep_pace();
+    if (per_second_ > 0 && !keep_pace()) return false;
     for (std::size_t i = 0; i < fields_.size(); ++i)
       row[fields_[i].column] = value_of(fields_[i], mix64(mix64(seed_ + i) ^ row_));
     ++row_;
     return true;
   }
+  bool ended() const override { return row_ == rows_; }
   std::string position() const override {
     ByteWriter bytes;
     bytes.number(row_);
@@ -50,11 +51,15 @@ class DatagenSource : public Source {
   std::string place() const override { return "row " + std::to_string(row_); }
 
  private:
-  void keep_pace() {
+  // False: it is not yet time for the next row.
+  bool keep_pace() {
+    using Clock = std::chrono::steady_clock;
     const std::chrono::duration<double> due(static_cast<double>(row_ - first_row_) /
                                             static_cast<double>(per_second_));
-    std::this_thread::sleep_until(
-        begun_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(due));
+    const auto until = begun_ + std::chrono::duration_cast<Clock::duration>(due);
+    const auto patience = Clock::now() + std::chrono::milliseconds(100);
+    std::this_thread::sleep_until(std::min(until, patience));
+    return until <= patience;
   }
 
   sql::Value value_of(const Field& field, std::uint64_t random) const {
@@ -156,14 +161,6 @@ Result<std::unique_ptr<Source>> open_datagen_source(const sql::Table& table,
   return std::unique_ptr<Source>(
       std::make_unique<DatagenSource>(std::move(fields), static_cast<std::uint64_t>(rows),
                                       per_second, static_cast<std::uint64_t>(seed)));
-}
-
-Result<std::unique_ptr<Source>> open_source(const sql::Table& table) {
-  TableOptions options(table);
-  const auto connector = options.text("connector");
-  if (connector && *connector == "filesystem") return open_csv_source(table, options);
-  if (connector && *connector == "datagen") return open_datagen_source(table, options);
-  return options.wrong("connector", "'filesystem' or 'datagen' for a table that is read");
 }
 
 }  // namespace holdfast::stream

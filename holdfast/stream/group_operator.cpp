@@ -17,13 +17,27 @@ Status GroupOperator::restore(std::int64_t watermark) {
   for (const auto slice : state_.slices()) {
     const auto end = first_open_end(slice);
     // A crash came between a checkpoint and the removal of what it no longer needs.
-    const auto last = slice + group_.window.size_ms - group_.window.slide_ms;
-    if (HF_MUTANT("ST01", end > last, false))
+    if (HF_MUTANT("ST01", end > last_end(slice), false))
       state_.drop(slice);
     else
       next_end_ = std::min(next_end_, end);
   }
   return {};
+}
+
+// Of the window that ends there.
+std::int64_t GroupOperator::start_of(std::int64_t window_end) const {
+  const auto& window = group_.window;
+  if (!window.cumulates) return window_end - window.size_ms;
+  return sql::floor_divide(window_end - 1 - window.offset_ms, window.size_ms) * window.size_ms +
+         window.offset_ms;
+}
+
+// Of the last window that has this slice.
+std::int64_t GroupOperator::last_end(std::int64_t slice) const {
+  const auto& window = group_.window;
+  return window.cumulates ? start_of(slice) + window.size_ms
+                          : slice + window.size_ms - window.slide_ms;
 }
 
 // The end of the first window that has this slice and is not past: window_end - 1 > watermark.
@@ -42,7 +56,7 @@ bool GroupOperator::slice_of(const sql::Row& row, std::int64_t& slice) {
   const auto ms = static_cast<std::int64_t>(time.number) - window.offset_ms;
   slice = (sql::floor_divide(ms, window.slide_ms) + 1) * window.slide_ms + window.offset_ms;
   const auto end = first_open_end(slice);
-  const auto last = slice + window.size_ms - window.slide_ms;
+  const auto last = last_end(slice);
   if (HF_MUTANT("ST03", end > last, end > last + window.slide_ms)) return ++late_rows_, false;
   next_end_ = std::min(next_end_, end);
   return true;
@@ -87,8 +101,7 @@ Status GroupOperator::advance(std::int64_t watermark, Emit emit) {
     next_end_ = kEndOfTime;
     for (const auto slice : state_.slices()) {
       // One that is in no later window goes: so this ends, whatever the slices are.
-      const auto last = slice + group_.window.size_ms - group_.window.slide_ms;
-      if (HF_MUTANT("ST06", last <= end, slice <= end))
+      if (HF_MUTANT("ST06", last_end(slice) <= end, slice <= end))
         state_.drop(slice);
       else
         next_end_ = std::min(next_end_, first_open_end(slice));
@@ -103,7 +116,7 @@ Status GroupOperator::fire(std::int64_t window_end, Emit emit) {
   if (!group_.windowed) {
     slices.push_back(kNoWindow);
   } else {
-    const auto first = window_end - group_.window.size_ms + group_.window.slide_ms;
+    const auto first = start_of(window_end) + group_.window.slide_ms;
     for (const auto slice : state_.slices()) {
       if (HF_MUTANT("ST07", slice >= first, slice > first) && slice <= window_end)
         slices.push_back(slice);
@@ -126,7 +139,7 @@ Status GroupOperator::emit_group(std::string_view key, const Accumulators& accum
     row.push_back(std::move(value));
   }
   if (group_.windowed) {
-    row.push_back(sql::Value::of(window_end - group_.window.size_ms));
+    row.push_back(sql::Value::of(start_of(window_end)));
     row.push_back(sql::Value::of(window_end));
     row.push_back(sql::Value::of(window_end - 1));
   }

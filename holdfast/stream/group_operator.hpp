@@ -45,6 +45,8 @@ class GroupOperator {
  private:
   bool slice_of(const sql::Row& row, std::int64_t& slice);
   std::int64_t first_open_end(std::int64_t slice) const;
+  std::int64_t start_of(std::int64_t window_end) const;
+  std::int64_t last_end(std::int64_t slice) const;
   Status fire(std::int64_t window_end, Emit emit);
   Status emit_group(std::string_view key, const Accumulators& accumulators, std::int64_t window_end,
                     Emit emit);

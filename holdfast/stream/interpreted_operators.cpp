@@ -7,6 +7,23 @@
 
 namespace holdfast::stream {
 
+bool InterpretedOperators::can_run(const sql::Plan& plan) {
+  if (!plan.is_chain() || !std::holds_alternative<sql::Project>(plan.nodes.back().what))
+    return false;
+  std::size_t breakers = 0;
+  for (std::size_t i = 1; i + 1 < plan.nodes.size(); ++i) {
+    const auto& what = plan.nodes[i].what;
+    if (std::holds_alternative<sql::Filter>(what)) continue;
+    const auto* group = std::get_if<sql::Group>(&what);
+    const auto* windows = std::get_if<sql::AssignWindows>(&what);
+    if (group == nullptr && windows == nullptr) return false;
+    if (group != nullptr && group->by_columns) return false;
+    if (group != nullptr ? group->window.cumulates : windows->window.cumulates) return false;
+    ++breakers;
+  }
+  return breakers <= 1;
+}
+
 InterpretedOperators::InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store)
     : plan_(plan), sink_(sink), row_(plan.source().columns.size()) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -47,7 +64,7 @@ Result<Operators::Progress> InterpretedOperators::take(Source& source) {
   Progress progress;
   while (progress.rows < kRows) {
     HF_ASSIGN_OR_RETURN(const bool more, source.next(row_));
-    progress.ended = !more;
+    progress.ended = !more && source.ended();
     if (!more) break;
     ++progress.rows;
     if (const Status taken = take_row(row_); !taken) {

@@ -13,6 +13,8 @@ namespace holdfast::stream {
 
 class InterpretedOperators : public Operators {
  public:
+  // Whether a plan is one chain: conditions, one window or group, conditions, a projection.
+  static bool can_run(const sql::Plan& plan);
   // All outlive it. `store` may be null: no checkpoints.
   InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store);
 

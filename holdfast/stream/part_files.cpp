@@ -14,13 +14,15 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 
-// The number in "part-0000000012.csv" or ".part-0000000012.inprogress"; 0: another file.
+// The number in "part-0000000012.csv", whatever its suffix, or ".part-0000000012.inprogress"; 0:
+// another file.
 std::uint64_t number_of(const std::string& name, bool& hidden) {
   hidden = name.starts_with(".part-");
   const std::size_t begin = hidden ? 6 : 5;
-  const std::string_view end = hidden ? ".inprogress" : ".csv";
-  if ((!hidden && !name.starts_with("part-")) || !name.ends_with(end)) return 0;
-  const auto digits = name.substr(begin, name.size() - begin - end.size());
+  if (!hidden && !name.starts_with("part-")) return 0;
+  const auto end = name.find('.', begin);
+  if (end == std::string::npos || (hidden && name.substr(end) != ".inprogress")) return 0;
+  const auto digits = name.substr(begin, end - begin);
   if (digits.empty() || digits.size() > 18 ||
       digits.find_first_not_of("0123456789") != std::string::npos)
     return 0;
@@ -35,8 +37,8 @@ std::string with_number(const char* format, std::uint64_t number) {
 
 }  // namespace
 
-std::string PartFiles::finished(std::uint64_t number) {
-  return with_number("part-%010llu.csv", number);
+std::string PartFiles::finished(std::uint64_t number) const {
+  return with_number("part-%010llu", number) + suffix_;
 }
 std::string PartFiles::hidden(std::uint64_t number) {
   return with_number(".part-%010llu.inprogress", number);

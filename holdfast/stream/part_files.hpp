@@ -1,6 +1,6 @@
 // part_files.hpp: a directory of finished parts, which together are a query's output.
 //
-//   DIR/part-0000000001.csv        finished: never changes again
+//   DIR/part-0000000001.csv          finished: never changes again; the suffix is the format
 //   DIR/.part-0000000002.inprogress  not yet to be read
 //
 // A part holds what was written between two checkpoints. It is written under its hidden name,
@@ -22,7 +22,8 @@ namespace holdfast::stream {
 
 class PartFiles {
  public:
-  explicit PartFiles(std::string directory) : directory_(std::move(directory)) {}
+  explicit PartFiles(std::string directory, std::string suffix = "csv")
+      : directory_(std::move(directory)), suffix_("." + std::move(suffix)) {}
 
   // Of a new run: numbers follow those that are there. Of a resumed one: parts up to `epoch` are
   // finished, later ones removed. Makes the directory if need be.
@@ -35,13 +36,13 @@ class PartFiles {
 
  private:
   // Names in the directory.
-  static std::string finished(std::uint64_t number);
+  std::string finished(std::uint64_t number) const;
   static std::string hidden(std::uint64_t number);
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   Status finish(std::uint64_t number);
   Status flush();
 
-  std::string directory_;
+  std::string directory_, suffix_;
   std::string buffer_;
   FileDescriptor folder_, file_;
   std::uint64_t written_bytes_ = 0;      // Of file_.

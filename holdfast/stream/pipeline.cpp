@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/stream/bytes.hpp>
@@ -17,16 +18,46 @@ Pipeline::Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source,
       plan_text_(sql::text_of(plan)) {}
 
 Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
-  if (report_.finished_before) return {};
+  if (report_.finished_before) return publish(QueryState::kFinished, {}), Status();
+  const Status status = run_to_end(interval, stop);
+  publish(!status            ? QueryState::kFailed
+          : report_.finished ? QueryState::kFinished
+                             : QueryState::kStopped,
+          status);
+  return status;
+}
+
+Status Pipeline::run_to_end(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
   HF_RETURN_IF_ERROR(read_all(interval, stop));
   if (report_.finished) HF_RETURN_IF_ERROR(operators_->end());
   HF_RETURN_IF_ERROR(checkpoint(report_.finished));
   report_.malformed = source_->malformed();
+  report_.malformed_samples = source_->malformed_samples();
   const auto counts = operators_->counts();
   report_.rows_out = counts.rows_out;
   report_.late_rows = counts.late_rows;
   report_.rows_without_time = counts.rows_without_time;
   return {};
+}
+
+void Pipeline::publish(QueryState state, const Status& status) {
+  if (monitor_ == nullptr) return;
+  const auto counts = operators_->counts();
+  progress_.state = state;
+  progress_.rows_in = report_.rows_in;
+  progress_.rows_out = counts.rows_out;
+  progress_.late_rows = counts.late_rows;
+  progress_.rows_without_time = counts.rows_without_time;
+  progress_.malformed = source_->malformed();
+  progress_.malformed_samples = source_->malformed_samples();
+  progress_.watermark_ms = counts.watermark;
+  progress_.checkpoints = report_.checkpoints;
+  progress_.last_epoch = epoch_;
+  progress_.writing_seconds = watched_sink_->seconds();
+  progress_.compiled = report_.taken_over;
+  progress_.place = source_->place();
+  if (!status) progress_.error = status.error().detail;
+  monitor_->publish(progress_);
 }
 
 std::string Pipeline::metadata(bool finished) const {
@@ -39,6 +70,7 @@ std::string Pipeline::metadata(bool finished) const {
   bytes.number(counts.late_rows);
   bytes.number(counts.rows_without_time);
   bytes.number(finished ? 1 : 0);
+  bytes.number(sink_base_);
   return bytes.take();
 }
 
@@ -53,6 +85,7 @@ Status Pipeline::resume() {
   const auto watermark = static_cast<std::int64_t>(bytes.number());
   const auto late = bytes.number(), without_time = bytes.number();
   const bool finished = bytes.number() != 0;
+  sink_base_ = bytes.number();
   if (!bytes.ok() || !bytes.at_end())
     return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
   if (plan != plan_text_) {
@@ -63,7 +96,7 @@ Status Pipeline::resume() {
   epoch_ = found->epoch;
   report_.resumed_epoch = epoch_;
   // What was complete is shown, also where a crash came before the sink could do so.
-  HF_RETURN_IF_ERROR(sink_->begin(epoch_, sink));
+  HF_RETURN_IF_ERROR(sink_->begin(epoch_ - sink_base_, sink));
   HF_RETURN_IF_ERROR(source_->seek(position));
   report_.resumed_place = source_->place();
   report_.finished_before = finished;
@@ -81,34 +114,74 @@ Status Pipeline::look_for_successor() {
   return {};
 }
 
+// Some rows. False: there are no more.
+Result<bool> Pipeline::take_some() {
+  const auto begun = monitor_ == nullptr ? Clock::time_point() : Clock::now();
+  HF_ASSIGN_OR_RETURN(const auto progress, operators_->take(*source_));
+  report_.rows_in += progress.rows;
+  report_.finished = progress.ended;
+  if (monitor_ == nullptr) return !progress.ended;
+  const auto now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - begun).count();
+  (progress.rows == 0 ? progress_.waiting_seconds : progress_.working_seconds) += seconds;
+  if (now >= publish_again_) {
+    publish(QueryState::kRunning, {});
+    publish_again_ = now + std::chrono::milliseconds(100);
+  }
+  return !progress.ended;
+}
+
 Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
-  using Clock = std::chrono::steady_clock;
   auto due = Clock::now() + interval;
   while (!stop.load(std::memory_order_relaxed)) {
     HF_RETURN_IF_ERROR(look_for_successor());
-    if (store_ != nullptr && interval.count() > 0 && Clock::now() >= due) {
+    if (sink_->full() || (store_ != nullptr && interval.count() > 0 && Clock::now() >= due)) {
       HF_RETURN_IF_ERROR(checkpoint(false));
       due = Clock::now() + interval;
     }
-    HF_ASSIGN_OR_RETURN(const auto progress, operators_->take(*source_));
-    report_.rows_in += progress.rows;
-    if (!progress.ended) continue;
-    report_.finished = true;
-    return {};
+    HF_ASSIGN_OR_RETURN(const bool more, take_some());
+    if (!more) return {};
   }
   return {};
 }
 
 Status Pipeline::checkpoint(bool finished) {
+  const auto begun = Clock::now();
   const std::uint64_t epoch = epoch_ + 1;
-  HF_RETURN_IF_ERROR(sink_->prepare(epoch));
+  HF_RETURN_IF_ERROR(sink_->prepare(epoch - sink_base_));
   if (store_ != nullptr) {
     HF_RETURN_IF_ERROR(operators_->put_state());
     HF_RETURN_IF_ERROR(store_->complete({epoch, metadata(finished)}));
     ++report_.checkpoints;
   }
   epoch_ = epoch;
-  return sink_->commit(epoch);
+  HF_RETURN_IF_ERROR(sink_->commit(epoch - sink_base_));
+  if (store_ == nullptr) return {};
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  progress_.last_checkpoint_seconds = seconds;
+  progress_.longest_checkpoint_seconds = std::max(progress_.longest_checkpoint_seconds, seconds);
+  progress_.checkpoint_seconds += seconds;
+  progress_.last_checkpoint_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count();
+  progress_.state_bytes = store_->bytes();
+  return source_->checkpointed();
+}
+
+Result<std::string> metadata_of_beginning(std::string_view metadata) {
+  ByteReader bytes(metadata);
+  ByteWriter changed;
+  for (int text = 0; text < 2; ++text)
+    changed.text(bytes.text());  // Plan, source.
+  bytes.text();
+  changed.text({});  // The sink's.
+  for (int number = 0; number < 4; ++number)
+    changed.number(bytes.number());  // Watermark, counters, finished.
+  bytes.number();
+  changed.number(1);
+  if (!bytes.ok() || !bytes.at_end())
+    return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
+  return changed.take();
 }
 
 }  // namespace holdfast::stream

@@ -15,10 +15,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -27,6 +30,7 @@ namespace holdfast::stream {
 
 struct PipelineReport {
   std::uint64_t rows_in = 0, rows_out = 0, late_rows = 0, rows_without_time = 0, malformed = 0;
+  std::vector<std::string> malformed_samples;
   std::uint64_t checkpoints = 0;    // Of this run.
   std::uint64_t resumed_epoch = 0;  // 0: it began.
   std::string resumed_place;
@@ -47,6 +51,11 @@ class Pipeline {
 
   // At most once, before run().
   void set_successor(Successor successor) { successor_ = std::move(successor); }
+  // Before run(). It and `sink`, the sink of this pipeline, outlive it.
+  void watch(QueryMonitor& monitor, const WatchedSink& sink) {
+    monitor_ = &monitor;
+    watched_sink_ = &sink;
+  }
   // First of all: back to the last checkpoint, if there is one. report() says from where.
   Status resume();
   const PipelineReport& report() const { return report_; }
@@ -55,7 +64,12 @@ class Pipeline {
   Status run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  Status run_to_end(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
   Status read_all(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
+  Result<bool> take_some();
+  void publish(QueryState state, const Status& status);
   Status look_for_successor();
   Status checkpoint(bool finished);
   std::string metadata(bool finished) const;
@@ -70,7 +84,17 @@ class Pipeline {
   Successor successor_;
   std::string plan_text_;
   std::uint64_t epoch_ = 0;
+  // Of the checkpoint that a savepoint became; the sink counts its epochs from here.
+  std::uint64_t sink_base_ = 0;
+  QueryMonitor* monitor_ = nullptr;
+  const WatchedSink* watched_sink_ = nullptr;
+  QueryProgress progress_;  // What only a watched pipeline counts.
+  Clock::time_point publish_again_;
   PipelineReport report_;
 };
+
+// The metadata of a checkpoint, of number 1 of a run whose sink begins with it: savepoint.hpp.
+// Errors: kCorrupt.
+Result<std::string> metadata_of_beginning(std::string_view metadata);
 
 }  // namespace holdfast::stream

@@ -1,11 +1,14 @@
 #include "script.hpp"
 
-#include <charconv>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
+#include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/shared_run.hpp>
 #include <holdfast/stream/source.hpp>
 
 namespace holdfast::stream {
@@ -16,8 +19,12 @@ Result<Script> Script::prepare(std::string_view text) {
   for (const auto& statement : statements) {
     if (const auto* table = std::get_if<sql::syntax::CreateTable>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*table));
-    } else if (const auto* query = std::get_if<sql::syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<sql::syntax::CreateView>(&statement)) {
+      HF_RETURN_IF_ERROR(script.catalog_->add(*view));
+    } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
+      if (!InterpretedOperators::can_run(plan))
+        return sql::unsupported_at(query->at, "a stream of this query");
       script.plans_.push_back(std::move(plan));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));
@@ -33,6 +40,11 @@ Status Script::set(const sql::syntax::Option& option) {
     interval_ = *interval;
     return {};
   }
+  // As in Flink, but that INSERTs wait for one another where nothing is said.
+  if (option.key == "table.dml-sync" && (option.value == "true" || option.value == "false")) {
+    side_by_side_ = option.value == "false";
+    return {};
+  }
   if (option.key == "table.local-time-zone" && option.value == "UTC") return {};
   return sql::unsupported_at(option.at,
                              "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
@@ -46,41 +58,95 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
                      " has groups without a window: its rows change while the input goes on, "
                      "and a changelog is not supported; --final shows them at the end"};
   }
-  for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i) {
-    const auto& plan = plans_[i];
-    HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source()));
-    HF_ASSIGN_OR_RETURN(auto sink, open_sink(plan.sink, plan.columns(), options.output));
-    std::unique_ptr<StateStore> state;
-    if (options.open_state) {
-      HF_ASSIGN_OR_RETURN(state, options.open_state(i + 1));
-    }
-    Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
-    HF_RETURN_IF_ERROR(pipeline.resume());
-    if (!pipeline.report().finished_before)
-      pipeline.set_successor(compile::compiled_successor(
-          plan, options.compile, options.compile_settings, [&](const Error& error) {
-            if (options.not_compiled) options.not_compiled(i + 1, error);
-          }));
-    if (options.resumed && pipeline.report().resumed_epoch != 0)
-      options.resumed(i + 1, pipeline.report());
-    HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
-    if (options.report) options.report(i + 1, pipeline.report());
-  }
+  // Rows of several threads: one at a time.
+  std::mutex mutex;
+  ScriptOptions ordered = options;
+  ordered.output = [&](std::string_view text) {
+    const std::scoped_lock lock(mutex);
+    options.output(text);
+  };
+  const bool alone = !side_by_side_ && options.members_directory.empty();
+  const auto& chosen = alone ? options : ordered;
+  if (side_by_side_) return run_side_by_side(chosen, stop);
+  for (std::size_t i = 0; i < plans_.size() && !stop.load(); ++i)
+    HF_RETURN_IF_ERROR(run_query(i + 1, chosen, stop));
   return {};
 }
 
-Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what) {
-  std::int64_t number = 0;
-  const auto end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, number);
-  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  while (unit.starts_with(' '))
-    unit.remove_prefix(1);
-  const std::int64_t ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "min" ? 60'000 : 0;
-  if (code != std::errc() || ms == 0 || number <= 0 || number > 86'400'000)
-    return Error{Errc::kInvalidOption, std::string(what) + " = '" + escape(text) +
-                                           "'; a time such as 500ms, 1s or 2min is wanted"};
-  return std::chrono::milliseconds(number * ms);
+// All at once. One that fails stops the others, with a checkpoint.
+Status Script::run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const {
+  std::atomic<bool> stop_all{false};
+  std::atomic<std::size_t> running{plans_.size()};
+  std::vector<Status> ended(plans_.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    threads.emplace_back([&, i] {
+      ended[i] = run_query(i + 1, options, stop_all);
+      if (!ended[i]) stop_all.store(true);
+      running.fetch_sub(1);
+    });
+  }
+  while (running.load() > 0) {
+    if (stop.load()) stop_all.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  for (auto& thread : threads)
+    thread.join();
+  for (auto& status : ended)
+    HF_RETURN_IF_ERROR(std::move(status));
+  return {};
+}
+
+Status Script::run_query(std::size_t number, const ScriptOptions& options,
+                         const std::atomic<bool>& stop) const {
+  if (options.members_directory.empty()) {
+    HF_RETURN_IF_ERROR(run_part({number, {}}, options, stop));
+    return {};
+  }
+  SharedRun shared;
+  shared.directory = options.members_directory + "/query-" + std::to_string(number);
+  HF_ASSIGN_OR_RETURN(shared.splits, splits_of(plans_[number - 1].source()));
+  shared.run = [&](const std::string& split, const std::atomic<bool>& stop_one) {
+    return run_part({number, split}, options, stop_one);
+  };
+  if (options.shares)
+    shared.shares = [&](const std::vector<std::string>& held, std::size_t members) {
+      options.shares(number, held, members);
+    };
+  return run_shared(shared, stop);
+}
+
+Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& options,
+                              const std::atomic<bool>& stop) const {
+  const auto& plan = plans_[name.number - 1];
+  std::unique_ptr<StateStore> state;
+  if (options.open_state) {
+    HF_ASSIGN_OR_RETURN(state, options.open_state(name.number, name.split));
+  }
+  HF_ASSIGN_OR_RETURN(auto source, open_source(plan.source(), name.split));
+  HF_ASSIGN_OR_RETURN(
+      auto sink, open_sink(plan.sink, plan.columns(), options.output, options.format, name.split));
+  std::shared_ptr<QueryMonitor> monitor;
+  WatchedSink* watched = nullptr;
+  if (options.monitor != nullptr) {
+    monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
+    auto watching = std::make_unique<WatchedSink>(std::move(sink), plan.columns(), *monitor);
+    watched = watching.get();
+    sink = std::move(watching);
+  }
+  Pipeline pipeline(plan, std::move(source), std::move(sink), state.get());
+  if (watched != nullptr) pipeline.watch(*monitor, *watched);
+  HF_RETURN_IF_ERROR(pipeline.resume());
+  if (!pipeline.report().finished_before)
+    pipeline.set_successor(compile::compiled_successor(
+        plan, options.compile, options.compile_settings, [&](const Error& error) {
+          if (options.not_compiled) options.not_compiled(name.number, error);
+        }));
+  if (options.resumed && pipeline.report().resumed_epoch != 0)
+    options.resumed(name, pipeline.report());
+  HF_RETURN_IF_ERROR(pipeline.run(options.checkpoint_interval, stop));
+  if (options.report) options.report(name, pipeline.report());
+  return pipeline.report().finished || pipeline.report().finished_before;
 }
 
 }  // namespace holdfast::stream

@@ -17,25 +17,41 @@
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/sink.hpp>
 
 namespace holdfast::stream {
 
-// Makes the state store of the query with this number, counted from 1. Null: no checkpoints.
-using OpenState = std::function<Result<std::unique_ptr<StateStore>>(std::size_t query)>;
+// Makes the state store of the query with this number, counted from 1; of a query that is shared
+// out, that of one of its splits. Null: no checkpoints. Several threads call it at a time.
+using OpenState =
+    std::function<Result<std::unique_ptr<StateStore>>(std::size_t query, const std::string& split)>;
+
+struct QueryName {
+  std::size_t number = 1;
+  std::string split;  // Empty: all of it.
+};
 
 struct ScriptOptions {
   bool final_state = false;  // Updating queries are shown as they are at the end.
   std::chrono::milliseconds checkpoint_interval{0};
   OpenState open_state;  // May be empty: no checkpoints.
-  Output output;         // Rows of SELECT and of `print`.
+  // Queries are shared out with the other processes that name this directory: shared_run.hpp.
+  // Empty: they are not.
+  std::string members_directory;
+  Output output;                             // Rows of SELECT and of `print`.
+  OutputFormat format = OutputFormat::kCsv;  // Of rows of SELECT.
   compile::CompileMode compile = compile::CompileMode::kNever;
   compile::CompileSettings compile_settings;
   // May be empty. Why a query is not compiled.
   std::function<void(std::size_t, const Error&)> not_compiled;
   // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
-  std::function<void(std::size_t, const PipelineReport&)> resumed, report;
+  // By several threads at a time.
+  std::function<void(const QueryName&, const PipelineReport&)> resumed, report;
+  Monitor* monitor = nullptr;  // May be null: nobody looks.
+  // May be empty. Which splits of a query this process has now, and how many members there are.
+  std::function<void(std::size_t, const std::vector<std::string>&, std::size_t)> shares;
 };
 
 class Script {
@@ -48,13 +64,17 @@ class Script {
 
  private:
   Status set(const sql::syntax::Option& option);
+  Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
+  Status run_query(std::size_t number, const ScriptOptions& options,
+                   const std::atomic<bool>& stop) const;
+  // True: it came to its end.
+  Result<bool> run_part(const QueryName& name, const ScriptOptions& options,
+                        const std::atomic<bool>& stop) const;
 
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
   std::vector<sql::Plan> plans_;
   std::chrono::milliseconds interval_{0};
+  bool side_by_side_ = false;
 };
-
-// "1s", "500ms", "2 min". Errors: kInvalidOption, naming `what`.
-Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what);
 
 }  // namespace holdfast::stream

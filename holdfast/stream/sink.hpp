@@ -18,6 +18,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/value.hpp>
+#include <holdfast/stream/row_kind.hpp>
 
 namespace holdfast::stream {
 
@@ -28,20 +29,30 @@ class Sink {
   // empty, and epoch 0, for a run that begins.
   virtual Status begin(std::uint64_t epoch, std::string_view state) = 0;
   virtual Status write(const sql::Row& row) = 0;
+  // Whether rows may be taken back. Else a query whose rows change is refused before it runs.
+  virtual bool takes_changes() const { return false; }
+  virtual Status write_change(RowKind kind, const sql::Row& row) {
+    if (kind == RowKind::kInsert) return write(row);
+    return Error{Errc::kUnsupported, "this sink takes no changes of rows"};
+  }
   // All rows so far are durable, not yet shown. The checkpoint `epoch` follows.
   virtual Status prepare(std::uint64_t epoch) = 0;
   // The checkpoint `epoch` is complete: shows them.
   virtual Status commit(std::uint64_t epoch) = 0;
   virtual std::string state() const { return {}; }
+  // A checkpoint should come soon: what waits for it takes much memory.
+  virtual bool full() const { return false; }
   virtual bool transactional() const { return false; }
 };
 
 using Output = std::function<void(std::string_view)>;
+enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 
-// By the option 'connector' of `table`; null: the rows go to `output` as CSV with one header line.
-// What it is given outlives the sink.
+// By the option 'connector' of `table`; null: the rows go to `output` in this format, CSV with one
+// header line. What it is given outlives the sink.
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
-                                        const Output& output);
+                                        const Output& output, OutputFormat format,
+                                        std::string_view split = {});
 
 }  // namespace holdfast::stream

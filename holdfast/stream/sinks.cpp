@@ -1,32 +1,22 @@
-// The sinks: files of CSV, print, blackhole, and standard output for a plain SELECT.
+// The sinks: files, print, blackhole, and standard output for a plain SELECT.
+#include "sinks.hpp"
+
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/bytes.hpp>
-#include <holdfast/stream/csv_format.hpp>
+#include <holdfast/stream/csv.hpp>
+#include <holdfast/stream/format.hpp>
 #include <holdfast/stream/part_files.hpp>
-#include <holdfast/stream/sink.hpp>
-#include <holdfast/stream/table_options.hpp>
 
 namespace holdfast::stream {
 namespace {
 
-void append_csv(const sql::Row& row, const std::vector<sql::Column>& columns,
-                const CsvFormat& format, std::string& line) {
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (i > 0) line += format.delimiter;
-    if (row[i].null)
-      line += format.null_literal;
-    else
-      append_csv_field(sql::text_of(row[i], columns[i].type), format, line);
-  }
-  line += '\n';
-}
-
-class CsvFileSink : public Sink {
+class FileSink final : public Sink {
  public:
-  CsvFileSink(std::string directory, const std::vector<sql::Column>& columns, CsvFormat format)
-      : parts_(std::move(directory)), columns_(columns), format_(std::move(format)) {}
+  FileSink(std::string directory, WriteFormat format)
+      : parts_(std::move(directory), std::move(format.suffix)), writer_(std::move(format.writer)) {}
 
   Status begin(std::uint64_t epoch, std::string_view state) override {
     ByteReader bytes(state);
@@ -35,9 +25,10 @@ class CsvFileSink : public Sink {
     return parts_.begin(epoch, base);
   }
   Status write(const sql::Row& row) override {
-    line_.clear();
-    append_csv(row, columns_, format_, line_);
-    return parts_.write(line_);
+    record_.clear();
+    HF_RETURN_IF_ERROR(writer_->append(row, record_));
+    record_ += writer_->record_end();
+    return parts_.write(record_);
   }
   Status prepare(std::uint64_t epoch) override { return parts_.prepare(epoch); }
   Status commit(std::uint64_t epoch) override { return parts_.commit(epoch); }
@@ -50,34 +41,40 @@ class CsvFileSink : public Sink {
 
  private:
   PartFiles parts_;
-  const std::vector<sql::Column>& columns_;
-  CsvFormat format_;
-  std::string line_;
+  std::unique_ptr<RowWriter> writer_;
+  std::string record_;
 };
 
 // To a stream: rows are shown when they are written.
 class StreamSink : public Sink {
  public:
   Status begin(std::uint64_t epoch, std::string_view) override {
-    return show_head(epoch), Status();
+    if (epoch == 0) show_head();  // A resumed run has shown it.
+    return {};
   }
-  Status write(const sql::Row& row) override { return show(row), Status(); }
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 
  private:
-  virtual void show_head(std::uint64_t) {}
-  virtual void show(const sql::Row& row) = 0;
+  virtual void show_head() {}
 };
 
-class OutputSink : public StreamSink {
+class OutputSink final : public StreamSink {
  public:
-  OutputSink(const std::vector<sql::Column>& columns, const Output& output)
-      : columns_(columns), output_(output) {}
+  OutputSink(const ColumnList& columns, const Output& output, std::unique_ptr<RowWriter> writer,
+             bool header)
+      : columns_(columns), output_(output), writer_(std::move(writer)), header_(header) {}
+
+  Status write(const sql::Row& row) override {
+    std::string line;
+    HF_RETURN_IF_ERROR(writer_->append(row, line));
+    output_(line + '\n');
+    return {};
+  }
 
  private:
-  void show_head(std::uint64_t epoch) override {
-    if (epoch != 0) return;  // A resumed run has shown it.
+  void show_head() override {
+    if (!header_) return;
     std::string line;
     for (const auto& column : columns_) {
       if (!line.empty()) line += ',';
@@ -85,68 +82,129 @@ class OutputSink : public StreamSink {
     }
     output_(line + '\n');
   }
-  void show(const sql::Row& row) override {
-    std::string line;
-    append_csv(row, columns_, {}, line);
-    output_(line);
+
+  const ColumnList& columns_;
+  const Output& output_;
+  std::unique_ptr<RowWriter> writer_;
+  bool header_;
+};
+
+// Columns under their names. A row is shown at once, so that the widths are those of names and
+// types: a longer text moves what stands behind it.
+class TableSink final : public StreamSink {
+ public:
+  TableSink(const ColumnList& columns, const Output& output) : columns_(columns), output_(output) {
+    for (const auto& column : columns)
+      widths_.push_back(std::max(display_width(escape(column.name)), width_of(column.type)));
   }
 
-  const std::vector<sql::Column>& columns_;
+  Status write(const sql::Row& row) override {
+    std::string line;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      auto text = row[i].null ? "NULL" : escape(sql::text_of(row[i], columns_[i].type), 1 << 20);
+      append(i, std::move(text), columns_[i].type.is_numeric(), line);
+    }
+    output_(line + '\n');
+    return {};
+  }
+
+ private:
+  static std::size_t width_of(const sql::Type& type) {
+    switch (type.kind) {
+      case sql::Kind::kBoolean: return 5;
+      case sql::Kind::kTinyInt: return 4;
+      case sql::Kind::kSmallInt: return 6;
+      case sql::Kind::kInt: return 11;
+      case sql::Kind::kDate: return 10;
+      case sql::Kind::kTimestamp: return 23;
+      case sql::Kind::kDecimal: return std::min<std::size_t>(type.precision + 2, 20);
+      default: return 16;
+    }
+  }
+  void append(std::size_t column, std::string text, bool number, std::string& line) const {
+    line += column == 0 ? "" : "  ";
+    if (number)
+      line += pad_left(std::move(text), widths_[column]);
+    else if (column + 1 == columns_.size())
+      line += text;
+    else
+      line += pad_right(std::move(text), widths_[column]);
+  }
+  void show_head() override {
+    std::string names, rule;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      append(i, escape(columns_[i].name), columns_[i].type.is_numeric(), names);
+      rule += (i == 0 ? "" : "  ") + std::string(widths_[i], '-');
+    }
+    output_(names + '\n' + rule + '\n');
+  }
+
+  const ColumnList& columns_;
   const Output& output_;
+  std::vector<std::size_t> widths_;
 };
 
 // As Flink's: +I[1, text]
-class PrintSink : public StreamSink {
+class PrintSink final : public StreamSink {
  public:
-  PrintSink(const std::vector<sql::Column>& columns, const Output& output, std::string name)
+  PrintSink(const ColumnList& columns, const Output& output, std::string name)
       : columns_(columns), output_(output), name_(std::move(name)) {}
 
- private:
-  void show(const sql::Row& row) override {
+  Status write(const sql::Row& row) override {
     std::string line = (name_.empty() ? "" : name_ + "> ") + "+I[";
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       line += i == 0 ? "" : ", ";
       line += row[i].null ? "NULL" : escape(sql::text_of(row[i], columns_[i].type), 1 << 20);
     }
     output_(line + "]\n");
+    return {};
   }
 
-  const std::vector<sql::Column>& columns_;
+ private:
+  const ColumnList& columns_;
   const Output& output_;
   std::string name_;
 };
 
-class BlackholeSink : public StreamSink {
-  void show(const sql::Row&) override {}
+class BlackholeSink final : public StreamSink {
+ public:
+  Status write(const sql::Row&) override { return {}; }
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
-                                        const std::vector<sql::Column>& columns,
-                                        const Output& output) {
-  if (table == nullptr) return std::unique_ptr<Sink>(std::make_unique<OutputSink>(columns, output));
-  TableOptions options(*table);
-  const auto connector = options.text("connector");
-  std::unique_ptr<Sink> sink;
-  if (connector && *connector == "filesystem") {
-    HF_ASSIGN_OR_RETURN(auto format, csv_format_of(options));
-    auto path = options.text("path");
-    if (!path || path->empty()) return options.wrong("path", "a directory");
-    if (path->starts_with("file://")) path->erase(0, 7);
-    sink = std::make_unique<CsvFileSink>(*path, columns, std::move(format));
-  } else if (connector && *connector == "print") {
-    sink =
-        std::make_unique<PrintSink>(columns, output, options.text("print-identifier").value_or(""));
-  } else if (connector && *connector == "blackhole") {
-    sink = std::make_unique<BlackholeSink>();
-  } else {
-    return options.wrong("connector",
-                         "'filesystem', 'print' or 'blackhole' for a table that is "
-                         "written");
-  }
+Result<std::unique_ptr<Sink>> open_file_sink(const sql::Table&, const ColumnList& columns,
+                                             TableOptions& options, const Output&) {
+  HF_ASSIGN_OR_RETURN(auto format, write_format_of(columns, all_of(columns), options));
+  auto path = options.text("path");
+  if (!path || path->empty()) return options.wrong("path", "a directory");
+  if (path->starts_with("file://")) path->erase(0, 7);
+  if (!options.split().empty()) *path += "/" + options.split();
+  // Of the same table as a source.
+  for (const auto* key : {"source.monitor-interval", "malformed-records.path"})
+    options.text(key);
   HF_RETURN_IF_ERROR(options.all_known());
-  return sink;
+  return std::unique_ptr<Sink>(std::make_unique<FileSink>(*path, std::move(format)));
+}
+
+Result<std::unique_ptr<Sink>> open_print_sink(const sql::Table&, const ColumnList& columns,
+                                              TableOptions& options, const Output& output) {
+  auto name = options.text("print-identifier").value_or("");
+  HF_RETURN_IF_ERROR(options.all_known());
+  return std::unique_ptr<Sink>(std::make_unique<PrintSink>(columns, output, std::move(name)));
+}
+
+Result<std::unique_ptr<Sink>> open_blackhole_sink(const sql::Table&, const ColumnList&,
+                                                  TableOptions& options, const Output&) {
+  HF_RETURN_IF_ERROR(options.all_known());
+  return std::unique_ptr<Sink>(std::make_unique<BlackholeSink>());
+}
+
+std::unique_ptr<Sink> open_output_sink(const ColumnList& columns, const Output& output,
+                                       OutputFormat format) {
+  if (format == OutputFormat::kTable) return std::make_unique<TableSink>(columns, output);
+  const bool csv = format == OutputFormat::kCsv;
+  return std::make_unique<OutputSink>(columns, output, plain_writer(csv, columns), csv);
 }
 
 }  // namespace holdfast::stream

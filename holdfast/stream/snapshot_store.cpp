@@ -66,7 +66,9 @@ Status SnapshotStore::complete(const Checkpoint& checkpoint) {
   entries_ = ByteWriter();
   count_ = 0;
   found_.clear();
-  return replace_file(path_, bytes + sum.take());
+  bytes += sum.take();
+  bytes_ = bytes.size();
+  return replace_file(path_, bytes);
 }
 
 }  // namespace holdfast::stream

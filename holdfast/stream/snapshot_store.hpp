@@ -19,9 +19,19 @@ class SnapshotStore : public StateStore {
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override;
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
+  Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                 std::uint64_t&) override {
+    return put(slice, key, state);
+  }
+  Status for_each_version(std::int64_t slice, VisitVersion visit) override {
+    return for_each(
+        slice, [&](std::string_view key, std::string_view state) { return visit(key, state, 0); });
+  }
+  void remove_version(std::int64_t, std::string_view, std::uint64_t) override {}
   void drop(std::int64_t) override {}
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return false; }
+  std::uint64_t bytes() const override { return bytes_; }
 
  private:
   std::string path_;
@@ -29,6 +39,7 @@ class SnapshotStore : public StateStore {
   std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>> found_;
   ByteWriter entries_;
   std::uint64_t count_ = 0;
+  std::uint64_t bytes_ = 0;  // Of the file.
 };
 
 }  // namespace holdfast::stream

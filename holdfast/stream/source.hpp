@@ -1,5 +1,13 @@
 // source.hpp: where rows come from.
 //
+// Rows are asked for, one by one, so a source never has more of them in memory than it chose to
+// read ahead, and whoever feeds it is held back by what carries the bytes: a file waits, a socket's
+// window fills, a consumer stops fetching.
+//
+// A source of several splits (files, partitions) has one position of all of them, and gives their
+// rows in an order that depends on the rows alone wherever event time matters:
+// docs/connectors.md.
+//
 // Threads  One at a time.
 // Errors   kIo, kCorrupt (a malformed row, named), kInvalidOption (options of the table, with line
 //          and column).
@@ -9,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
@@ -19,18 +28,28 @@ namespace holdfast::stream {
 class Source {
  public:
   virtual ~Source() = default;
-  // Fills the columns that are not computed; `row` has the table's width. False: there are no more.
+  // Fills the columns that are not computed; `row` has the table's width. False: there are no more,
+  // or none for now: ended() says which. Waits 100 ms at most.
   virtual Result<bool> next(sql::Row& row) = 0;
+  // Behind a next() that gave no row: there will be none.
+  virtual bool ended() const { return true; }
   // Between two rows, so that a source of the same table that seeks it gives the rows behind it.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
+  // The checkpoint with the last position() is complete.
+  virtual Status checkpointed() { return {}; }
   // For people: "byte 4711, row 12".
   virtual std::string place() const = 0;
   // Rows that were skipped, or had a field set to NULL, since they were malformed.
   virtual std::uint64_t malformed() const { return 0; }
+  // What was wrong with some of them: "record 12: 'one' is no BIGINT for column v".
+  virtual std::vector<std::string> malformed_samples() const { return {}; }
 };
 
-// By the option 'connector'. `table` outlives the source.
-Result<std::unique_ptr<Source>> open_source(const sql::Table& table);
+// By the option 'connector'. `table` outlives the source. `split`: one of splits_of(), to read it
+// alone; empty: all. Errors: kUnsupported: the connector has no splits.
+Result<std::unique_ptr<Source>> open_source(const sql::Table& table, std::string_view split = {});
+// Parts of the table's rows that can be read each alone: "orders-3", a partition.
+Result<std::vector<std::string>> splits_of(const sql::Table& table);
 
 }  // namespace holdfast::stream

@@ -8,7 +8,8 @@
 
 namespace holdfast::stream {
 
-Result<std::unique_ptr<Source>> open_csv_source(const sql::Table& table, TableOptions& options);
+Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableOptions& options);
+Result<std::unique_ptr<Source>> open_socket_source(const sql::Table& table, TableOptions& options);
 Result<std::unique_ptr<Source>> open_datagen_source(const sql::Table& table, TableOptions& options);
 
 }  // namespace holdfast::stream

@@ -28,6 +28,9 @@ class StateStore {
  public:
   using Visit = FunctionRef<Status(std::string_view key, std::string_view state)>;
 
+  using VisitVersion =
+      FunctionRef<Status(std::string_view key, std::string_view state, std::uint64_t version)>;
+
   virtual ~StateStore() = default;
   // First of all: the last completed checkpoint; none: there was none.
   virtual Result<std::optional<Checkpoint>> open() = 0;
@@ -37,12 +40,25 @@ class StateStore {
   virtual Status for_each(std::int64_t slice, Visit visit) = 0;
   // An entry of the checkpoint that complete() ends.
   virtual Status put(std::int64_t slice, std::string_view key, std::string_view state) = 0;
+  // The same, of an entry that takes the place of one before: that of `version`, which becomes the
+  // new one's; 0: there was none. A `state` of no bytes takes the key away. Slices hold either
+  // entries that are merged or such that replace one another.
+  virtual Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                         std::uint64_t& version) = 0;
+  // Entries that replace one another; once, before any are put. Of one key there may be several, if
+  // a crash came before what was replaced was removed: the last is the one that counts, also if it
+  // has no bytes.
+  virtual Status for_each_version(std::int64_t slice, VisitVersion visit) = 0;
+  // The next checkpoint does without this version of the key: for_each_version() found a later one.
+  virtual void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) = 0;
   // The next checkpoint does without this slice. Until it is complete the entries stay.
   virtual void drop(std::int64_t slice) = 0;
   virtual Status complete(const Checkpoint& checkpoint) = 0;
   // True: what was put need not be put again, nor kept in memory: entries are deltas.
   // False: each checkpoint is given all entries.
   virtual bool keeps_entries() const = 0;
+  // Behind complete(): about how much the state takes, where it is kept.
+  virtual std::uint64_t bytes() const { return 0; }
 };
 
 }  // namespace holdfast::stream

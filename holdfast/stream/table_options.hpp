@@ -16,7 +16,11 @@ namespace holdfast::stream {
 
 class TableOptions {
  public:
-  explicit TableOptions(const sql::Table& table) : table_(table) {}
+  explicit TableOptions(const sql::Table& table, std::string_view split = {})
+      : table_(table), split_(split) {}
+
+  // The split of the source that is meant; empty: all.
+  const std::string& split() const { return split_; }
 
   // Errors: none of these; a wrong value is found by the typed forms below.
   std::optional<std::string> text(std::string_view key) {
@@ -66,6 +70,7 @@ class TableOptions {
 
  private:
   const sql::Table& table_;
+  std::string split_;
   std::vector<std::string> asked_;
 };
 

@@ -110,13 +110,56 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
   return cursor.status();
 }
 
-Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
-  if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
-  std::string& full = keys_[waiting_];
-  full = entries_;
+std::string KvStateStore::full_key(std::int64_t slice, std::string_view key,
+                                   std::uint64_t epoch) const {
+  std::string full = entries_;
   append_big_endian(ordered(slice), full);
   full += key;
-  append_big_endian(HF_MUTANT("ST12", epoch_ + 1, epoch_), full);
+  append_big_endian(epoch, full);
+  return full;
+}
+
+Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
+                             std::uint64_t& version) {
+  HF_RETURN_IF_ERROR(put(slice, key, state));
+  const std::uint64_t epoch = epoch_ + 1;
+  if (version != 0 && version != epoch) remove_version(slice, key, version);
+  if (state.empty()) new_tombstones_.push_back(full_key(slice, key, epoch));
+  version = epoch;
+  return {};
+}
+
+Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
+  std::string prefix = entries_;
+  append_big_endian(ordered(slice), prefix);
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (cursor.first(prefix); cursor; cursor.next()) {
+    std::string_view key = cursor.key().substr(prefix.size());
+    if (key.size() < kEpochBytes) return Error{Errc::kCorrupt, "a key of the state is too short"};
+    const auto epoch = epoch_of(key);
+    if (cursor.value().empty()) new_tombstones_.emplace_back(cursor.key());
+    key.remove_suffix(kEpochBytes);
+    HF_RETURN_IF_ERROR(visit(key, cursor.value(), epoch));
+  }
+  return cursor.status();
+}
+
+void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
+  replaced_.push_back(full_key(slice, key, version));
+}
+
+Status KvStateStore::remove(std::vector<std::string>& keys) {
+  if (keys.empty()) return {};
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  std::vector<Errc> outcomes(keys.size());
+  HF_RETURN_IF_ERROR(store_->erase_many(views, outcomes));
+  keys.clear();
+  return {};
+}
+
+Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
+  if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
+  keys_[waiting_] = full_key(slice, key, HF_MUTANT("ST12", epoch_ + 1, epoch_));
   states_[waiting_++] = state;
   return {};
 }
@@ -138,6 +181,10 @@ Status KvStateStore::complete(const Checkpoint& checkpoint) {
   if (!put) return put.error();
   HF_RETURN_IF_ERROR(store_->sync());
   epoch_ = checkpoint.epoch;
+  HF_RETURN_IF_ERROR(remove(HF_MUTANT("ST21", tombstones_, new_tombstones_)));
+  tombstones_ = std::move(new_tombstones_);
+  new_tombstones_.clear();
+  HF_RETURN_IF_ERROR(remove(replaced_));
   for (const auto slice : dropped_) {
     std::string prefix = entries_;
     append_big_endian(ordered(slice), prefix);

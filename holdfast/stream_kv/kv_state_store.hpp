@@ -17,6 +17,10 @@
 //                 back, which is harmless: all their windows were shown before the checkpoint
 //                 whose watermark 'm' holds, so their owner sees by this watermark that no window
 //                 needs them, and drops them again (GroupOperator::restore).
+// Replaced   An entry that takes the place of another is a newer version of its key: the epoch is
+//            the version. The older one is removed behind the checkpoint that has the newer, an
+//            entry without bytes, which takes a key away, behind the checkpoint after that: it must
+//            not go before what it hides.
 // Costs      On byte and line media a fence per kGroup entries, one for 'm', and one per group of
 //            erased keys. On plain files a sync more before 'm', and one behind it.
 // Threads    One at a time. The store is its own until it goes.
@@ -45,18 +49,28 @@ class KvStateStore : public StateStore {
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override;
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
+  Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                 std::uint64_t& version) override;
+  Status for_each_version(std::int64_t slice, VisitVersion visit) override;
+  void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override;
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return true; }
+  // Of all queries that the store keeps.
+  std::uint64_t bytes() const override { return store_->stats().live_bytes; }
 
  private:
   Status remove_later_epochs();
   Status write_group();
+  Status remove(std::vector<std::string>& keys);
+  std::string full_key(std::int64_t slice, std::string_view key, std::uint64_t epoch) const;
 
   std::shared_ptr<kv::Store<>> store_;
   std::string entries_, meta_;  // The heads of the keys.
   std::uint64_t epoch_ = 0;     // Of the last completed checkpoint.
   std::vector<std::int64_t> dropped_;
+  // Records that the next checkpoint replaces; those without bytes that it has, and the last had.
+  std::vector<std::string> replaced_, new_tombstones_, tombstones_;
   // Entries that were put and are not yet written: the first `waiting_` of these.
   std::vector<std::string> keys_, states_;
   std::size_t waiting_ = 0;

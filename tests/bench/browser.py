@@ -126,7 +126,7 @@ class Browser:
             mobile=phone,
         )
         page.media(dark=dark)
-        page.call('Page.navigate', url='file://' + os.path.abspath(path))
+        page.call('Page.navigate', url=path if '://' in str(path) else 'file://' + os.path.abspath(path))
         page.wait_for("document.documentElement?.dataset.ready === 'true'")
         page.settle()
         return page

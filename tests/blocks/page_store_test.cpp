@@ -64,6 +64,27 @@ TEST(LineSet, MarksCountsAndGivesRunsLikeASetOfBools) {
   }
 }
 
+// PAGE-3: pages could not be listed, and no free number be found.
+TEST(PageStore, ListsItsPagesAndFindsFreeNumbers) {
+  auto region = memory(256 * KiB);
+  auto store = PageStore::create(region, whole(region), shape()).value();
+  EXPECT_EQ(store->next_page(), std::nullopt);
+  EXPECT_EQ(store->next_free(), PageId{0});
+  const Content content(1024);
+  for (const std::uint32_t page : {0u, 1u, 7u, 31u})
+    ASSERT_TRUE(store->flush(PageId{page}, content));
+  ASSERT_TRUE(store->free(PageId{1}));
+  std::vector<std::uint32_t> found;
+  for (auto page = store->next_page(); page; page = store->next_page({page->value + 1}))
+    found.push_back(page->value);
+  EXPECT_EQ(found, (std::vector<std::uint32_t>{0, 7, 31}));
+  EXPECT_EQ(store->next_free(), PageId{1});
+  EXPECT_EQ(store->next_free(PageId{7}), PageId{8});
+  EXPECT_EQ(store->next_free(PageId{31}), std::nullopt);
+  EXPECT_EQ(store->next_page(PageId{32}), std::nullopt);
+  EXPECT_EQ(store->size_bytes(), PageStore::bytes_needed(shape()));
+}
+
 TEST(PageStore, AgreesWithAMapOfPagesThroughReopenings) {
   for (const auto method :
        {FlushMethod::kHybrid, FlushMethod::kCopyOnWrite, FlushMethod::kMicroLog}) {

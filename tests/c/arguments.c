@@ -60,6 +60,50 @@ static void of_a_store(hf_store* store) {
   REFUSES(hf_backup(store, NULL, 0, NULL), "directory");
   REFUSES(hf_expire(store, NULL, 1, 0, 8, 0, 1), "prefix");
   REFUSES(hf_clock(store, NULL), "now");
+  REFUSES(hf_pipeline_open(store, 8, 0, NULL), "pipeline");
+  REFUSES(hf_next_event(store, NULL), "event");
+}
+
+static void of_a_space(hf_store* store) {
+  uint64_t number = 0;
+  size_t size = 0;
+  char byte = 0;
+  hf_space* space = NULL;
+  hf_batch* batch = NULL;
+  hf_pipeline* pipeline = NULL;
+
+  REFUSES(hf_space_create(store, NULL, &space), "name");
+  REFUSES(hf_space_create(store, "s", NULL), "space");
+  REFUSES(hf_space_open(store, NULL, &space), "name");
+  REFUSES(hf_space_open(store, "s", NULL), "space");
+  REFUSES(hf_space_drop(store, NULL), "name");
+  REFUSES(hf_space_name(store, 0, NULL, 1, &size), "buffer");
+  REFUSES(hf_space_name(store, 0, &byte, 1, NULL), "length");
+  OK(hf_space_create(store, "s", &space));
+  REFUSES(hf_space_count(space, NULL), "records");
+  REFUSES(hf_space_put(space, NULL, 1, "v", 1, 0, NULL), "key");
+  REFUSES(hf_space_put(space, "k", 1, NULL, 1, 0, NULL), "value");
+  REFUSES(hf_space_get(space, NULL, 1, &byte, 1, &number), "key");
+  REFUSES(hf_space_get(space, "k", 1, NULL, 1, &number), "buffer");
+  REFUSES(hf_space_get(space, "k", 1, &byte, 1, NULL), "value_bytes");
+  REFUSES(hf_space_erase(space, NULL, 1, 0, NULL), "key");
+  REFUSES(hf_space_append(space, "k", 1, NULL, 1, 0, NULL), "bytes");
+  REFUSES(hf_space_merge(space, "k", 1, HF_MERGE_OR, NULL, 1, 0, NULL), "operand");
+  OK(hf_batch_new(&batch));
+  REFUSES(hf_batch_put_in(batch, NULL, "k", 1, "v", 1), "space");
+  REFUSES(hf_batch_put_in(batch, space, NULL, 1, "v", 1), "key");
+  REFUSES(hf_batch_put_in(batch, space, "k", 1, NULL, 1), "value");
+  REFUSES(hf_batch_erase_in(batch, NULL, "k", 1), "space");
+  REFUSES(hf_batch_erase_in(batch, space, NULL, 1), "key");
+  hf_batch_free(batch);
+  hf_space_close(space);
+  OK(hf_pipeline_open(store, 8, 0, &pipeline));
+  REFUSES(hf_pipeline_put(pipeline, NULL, 1, "v", 1, NULL), "key");
+  REFUSES(hf_pipeline_put(pipeline, "k", 1, NULL, 1, NULL), "value");
+  REFUSES(hf_pipeline_erase(pipeline, NULL, 1, NULL), "key");
+  REFUSES(hf_pipeline_get(pipeline, "k", 1, NULL, 1, NULL), "buffer");
+  REFUSES(hf_pipeline_in_flight(pipeline, NULL), "operations");
+  OK(hf_pipeline_close(pipeline));
 }
 
 static void without_a_handle(void) {
@@ -139,12 +183,50 @@ static void without_a_handle(void) {
   REFUSES(hf_verify(NULL), "store");
 }
 
+static void without_a_space(void) {
+  uint64_t number = 0;
+  size_t size = 0;
+  char byte = 0;
+  hf_store* store = NULL;
+  hf_space* space = NULL;
+  hf_pipeline* pipeline = NULL;
+  hf_event event;
+
+  REFUSES(hf_restore_open(NULL, NULL, 0, no_run, NULL, NULL, &store), "spec");
+  REFUSES(hf_restore_open("x", NULL, 1, no_run, NULL, NULL, &store), "private_part");
+  REFUSES(hf_restore_open("x", NULL, 0, NULL, NULL, NULL, &store), "read");
+  REFUSES(hf_restore_open("x", NULL, 0, no_run, NULL, NULL, NULL), "store");
+  REFUSES(hf_space_create(NULL, "s", &space), "store");
+  REFUSES(hf_space_open(NULL, "s", &space), "store");
+  REFUSES(hf_space_drop(NULL, "s"), "store");
+  REFUSES(hf_space_name(NULL, 0, &byte, 1, &size), "store");
+  REFUSES(hf_space_count(NULL, &number), "space");
+  REFUSES(hf_space_put(NULL, "k", 1, "v", 1, 0, NULL), "space");
+  REFUSES(hf_space_get(NULL, "k", 1, &byte, 1, &number), "space");
+  REFUSES(hf_space_erase(NULL, "k", 1, 0, NULL), "space");
+  REFUSES(hf_space_append(NULL, "k", 1, "v", 1, 0, NULL), "space");
+  REFUSES(hf_space_merge(NULL, "k", 1, 0, "v", 1, 0, NULL), "space");
+  REFUSES(hf_batch_put_in(NULL, NULL, "k", 1, "v", 1), "batch");
+  REFUSES(hf_batch_erase_in(NULL, NULL, "k", 1), "batch");
+  REFUSES(hf_pipeline_open(NULL, 8, 0, &pipeline), "store");
+  REFUSES(hf_pipeline_put(NULL, "k", 1, "v", 1, NULL), "pipeline");
+  REFUSES(hf_pipeline_erase(NULL, "k", 1, NULL), "pipeline");
+  REFUSES(hf_pipeline_get(NULL, "k", 1, &byte, 1, NULL), "pipeline");
+  REFUSES(hf_pipeline_wait(NULL, 1, NULL), "pipeline");
+  REFUSES(hf_pipeline_in_flight(NULL, &size), "pipeline");
+  REFUSES(hf_pipeline_flush(NULL), "pipeline");
+  REFUSES(hf_options_keep_events(NULL, 1), "options");
+  REFUSES(hf_next_event(NULL, &event), "store");
+}
+
 void arguments(void) {
   char path[512];
   hf_store* store = NULL;
   without_a_handle();
+  without_a_space();
   path_in_scratch(path, sizeof path, "arguments");
   OK(hf_open(path, NULL, &store));
   of_a_store(store);
+  of_a_space(store);
   OK(hf_close(store));
 }

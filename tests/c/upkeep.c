@@ -109,7 +109,9 @@ void checkpoints(void) {
 void restores(void) {
   char path[512], again[512], third[512];
   Kept kept = {.calls = 0};
-  size_t bytes = 0;
+  hf_run named[64];
+  hf_checkpoint* checkpoint = NULL;
+  size_t bytes = 0, count = 0;
   uint64_t imported = 0;
   hf_key_range range = {"key010", 6, "key020", 6};
   hf_store *store, *other = NULL;
@@ -125,6 +127,19 @@ void restores(void) {
   CHECK(kept.calls == (int)kept.count);
   is_as_it_was(again);
   FAILS(hf_restore(again, private_part, bytes, read_kept, &kept, NULL), HF_ALREADY_EXISTS, "again");
+
+  /* Into memory, and open: it goes on, and a checkpoint of it has the same runs and newer ones. */
+  OK(hf_restore_open("dram", private_part, bytes, read_kept, &kept, NULL, &other));
+  CHECK(strcmp(get(other, "key999"), "key999") == 0 && strcmp(get(other, "key500"), "") == 0);
+  OK(put(other, "key500", "back"));
+  OK(hf_checkpoint_begin(other, &checkpoint));
+  OK(hf_checkpoint_runs(checkpoint, named, 64, &count));
+  CHECK(count == kept.count + 1 && memcmp(named, kept.runs, kept.count * sizeof(hf_run)) == 0);
+  hf_checkpoint_end(checkpoint);
+  OK(hf_close(other));
+  FAILS(hf_restore_open("dram", private_part, bytes - 1, read_kept, &kept, NULL, &other),
+        HF_CORRUPT, "HF_CORRUPT");
+  CHECK(other == NULL);
 
   /* What the caller's function says ends the restore. */
   kept.fail_with = HF_NO_SPACE;

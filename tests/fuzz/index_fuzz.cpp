@@ -1,8 +1,8 @@
-// Any bytes as a Dash index or an FP-Tree: refused with a reason, or it finds, takes, drops and
-// lists records, and opens again.
+// Any bytes as a Dash index, one of bytes, an FP-Tree or a FAST+FAIR tree: refused with a reason, or
+// it finds, takes, drops and lists records, and opens again.
 //
-// Input: which index and whether to repair, then patches (offset, value) to a small index that was
-// made with records. On demand words with a check are sealed again with the patched value, so that
+// Input: which index and whether to repair it, then patches (offset, value) to a small index that
+// was made with records. On demand words with a check are sealed again with the patched value, so that
 // the fuzzer gets behind the checks. An index has a random id: an input is not repeated to the bit.
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +13,25 @@
 #include <holdfast/base/check.hpp>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/dash/dash.hpp>
+#include <holdfast/index/fastfair/fastfair.hpp>
 #include <holdfast/index/fptree/fptree.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 
+#include "../index/dash/byte_dash_support.hpp"
 #include "fuzz_region.hpp"
 
 namespace {
 
 using namespace holdfast;  // NOLINT: a fuzz target of one file.
 using index::Dash;
+using index::FastFair;
 using index::FpTree;
+using index::NumberedBytes;
 
 constexpr std::uint64_t kBytes = 64 * KiB, kKeys = 100;
 constexpr index::dash_detail::DashShape kDashShape{4, 1, 30, 6};
 constexpr index::fptree_detail::FpTreeShape kFpTreeShape{6, 80};
+constexpr index::fastfair_detail::FastFairShape kFastFairShape{6, 80};
 
 Region& region() { return fuzz_region<kBytes>(); }
 std::uint64_t& word(std::uint64_t at) {
@@ -57,7 +62,20 @@ void make(FpTree*) {
   for (std::uint64_t key = 0; key < kKeys; ++key)
     tree->insert(key * 37 % kKeys, key).value();
 }
+void make(FastFair*) {
+  index::FastFairOptions options;
+  options.slots = kFastFairShape.slots, options.nodes = kFastFairShape.nodes;
+  const auto tree = FastFair::create(region(), blocks::whole(region()), options).value();
+  for (std::uint64_t key = 0; key < kKeys; ++key)
+    tree->insert(key * 37 % kKeys, key).value();
+}
+void make(NumberedBytes*) {
+  const auto bytes = NumberedBytes::create(region(), blocks::whole(region()), {}).value();
+  for (std::uint64_t key = 0; key < kKeys / 4; ++key)
+    bytes->insert(key, key).value();
+}
 
+void seal_all(NumberedBytes*, std::uint64_t) {}
 void seal_all(Dash*, std::uint64_t id) {
   using namespace index::dash_detail;
   seal(kDepthAt, depth_context(id));
@@ -79,11 +97,34 @@ void seal_all(FpTree*, std::uint64_t id) {
                                   leaf_context(id, leaf, word(at + offsetof(LeafHead, low))));
   }
 }
+void seal_all(FastFair*, std::uint64_t id) {
+  using namespace index::fastfair_detail;
+  seal(kRootAt, root_context(id));
+  seal(kTakenAt, taken_context(id));
+  for (std::uint32_t node = 0; node < kFastFairShape.nodes; ++node) {
+    const auto at = kFastFairShape.node_at(node);
+    const auto low = word(at + offsetof(NodeHead, low));
+    seal(at + offsetof(NodeHead, level), level_context(id, node, low));
+    if (word(at + offsetof(NodeHead, sibling)) != 0)
+      seal(at + offsetof(NodeHead, sibling), sibling_context(id, node));
+    // Above the leaves. Children are bound to the keys beside them.
+    if (word(at + offsetof(NodeHead, leftmost)) == 0) continue;
+    seal(at + offsetof(NodeHead, leftmost), child_context(id, low));
+    for (std::uint32_t slot = 0; slot < kFastFairShape.slots; ++slot) {
+      const auto entry = at + sizeof(NodeHead) + slot * sizeof(Entry);
+      seal(entry + offsetof(Entry, value), child_context(id, word(entry)));
+    }
+  }
+}
 
 void list(const Dash& dash) {
   (void)dash.for_each([](std::uint64_t, std::uint64_t) {});
 }
-void list(const FpTree& tree) {
+void list(const NumberedBytes& bytes) {
+  (void)bytes.each([](std::uint64_t, std::uint64_t) {});
+}
+template <class Tree>
+void list(const Tree& tree) {
   // Ascending, so it ends.
   std::uint64_t last = 0;
   bool first = true;
@@ -135,7 +176,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memset(region().data(), 0, kBytes);
   const bool repair = (data[0] & 2) != 0;
   const std::span<const std::uint8_t> patches(data + 1, size - 1);
-  if ((data[0] & 1) != 0)
+  if ((data[0] & 8) != 0)
+    one<NumberedBytes>(patches, repair);
+  else if ((data[0] & 4) != 0)
+    one<FastFair>(patches, repair);
+  else if ((data[0] & 1) != 0)
     one<Dash>(patches, repair);
   else
     one<FpTree>(patches, repair);

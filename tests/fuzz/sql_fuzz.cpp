@@ -54,7 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& statement : *statements) {
     if (const auto* table = std::get_if<syntax::CreateTable>(&statement)) {
       if (const auto added = catalog.add(*table); !added) break;
-    } else if (const auto* query = std::get_if<syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<syntax::CreateView>(&statement)) {
+      if (const auto added = catalog.add(*view); !added) break;
+    } else if (const auto* query = std::get_if<syntax::QueryStatement>(&statement)) {
       const auto plan = plan_of(*query, catalog);
       if (!plan) break;
       if (text_of(*plan).empty()) std::abort();

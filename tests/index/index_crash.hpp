@@ -2,13 +2,16 @@
 // dull model that says what may be seen. For any index with create(), open() and the verbs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <holdfast/base/spin.hpp>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/crash/checker.hpp>
 #include <holdfast/memory/region.hpp>
@@ -171,6 +174,9 @@ struct IndexRun {
   }
 };
 
+// Some orders of threads by seeds, then all with one preemption, as far as the number goes.
+inline constexpr crash::Schedules kIndexSchedules{3, 1, 16};
+
 inline crash::Options index_medium(const crash::Model& model, std::uint64_t size_bytes) {
   crash::Options options;
   options.model = model;
@@ -187,12 +193,67 @@ inline const std::vector<crash::Model>& index_models() {
   return models;
 }
 
+// Threads side by side: each list of operations by one, the keys of different lists apart. With
+// `watched`, one thread more looks for that operation's key, and acknowledges the operation, which
+// its writer never does, when it has seen its value.
+template <class Index, class Options>
+crash::Protocol<IndexState> side_by_side(IndexRun<Index, Options> run,
+                                         std::vector<std::vector<IndexOperation>> lists,
+                                         std::optional<IndexOperation> watched = {}) {
+  using Run = IndexRun<Index, Options>;
+  for (const auto& list : lists)
+    run.operations.insert(run.operations.end(), list.begin(), list.end());
+  if (watched) run.operations.push_back(*watched);
+  auto protocol = run.protocol();
+  protocol.workload = [=](Region& region, crash::Workload& workload) {
+    const auto index = Index::open(region, blocks::whole(region)).value();
+    {
+      const auto quiet = workload.quiet();
+      Run::Traits::each(*index, [](std::uint64_t, std::uint64_t) {}).value();
+    }
+    std::vector<std::function<void()>> bodies;
+    for (std::uint32_t session = 0; session < lists.size(); ++session) {
+      bodies.push_back([&, session] {
+        for (const auto& operation : lists[session]) {
+          workload.begin(operation.id, session);
+          do_operation(*index, region, operation);
+          workload.acknowledge(operation.id);
+        }
+      });
+    }
+    if (watched) {
+      const auto key = Run::Traits::key_of(region, watched->key);
+      bodies.push_back([&, key] {
+        workload.begin(watched->id, static_cast<std::uint32_t>(lists.size()));
+        do_operation(*index, region, *watched);
+      });
+      bodies.push_back([&, key] {
+        for (unsigned i = 0; i < 30; ++i) {
+          if (index->find(key).value_or(0) != watched->id) {
+            SpinWait()();
+            continue;
+          }
+          workload.acknowledge(watched->id);
+          return;
+        }
+      });
+    }
+    workload.threads(std::move(bodies));
+  };
+  return protocol;
+}
+
 // Checked under each model; returns the report under kLine.
 inline crash::Report check_index(const crash::Protocol<IndexState>& protocol,
-                                 std::uint64_t size_bytes = 16 * KiB) {
+                                 std::uint64_t size_bytes = 16 * KiB,
+                                 const crash::Schedules& schedules = {},
+                                 std::uint64_t images = 60'000) {
   crash::Report first;
   for (const auto& model : index_models()) {
-    const auto report = crash::check(protocol, index_medium(model, size_bytes));
+    auto options = index_medium(model, size_bytes);
+    options.schedules = schedules;
+    options.images_per_run = images;
+    const auto report = crash::check(protocol, options);
     EXPECT_TRUE(report.ok()) << report;
     EXPECT_GE(report.images_in_all(), 5u);
     if (&model == &index_models().front()) first = report;

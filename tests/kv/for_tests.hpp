@@ -53,12 +53,12 @@ struct ForTests {
     return rooms(store).appender.seal(lane);
   }
   // No pass begins and nothing shrinks while the lock is held.
-  static std::unique_lock<Mutex> hold_off(StoreBase& store) {
+  static Maintenance::Turn hold_off(StoreBase& store) {
     return store.core()->maintenance.hold_off();
   }
   static Result<std::uint64_t> pass(StoreBase& store, double least_gain = 0.05) {
-    const auto lock = store.core()->maintenance.hold_off();
-    return store.core()->maintenance.pass(16, least_gain, 0);
+    const auto turn = store.core()->maintenance.hold_off();
+    return store.core()->maintenance.pass(turn, 16, least_gain, 0);
   }
   // As far as a put gets before its fence (page regions: before its sync).
   static void append_without_fence(StoreBase& store, std::string_view key, std::string_view value) {
@@ -194,8 +194,8 @@ struct ForTests {
   }
   // A pass that rests after each victim for as long as nobody hurries it.
   static Result<std::uint64_t> slow_pass(StoreBase& store) {
-    const auto lock = store.core()->maintenance.hold_off();
-    return store.core()->maintenance.pass(16, 0.05, 1);
+    const auto turn = store.core()->maintenance.hold_off();
+    return store.core()->maintenance.pass(turn, 16, 0.05, 1);
   }
   // A pass of the background, while so many others wait for it to end.
   static Result<std::uint64_t> pass_beside(StoreBase& store, std::uint32_t waiting) {
@@ -211,7 +211,7 @@ struct ForTests {
   static std::uint64_t turns_before_a_waiter(StoreBase& store) {
     Maintenance& maintenance = store.core()->maintenance;
     std::atomic<bool> waits{false}, got_in{false};
-    auto held = maintenance.hold_off();
+    std::optional held = maintenance.hold_off();
     std::thread waiter([&] {
       waits = true;
       const auto lock = maintenance.hold_off();
@@ -220,7 +220,7 @@ struct ForTests {
     while (!waits)
       std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // It sleeps for the mutex now.
-    held.unlock();
+    held.reset();
     std::uint64_t turns = 0;
     for (; !got_in; ++turns) {
       const auto turn = maintenance.after_waiters();

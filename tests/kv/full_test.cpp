@@ -174,6 +174,29 @@ TEST_P(Full, NoSpaceMeansThatWhatLivesDoesNotFit) {
 }
 
 // Threads that came and went left open blocks; all that is in them was overwritten since.
+// KV-11: the close of a full store has no room for the index. The next open rebuilds it, and says so.
+TEST_P(Full, ClosesWithoutAnIndexAndTheNextOpenSaysSo) {
+  const StoreOptions options = fixed(false);
+  Contents expected;
+  {
+    auto store = open(options);
+    for (std::uint64_t i = 0;; ++i) {
+      const auto put = store.put(key(i), value(i));
+      if (!put) break;
+      expected[key(i)] = value(i);
+    }
+    ASSERT_GT(expected.size(), 1'000u);
+    ASSERT_TRUE(store.close());
+  }
+  auto store = open(with_access(RegionAccess::kOpen, options));
+  EXPECT_FALSE(store.recovery().clean);
+  expect_contents(store, expected);
+  EXPECT_EQ(store.put("another", value(1)).code(), Errc::kNoSpace) << "the reserve is no room";
+  ASSERT_TRUE(store.erase(expected.begin()->first).value()) << "it is there again";
+  expected.erase(expected.begin());
+  expect_nothing_lost(store, options, expected);
+}
+
 TEST_P(Full, DeadRecordsInBlocksOfThreadsThatWentAreRoom) {
   const StoreOptions options = fixed(false);
   auto store = open(options);

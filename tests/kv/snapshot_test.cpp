@@ -4,6 +4,9 @@
 #include <optional>
 #include <thread>
 
+#include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/cursor.hpp>
+
 #include "for_tests.hpp"
 #include "support.hpp"
 
@@ -23,6 +26,50 @@ class Snapshots : public OnEveryPlace {
   Contents expected_;
 };
 INSTANTIATE_TEST_SUITE_P(Everywhere, Snapshots, kEveryPlace, place_name);
+
+// KV-8: the use of a snapshot, a checkpoint or a pinned value that outlived its store was a
+// segmentation fault.
+TEST_P(Snapshots, ThatOutlivesItsStoreIsClosed) {
+  std::optional<Store<>> store(std::move(store_));
+  ASSERT_TRUE(store->put("key", "value"));
+  Snapshot snapshot = store->snapshot();
+  const auto checkpoint = store->checkpoint();
+  store.reset();
+  std::string value;
+  EXPECT_EQ(snapshot.get("key", value).code(), Errc::kClosed);
+  EXPECT_EQ(snapshot.for_each([](auto, auto, auto) { return true; }).code(), Errc::kClosed);
+  EXPECT_EQ(snapshot.cursor().code(), Errc::kClosed);
+  EXPECT_EQ(snapshot.count(), 0u);
+  const Snapshot moved = std::move(snapshot);
+  EXPECT_EQ(moved.get("key", value).code(), Errc::kClosed);
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->private_part().code(), Errc::kClosed);
+  std::vector<std::byte> run(checkpoint->runs()[0].bytes);
+  EXPECT_EQ(checkpoint->read(0, run).code(), Errc::kClosed);
+  EXPECT_EQ(checkpoint->runs_opened(), 0u);
+}
+
+TEST_P(Snapshots, APinnedValueKeepsItsStoreOpen) {
+  ASSERT_TRUE(store_.put("key", "value"));
+  std::optional<Pinned> pinned = store_.get_pinned("key").value();
+  EXPECT_EQ(store_.close().code(), Errc::kBusy);
+  EXPECT_EQ(pinned->value(), "value");
+  pinned.reset();
+  EXPECT_TRUE(store_.close());
+}
+
+TEST(PinnedValues, AStoreThatEndsBeneathOneSaysSo) {
+  EXPECT_DEATH(
+      {
+        StoreOptions options;
+        options.background = false;
+        std::optional<Store<>> store(Store<>::open("dram", options).value());
+        (void)store->put("key", "value");
+        const Pinned pinned = store->get_pinned("key").value();
+        store.reset();
+      },
+      "get_pinned");
+}
 
 TEST_P(Snapshots, OfAnEmptyStoreStaysEmpty) {
   const auto snapshot = store_.snapshot();

@@ -51,6 +51,9 @@ def self_test():
 def main():
     self_test()
     headers = sorted(path.relative_to(ROOT / 'holdfast') for path in (ROOT / 'holdfast').rglob('*.hpp'))
+    if not pathlib.Path('/usr/include/librdkafka/rdkafka.h').exists():
+        # The insides of a module, which is not built then.
+        headers = [header for header in headers if header.parts[:2] != ('stream', 'kafka')]
     if len(headers) < 5:
         sys.exit(f'only {len(headers)} headers below {ROOT}/holdfast: this is not the checkout')
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

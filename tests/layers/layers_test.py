@@ -11,6 +11,9 @@
      others, say "Public header." in their first lines.
   5. No comment that was set in columns was filled by a formatter (`ReflowComments: false` in .clang-format), and
      since none is filled any more, none is wider than 100 columns.
+  6. Comments cite papers, not what no reader has ("seed 003", "hole 12").
+  7. No file of the product has more than 600 lines, no function more than 70, no class of kv more than 20 data
+     members.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
 """
 import pathlib
@@ -45,13 +48,69 @@ INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w
 INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/line_store.hpp', 'memory/copy.cpp',
                      'memory/cpu.cpp', 'bench/memory/vector_lines.hpp'}
 INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
-HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
+HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|httplib|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
 INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp', 'bench/memory/vector_lines.hpp'}
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))
 PUBLIC_MARK = '\n// Public header.\n'
+PRIVATE = re.compile(r'//.*(\b[Ss]eed 0\d\d\b|anchors/|\b[Hh]oles? \d)')
 COMMENT = re.compile(r'\s*//(?P<indent> *)(?P<text>.*)$')
 HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|Media|Format|Output|Exit|Keys|Values?) {2,}\S')
+
+
+MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_MEMBERS = 600, 70, 20
+SCOPE = re.compile(r'\b(namespace|class|struct|union|enum|extern)\b[^()]*\{$|\b(class|struct)\b.*\{$')
+
+
+def long_functions(text):
+    """(line, lines) of functions that are too long. Relies on what clang-format makes of a file: a block ends at the
+    first line that begins with its brace as far left as the block began."""
+    lines = code_of(text)
+    found, at = [], 0
+    while at < len(lines):
+        line = lines[at].rstrip()
+        indent = len(line) - len(line.lstrip())
+        if line.endswith('{') and not SCOPE.search(line) and not re.search(r'=\s*\{$', line):
+            first = at
+            while first > 0 and lines[first - 1].strip() and lines[first - 1].rstrip()[-1] not in ';{}:':
+                first -= 1
+            indent = len(lines[first]) - len(lines[first].lstrip())
+            while lines[first].lstrip().startswith('template <'):
+                first += 1
+            end = next((i for i in range(at + 1, len(lines)) if lines[i].startswith(' ' * indent + '}')), at)
+            if end - first + 1 > MOST_FUNCTION_LINES:
+                found.append((first + 1, end - first + 1))
+            at = end
+        at += 1
+    return found
+
+
+def members_of_classes(text):
+    """(name, number of data members) of each class."""
+    text = re.sub(r'"(\\.|[^"\\])*"', '""', '\n'.join(code_of(text)))
+    text = re.sub(r'HF_\w+(\([^()]*\))?|alignas\([^()]*\)|\[\[.*?\]\]', '', text)
+    found = []
+    for match in re.finditer(r'\b(?:class|struct) +([\w:]+)(?: final)?(?: *:[^;{]*)? *\{', text):
+        depth, at, body = 1, match.end(), ''
+        while depth > 0 and at < len(text):
+            depth += {'{': 1, '}': -1}.get(text[at], 0)
+            if depth == 1:
+                body += '{};' if text[at] == '}' else text[at]
+            at += 1
+        body = re.sub(r'\b(public|private|protected):', '', body)
+        while '<' in body and body != (fewer := re.sub(r'<[^<>;]*>', '', body)):
+            body = fewer
+        members = 0
+        for statement in body.split(';'):
+            words = statement.replace('{}', ' ').strip()
+            if not re.search(r'\w', words) or '(' in words or 'operator' in words:
+                continue
+            if re.match(r'(using|friend|static|template|enum|class|struct|union|typedef)\b', words):
+                continue
+            members += 1 + re.sub(r'=[^,]*', '', words).count(',')
+        if '(' in body:  # A struct without functions is a list of values, not a class.
+            found.append((match[1], members))
+    return found
 
 
 def code_of(text):
@@ -82,12 +141,28 @@ def filled_comments(text):
     return found
 
 
+def sizes(name, text):
+    found = [f'{name}:{number}: cites what no reader has; name author, title and year'
+             for number, line in enumerate(text.split('\n'), 1) if PRIVATE.search(line)]
+    if (lines := text.count('\n')) > MOST_FILE_LINES:
+        found.append(f'{name}: {lines} lines; {MOST_FILE_LINES} are allowed')
+    for line, length in long_functions(text):
+        found.append(f'{name}:{line}: a function of {length} lines; {MOST_FUNCTION_LINES} are allowed')
+    if name.startswith('kv/'):
+        for of, members in members_of_classes(text):
+            if members > MOST_MEMBERS:
+                found.append(f'{name}: {of} has {members} data members; {MOST_MEMBERS} are allowed')
+    return found
+
+
 def violations(name, text):
     """What is wrong with the file `name` (relative to holdfast/) of this text."""
     layer = name.split('/')[0]
+    if layer == 'tools':
+        return sizes(name, text)
     if layer not in BELOW:
         return [f'{name}: layer "{layer}" is unknown; add it to BELOW in tests/layers/layers_test.py']
-    found = []
+    found = sizes(name, text)
     for number, line in enumerate(code_of(text), 1):
         include = INCLUDE.search(line)
         if include and include[1] != layer and include[1] not in BELOW[layer]:
@@ -140,6 +215,19 @@ def self_test():
     assert violations('base/x.cpp', columns.replace('.\n// Threads', '. Threads'))
     assert violations('base/x.cpp', '// ' + 'word ' * 20 + '\n')
     assert not violations('base/x.cpp', '//   code();   // As before:\n// it goes on.\n')
+    assert violations('tools/x.cpp', 'x;  // As seed 003 has it.\n') and violations('base/x.cpp', '// Closes hole 12.\n')
+    assert not violations('base/x.cpp', 'x;  // seed=3, a hole.\n')
+    assert not violations('base/x.cpp', 'x;\n' * MOST_FILE_LINES)
+    assert violations('base/x.cpp', 'x;\n' * (MOST_FILE_LINES + 1))
+    function = 'namespace a {\nclass B {\n  int f(int a,\n        int b) const {\n' + '    x;\n' * 67 + '  }\n};\n}\n'
+    assert not violations('tools/x.cpp', function)
+    assert violations('tools/x.cpp', function.replace('    x;\n', '    x;\n    y;\n', 1)) == [
+        'tools/x.cpp:3: a function of 71 lines; 70 are allowed']
+    members = 'class C : D {\n  C(int a) : a_(a) {}\n  int f() const { return 1; }\n  static int s;\n' + \
+        '  E<int, F<3>> a_ HF_GUARDED_BY(m_);\n' * 18 + '  int b = 0, c{7};\n};\n'
+    assert members_of_classes(members) == [('C', 20)]
+    assert not violations('kv/x.cpp', members)
+    assert violations('kv/x.cpp', members.replace('int f() const', 'int d;\n  int f() const'))
 
 
 def main():
@@ -147,11 +235,13 @@ def main():
     files = sorted(path for path in (ROOT / 'holdfast').rglob('*') if path.suffix in ('.hpp', '.cpp'))
     if len(files) < 5:
         sys.exit(f'only {len(files)} sources below {ROOT}/holdfast: this is not the checkout')
-    found = [line for path in files
+    found = [f'holdfast/{line}' for path in files
              for line in violations(path.relative_to(ROOT / 'holdfast').as_posix(), path.read_text())]
+    tools = sorted(path for path in (ROOT / 'tools').rglob('*') if path.suffix in ('.hpp', '.cpp'))
+    found += [line for path in tools for line in violations(path.relative_to(ROOT).as_posix(), path.read_text())]
     for line in found:
-        print(f'holdfast/{line}')
-    print(f'{len(files)} files, {len(found)} violations')
+        print(line)
+    print(f'{len(files) + len(tools)} files, {len(found)} violations')
     sys.exit(1 if found else 0)
 
 

@@ -34,6 +34,27 @@ class Machine {
   Scratch scratch_ = Scratch::tmpfs();
 };
 
+// BEN-4: no count of sockets and cores, no clock, no memory of the whole.
+TEST(Topology, CountsSocketsAndCoresThatAreOnlineAndTheMemoryOfTheWhole) {
+  Machine machine;
+  const std::string cpus = "/sys/devices/system/cpu/";
+  machine.file(cpus + "online", "0-3,5");
+  for (const int cpu : {0, 1, 2, 3, 4, 5}) {
+    const auto path = cpus + "cpu" + std::to_string(cpu) + "/";
+    machine.file(path + "topology/physical_package_id", cpu < 4 ? "0" : "1");
+    machine.file(path + "topology/core_id", std::to_string(cpu % 2));
+    machine.file(path + "cpufreq/cpuinfo_max_freq", cpu == 5 ? "3500000" : "2100000");
+  }
+  machine.file("/proc/meminfo", "MemTotal:       4096 kB\nMemFree: 7 kB\nMemAvailable:   1024 kB");
+  const auto topology = read_topology(machine.root());
+  EXPECT_EQ(topology.cpus, 5u);
+  EXPECT_EQ(topology.sockets, 2u);
+  EXPECT_EQ(topology.cores, 3u) << "0 and 1 of the first, 1 of the second";
+  EXPECT_EQ(topology.clock_mhz_max, 3500u);
+  EXPECT_EQ(topology.memory_bytes, 4 * MiB);
+  EXPECT_EQ(topology.available_bytes, 1 * MiB);
+}
+
 TEST(Topology, ReadsNodesTiersAndWhatTheFirmwareTells) {
   Machine machine;
   const std::string nodes = "/sys/devices/system/node/";

@@ -3,7 +3,11 @@
 #include <chrono>
 #include <thread>
 
+#include <holdfast/olap/background_merge.hpp>
+#include <holdfast/olap/mart/star_answer.hpp>
+
 #include "growing_star.hpp"
+#include "mart/mart_support.hpp"
 
 namespace holdfast::olap {
 namespace {
@@ -80,6 +84,63 @@ TEST(OlapConcurrent, QueriesGoOnBesideAppendsAndMerges) {
   reader.join(), merger.join();
   EXPECT_EQ(all_answers(*star.store->version()), growing.expected());
   EXPECT_TRUE(star.store->verify().empty());
+}
+
+template <class F>
+bool comes_true(F condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TEST(OlapConcurrent, AppendsAreMergedInTheBackground) {
+  auto star = empty_star();
+  Growing growing(0.02, 1'000);
+  growing.load(*star.store);
+  {
+    const auto merge = BackgroundMerge::start(*star.store, 4).value();
+    for (unsigned round = 0; round < 30; ++round) {
+      growing.append(*star.store, 50).value();
+      merge->notice();
+    }
+    EXPECT_TRUE(comes_true([&] { return star.store->catalogue().deltas.size() < 4; }));
+    merge->last_error().value();
+  }
+  growing.append(*star.store, 100'000'000).value();
+  EXPECT_EQ(all_answers(*star.store->version()), growing.expected());
+}
+
+TEST(OlapConcurrent, AppendsToAStarOfOnesOwnAreMergedInTheBackground) {
+  auto star = mart::empty_mart();
+  const mart::SalesData data(1, 200);
+  mart::load_data(*star.store, data).value();
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    Team team(2);
+    sql::Int128 before = 0;
+    while (!done) {
+      const auto count = mart::answer("SELECT COUNT(*) FROM sales JOIN days ON sold = day",
+                                      *star.store->version(), team, VectorWidth::kAvx512)
+                             .value();
+      EXPECT_TRUE(count.rows[0][0].number >= before);
+      before = count.rows[0][0].number;
+    }
+  });
+  const auto merge = BackgroundMerge::start(*star.store, 4).value();
+  for (unsigned round = 0; round < 40; ++round) {
+    mart::append_lines(*star.store, 0, data.tables[0]).value();
+    merge->notice();
+  }
+  EXPECT_TRUE(
+      comes_true([&] { return mart::small_blocks(star.store->version()->catalogue()) < 4; }));
+  done = true;
+  reader.join();
+  merge->last_error().value();
+  EXPECT_EQ(star.store->version()->catalogue().fact_rows(), 41u * 200);
+  EXPECT_TRUE(star.store->version()->verify().empty());
 }
 
 }  // namespace

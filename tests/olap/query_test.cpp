@@ -1,5 +1,8 @@
 // All thirteen queries against plain loops over the generated rows, in both layouts.
+#include <algorithm>
 #include <array>
+
+#include <holdfast/olap/open_block.hpp>
 
 #include "dull_queries.hpp"
 #include "star_support.hpp"
@@ -219,6 +222,49 @@ TEST(SsbQueries, NamesAreChecked) {
   EXPECT_EQ(ssb::queries_of("q4.3,q1.1").value()[1]->name, "q1.1");
   EXPECT_EQ(ssb::queries_of("q5.1").code(), Errc::kInvalidOption);
   EXPECT_EQ(ssb::queries_of("").code(), Errc::kInvalidOption);
+}
+
+// Rows of a block whose day fulfils the query's conditions on dates.
+std::uint32_t rows_of_the_days(const StarStore& store, std::size_t number, const StarQuery& query) {
+  const auto& info = store.catalogue().blocks[number];
+  const auto& days = store.catalogue().dimension(Dimension::kDate);
+  const auto digit = [&](Digit which, std::uint32_t row) {
+    return static_cast<std::uint8_t>(
+        value_at(store.block(number), info, column(Dimension::kDate, which), row));
+  };
+  std::uint32_t rows = 0;
+  for (std::uint32_t row = 0; row < info.rows; ++row) {
+    const auto* leaf = days.leaf(digit(Digit::kOuter, row), digit(Digit::kInner, row));
+    rows += std::all_of(query.conditions.begin(), query.conditions.end(), [&](const auto& one) {
+      if (one.attribute.dimension != Dimension::kDate) return true;
+      const auto& value = leaf->values[one.attribute.number];
+      if (!one.any_of.empty())
+        return std::find(one.any_of.begin(), one.any_of.end(), value) != one.any_of.end();
+      // Numbers of equally many digits compare as texts do.
+      return value.size() == one.from.size() && one.from <= value && value <= one.to;
+    });
+  }
+  return rows;
+}
+
+TEST(SsbQueries, InTheOrderOfDaysOnlyBlocksWithRowsOfTheDaysAreRead) {
+  auto star = empty_star();
+  const auto generator = ssb::Generator::create(0.2, 3).value();
+  ssb::load_generated(generator, "", *star.store, 2, ssb::FactOrder::kByDate).value();
+  const auto version = star.store->version();
+  for (const char* name : {"q1.1", "q1.2", "q1.3", "q3.4", "q4.2", "q4.3"}) {
+    const auto bound = bind(query(name), version->catalogue()).value();
+    OpenBlock block(*version, bound);
+    std::size_t opened = 0, wanted = 0;
+    for (std::size_t number = 0; number < version->catalogue().blocks.size(); ++number) {
+      opened += block.open(number).value();
+      wanted += rows_of_the_days(*star.store, number, query(name)) > 0;
+    }
+    EXPECT_GE(wanted, 1u) << name;
+    EXPECT_LT(wanted, version->catalogue().blocks.size() / 2) << name;
+    // And one at the edge of a month, whose bounds say month and day apart.
+    EXPECT_LE(static_cast<double>(opened), 1.2 * static_cast<double>(wanted) + 1) << name;
+  }
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ class Ssb(unittest.TestCase):
         self.ssb('run', *words, '--repeat', 1, '--out', out)
         return {name: (out / (name.replace('.', '_') + '.csv')).read_text() for name in QUERIES}
 
+    def test_pinned_threads_give_the_same_answers(self):
+        expected = self.answers('--sf', 0.01)
+        for pin in ('none', 'node', 'core'):
+            self.assertEqual(self.answers('--sf', 0.01, '--threads', 3, '--pin', pin), expected)
+
     def test_files_region_and_memory_give_the_same_answers(self):
         tables, star = self.dir / 'tables', self.dir / 'star'
         self.ssb('generate', '--sf', 0.02, '--tbl', tables, '--threads', 2)
@@ -42,6 +47,20 @@ class Ssb(unittest.TestCase):
         self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row', '--order', 'date'), expected)
         self.assertEqual(self.answers('--data', tables, '--layout', 'row', '--threads', 3), expected)
         self.assertTrue(expected['q2.1'].startswith('sum(lo_revenue),d_year,p_brand1\n'))
+
+    def test_the_suite_compares_media_and_writes_a_report(self):
+        study = self.dir / 'study'
+        done = self.ssb('suite', '--sf', 0.02, '--out', study, '--repeat', 2, '--threads', 2)
+        for text in ('q4.3', 'Published, PMem over DRAM', 'threads on cores', '2.4 times as dear'):
+            self.assertIn(text, done.stdout)
+        self.assertIn('368.7', done.stdout)  # Published: 221.2 s, 600 million rows, DRAM, one thread.
+        rows = json.loads((study / 'suite.json').read_text())['rows']
+        self.assertEqual({(row['subject'], row['medium']) for row in rows},
+                         {('row', 'DRAM'), ('row', 'file'), ('column', 'DRAM'), ('column', 'file')})
+        self.assertEqual({row['operation'] for row in rows if row['threads'] == 2} & set(QUERIES), set(QUERIES))
+        self.assertIn('q2.1, 1 thread', {row['operation'] for row in rows})
+        self.assertIn('Figure 14b', (study / 'suite.html').read_text())
+        self.ssb('suite', '--sf', 0.02, '--out', study, '--repeat', 0, expect=2)
 
     def test_json_has_every_query_that_was_asked_for(self):
         done = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--json')

@@ -29,7 +29,7 @@ std::string answer(const std::string& expression) {
   if (!statements) return "error: " + statements.error().detail;
   Catalog catalog;
   catalog.add(std::get<syntax::CreateTable>((*statements)[0])).value();
-  const auto plan = plan_of(std::get<syntax::Query>((*statements)[1]), catalog);
+  const auto plan = plan_of(std::get<syntax::QueryStatement>((*statements)[1]), catalog);
   if (!plan) return "error: " + plan.error().detail;
   const auto& e = *std::get<Project>(plan->nodes.back().what).expressions[0];
   Value value;

@@ -19,7 +19,9 @@ std::string refusal(const std::string& text) {
     Status status;
     if (const auto* table = std::get_if<syntax::CreateTable>(&statement)) {
       status = catalog.add(*table);
-    } else if (const auto* query = std::get_if<syntax::Query>(&statement)) {
+    } else if (const auto* view = std::get_if<syntax::CreateView>(&statement)) {
+      status = catalog.add(*view);
+    } else if (const auto* query = std::get_if<syntax::QueryStatement>(&statement)) {
       if (const auto plan = plan_of(*query, catalog); !plan) status = plan.error();
     }
     if (!status) return status.error().detail;
@@ -32,10 +34,12 @@ const std::string kTable =
     "WITH ('connector' = 'none');\n";
 
 TEST(Parser, NamesThePlace) {
-  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"), "line 2, column 7: expected FROM, found 'c'");
+  EXPECT_EQ(refusal("SELECT\n  a b c FROM t"),
+            "line 2, column 7: expected ';' or the end, found 'c'");
   EXPECT_EQ(refusal("SELECT 'ö' + 'x FROM t"),
             "line 1, column 14: this ' has no partner; a quote within is written twice");
-  EXPECT_EQ(refusal("SELECT v FROM t ORDER BY v"), "line 1, column 17: ORDER is not supported");
+  EXPECT_EQ(refusal("SELECT v FROM t INTERSECT SELECT v FROM t"),
+            "line 1, column 17: INTERSECT is not supported");
   EXPECT_EQ(refusal(kTable + "SELECT k, SUM(v) FROM t GROUP BY v"),
             "line 2, column 8: k is neither in GROUP BY nor in an aggregate");
   EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE SUM(v) > 1"),

@@ -8,6 +8,7 @@
 
 #include <holdfast/stream/csv.hpp>
 #include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/record_reader.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -18,17 +19,20 @@ std::string records(const std::string& bytes, std::uint64_t from = 0) {
   const int file = ::mkstemp(path);
   ::close(file);
   replace_file(path, bytes).value();
-  auto reader = CsvReader::open(path, {}).value();
+  RecordReader reader(open_file_input(path).value(), Framing::kQuoted);
   ::unlink(path);
   if (from != 0) reader.seek(from, 0).value();
   std::string all;
-  std::vector<CsvField> fields;
+  CsvFields csv({});
   for (;;) {
-    const auto got = reader.next(fields);
+    std::string_view record;
+    const auto got = reader.next(record);
     if (!got) return all + "error" + got.error().detail.substr(got.error().detail.rfind(": "));
     if (!*got) return all;
-    for (const auto& field : fields)
-      all += reader.is_null(field) ? "<>" : "[" + std::string(field.text) + "]";
+    if (const auto wrong = csv.split(record); !wrong.empty())
+      return all + "error: " + std::string(wrong);
+    for (const auto& field : csv.fields())
+      all += csv.is_null(field) ? "<>" : "[" + std::string(field.text) + "]";
     all += "\n";
   }
 }

@@ -123,6 +123,8 @@ class BenchRun(unittest.TestCase):
         out, _ = self.run_command(workload, '--list')
         self.assertIn('scan', out)
         self.assertIn('3 runs', out)
+        listed = subprocess.run([HOLDFAST, 'bench', 'list', workload], capture_output=True, text=True, timeout=60)
+        self.assertEqual((listed.returncode, listed.stdout), (0, out))  # BEN-12.
         out, _ = self.run_command(workload, '--dram', '--dry-run', '--filter', 'number_threads=2')
         self.assertIn('scan number_threads=2', out)
         self.assertNotIn('update', out)

@@ -86,7 +86,7 @@ class ByteContent {
 };
 
 // Makes a range leave every cache, so that each phase begins alike. A non-temporal store to a line
-// that some check has just read may otherwise be done in the cache (anchors/blocks.md, 2.7).
+// that some check has just read may otherwise be done in the cache.
 void evict(const std::byte* begin, std::uint64_t bytes);
 
 // The bytes at an offset of a thread's area, as they are now; null: there are none.

@@ -5,6 +5,7 @@
 //     bool insert(key, value), update(key, value), erase(key); std::optional<value> find(key)
 //     scan(from, visit(key, value) -> bool)                where kScans
 //     find_many(keys, values), insert_many(records, outcomes)   where kMany: of Adapter::Record
+//   Status reopen()                                      where kPersistent: closes and opens
 //   std::uint64_t medium_bytes(), dram_bytes()             0: not known
 #pragma once
 
@@ -19,7 +20,9 @@
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/bench/index/key_choice.hpp>
 #include <holdfast/blocks/extent.hpp>
+#include <holdfast/index/dash/byte_dash.hpp>
 #include <holdfast/index/dash/dash.hpp>
+#include <holdfast/index/fastfair/fastfair.hpp>
 #include <holdfast/index/fptree/fptree.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/index/ordered/ordered_index.hpp>
@@ -46,6 +49,11 @@ class DashAdapter {
                         holdfast::index::Dash::create(context_.region, extent_of(context_)));
     return {};
   }
+  Status reopen() {
+    index_.reset();
+    HF_ASSIGN_OR_RETURN(index_, holdfast::index::Dash::open(context_.region, extent_of(context_)));
+    return {};
+  }
   class Session {
    public:
     explicit Session(DashAdapter& adapter) : index_(*adapter.index_) {}
@@ -62,7 +70,7 @@ class DashAdapter {
     }
     bool find_many(std::span<const std::uint64_t> keys,
                    std::span<std::optional<std::uint64_t>> values) {
-      return index_.find_many(keys, values).has_value();
+      return index_.find_many(keys, values, {.group = 64}).has_value();
     }
     bool insert_many(std::span<const Record> records, std::span<Errc> outcomes) {
       return index_.insert_many(records, outcomes).has_value();
@@ -79,6 +87,73 @@ class DashAdapter {
   std::unique_ptr<holdfast::index::Dash> index_;
 };
 
+// Keys and values of these many bytes, 8 at least: the numbers, and what fills them up.
+template <unsigned kKeyBytes, unsigned kValueBytes>
+class ByteDashAdapter {
+ public:
+  static constexpr bool kScans = false, kMany = false, kUpdates = true, kPersistent = true;
+  explicit ByteDashAdapter(const blocks::Context& context) : context_(context) {}
+  Status create(std::uint64_t) {
+    HF_RETURN_IF_ERROR(clear_place(context_));
+    holdfast::index::ByteDashOptions options;
+    if (context_.options.quick) options.segment_bytes = 64 * KiB;
+    HF_ASSIGN_OR_RETURN(
+        index_, holdfast::index::ByteDash::create(context_.region, extent_of(context_), options));
+    return {};
+  }
+  Status reopen() {
+    index_.reset();
+    HF_ASSIGN_OR_RETURN(index_,
+                        holdfast::index::ByteDash::open(context_.region, extent_of(context_)));
+    return {};
+  }
+  class Session {
+   public:
+    explicit Session(ByteDashAdapter& adapter) : index_(*adapter.index_) {}
+    bool insert(std::uint64_t key, std::uint64_t value) {
+      return index_.insert(Text<kKeyBytes>(key).view(), Text<kValueBytes>(value).view())
+          .has_value();
+    }
+    bool update(std::uint64_t key, std::uint64_t value) {
+      return index_.update(Text<kKeyBytes>(key).view(), Text<kValueBytes>(value).view())
+          .has_value();
+    }
+    bool erase(std::uint64_t key) { return index_.erase(Text<kKeyBytes>(key).view()).has_value(); }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto found = index_.find(Text<kKeyBytes>(key).view());
+      if (!found || found->size() != kValueBytes) return std::nullopt;
+      std::uint64_t value;
+      std::memcpy(&value, found->data(), sizeof value);
+      return value;
+    }
+
+   private:
+    template <unsigned kBytes>
+    class Text {
+     public:
+      explicit Text(std::uint64_t number) {
+        std::memset(bytes_, 'x', kBytes);
+        std::memcpy(bytes_, &number, sizeof number);
+      }
+      std::string_view view() const { return {bytes_, kBytes}; }
+
+     private:
+      char bytes_[kBytes];
+    };
+    holdfast::index::ByteDash& index_;
+  };
+  std::uint64_t medium_bytes() const {
+    const auto& log = index_->log();
+    return index_->dash().segments() * std::uint64_t{16} * KiB + log.where().size_bytes -
+           log.free_segments() * log.options().segment_bytes;
+  }
+  std::uint64_t dram_bytes() const { return index_->dash().segments() * std::uint64_t{8}; }
+
+ private:
+  const blocks::Context& context_;
+  std::unique_ptr<holdfast::index::ByteDash> index_;
+};
+
 class FpTreeAdapter {
  public:
   static constexpr bool kScans = true, kMany = true, kUpdates = true, kPersistent = true;
@@ -88,6 +163,11 @@ class FpTreeAdapter {
     HF_RETURN_IF_ERROR(clear_place(context_));
     HF_ASSIGN_OR_RETURN(tree_,
                         holdfast::index::FpTree::create(context_.region, extent_of(context_)));
+    return {};
+  }
+  Status reopen() {
+    tree_.reset();
+    HF_ASSIGN_OR_RETURN(tree_, holdfast::index::FpTree::open(context_.region, extent_of(context_)));
     return {};
   }
   class Session {
@@ -127,6 +207,52 @@ class FpTreeAdapter {
  private:
   const blocks::Context& context_;
   std::unique_ptr<holdfast::index::FpTree> tree_;
+};
+
+class FastFairAdapter {
+ public:
+  static constexpr bool kScans = true, kMany = false, kUpdates = true, kPersistent = true;
+  explicit FastFairAdapter(const blocks::Context& context) : context_(context) {}
+  Status create(std::uint64_t) {
+    HF_RETURN_IF_ERROR(clear_place(context_));
+    HF_ASSIGN_OR_RETURN(tree_,
+                        holdfast::index::FastFair::create(context_.region, extent_of(context_)));
+    return {};
+  }
+  Status reopen() {
+    tree_.reset();
+    HF_ASSIGN_OR_RETURN(tree_,
+                        holdfast::index::FastFair::open(context_.region, extent_of(context_)));
+    return {};
+  }
+  class Session {
+   public:
+    explicit Session(FastFairAdapter& adapter) : tree_(*adapter.tree_) {}
+    bool insert(std::uint64_t key, std::uint64_t value) {
+      return tree_.insert(key, value).has_value();
+    }
+    bool update(std::uint64_t key, std::uint64_t value) {
+      return tree_.update(key, value).has_value();
+    }
+    bool erase(std::uint64_t key) { return tree_.erase(key).has_value(); }
+    std::optional<std::uint64_t> find(std::uint64_t key) {
+      const auto found = tree_.find(key);
+      return found ? std::optional(*found) : std::nullopt;
+    }
+    template <class Visit>
+    void scan(std::uint64_t from, Visit&& visit) {
+      (void)tree_.scan(from, visit);
+    }
+
+   private:
+    holdfast::index::FastFair& tree_;
+  };
+  std::uint64_t medium_bytes() const { return tree_->nodes() * std::uint64_t{512}; }
+  std::uint64_t dram_bytes() const { return tree_->nodes() * std::uint64_t{8}; }
+
+ private:
+  const blocks::Context& context_;
+  std::unique_ptr<holdfast::index::FastFair> tree_;
 };
 
 // The store's hash index, in DRAM: from a key to a number. No value is kept: the number is that of

@@ -23,8 +23,11 @@ class IndexSubject final : public blocks::BlockSubject {
   using Session = typename Adapter::Session;
 
  public:
-  IndexSubject(const blocks::Context& context, Distribution distribution)
-      : BlockSubject(context), distribution_(distribution), records_(records_of(context)) {}
+  // records: 0 for records_of().
+  IndexSubject(const blocks::Context& context, Distribution distribution, std::uint64_t records = 0)
+      : BlockSubject(context),
+        distribution_(distribution),
+        records_(records != 0 ? records : records_of(context)) {}
 
   Status create() override {
     adapter_.emplace(context_);
@@ -42,6 +45,7 @@ class IndexSubject final : public blocks::BlockSubject {
   bool supports(const std::string& operation) const override {
     if (kInterleaved) return operation == "find" || operation == "insert";
     if (operation == "scan_100") return Adapter::kScans;
+    if (operation == "open") return Adapter::kPersistent;
     return Adapter::kUpdates || operation == "find" || operation == "insert";
   }
   bool counts_persists() const override { return Adapter::kPersistent; }
@@ -61,6 +65,9 @@ class IndexSubject final : public blocks::BlockSubject {
   }
   Status run(PhaseThread& thread) override {
     const auto& operation = thread.phase().operation;
+    if constexpr (Adapter::kPersistent) {
+      if (operation == "open") return open(thread);
+    }
     Session session(*adapter_);
     if constexpr (kInterleaved)
       return operation == "insert" ? insert_many(thread, session) : find_many(thread, session);
@@ -101,6 +108,17 @@ class IndexSubject final : public blocks::BlockSubject {
     if (!value || !is_value_of(*value, key)) thread.wrong("key " + std::to_string(key));
   }
 
+  // Closes, opens, and looks a key up: what was left to the first access is a part of it.
+  Status open(PhaseThread& thread) {
+    Status status;
+    HF_RETURN_IF_ERROR(blocks::timed_loop(thread, 1, 1, 0, [&](std::uint64_t i) {
+      if (status) status = adapter_->reopen();
+      if (!status) return thread.wrong("it cannot be opened");
+      const auto key = key_of(i * 7'919 % records_);
+      check(thread, key, Session(*adapter_).find(key));
+    }));
+    return status;
+  }
   Status mixed(PhaseThread& thread, Session& session, const KeyChoice& choice,
                unsigned update_percent) {
     return blocks::timed_loop(thread, kChunk, 1, 16, [&](std::uint64_t i) {

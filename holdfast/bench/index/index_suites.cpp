@@ -25,10 +25,17 @@ void add(Experiment& experiment, const Context& context, const char* name,
 }
 
 // Its module makes it. Where there is no module, a row says so.
-SubjectEntry tbb_entry(const Context& context, Distribution distribution) {
-  const auto make = peer_function<SubjectEntry(const Context&, Distribution)>("tbb");
-  if (!make) return {"tbb-dram", {}, make.error().detail};
+SubjectEntry peer_entry(const char* peer, const char* subject, const Context& context,
+                        Distribution distribution) {
+  const auto make = peer_function<SubjectEntry(const Context&, Distribution)>(peer);
+  if (!make) return {subject, {}, make.error().detail};
   return (*make)(context, distribution);
+}
+SubjectEntry tbb_entry(const Context& context, Distribution distribution) {
+  return peer_entry("tbb", "tbb-dram", context, distribution);
+}
+SubjectEntry absl_entry(const Context& context, Distribution distribution) {
+  return peer_entry("absl", "absl-btree-dram", context, distribution);
 }
 
 std::vector<Experiment> point_experiments(const Context& context) {
@@ -47,9 +54,11 @@ std::vector<Experiment> point_experiments(const Context& context) {
     add<DashAdapter, true>(experiment, context, "dash-interleaved", distribution);
     add<FpTreeAdapter>(experiment, context, "fptree", distribution);
     add<FpTreeAdapter, true>(experiment, context, "fptree-interleaved", distribution);
+    add<FastFairAdapter>(experiment, context, "fastfair", distribution);
     add<OffsetMapAdapter>(experiment, context, "offset-map-dram", distribution);
     add<OrderedAdapter>(experiment, context, "ordered-dram", distribution);
     experiment.plan.subjects.push_back(tbb_entry(context, distribution));
+    experiment.plan.subjects.push_back(absl_entry(context, distribution));
     experiment.plan.operations = {{"find", {}}, {"update", {}}, {"mixed_90_10", {}}};
     // New keys are what they are, however old ones are drawn.
     if (distribution == Distribution::kUniform)
@@ -66,10 +75,58 @@ std::vector<Experiment> scan_experiments(const Context& context) {
   experiment.name = experiment.part = "scan";
   experiment.what = "100 records in order, from a key drawn uniformly";
   add<FpTreeAdapter>(experiment, context, "fptree", Distribution::kUniform);
+  add<FastFairAdapter>(experiment, context, "fastfair", Distribution::kUniform);
   add<OrderedAdapter>(experiment, context, "ordered-dram", Distribution::kUniform);
+  experiment.plan.subjects.push_back(absl_entry(context, Distribution::kUniform));
   experiment.plan.operations = {{"scan_100", {}}};
   experiment.plan.threads = {};
   experiment.plan.baseline = "fptree";
+  return {std::move(experiment)};
+}
+
+// Keys and values that are longer than a word.
+template <unsigned kKeyBytes, unsigned kValueBytes>
+void add_bytes(std::vector<Experiment>& experiments, const Context& context) {
+  Experiment experiment;
+  experiment.name =
+      "bytes " + std::to_string(kKeyBytes) + " + " + std::to_string(kValueBytes) + " B";
+  experiment.what = "Dash over a log, by the length of keys and values";
+  experiment.part = "bytes";
+  experiment.parameters.set("key_bytes", std::uint64_t{kKeyBytes});
+  experiment.parameters.set("value_bytes", std::uint64_t{kValueBytes});
+  // Twice what the records and their frames take, and as much again for what is overwritten.
+  const auto records = context.options.region_bytes / (context.options.quick ? 64 : 1) /
+                       (4 * (kKeyBytes + kValueBytes + 64));
+  experiment.plan.subjects.push_back(
+      {"byte-dash",
+       [&context, records](unsigned) {
+         return std::make_unique<IndexSubject<ByteDashAdapter<kKeyBytes, kValueBytes>>>(
+             context, Distribution::kUniform, records);
+       },
+       ""});
+  experiment.plan.operations = {{"find", {}}, {"update", {}}, {"insert", {}}};
+  experiment.plan.threads = {};
+  experiment.plan.baseline = "byte-dash";
+  experiments.push_back(std::move(experiment));
+}
+std::vector<Experiment> bytes_experiments(const Context& context) {
+  std::vector<Experiment> experiments;
+  add_bytes<8, 8>(experiments, context);
+  add_bytes<16, 100>(experiments, context);
+  add_bytes<32, 1'000>(experiments, context);
+  return experiments;
+}
+
+std::vector<Experiment> open_experiments(const Context& context) {
+  Experiment experiment;
+  experiment.name = experiment.part = "open";
+  experiment.what = "an index of all records is closed, opened, and one key is looked up";
+  add<DashAdapter>(experiment, context, "dash", Distribution::kUniform);
+  add<FpTreeAdapter>(experiment, context, "fptree", Distribution::kUniform);
+  add<FastFairAdapter>(experiment, context, "fastfair", Distribution::kUniform);
+  experiment.plan.operations = {{"open", {}}};
+  experiment.plan.threads = {1};
+  experiment.plan.baseline = "dash";
   return {std::move(experiment)};
 }
 
@@ -83,10 +140,15 @@ void add_limit(std::vector<Experiment>& experiments, const Context& context, con
   experiment.part = "limit";
   experiment.parameters.set("index", name);
   add<Adapter, kInterleaved>(experiment, context, name, Distribution::kUniform);
-  experiment.plan.subjects.push_back(
-      {"model",
-       [&context, operation, chain](unsigned) { return make_model(context, operation, chain); },
-       ""});
+  for (const bool in_turn : {false, true}) {
+    // One that is called one by one waits for each; one that interleaves does not.
+    if (in_turn && kInterleaved) continue;
+    experiment.plan.subjects.push_back({in_turn ? "model-in-turn" : "model",
+                                        [&context, operation, chain, in_turn](unsigned) {
+                                          return make_model(context, operation, chain, in_turn);
+                                        },
+                                        ""});
+  }
   experiment.plan.operations = {{operation, {}}};
   experiment.plan.threads = {};
   experiment.plan.baseline = "model";
@@ -101,12 +163,20 @@ std::vector<Experiment> limit_experiments(const Context& context) {
   const char* const fptree_find = "rd_2048,rd_2048,rp_1024";
   const char* const fptree_insert =
       "rd_2048,rd_2048,rp_1024,wp_64_cache_512,wp_64_cache_-448,wp_64_cache_-64";
+  const char* const fastfair_find = "r_512,r_512,r_512";
+  const char* const fastfair_insert =
+      "r_512,r_512,r_512,w_64_cache_320,w_64_cache_-64,w_64_cache_-64,w_64_cache_-64";
   add_limit<DashAdapter>(experiments, context, "dash", "find", dash_find);
   add_limit<DashAdapter>(experiments, context, "dash", "insert", dash_insert);
   add_limit<DashAdapter, true>(experiments, context, "dash-interleaved", "find", dash_find);
   add_limit<DashAdapter, true>(experiments, context, "dash-interleaved", "insert", dash_insert);
   add_limit<FpTreeAdapter>(experiments, context, "fptree", "find", fptree_find);
   add_limit<FpTreeAdapter>(experiments, context, "fptree", "insert", fptree_insert);
+  add_limit<FpTreeAdapter, true>(experiments, context, "fptree-interleaved", "find", fptree_find);
+  add_limit<FpTreeAdapter, true>(experiments, context, "fptree-interleaved", "insert",
+                                 fptree_insert);
+  add_limit<FastFairAdapter>(experiments, context, "fastfair", "find", fastfair_find);
+  add_limit<FastFairAdapter>(experiments, context, "fastfair", "insert", fastfair_insert);
   return experiments;
 }
 
@@ -117,6 +187,8 @@ const std::vector<blocks::Suite>& suites() {
       {"point", "look-ups, updates, inserts and a mixture, by how keys are drawn",
        &point_experiments},
       {"scan", "100 records in order", &scan_experiments},
+      {"bytes", "keys and values of other lengths", &bytes_experiments},
+      {"open", "closing, opening and the first look-up", &open_experiments},
       {"limit", "each persistent index beside the chain of accesses that models it",
        &limit_experiments},
   };

@@ -28,7 +28,8 @@ std::uint64_t records_of(const blocks::Context& context);
 // The chain `text` over as many bytes as the records take; a Subject with the operation
 // `operation`. Its reads are those of bench/memory, and so are its flushes; on a region of byte
 // granularity it has the fences alone.
+// in_turn: an operation begins when the one before has read; else a core overlaps what it can.
 std::unique_ptr<Subject> make_model(const blocks::Context& context, const char* operation,
-                                    const char* text);
+                                    const char* text, bool in_turn);
 
 }  // namespace holdfast::bench::index

@@ -44,7 +44,7 @@ class KeyChoice {
   std::uint64_t key(std::uint64_t i) const { return key_of(numbers_[i & (kListed - 1)]); }
 
  private:
-  static constexpr std::size_t kListed = 1 << 18;
+  static constexpr std::size_t kListed = 1 << 20;
 
   static std::uint64_t draw(Distribution distribution, std::uint64_t records, const Zipf& zipf,
                             Random& random) {

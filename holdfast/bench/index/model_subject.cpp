@@ -16,8 +16,13 @@ namespace {
 
 class ModelSubject final : public blocks::BlockSubject {
  public:
-  ModelSubject(const blocks::Context& context, const char* operation, const char* text)
-      : BlockSubject(context), operation_(operation), text_(text) {}
+  ModelSubject(const blocks::Context& context, const char* operation, const char* text,
+               bool in_turn)
+      : BlockSubject(context), operation_(operation), in_turn_(in_turn ? kInTurn : 1) {
+    // The steps of a chain wait for one another; so do operations that are one chain.
+    for (unsigned i = 0; i < in_turn_; ++i)
+      text_ += (i == 0 ? "" : ",") + std::string(text);
+  }
 
   Status create() override {
     HF_ASSIGN_OR_RETURN(chain_, memory::parse_chain(text_));
@@ -57,7 +62,7 @@ class ModelSubject final : public blocks::BlockSubject {
     memory::ChainState state;
     state.zero = hidden_zero;
     const auto size = thread.phase().latency ? 1u : kBlock;
-    return blocks::timed_loop(thread, 1, size, size * 16, [&](std::uint64_t call) {
+    return blocks::timed_loop(thread, 1, size * in_turn_, size * 16, [&](std::uint64_t call) {
       kernels.run_chain(steps.data(), steps.size(), &slots[call * size % kListed], size, state);
     });
   }
@@ -65,8 +70,9 @@ class ModelSubject final : public blocks::BlockSubject {
 
  private:
   static constexpr std::uint64_t kDramBytes = 16 * MiB;  // The inner nodes of 20 M records.
-  static constexpr std::size_t kListed = 1 << 18;
+  static constexpr std::size_t kListed = 1 << 20;
   static constexpr unsigned kBlock = 32;
+  static constexpr unsigned kInTurn = 8;
 
   // What the records take in an index: 32 bytes each, full leaves and half full ones.
   std::uint64_t range_bytes() const {
@@ -92,7 +98,8 @@ class ModelSubject final : public blocks::BlockSubject {
   }
 
   const char* const operation_;
-  const char* const text_;
+  const unsigned in_turn_;  // Operations of a chain.
+  std::string text_;
   memory::Chain chain_;
   std::optional<Region> dram_;
 };
@@ -100,8 +107,8 @@ class ModelSubject final : public blocks::BlockSubject {
 }  // namespace
 
 std::unique_ptr<Subject> make_model(const blocks::Context& context, const char* operation,
-                                    const char* text) {
-  return std::make_unique<ModelSubject>(context, operation, text);
+                                    const char* text, bool in_turn) {
+  return std::make_unique<ModelSubject>(context, operation, text, in_turn);
 }
 
 }  // namespace holdfast::bench::index

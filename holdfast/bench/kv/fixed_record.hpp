@@ -1,7 +1,7 @@
 // fixed_record.hpp: keys and values as types, for subjects whose records are typed at compile time.
 //
 // A volatile map is at its best with keys and values in its nodes, so the peers get types of the
-// exact size for the shapes that people compare (those of seed 003), and std::string for all
+// exact size for the shapes that people compare (those of the Viper paper), and std::string for all
 // others.
 #pragma once
 

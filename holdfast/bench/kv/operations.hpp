@@ -152,5 +152,19 @@ inline constexpr std::uint32_t kEveryOther = 0xaaaaa, kOneOf20 = 0x80000, kNineO
 inline bool in_pattern(std::uint32_t pattern, std::uint64_t i) {
   return (pattern >> (i % 20) & 1) != 0;
 }
+inline std::uint32_t pattern_of(Verb verb) {
+  switch (verb) {
+    case Verb::kGet:
+    case Verb::kGetMany:
+    case Verb::kScan:
+    case Verb::kGetReclaiming:
+    case Verb::kYcsbC: return 0;
+    case Verb::kYcsbA:
+    case Verb::kYcsbF: return kEveryOther;
+    case Verb::kYcsbB: return kOneOf20;
+    case Verb::kYcsbW90: return kNineOf10;
+    default: return kAllOf20;
+  }
+}
 
 }  // namespace holdfast::bench::kv

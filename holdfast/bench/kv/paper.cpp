@@ -1,5 +1,6 @@
-// The experiments of seed 003, section 5, at the size of the machine at hand: where the paper has
-// 100 million records of 216 bytes and 36 threads, these have --records and --threads.
+// The experiments of Benson et al., "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
+// 2021), section 5, at the size of the machine at hand: where the paper has 100 million records of
+// 216 bytes and 36 threads, these have --records and --threads.
 #include <algorithm>
 
 #include <holdfast/bench/kv/suite.hpp>
@@ -34,13 +35,13 @@ std::string with_option(const std::string& region, const std::string& option) {
   return region.substr(0, question) + "?" + kept + option;
 }
 
-}  // namespace
+// The list under construction.
+struct Experiments {
+  explicit Experiments(const KvBenchOptions& asked)
+      : base(asked), ours(among(asked.stores, {"holdfast", "holdfast-typed", "floor"})) {}
 
-std::vector<Experiment> paper_experiments(const KvBenchOptions& base) {
-  std::vector<Experiment> all;
-  const auto ours = among(base.stores, {"holdfast", "holdfast-typed", "floor"});
-  const auto add = [&](std::string name, std::string what, std::vector<std::string> ops,
-                       auto&& change) {
+  template <class Change>
+  void add(std::string name, std::string what, std::vector<std::string> ops, Change&& change) {
     Experiment experiment;
     experiment.name = std::move(name);
     experiment.what = std::move(what);
@@ -50,67 +51,96 @@ std::vector<Experiment> paper_experiments(const KvBenchOptions& base) {
     experiment.options.latency = experiment.options.startup = experiment.options.longest = false;
     change(experiment);
     if (!experiment.options.stores.empty()) all.push_back(std::move(experiment));
-  };
+  }
 
-  add("operations", "figures 6 and 9: core operations over threads; DRAM and medium per record",
-      {"put", "get", "update8", "erase"}, [&](Experiment& e) { e.options.longest = base.longest; });
+  const KvBenchOptions& base;
+  const std::vector<std::string> ours;
+  std::vector<Experiment> all;
+};
+
+void by_operation_and_size(Experiments& list) {
+  list.add("operations",
+           "figures 6 and 9: core operations over threads; DRAM and medium per record",
+           {"put", "get", "update8", "erase"},
+           [&](Experiment& e) { e.options.longest = list.base.longest; });
 
   for (const auto& [key, value] :
        {std::pair{8u, 8u}, {16u, 100u}, {16u, 200u}, {32u, 500u}, {100u, 900u}}) {
-    add("size " + std::to_string(key) + "/" + std::to_string(value),
-        "figure 7: record size, the same bytes in all", {"put", "get"}, [&](Experiment& e) {
-          e.options.shape = {key, value, false};
-          // Twice as many at most: an index entry per record must still fit.
-          e.options.records = std::clamp(base.records * kRecordBytes / (key + value),
-                                         std::uint64_t{1000}, 2 * base.records);
-        });
+    list.add("size " + std::to_string(key) + "/" + std::to_string(value),
+             "figure 7: record size, the same bytes in all", {"put", "get"}, [&](Experiment& e) {
+               e.options.shape = {key, value, false};
+               // Twice as many at most: an index entry per record must still fit.
+               e.options.records = std::clamp(list.base.records * kRecordBytes / (key + value),
+                                              std::uint64_t{1000}, 2 * list.base.records);
+             });
   }
-  add("variable sizes", "figure 8: keys N(16, 3.2^2), values N(200, 40^2)", {"put", "get"},
-      [](Experiment& e) {
-        e.options.shape = {16, 200, true};
-        std::erase(e.options.stores, "holdfast-typed");
-      });
-  add("update strategy", "figure 10: 8 bytes in place against read, change, put",
-      {"update8", "update_copy"}, [&](Experiment& e) { e.options.stores = ours; });
-  add("data on the region", "figure 11: data on the region, index in DRAM", {"put", "get"},
-      [&](Experiment& e) { e.options.stores = ours; });
-  add("data in DRAM", "figure 11: data and index in DRAM", {"put", "get"}, [&](Experiment& e) {
-    e.options.stores = ours;
+  list.add("variable sizes", "figure 8: keys N(16, 3.2^2), values N(200, 40^2)", {"put", "get"},
+           [](Experiment& e) {
+             e.options.shape = {16, 200, true};
+             std::erase(e.options.stores, "holdfast-typed");
+           });
+}
+
+void by_what_is_left_out(Experiments& list) {
+  list.add("update strategy", "figure 10: 8 bytes in place against read, change, put",
+           {"update8", "update_copy"}, [&](Experiment& e) { e.options.stores = list.ours; });
+  list.add("data on the region", "figure 11: data on the region, index in DRAM", {"put", "get"},
+           [&](Experiment& e) { e.options.stores = list.ours; });
+  list.add("data in DRAM", "figure 11: data and index in DRAM", {"put", "get"}, [&](Experiment& e) {
+    e.options.stores = list.ours;
     e.options.region = "dram";
   });
-  add("breakdown with persist", "figure 12: with write-back and fence",
-      {"put", "get", "update8", "erase"}, [&](Experiment& e) { e.options.stores = ours; });
-  if (base.region.starts_with("/") && !base.region.starts_with("/dev/dax")) {
-    add("breakdown without persist",
+  list.add("breakdown with persist", "figure 12: with write-back and fence",
+           {"put", "get", "update8", "erase"},
+           [&](Experiment& e) { e.options.stores = list.ours; });
+  if (list.base.region.starts_with("/") && !list.base.region.starts_with("/dev/dax")) {
+    list.add(
+        "breakdown without persist",
         "figure 12: the same without write-back and fence; the difference is the medium's part",
         {"put", "get", "update8", "erase"}, [&](Experiment& e) {
-          e.options.stores = ours;
-          e.options.region = with_option(base.region, "granularity=none");
+          e.options.stores = list.ours;
+          e.options.region = with_option(list.base.region, "granularity=none");
         });
   }
-  add("reclaiming", "section 5.3.8: gets and puts while 33 % holes are reclaimed",
-      {"get", "put", "get_reclaiming", "put_reclaiming"}, [&](Experiment& e) {
-        e.options.stores = among(base.stores, {"holdfast", "holdfast-typed"});
-        e.background_reclaim = false;
-      });
-  for (const auto threads : base.threads) {
-    add("recovery with " + std::to_string(threads) + " threads", "section 5.3.9", {},
-        [&](Experiment& e) {
-          e.options.stores = among(base.stores, {"holdfast", "holdfast-typed"});
-          e.options.startup = true;
-          e.recovery_threads = threads;
-        });
+}
+
+void reclaiming_and_recovery(Experiments& list) {
+  list.add("reclaiming", "section 5.3.8: gets and puts while 33 % holes are reclaimed",
+           {"get", "put", "get_reclaiming", "put_reclaiming"}, [&](Experiment& e) {
+             e.options.stores = among(list.base.stores, {"holdfast", "holdfast-typed"});
+             e.background_reclaim = false;
+           });
+  for (const auto threads : list.base.threads) {
+    list.add("recovery with " + std::to_string(threads) + " threads", "section 5.3.9", {},
+             [&](Experiment& e) {
+               e.options.stores = among(list.base.stores, {"holdfast", "holdfast-typed"});
+               e.options.startup = true;
+               e.recovery_threads = threads;
+             });
   }
+}
+
+void ycsb(Experiments& list) {
   for (const auto distribution : {Distribution::kUniform, Distribution::kZipfian}) {
     const std::string name = distribution == Distribution::kUniform ? "uniform" : "zipfian";
-    add("YCSB " + name, "figure 13: 50:50 (ycsb-a) and 10:90 (ycsb-w90), 8/200, with p99.9",
-        {"ycsb-a", "ycsb-w90"}, [&](Experiment& e) {
-          e.options.shape = {8, 200, false};
-          e.options.distribution = distribution;
-          e.options.latency = true;
-        });
+    list.add("YCSB " + name, "figure 13: 50:50 (ycsb-a) and 10:90 (ycsb-w90), 8/200, with p99.9",
+             {"ycsb-a", "ycsb-w90"}, [&](Experiment& e) {
+               e.options.shape = {8, 200, false};
+               e.options.distribution = distribution;
+               e.options.latency = true;
+             });
   }
-  return all;
+}
+
+}  // namespace
+
+std::vector<Experiment> paper_experiments(const KvBenchOptions& base) {
+  Experiments list(base);
+  by_operation_and_size(list);
+  by_what_is_left_out(list);
+  reclaiming_and_recovery(list);
+  ycsb(list);
+  return std::move(list.all);
 }
 
 }  // namespace holdfast::bench::kv

@@ -127,11 +127,11 @@ class StoreSubject final : public Subject {
       case Verb::kGet:
       case Verb::kGetReclaiming:
       case Verb::kYcsbC: return gets(thread, session);
-      case Verb::kYcsbA: return mixed(thread, session, kEveryOther, false);
-      case Verb::kYcsbB: return mixed(thread, session, kOneOf20, false);
-      case Verb::kYcsbF: return mixed(thread, session, kEveryOther, true);
-      case Verb::kYcsbW90: return mixed(thread, session, kNineOf10, false);
-      case Verb::kUpdateCopy: return mixed(thread, session, kAllOf20, true);
+      case Verb::kYcsbA:
+      case Verb::kYcsbB:
+      case Verb::kYcsbW90: return mixed(thread, session, false);
+      case Verb::kYcsbF:
+      case Verb::kUpdateCopy: return mixed(thread, session, true);
     }
     return Error{Errc::kUnsupported, phase.operation};
   }
@@ -415,7 +415,8 @@ class StoreSubject final : public Subject {
   }
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
-  Status mixed(PhaseThread& thread, Session& session, std::uint32_t pattern, bool read_first) {
+  Status mixed(PhaseThread& thread, Session& session, bool read_first) {
+    const auto pattern = pattern_of(find_operation(thread.phase().operation)->verb);
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
@@ -489,24 +490,7 @@ class StoreSubject final : public Subject {
   // The record that operation i of a thread wrote must now be as this phase left it.
   Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
                        std::uint64_t i) {
-    switch (verb) {
-      case Verb::kGet:
-      case Verb::kGetMany:
-      case Verb::kScan:
-      case Verb::kGetReclaiming:
-      case Verb::kYcsbC: return {};
-      case Verb::kYcsbA:
-      case Verb::kYcsbF:
-        if (!in_pattern(kEveryOther, i)) return {};
-        break;
-      case Verb::kYcsbB:
-        if (!in_pattern(kOneOf20, i)) return {};
-        break;
-      case Verb::kYcsbW90:
-        if (!in_pattern(kNineOf10, i)) return {};
-        break;
-      default: break;
-    }
+    if (!in_pattern(pattern_of(verb), i)) return {};
     const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
                                             : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);

@@ -65,7 +65,7 @@ struct Experiment {
   unsigned recovery_threads = 0;
 };
 
-// Seed 003, section 5, scaled to `base.records` records of 216 bytes. paper.cpp.
+// Section 5 of the Viper paper, scaled to `base.records` records of 216 bytes. paper.cpp.
 std::vector<Experiment> paper_experiments(const KvBenchOptions& base);
 
 }  // namespace holdfast::bench::kv

@@ -88,7 +88,7 @@ struct Shape {
   std::uint32_t key_bytes = 16;
   std::uint32_t value_bytes = 200;
   // Sizes normally distributed around these with a standard deviation of a fifth of them, as in
-  // seed 003, section 5.3.3: N(16, 3.2^2) and N(200, 40^2).
+  // section 5.3.3 of the Viper paper (paper.cpp): N(16, 3.2^2) and N(200, 40^2).
   bool variable = false;
 
   Status validate() const;

@@ -1,8 +1,9 @@
 // config.hpp: what one benchmark of a workload file does, one combination of its matrix.
 //
-// The fields are the keys of the published format (seed 000, section 3.2.2) with its defaults, then
-// ours. keys.cpp has the table of their spellings, docs/memory_benchmark.md says what each means.
-// Sizes count 2^30 bytes as one GB, as the paper does.
+// The fields are the keys of the published format with its defaults (Benson, "Efficient State
+// Management with Persistent Memory", 2023, section 3.2.2), then ours. keys.cpp has the table of
+// their spellings, docs/memory_benchmark.md says what each means. Sizes count 2^30 bytes as one GB,
+// as the paper does.
 #pragma once
 
 #include <array>

@@ -12,8 +12,9 @@
 // up). Sizes are multiples of 64, with K for KiB. Spaces are allowed between operations, and the
 // older spelling without the first "_" (r64, w64_cache).
 //
-// Implements seed 000, section 3.2.2. Deviations: sizes need not be powers of two, superfluous
-// parts are errors, and offsets are checked against the range (the published tool writes outside).
+// Implements section 3.2.2 of the work that config.hpp cites. Deviations: sizes need not be powers
+// of two, superfluous parts are errors, and offsets are checked against the range (the published
+// tool writes outside).
 #pragma once
 
 #include <cstdint>

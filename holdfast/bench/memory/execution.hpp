@@ -7,9 +7,9 @@
 //   from the earliest begin to the latest end
 //   then, outside of the clock: checksums, written lines, page faults
 //
-// Implements seed 000, section 3.2.1. Deviations: of a parallel pair both parts end when the first
-// one does, so that nothing is measured alone; time is up within a call of a kernel, at most 1 MiB,
-// not within a package of 64 MiB.
+// Implements section 3.2.1 of the work that config.hpp cites. Deviations: of a parallel pair both
+// parts end when the first one does, so that nothing is measured alone; time is up within a call of
+// a kernel, at most 1 MiB, not within a package of 64 MiB.
 #pragma once
 
 #include <atomic>

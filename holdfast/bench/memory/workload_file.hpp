@@ -17,8 +17,9 @@
 //     far: { spec: "node:1" }
 //     mix: { nodes: [0, 2], weights: [3, 1] }      pages 3 : 1 over two nodes
 //
-// The format of seed 000, section 3.2.2, unchanged; config.hpp has the keys. A directory stands for
-// all its .yaml and .yml files, recursively, in the order of their paths.
+// The format of PerMA-Bench (config.hpp says where it is published), unchanged; config.hpp has the
+// keys. A directory stands for all its .yaml and .yml files, recursively, in the order of their
+// paths.
 //
 // Errors     All mistakes of all files at once, with places; what is right is returned beside them.
 #pragma once

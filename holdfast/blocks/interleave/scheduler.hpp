@@ -109,7 +109,7 @@ class Member {
 
  private:
   template <class Machine, class Make, class Done>
-  friend void interleave(const Persist&, const Interleaving&, std::size_t, Make&&, Done&&);
+  friend class Interleaved;
 
   void fence(HF_SITE) {
     persist_.fence(site);
@@ -127,6 +127,124 @@ class Member {
   bool pending_ = false;  // Wrote since its last fence.
 };
 
+// The operations of one call of interleave().
+template <class Machine, class Make, class Done>
+class Interleaved {
+ public:
+  Interleaved(const Persist& persist, const Interleaving& how, std::size_t count, Make& make,
+              Done& done)
+      : persist_(persist), how_(how), count_(count), make_(make), done_(done) {}
+
+  void run_all() {
+    for (auto i = static_cast<unsigned>(std::min<std::size_t>(2 * how_.group, count_)); i-- != 0;) {
+      places_[i].member.emplace(persist_, how_);
+      empty_.push(static_cast<std::uint8_t>(i));
+    }
+    while (next_ < count_ && next_ < how_.group) {
+      const auto number = empty_.pop();
+      begin(number);
+      later_->push(number);
+    }
+    SpinWait wait;
+    while (later_->count + parked_.count + unfenced_.count != 0) {
+      std::swap(now_, later_);
+      later_->count = 0;
+      for (unsigned i = 0; i < now_->count; ++i)
+        run(now_->list[i]);
+      if (later_->count != 0) continue;
+
+      // Everybody waits. One fence is for all who wrote; if nobody did, other threads hold the
+      // nodes.
+      bool wrote = unfenced_.count != 0;
+      for (unsigned i = 0; i < parked_.count && !wrote; ++i)
+        wrote = places_[parked_.list[i]].member->pending_;
+      if (wrote) {
+        fence();
+      } else if (parked_.count != 0) {
+        wait();
+        unpark();
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    std::optional<Member> member;
+    std::optional<Machine> machine;
+    std::size_t operation = 0;
+  };
+  struct Numbers {  // Of places.
+    std::array<std::uint8_t, 2 * kMaxGroup> list;
+    unsigned count = 0;
+    void push(std::uint8_t number) { list[count++] = number; }
+    std::uint8_t pop() { return list[--count]; }
+  };
+
+  void begin(std::uint8_t number) {
+    auto& place = places_[number];
+    place.operation = next_++;
+    place.machine.emplace(make_(place.operation, *place.member));
+  }
+  void acknowledge(std::uint8_t number) {
+    auto& place = places_[number];
+    place.member->release();
+    done_(place.operation, *place.machine);
+  }
+  void unpark() {
+    for (unsigned i = 0; i < parked_.count; ++i)
+      later_->push(parked_.list[i]);
+    parked_.count = 0;
+  }
+  void fence() {
+    persist_.fence();
+    if (how_.full_fences) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (unsigned i = 0; i < parked_.count; ++i)
+      places_[parked_.list[i]].member->pending_ = false;
+    unpark();
+    for (unsigned i = 0; i < unfenced_.count; ++i) {
+      places_[unfenced_.list[i]].member->pending_ = false;
+      acknowledge(unfenced_.list[i]);
+      empty_.push(unfenced_.list[i]);
+    }
+    unfenced_.count = 0;
+  }
+  // Runs an operation until it waits. One that is done makes room for the next one, which asks for
+  // its first line at once: the lines of a group are asked for spread over a round, not in one
+  // burst.
+  void run(std::uint8_t number) {
+    for (;;) {
+      auto& member = *places_[number].member;
+      const auto step = places_[number].machine->step(member);
+      if (step == Step::kAgain) return later_->push(number);
+      if (step != Step::kDone) return parked_.push(number);
+      if (member.pending_ && !how_.shared_fences) member.fence();
+      const bool waits = member.pending_;
+      if (!waits) {
+        acknowledge(number);
+      } else {
+        unfenced_.push(number);
+        if (unfenced_.count == how_.group) fence();
+      }
+      if (next_ == count_) return;
+      if (waits) number = empty_.pop();
+      begin(number);
+    }
+  }
+
+  const Persist& persist_;
+  const Interleaving& how_;
+  const std::size_t count_;
+  Make& make_;
+  Done& done_;
+  // Twice as many as operate. An operation that has written and is done keeps its place until the
+  // fence. Meanwhile another place takes the next operation, whose first line is on its way.
+  std::array<Place, 2 * kMaxGroup> places_;
+  Numbers rounds_[2], parked_, unfenced_, empty_;
+  Numbers *now_ = &rounds_[0], *later_ = &rounds_[1];
+  std::size_t next_ = 0;
+};
+
 // Runs operations 0 … count - 1, `how.group` at a time.
 //
 //   Machine make(std::size_t i, Member&)      operation i at its beginning
@@ -138,103 +256,9 @@ template <class Machine, class Make, class Done>
 void interleave(const Persist& persist, const Interleaving& how, std::size_t count, Make&& make,
                 Done&& done) {
   HF_CHECK(how.group >= 1 && how.group <= kMaxGroup);
-  struct Place {
-    std::optional<Member> member;
-    std::optional<Machine> machine;
-    std::size_t operation = 0;
-  };
-  // Twice as many as operate. An operation that has written and is done keeps its place until the
-  // fence. Meanwhile another place takes the next operation, whose first line is on its way.
-  std::array<Place, 2 * kMaxGroup> places;
-  struct Numbers {  // Of places.
-    std::array<std::uint8_t, 2 * kMaxGroup> list;
-    unsigned count = 0;
-    void push(std::uint8_t number) { list[count++] = number; }
-    std::uint8_t pop() { return list[--count]; }
-  } rounds[2], parked, unfenced, empty;
-  auto *now = &rounds[0], *later = &rounds[1];
-  std::size_t next = 0;
-
-  const auto begin = [&](std::uint8_t number) {
-    auto& place = places[number];
-    place.operation = next++;
-    place.machine.emplace(make(place.operation, *place.member));
-  };
-  const auto acknowledge = [&](std::uint8_t number) {
-    auto& place = places[number];
-    place.member->release();
-    done(place.operation, *place.machine);
-  };
-  const auto unpark = [&] {
-    for (unsigned i = 0; i < parked.count; ++i)
-      later->push(parked.list[i]);
-    parked.count = 0;
-  };
-  const auto fence = [&] {
-    persist.fence();
-    if (how.full_fences) [[unlikely]]
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (unsigned i = 0; i < parked.count; ++i)
-      places[parked.list[i]].member->pending_ = false;
-    unpark();
-    for (unsigned i = 0; i < unfenced.count; ++i) {
-      places[unfenced.list[i]].member->pending_ = false;
-      acknowledge(unfenced.list[i]);
-      empty.push(unfenced.list[i]);
-    }
-    unfenced.count = 0;
-  };
-  // Runs an operation until it waits. One that is done makes room for the next one, which asks for
-  // its first line at once: the lines of a group are asked for spread over a round, not in one
-  // burst.
-  const auto run = [&](std::uint8_t number) {
-    for (;;) {
-      auto& member = *places[number].member;
-      const auto step = places[number].machine->step(member);
-      if (step == Step::kAgain) return later->push(number);
-      if (step != Step::kDone) return parked.push(number);
-      if (member.pending_ && !how.shared_fences) member.fence();
-      const bool waits = member.pending_;
-      if (!waits) {
-        acknowledge(number);
-      } else {
-        unfenced.push(number);
-        if (unfenced.count == how.group) fence();
-      }
-      if (next == count) return;
-      if (waits) number = empty.pop();
-      begin(number);
-    }
-  };
-
-  for (auto i = static_cast<unsigned>(std::min<std::size_t>(2 * how.group, count)); i-- != 0;) {
-    places[i].member.emplace(persist, how);
-    empty.push(static_cast<std::uint8_t>(i));
-  }
-  while (next < count && next < how.group) {
-    const auto number = empty.pop();
-    begin(number);
-    later->push(number);
-  }
-  SpinWait wait;
-  while (later->count + parked.count + unfenced.count != 0) {
-    std::swap(now, later);
-    later->count = 0;
-    for (unsigned i = 0; i < now->count; ++i)
-      run(now->list[i]);
-    if (later->count != 0) continue;
-
-    // Everybody waits. One fence is for all who wrote; if nobody did, other threads hold the nodes.
-    bool wrote = unfenced.count != 0;
-    for (unsigned i = 0; i < parked.count && !wrote; ++i)
-      wrote = places[parked.list[i]].member->pending_;
-    if (wrote) {
-      fence();
-    } else if (parked.count != 0) {
-      wait();
-      unpark();
-    }
-  }
+  Interleaved<Machine, std::remove_reference_t<Make>, std::remove_reference_t<Done>>(
+      persist, how, count, make, done)
+      .run_all();
 }
 
 }  // namespace holdfast::blocks

@@ -109,6 +109,7 @@ struct Frame {
   Record record;           // In the segment, or in the buffer given to read().
   std::uint64_t next = 0;  // Where the following frame would begin.
   bool after_cut = false;  // Group::after_cut.
+  std::uint64_t at = 0;    // Where it begins. Set by follow().
 };
 
 class Frames {
@@ -146,9 +147,14 @@ class Frames {
   // if that says that a crash cut the one before short.
   bool follow(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,
               Frame& frame, std::vector<std::byte>& buffer) const {
-    if (read(segment, at, after, limit, frame, buffer)) return true;
-    const auto group = segment.after_group(at);
-    return group != at && read(segment, group, after, limit, frame, buffer) && frame.after_cut;
+    bool found = read(segment, at, after, limit, frame, buffer);
+    if (!found) {
+      const auto group = segment.after_group(at);
+      found = group != at && read(segment, group, after, limit, frame, buffer) && frame.after_cut;
+      at = group;
+    }
+    frame.at = at;
+    return found;
   }
   // Frames lie below this.
   virtual std::uint64_t end(const Segment& segment) const { return segment.bytes; }

@@ -102,6 +102,14 @@ Result<Lsn> Log::append(Record record) { return space_->append(*space_->lanes()[
 Result<Lsn> Log::append_many(std::span<const Record> records) {
   return space_->append(*space_->lanes()[0], records);
 }
+Result<LogPlace> Log::append_placed(Record record) {
+  return space_->append_placed(*space_->lanes()[0], record);
+}
+Result<Log::Found> Log::record_at(std::uint64_t at_bytes) const {
+  log_detail::Frame frame;
+  HF_RETURN_IF_ERROR(space_->read_at(at_bytes, frame));
+  return Found{{frame.lsn}, frame.record};
+}
 Result<LogAppender> Log::appender() {
   HF_ASSIGN_OR_RETURN(auto* lane, space_->take_lane());
   return LogAppender(space_.get(), lane);
@@ -115,6 +123,7 @@ std::uint64_t Log::max_record_bytes() const { return space_->max_record_bytes();
 std::uint64_t Log::free_segments() const { return space_->free_segments(); }
 const LogOptions& Log::options() const { return space_->options(); }
 const Extent& Log::where() const { return space_->where(); }
+std::uint64_t Log::size_bytes() const { return space_->size_bytes(); }
 
 LogAppender::LogAppender(LogAppender&& other) noexcept
     : space_(std::exchange(other.space_, nullptr)), lane_(other.lane_) {}
@@ -127,6 +136,9 @@ LogAppender::~LogAppender() {
   if (space_ != nullptr) space_->give_back(*lane_);
 }
 Result<Lsn> LogAppender::append(Record record) { return space_->append(*lane_, {&record, 1}); }
+Result<LogPlace> LogAppender::append_placed(Record record) {
+  return space_->append_placed(*lane_, record);
+}
 Result<Lsn> LogAppender::append_many(std::span<const Record> records) {
   return space_->append(*lane_, records);
 }

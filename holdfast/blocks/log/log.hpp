@@ -50,6 +50,12 @@ struct Lsn {
   auto operator<=>(const Lsn&) const = default;
 };
 
+// Where a record lies: until truncate() passes its LSN it stays there.
+struct LogPlace {
+  Lsn lsn;
+  std::uint64_t at_bytes = 0;  // Of its frame, from the start of the extent; a multiple of 8.
+};
+
 struct LogOptions {
   LogFormat format = LogFormat::kChecksum;  // Others only where they are registered; frames.hpp.
   std::uint64_t segment_bytes = 1 * MiB;    // Multiple of 4096, 4 KiB to 256 MiB.
@@ -76,6 +82,7 @@ class LogAppender {
   // As Log::append and Log::append_many.
   Result<Lsn> append(Record record);
   Result<Lsn> append_many(std::span<const Record> records);
+  Result<LogPlace> append_placed(Record record);
 
  private:
   friend class Log;
@@ -103,6 +110,7 @@ class LogReader {
   bool skip_damage();
   // Of the record that next() went to. `record` is valid until the next call.
   Lsn lsn() const { return lsn_; }
+  LogPlace place() const { return {lsn_, at_bytes_}; }
   Record record() const { return record_; }
 
  private:
@@ -116,6 +124,7 @@ class LogReader {
   bool at_end_ = false;                                       // next() has said false.
   log_detail::Cursor* damaged_ = nullptr;                     // next() has said kCorrupt.
   Lsn lsn_;
+  std::uint64_t at_bytes_ = 0;
   Record record_;
 };
 
@@ -152,6 +161,19 @@ class Log {
   // records).
   Result<Lsn> append_many(std::span<const Record> records);
 
+  // As append(); also says where the record lies.
+  Result<LogPlace> append_placed(Record record);
+
+  // The record at a place that append_placed() or a reader told, and its LSN, which may be another
+  // one's if truncate() has passed the one that lay there. Page media: as the mapping has it. The
+  // bytes are those of the medium: somebody must see to it that no append takes their segment while
+  // they are read. Errors: kCorrupt (no whole record begins there).
+  struct Found {
+    Lsn lsn;
+    Record record;
+  };
+  Result<Found> record_at(std::uint64_t at_bytes) const;
+
   // Errors: kBusy (all lanes are taken), kReadOnly.
   Result<LogAppender> appender();
 
@@ -173,6 +195,8 @@ class Log {
   std::uint64_t free_segments() const;  // A lane takes one when its own is full.
   const LogOptions& options() const;
   const Extent& where() const;
+  // Of its extent, from the beginning: what it uses.
+  std::uint64_t size_bytes() const;
 
  private:
   explicit Log(std::unique_ptr<log_detail::Space> space);

@@ -20,6 +20,7 @@ struct Cursor {
   std::uint64_t last = 0;  // LSN read before.
   bool ready = false;      // `frame` is there and has not been given.
   Frame frame;
+  const std::byte* begin = nullptr;  // Of the frame.
   std::vector<std::byte> buffer;
 
   // Goes on in the lane as it is now. Under the space's mutex.
@@ -75,6 +76,7 @@ struct Cursor {
                                          ", offset " + std::to_string(at) +
                                          ": the record after LSN " + std::to_string(last) +
                                          " is damaged"};
+      begin = segments[number].data + frame.at;
       at = frame.next;
       last = frame.lsn;
       return true;
@@ -110,6 +112,7 @@ LogReader::LogReader(LogReader&& other) noexcept
       at_end_(other.at_end_),
       damaged_(std::exchange(other.damaged_, nullptr)),
       lsn_(other.lsn_),
+      at_bytes_(other.at_bytes_),
       record_(other.record_) {}
 LogReader& LogReader::operator=(LogReader&& other) noexcept {
   std::swap(space_, other.space_);
@@ -119,6 +122,7 @@ LogReader& LogReader::operator=(LogReader&& other) noexcept {
   std::swap(at_end_, other.at_end_);
   std::swap(damaged_, other.damaged_);
   std::swap(lsn_, other.lsn_);
+  std::swap(at_bytes_, other.at_bytes_);
   std::swap(record_, other.record_);
   return *this;
 }
@@ -166,6 +170,7 @@ Result<bool> LogReader::next() {
   }
   least->ready = false;
   lsn_ = {least->frame.lsn};
+  at_bytes_ = space_->place_of(least->begin);
   record_ = least->frame.record;
   return true;
 }

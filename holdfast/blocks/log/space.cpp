@@ -125,6 +125,28 @@ Result<Lsn> Space::append(Lane& lane, std::span<const Record> records) {
   return Lsn{*first};
 }
 
+Result<LogPlace> Space::append_placed(Lane& lane, Record record) {
+  HF_ASSIGN_OR_RETURN(const auto lsn, append(lane, {&record, 1}));
+  // Its group was the last one, and holds nothing else.
+  const auto end = lane.tail.load(std::memory_order_relaxed);
+  const auto bytes = lane.segment.after_group(frames_->frame_bytes(lane.segment, record.size()));
+  return LogPlace{lsn, place_of(lane.segment.data + end - bytes)};
+}
+
+Status Space::read_at(std::uint64_t at_bytes, Frame& frame) const {
+  const auto index = (at_bytes - kPageBytes) / options_.segment_bytes;
+  if (at_bytes >= kPageBytes && at_bytes % 8 == 0 && index < segments_) {
+    const auto segment = view(static_cast<std::uint32_t>(index), 0);
+    const auto at = at_bytes - place_of(segment.data);
+    std::vector<std::byte> buffer;
+    if (at >= frames_->first() && options_.format == LogFormat::kChecksum &&
+        frames_->read(segment, at, 0, kLsnMax + 1, frame, buffer))
+      return {};
+  }
+  return Error{Errc::kCorrupt, "log: no whole record lies at offset " + std::to_string(at_bytes) +
+                                   " of its extent"};
+}
+
 // An append that fails has used LSNs and no space. Were it tried again and again, LSNs would pass
 // the durable limit, and what is appended then would be lost at the next opening. And what it left
 // at the tail would be a record there.

@@ -111,6 +111,13 @@ class Space {
   Status open();  // recovery.cpp
 
   Result<Lsn> append(Lane& lane, std::span<const Record> records);
+  Result<LogPlace> append_placed(Lane& lane, Record record);
+  // Log::record_at().
+  Status read_at(std::uint64_t at_bytes, Frame& frame) const;
+  // From the start of the extent.
+  std::uint64_t place_of(const std::byte* at) const {
+    return static_cast<std::uint64_t>(at - base());
+  }
   Status truncate(Lsn up_to);
   Status sync();
   Result<Lane*> take_lane();
@@ -124,6 +131,7 @@ class Space {
   const Frames& frames() const { return *frames_; }
   const LogOptions& options() const { return options_; }
   const Extent& where() const { return where_; }
+  std::uint64_t size_bytes() const { return kPageBytes + segments_ * options_.segment_bytes; }
   std::uint64_t head() const { return head_.load(std::memory_order_acquire); }
   std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   std::uint64_t free_segments();

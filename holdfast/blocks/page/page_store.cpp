@@ -339,6 +339,20 @@ bool PageStore::contains(PageId page) const {
   return page_[page.value].slot != kNoSlot;
 }
 
+std::optional<PageId> PageStore::next_page(PageId from) const {
+  for (; from.value < pages(); ++from.value) {
+    if (contains(from)) return from;
+  }
+  return std::nullopt;
+}
+
+std::optional<PageId> PageStore::next_free(PageId from) const {
+  for (; from.value < pages(); ++from.value) {
+    if (!contains(from)) return from;
+  }
+  return std::nullopt;
+}
+
 FlushMethod PageStore::method_for(std::uint32_t dirty_lines, InDram in_dram) const {
   if (method_ != FlushMethod::kHybrid) return method_;
   return costs_.prefers_micro_log(dirty_lines, 1, in_dram) ? FlushMethod::kMicroLog

@@ -115,6 +115,12 @@ class PageStore {
   // Durable when it returns. Errors: kNotFound, kInvalidOption, kReadOnly, kNoSpace (as flush).
   Status free(PageId page);
   bool contains(PageId page) const;
+  // The first page from `from` on that exists, and the first number that no page has; beside
+  // flushes and frees, as it was at some moment of the call. O(numbers passed over).
+  std::optional<PageId> next_page(PageId from = {}) const;
+  std::optional<PageId> next_free(PageId from = {}) const;
+  // Of its extent, from the beginning: what it uses.
+  std::uint64_t size_bytes() const { return geometry_.bytes(); }
 
   const FlushCosts& costs() const { return costs_; }
   // What a flush of so many lines of an existing page would do while nobody else flushes.

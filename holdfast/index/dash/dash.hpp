@@ -114,8 +114,8 @@ class Dash {
   using KeyHash = dash_detail::KeyHash;
   using SegmentKeys = dash_detail::SegmentKeys;
   class Latched;
-  class Lookup;  // Machines of blocks::interleave().
-  class Insert;
+  class Lookups;
+  class Insert;  // A machine of blocks::interleave().
 
   Dash(Region& region, const Extent& extent, const dash_detail::DashShape& shape, std::uint64_t id,
        Claim claim);

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/memory/superblock.hpp>
 
@@ -87,6 +88,15 @@ struct LineMeta {
   constexpr bool visitor(unsigned slot) const { return (word >> (51 + slot) & 1) != 0; }
   constexpr std::uint16_t fingerprint(unsigned slot) const {
     return static_cast<std::uint16_t>(word >> (16 * slot));
+  }
+  // Bit s: a record is in slot s and has this fingerprint.
+  unsigned matching(std::uint16_t fingerprint) const {
+    constexpr std::uint64_t kLow = 0x000100010001, kHigh = 0x800080008000;
+    const auto differs = (word & (kLow * 0xffff)) ^ kLow * fingerprint;
+    const auto zero = ~(((differs & ~kHigh) + (kLow * 0xffff & ~kHigh)) | differs) & kHigh;
+    // Bits 15, 31 and 47 become 0, 1 and 2.
+    const auto slots = (zero >> 15 | zero >> 30 | zero >> 45) & 7;
+    return static_cast<unsigned>(slots & HF_MUTANT("D01", word >> 48 & 7, 7));
   }
   constexpr bool well_formed() const {
     const auto held = word >> 48 & 7, visitors = word >> 51 & 7;

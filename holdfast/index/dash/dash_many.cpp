@@ -1,12 +1,16 @@
-// Look-ups and inserts of a Dash index, many at once: the machines of blocks::interleave().
+// Look-ups and inserts of a Dash index, many at once: look-ups step by step, inserts as machines of
+// blocks::interleave().
 //
-// What is rare ends a machine with kAlone: a segment that was not repaired yet, one that was split
-// while it was waited for, a record that must be moved or goes to the stash. The plain verb does it
+// What is rare is left to the plain verb: a segment that was not repaired yet, one that was split
+// while it was waited for, a record that must be moved or goes to the stash. It comes
 // afterwards, when the group holds nothing.
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <bit>
 
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/dash/dash.hpp>
 
 namespace holdfast::index {
@@ -28,69 +32,80 @@ bool touch(const Member& member, const Bucket& bucket) {
 
 }  // namespace
 
-class Dash::Lookup {
+// Look-ups change nothing and may end in any order. So they need no machine: all of a group go one
+// step, which asks for lines, before any of them goes the next.
+class Dash::Lookups {
  public:
-  Lookup(const Dash& dash, std::uint64_t key) : dash_(&dash), key_(key), hash_(dash.hash_of(key)) {}
+  static constexpr std::size_t kMost = 64;
 
-  Step step(Member& member) {
-    switch (state_) {
-      case State::kBegin:
-        state_ = State::kSegment;
-        if (member.touch(dash_->directory_.place_of(hash_))) return Step::kAgain;
-        [[fallthrough]];
-      case State::kSegment: {
-        const auto number = dash_->directory_.segment_of(hash_);
-        if (!number) return alone();  // Damaged: the plain verb says so.
-        number_ = *number;
-        state_ = State::kHome;
-        if (touch(member, segment().home(hash_))) return Step::kAgain;
-        [[fallthrough]];
-      }
-      case State::kHome: {
-        begin_ = latch().begin_read();
-        if ((begin_ & 1) != 0) return again();
-        if (HF_MUTANT("D32", begin_ == 0, false) && !dash_->read_only_) return alone();
-        const auto now = dash_->directory_.segment_of(hash_);
-        if (!now) return alone();
-        if (HF_MUTANT("D33", *now != number_, false)) return again();
-        if (const auto place = segment().find_at_home(hash_, key_)) return end(place);
-        state_ = State::kElsewhere;
-        if (touch(member, segment().behind_home(hash_))) return Step::kAgain;
-        [[fallthrough]];
-      }
-      case State::kElsewhere: return end(segment().find_elsewhere(hash_, key_));
+  explicit Lookups(const Dash& dash) : dash_(dash) {}
+  // Which of them, as bits, the plain verb has to do.
+  std::uint64_t find(std::span<const std::uint64_t> keys,
+                     std::span<std::optional<std::uint64_t>> values) {
+    std::uint64_t alone = 0, elsewhere = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      probes_[i].hash = dash_.hash_of(keys[i]);
+      prefetch_for_read(dash_.directory_.place_of(probes_[i].hash));
     }
-    return Step::kDone;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      alone |= std::uint64_t{!ask_for_home(probes_[i])} << i;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if ((alone >> i & 1) != 0) continue;
+      auto& probe = probes_[i];
+      if (!begin(probe)) {
+        alone |= std::uint64_t{1} << i;
+      } else if (const auto place = segment(probe).find_at_home(probe.hash, keys[i])) {
+        values[i] = place->value();
+        alone |= std::uint64_t{changed(probe)} << i;
+      } else {
+        elsewhere |= std::uint64_t{1} << i;
+        ask_for(segment(probe).behind_home(probe.hash));
+      }
+    }
+    for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(elsewhere));
+      const auto& probe = probes_[i];
+      const auto place = segment(probe).find_elsewhere(probe.hash, keys[i]);
+      values[i] = place ? std::optional(place->value()) : std::nullopt;
+      alone |= std::uint64_t{changed(probe)} << i;
+    }
+    return alone;
   }
-  bool is_alone() const { return alone_; }
-  const std::optional<std::uint64_t>& value() const { return value_; }
 
  private:
-  enum class State : std::uint8_t { kBegin, kSegment, kHome, kElsewhere };
-  Segment segment() const { return dash_->segment(number_); }
-  const blocks::NodeLatch& latch() const { return dash_->latches_[number_]; }
-  Step end(const std::optional<Segment::Place>& place) {
-    value_ = place ? std::optional(place->value()) : std::nullopt;
-    if (HF_MUTANT("D34", !latch().unchanged(begin_), false)) return again();
-    return Step::kDone;
+  struct Probe {
+    KeyHash hash;
+    std::uint32_t number;
+    std::uint32_t version;
+  };
+  static void ask_for(const Bucket& bucket) {
+    for (const auto& line : bucket.lines)
+      prefetch_for_read(&line);
   }
-  Step again() {
-    state_ = State::kBegin;
-    return Step::kBlocked;
+  Segment segment(const Probe& probe) const { return dash_.segment(probe.number); }
+  const blocks::NodeLatch& latch(const Probe& probe) const { return dash_.latches_[probe.number]; }
+  // False: the directory is damaged.
+  bool ask_for_home(Probe& probe) const {
+    const auto number = dash_.directory_.segment_of(probe.hash);
+    if (!number) return false;
+    probe.number = *number;
+    ask_for(segment(probe).home(probe.hash));
+    return true;
   }
-  Step alone() {
-    alone_ = true;
-    return Step::kDone;
+  // False: somebody holds the segment, or it is not repaired, or not the key's any more.
+  bool begin(Probe& probe) const {
+    probe.version = latch(probe).begin_read();
+    if ((probe.version & 1) != 0) return false;
+    if (HF_MUTANT("D32", probe.version == 0, false) && !dash_.read_only_) return false;
+    const auto now = dash_.directory_.segment_of(probe.hash);
+    return HF_MUTANT("D33", now && *now == probe.number, true);
+  }
+  bool changed(const Probe& probe) const {
+    return HF_MUTANT("D34", !latch(probe).unchanged(probe.version), false);
   }
 
-  const Dash* dash_;
-  std::uint64_t key_;
-  KeyHash hash_;
-  std::uint32_t number_ = 0;
-  std::uint32_t begin_ = 0;
-  State state_ = State::kBegin;
-  bool alone_ = false;
-  std::optional<std::uint64_t> value_;
+  const Dash& dash_;
+  std::array<Probe, kMost> probes_;
 };
 
 class Dash::Insert {
@@ -165,20 +180,17 @@ Status Dash::find_many(std::span<const std::uint64_t> keys,
                        std::span<std::optional<std::uint64_t>> values,
                        const Interleaving& how) const {
   HF_CHECK(keys.size() == values.size());
-  std::vector<std::size_t> alone;
-  blocks::interleave<Lookup>(
-      writer_.persist(), how, keys.size(),
-      [&](std::size_t i, Member&) { return Lookup(*this, keys[i]); },
-      [&](std::size_t i, Lookup& lookup) {
-        if (lookup.is_alone())
-          alone.push_back(i);
-        else
-          values[i] = lookup.value();
-      });
-  for (const auto i : alone) {
-    const auto found = find(keys[i]);
-    if (!found && found.code() != Errc::kNotFound) return found.error();
-    values[i] = found ? std::optional(*found) : std::nullopt;
+  const auto group = how.reads ? std::clamp<std::size_t>(how.group, 1, Lookups::kMost) : 1;
+  Lookups lookups(*this);
+  for (std::size_t begin = 0; begin < keys.size(); begin += group) {
+    const auto size = std::min(group, keys.size() - begin);
+    auto alone = lookups.find(keys.subspan(begin, size), values.subspan(begin, size));
+    for (; alone != 0; alone &= alone - 1) {
+      const auto i = begin + static_cast<unsigned>(std::countr_zero(alone));
+      const auto found = find(keys[i]);
+      if (!found && found.code() != Errc::kNotFound) return found.error();
+      values[i] = found ? std::optional(*found) : std::nullopt;
+    }
   }
   return {};
 }

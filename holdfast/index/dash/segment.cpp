@@ -10,13 +10,16 @@ namespace holdfast::index::dash_detail {
 std::optional<Segment::Place> Segment::find_in(std::uint32_t bucket, KeyHash hash,
                                                std::uint64_t key) const {
   const auto fingerprint = hash.fingerprint();
-  for (auto& line : buckets_[bucket].lines) {
-    const auto held = meta(line);
-    for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
-      if (HF_MUTANT("D01", held.holds(slot), true) && held.fingerprint(slot) == fingerprint &&
-          HF_MUTANT("D02", Persist::load(&line.records[slot].key) == key, true))
-        return Place{&line, slot};
-    }
+  auto& lines = buckets_[bucket].lines;
+  // Of all lines first, so that which line it is costs no wrong prediction.
+  unsigned places = 0;
+  for (unsigned line = 0; line < Bucket::kLines; ++line)
+    places |= meta(lines[line]).matching(fingerprint) << 3 * line;
+  for (; places != 0; places &= places - 1) {
+    const auto place = static_cast<unsigned>(std::countr_zero(places));
+    const Place found{&lines[place / 3], place % 3};
+    if (HF_MUTANT("D02", Persist::load(&found.line->records[found.slot].key) == key, true))
+      return found;
   }
   return std::nullopt;
 }

@@ -45,6 +45,7 @@ template <class Read>
 Status FpTree::read_leaf(std::uint64_t key, Read&& read) const {
   for (SpinWait wait;; wait()) {
     const auto route = inner_.find(key);
+    leaf(route.leaf).prefetch_all();
     const auto& latch = this->latch(route.leaf);
     const auto begin = latch.begin_read();
     if ((begin & 1) != 0) continue;

@@ -89,6 +89,7 @@ std::optional<Route> InnerLevels::try_find(std::uint64_t key) const {
       return route;
     }
     const auto* const next = reinterpret_cast<const InnerNode*>(child);
+    next->prefetch();
     const auto next_version = next->latch().begin_read();
     // It was this node's child when its version was read.
     if (!node->latch().unchanged(version)) return std::nullopt;

@@ -14,6 +14,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
+#include <holdfast/olap/morsels.hpp>
 
 namespace holdfast::olap {
 namespace {
@@ -181,12 +182,12 @@ Result<Answer> answer(const StarQuery& query, const StoredRows& rows,
   for (unsigned i = 0; i < team.size(); ++i)
     workers.push_back(std::make_unique<Worker>(rows, indexes, bound));
   std::vector<Status> statuses(team.size());
-  std::atomic<std::size_t> next{0};
+  auto morsels = Morsels::of(rows.region(), rows.places(), team);
   std::atomic<bool> out_of_memory{false};
   team.run([&](unsigned number) {
-    for (std::size_t run; (run = next.fetch_add(1, std::memory_order_relaxed)) < rows.runs();) {
+    while (const auto run = morsels.next(team.node_of(number))) {
       try {
-        statuses[number] = workers[number]->add_run(run);
+        statuses[number] = workers[number]->add_run(*run);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }

@@ -1,10 +1,10 @@
 // row_format.hpp: the fact table and the dimensions as rows of 128 bytes, the baseline of columns.
 //
-// After the handcrafted benchmark of Benson, Makait and Rabl, "Maximizing Persistent Memory
-// Bandwidth Utilization for OLAP Workloads" (SIGMOD 2021), section 6.2: a row per tuple, fields at
-// fixed places, padded to 128 bytes. There numbers are decimal digits, which each query parses;
-// here they are binary. Fields stand in the order of the .tbl file, so that a query about revenue
-// touches the second line of a row, too.
+// After the handcrafted benchmark of Daase, Bollmeier, Benson and Rabl, "Maximizing Persistent
+// Memory Bandwidth Utilization for OLAP Workloads" (SIGMOD 2021), section 6.2: a row per tuple,
+// fields at fixed places, padded to 128 bytes. There numbers are decimal digits, which each query
+// parses; here they are binary. Fields stand in the order of the .tbl file, so that a query about
+// revenue touches the second line of a row, too.
 #pragma once
 
 #include <algorithm>

@@ -14,6 +14,13 @@ StoredRows::StoredRows(const Region& region, RowTables tables)
       tables_(std::move(tables)),
       checked_(std::make_unique<std::atomic<bool>[]>(tables_.facts.size() + kDimensions)) {}
 
+std::vector<Extent> StoredRows::places() const {
+  std::vector<Extent> places;
+  for (const auto& run : tables_.facts)
+    places.push_back({run.offset, run.bytes()});
+  return places;
+}
+
 std::uint64_t StoredRows::rows() const {
   std::uint64_t rows = 0;
   for (const auto& run : tables_.facts)

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/memory/extent.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/rows/row_format.hpp>
 
@@ -27,6 +28,8 @@ class StoredRows {
   const RowTables& tables() const { return tables_; }
   std::size_t runs() const { return tables_.facts.size(); }
   std::uint64_t rows() const;  // Of the fact table.
+  const Region& region() const { return *region_; }
+  std::vector<Extent> places() const;  // Of the fact table's runs.
 
   Result<std::span<const FactRow>> facts(std::size_t run) const;
   Result<std::span<const DimensionTuple>> tuples(Dimension dimension) const;

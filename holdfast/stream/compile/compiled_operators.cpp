@@ -169,7 +169,7 @@ Result<Operators::Progress> CompiledOperators::take_rows(Source& source) {
   HF_RETURN_IF_ERROR(
       take_records(source, std::span(records_, progress.rows * layout_.bytes), position));
   if (!more) return more.error();
-  progress.ended = !*more;
+  progress.ended = !*more && source.ended();
   return progress;
 }
 

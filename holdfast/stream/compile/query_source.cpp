@@ -10,16 +10,10 @@ namespace {
 
 using sql::AggregateKind;
 using sql::Kind;
+using sql::names_of;
 
 Error unsupported(const std::string& what) {
   return {Errc::kUnsupported, what + " is not compiled; the interpreter does it"};
-}
-
-std::vector<std::string> names_of(const std::vector<sql::Column>& columns) {
-  std::vector<std::string> names;
-  for (const auto& column : columns)
-    names.push_back(column.name);
-  return names;
 }
 
 std::vector<std::string> identifiers(std::string_view before,

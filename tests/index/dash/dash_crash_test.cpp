@@ -232,5 +232,33 @@ TEST(DashCrash, InterleavedInsertsAreEachThereOrNot) {
   }
 }
 
+// Two writers in one segment, which one of them splits.
+TEST(DashCrash, WritersSideBySideLoseNothing) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 0));
+  // Both buckets have one place left.
+  add_inserts(run.before, hashes, 11, 0, 0);
+  add_inserts(run.before, hashes, 11, 1, 1);
+  const auto erased = run.before.front().key;
+  run.after = {{90, kInsert, hashes.next(0, 2)}, {91, kErase, run.before.back().key}};
+  const auto report = check_index(
+      side_by_side(run, {{{1, kInsert, hashes.next(0, 1)}, {2, kInsert, hashes.next(0, 0)}},
+                         {{3, kInsert, hashes.next(1, 0)}, {4, kErase, erased}}}),
+      16 * KiB, kIndexSchedules);
+  EXPECT_GT(report.schedules, 8u);
+}
+
+TEST(DashCrash, WhatAReaderSeesBesideAWriterIsDurable) {
+  for (const auto kind : {kInsert, kUpdate}) {
+    Hashes hashes(2);
+    DashRun run = run_of(small(2, 1));
+    add_inserts(run.before, hashes, 3, 0);
+    run.after = {{90, kErase, run.before[1].key}};
+    const auto key = kind == kInsert ? hashes.next(0) : run.before[0].key;
+    check_index(side_by_side(run, {{{1, kInsert, hashes.next(1)}}}, IndexOperation{2, kind, key}),
+                16 * KiB, kIndexSchedules);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::index

@@ -190,5 +190,27 @@ TEST(FpTreeCrash, InterleavedInsertsAreEachThereOrNot) {
   EXPECT_EQ(report.operation(1).barriers(), 4u);
 }
 
+// Two writers in one leaf, which one of them splits and the other one empties a neighbour of.
+TEST(FpTreeCrash, WritersSideBySideLoseNothing) {
+  auto run = run_of(3, 8);
+  run.add_before(10, 5);
+  run.after = {{90, kInsert, 35}, {91, kErase, 20}};
+  const auto report = check_index(
+      side_by_side(run, {{{1, kInsert, 12}, {2, kInsert, 14}}, {{3, kErase, 40}, {4, kErase, 50}}}),
+      16 * KiB, kIndexSchedules);
+  EXPECT_GT(report.schedules, 8u);
+}
+
+TEST(FpTreeCrash, WhatAReaderSeesBesideAWriterIsDurable) {
+  for (const auto kind : {kInsert, kUpdate}) {
+    auto run = run_of(4, 4);
+    run.add_before(10, 3);
+    run.after = {{90, kErase, 20}};
+    const auto key = kind == kInsert ? 15u : 10u;
+    check_index(side_by_side(run, {{{1, kInsert, 35}}}, IndexOperation{2, kind, key}), 16 * KiB,
+                kIndexSchedules);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::index

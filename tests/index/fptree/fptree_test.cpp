@@ -20,6 +20,24 @@ std::unique_ptr<FpTree> open(Region& region) {
   return FpTree::open(region, blocks::whole(region)).value();
 }
 
+// A fingerprint has a byte: some of 600 keys share one with a neighbour in their leaf.
+TEST(FpTree, KeysOfOneFingerprintAreToldApart) {
+  auto region = region_of(1 * MiB);
+  const auto tree = create(region);
+  constexpr std::uint64_t kKeys = 600;
+  unsigned alike = 0;
+  for (std::uint64_t key = 0; key < kKeys; ++key) {
+    ASSERT_TRUE(tree->insert(key, ~key)) << key;
+    for (std::uint64_t before = key > 20 ? key - 20 : 0; before < key; ++before)
+      alike += fptree_detail::print_of(before) == fptree_detail::print_of(key);
+  }
+  EXPECT_GT(alike, 10u);
+  for (std::uint64_t key = 0; key < kKeys; ++key)
+    ASSERT_EQ(tree->find(key).value_or(0), ~key);
+  for (std::uint64_t key = kKeys; key < 2 * kKeys; ++key)
+    ASSERT_EQ(tree->find(key).code(), Errc::kNotFound);
+}
+
 TEST(FpTree, VerbsDoWhatTheySayAndRefuseTheRest) {
   auto region = region_of(1 * MiB);
   const auto tree = create(region);

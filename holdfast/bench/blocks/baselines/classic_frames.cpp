@@ -6,8 +6,9 @@
 //   16  the record, zeros up to a multiple of 8
 //   …   footer; with padding on a line of its own, so that no line is written back twice
 //
-// Two fences. Deviation, which closes hole 13: the footer is a hash of LSN and log, not the entry's
-// offset, so neither an old footer nor a record's bytes pass for it (by chance: 2^-64).
+// Two fences. Deviation, which closes a hole of the published log: the footer is a hash of LSN and
+// log, not the entry's offset, so neither an old footer nor a record's bytes pass for it (by
+// chance: 2^-64).
 #include <cstring>
 
 #include <holdfast/base/hash.hpp>

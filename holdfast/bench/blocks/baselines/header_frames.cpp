@@ -7,9 +7,10 @@
 //   8        length of the record
 //   16       the record, zeros up to a multiple of 8
 //
-// Two fences. The size is the largest of the words. Deviation, which closes hole 12: the words are
-// set to zero only in a segment that nobody needs, before it is taken, so no reader ever meets a
-// reset that is half done. What lies below the size is believed: there is no checksum.
+// Two fences. The size is the largest of the words. Deviation, which closes a hole of the published
+// log: the words are set to zero only in a segment that nobody needs, before it is taken, so no
+// reader ever meets a reset that is half done. What lies below the size is believed: there is no
+// checksum.
 #include <algorithm>
 #include <cstring>
 

@@ -1,17 +1,18 @@
 /* holdfast_jni.c: org.holdfast.Native over holdfast.h, a line each. Bytes are addresses outside of
  * the Java heap and lengths, never arrays: docs/java.md says why.
  *
- * What returns a number returns it, or a code of hf_code below zero. */
+ * What returns a number returns it, or a code of hf_code below zero. A store is behind a gate, so
+ * that it may be closed beside a call: gate.h. */
 #include <jni.h>
 #include <string.h>
 
-#include <holdfast/c/holdfast.h>
+#include "gate.h"
 
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_org_holdfast_Native_##name
 #define UNUSED (void)env, (void)type
 
 #define BYTES(address) ((void*)(intptr_t)(address))
-#define STORE(handle) ((hf_store*)(intptr_t)(handle))
+#define GATE(handle) ((Gate*)(intptr_t)(handle))
 #define SNAPSHOT(handle) ((hf_snapshot*)(intptr_t)(handle))
 #define ITER(handle) ((hf_iter*)(intptr_t)(handle))
 #define CHECKPOINT(handle) ((hf_checkpoint*)(intptr_t)(handle))
@@ -22,6 +23,28 @@ static jlong value_or(int32_t code, uint64_t value) {
 }
 static jlong handle_or(int32_t code, const void* handle) {
   return code == HF_OK ? (jlong)(intptr_t)handle : -(jlong)code;
+}
+
+/* A call on a store: `call` uses `store`. */
+#define IN_STORE(gate, code, call)                   \
+  do {                                               \
+    hf_store* const store_ = gate_enter(GATE(gate)); \
+    if (store_ == NULL) {                            \
+      code = HF_CLOSED;                              \
+    } else {                                         \
+      code = call;                                   \
+      gate_leave();                                  \
+    }                                                \
+  } while (0)
+
+/* A new handle for Java; HF_NO_SPACE: there was no memory for it. */
+static jlong gate_or(int32_t code, hf_store* store) {
+  Gate* gate;
+  if (code != HF_OK) return -(jlong)code;
+  gate = gate_new(store);
+  if (gate != NULL) return (jlong)(intptr_t)gate;
+  hf_close(store);
+  return -HF_NO_SPACE;
 }
 
 /* ---- Library ---- */
@@ -63,34 +86,43 @@ NATIVE(jlong, open)(JNIEnv* env, jclass type, jlong spec, jlong options) {
   hf_store* store = NULL;
   const int32_t code = hf_open(BYTES(spec), OPTIONS(options), &store);
   UNUSED;
-  return handle_or(code, store);
+  return gate_or(code, store);
 }
 NATIVE(jint, close)(JNIEnv* env, jclass type, jlong store) {
   UNUSED;
-  return -hf_close(STORE(store));
+  return -gate_close(GATE(store));
 }
 NATIVE(jint, sync)(JNIEnv* env, jclass type, jlong store) {
+  int32_t code;
   UNUSED;
-  return -hf_sync(STORE(store));
+  IN_STORE(store, code, hf_sync(store_));
+  return -code;
 }
 NATIVE(jlong, count)(JNIEnv* env, jclass type, jlong store) {
   uint64_t records = 0;
-  const int32_t code = hf_count(STORE(store), &records);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_count(store_, &records));
   return value_or(code, records);
 }
 /* `stats`: an hf_stats whose size is set. */
 NATIVE(jint, stats)(JNIEnv* env, jclass type, jlong store, jlong stats) {
+  int32_t code;
   UNUSED;
-  return -hf_stats_get(STORE(store), BYTES(stats));
+  IN_STORE(store, code, hf_stats_get(store_, BYTES(stats)));
+  return -code;
 }
 NATIVE(jint, reclaim)(JNIEnv* env, jclass type, jlong store) {
+  int32_t code;
   UNUSED;
-  return -hf_reclaim(STORE(store));
+  IN_STORE(store, code, hf_reclaim(store_));
+  return -code;
 }
 NATIVE(jint, verify)(JNIEnv* env, jclass type, jlong store) {
+  int32_t code;
   UNUSED;
-  return -hf_verify(STORE(store));
+  IN_STORE(store, code, hf_verify(store_));
+  return -code;
 }
 
 /* ---- Records ---- */
@@ -98,66 +130,81 @@ NATIVE(jint, verify)(JNIEnv* env, jclass type, jlong store) {
 NATIVE(jint, put)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jlong value,
                   jint value_bytes, jint flags) {
   int32_t outcome = 0;
-  const int32_t code = hf_put(STORE(store), BYTES(key), (size_t)key_bytes, BYTES(value),
-                              (size_t)value_bytes, (uint32_t)flags, &outcome);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code,
+           hf_put(store_, BYTES(key), (size_t)key_bytes, BYTES(value), (size_t)value_bytes,
+                  (uint32_t)flags, &outcome));
   return code == HF_OK ? outcome : -code;
 }
 NATIVE(jlong, get)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jlong buffer,
                    jint capacity) {
   uint64_t bytes = 0;
-  const int32_t code = hf_get(STORE(store), BYTES(key), (size_t)key_bytes, BYTES(buffer),
-                              (size_t)capacity, &bytes);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code,
+           hf_get(store_, BYTES(key), (size_t)key_bytes, BYTES(buffer), (size_t)capacity, &bytes));
   return value_or(code, bytes);
 }
 NATIVE(jint, erase)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jint flags) {
   int32_t existed = 0;
-  const int32_t code =
-      hf_erase(STORE(store), BYTES(key), (size_t)key_bytes, (uint32_t)flags, &existed);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_erase(store_, BYTES(key), (size_t)key_bytes, (uint32_t)flags, &existed));
   return code == HF_OK ? existed : -code;
 }
 NATIVE(jint, append)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jlong bytes,
                      jint count, jint flags) {
+  int32_t code;
   UNUSED;
-  return -hf_append(STORE(store), BYTES(key), (size_t)key_bytes, BYTES(bytes), (size_t)count,
-                    (uint32_t)flags, NULL);
+  IN_STORE(store, code,
+           hf_append(store_, BYTES(key), (size_t)key_bytes, BYTES(bytes), (size_t)count,
+                     (uint32_t)flags, NULL));
+  return -code;
 }
 NATIVE(jint, merge)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jint function,
                     jlong operand, jint count, jint flags) {
+  int32_t code;
   UNUSED;
-  return -hf_merge(STORE(store), BYTES(key), (size_t)key_bytes, function, BYTES(operand),
-                   (size_t)count, (uint32_t)flags, NULL);
+  IN_STORE(store, code,
+           hf_merge(store_, BYTES(key), (size_t)key_bytes, function, BYTES(operand), (size_t)count,
+                    (uint32_t)flags, NULL));
+  return -code;
 }
 NATIVE(jint, putMany)(JNIEnv* env, jclass type, jlong store, jint count, jlong keys,
                       jlong key_bytes, jlong values, jlong value_bytes, jint flags) {
+  int32_t code;
   UNUSED;
-  return -hf_put_many(STORE(store), (size_t)count, BYTES(keys), BYTES(key_bytes), BYTES(values),
-                      BYTES(value_bytes), (uint32_t)flags);
+  IN_STORE(store, code,
+           hf_put_many(store_, (size_t)count, BYTES(keys), BYTES(key_bytes), BYTES(values),
+                       BYTES(value_bytes), (uint32_t)flags));
+  return -code;
 }
 NATIVE(jlong, getMany)(JNIEnv* env, jclass type, jlong store, jint count, jlong keys,
                        jlong key_bytes, jlong buffer, jint capacity, jlong value_bytes,
                        jlong codes) {
   size_t answered = 0;
-  const int32_t code = hf_get_many(STORE(store), (size_t)count, BYTES(keys), BYTES(key_bytes),
-                                   BYTES(buffer), (size_t)capacity, BYTES(value_bytes),
-                                   BYTES(codes), &answered);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code,
+           hf_get_many(store_, (size_t)count, BYTES(keys), BYTES(key_bytes), BYTES(buffer),
+                       (size_t)capacity, BYTES(value_bytes), BYTES(codes), &answered));
   return value_or(code, answered);
 }
 NATIVE(jlong, countPrefix)(JNIEnv* env, jclass type, jlong store, jlong prefix, jint bytes) {
   uint64_t keys = 0;
-  const int32_t code = hf_count_prefix(STORE(store), BYTES(prefix), (size_t)bytes, &keys);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_count_prefix(store_, BYTES(prefix), (size_t)bytes, &keys));
   return value_or(code, keys);
 }
 NATIVE(jlong, erasePrefix)(JNIEnv* env, jclass type, jlong store, jlong prefix, jint bytes,
                            jint flags) {
   uint64_t erased = 0;
-  const int32_t code =
-      hf_erase_prefix(STORE(store), BYTES(prefix), (size_t)bytes, (uint32_t)flags, &erased);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code,
+           hf_erase_prefix(store_, BYTES(prefix), (size_t)bytes, (uint32_t)flags, &erased));
   return value_or(code, erased);
 }
 
@@ -165,8 +212,9 @@ NATIVE(jlong, erasePrefix)(JNIEnv* env, jclass type, jlong store, jlong prefix, 
 
 NATIVE(jlong, snapshotOpen)(JNIEnv* env, jclass type, jlong store) {
   hf_snapshot* snapshot = NULL;
-  const int32_t code = hf_snapshot_open(STORE(store), &snapshot);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_snapshot_open(store_, &snapshot));
   return handle_or(code, snapshot);
 }
 NATIVE(jlong, snapshotGet)(JNIEnv* env, jclass type, jlong snapshot, jlong key, jint key_bytes,
@@ -183,8 +231,9 @@ NATIVE(void, snapshotClose)(JNIEnv* env, jclass type, jlong snapshot) {
 }
 NATIVE(jlong, iterOpen)(JNIEnv* env, jclass type, jlong store) {
   hf_iter* iter = NULL;
-  const int32_t code = hf_iter_open(STORE(store), &iter);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_iter_open(store_, &iter));
   return handle_or(code, iter);
 }
 NATIVE(jlong, iterOpenSnapshot)(JNIEnv* env, jclass type, jlong snapshot) {
@@ -225,8 +274,9 @@ NATIVE(void, iterClose)(JNIEnv* env, jclass type, jlong iter) {
 
 NATIVE(jlong, checkpointBegin)(JNIEnv* env, jclass type, jlong store) {
   hf_checkpoint* checkpoint = NULL;
-  const int32_t code = hf_checkpoint_begin(STORE(store), &checkpoint);
+  int32_t code;
   UNUSED;
+  IN_STORE(store, code, hf_checkpoint_begin(store_, &checkpoint));
   return handle_or(code, checkpoint);
 }
 NATIVE(jlong, checkpointRuns)(JNIEnv* env, jclass type, jlong checkpoint, jlong runs,
@@ -299,24 +349,44 @@ NATIVE(jint, restore)(JNIEnv* env, jclass type, jlong spec, jlong part, jlong by
 NATIVE(jlong, importCheckpoint)(JNIEnv* env, jclass type, jlong store, jlong part, jlong bytes,
                                 jobject runs, jlong ranges, jint count) {
   Reader reader;
+  hf_store* into;
   uint64_t records = 0;
   int32_t code;
   (void)type;
   if (!reader_of(env, runs, &reader)) return -HF_INVALID_OPTION;
-  code = hf_import_checkpoint(STORE(store), BYTES(part), (size_t)bytes, read_run, &reader,
-                              BYTES(ranges), (size_t)count, &records);
+  into = gate_hold(GATE(store)); /* The reader may call the store. */
+  if (into == NULL) return -HF_CLOSED;
+  code = hf_import_checkpoint(into, BYTES(part), (size_t)bytes, read_run, &reader, BYTES(ranges),
+                              (size_t)count, &records);
+  gate_release(GATE(store));
   return value_or(code, records);
+}
+NATIVE(jlong, restoreOpen)(JNIEnv* env, jclass type, jlong spec, jlong part, jlong bytes,
+                           jobject runs, jlong options) {
+  Reader reader;
+  hf_store* store = NULL;
+  int32_t code;
+  (void)type;
+  if (!reader_of(env, runs, &reader)) return -HF_INVALID_OPTION;
+  code = hf_restore_open(BYTES(spec), BYTES(part), (size_t)bytes, read_run, &reader,
+                         OPTIONS(options), &store);
+  return gate_or(code, store);
 }
 
 /* ---- Expiry ---- */
 
 NATIVE(jint, expire)(JNIEnv* env, jclass type, jlong store, jlong prefix, jint prefix_bytes,
                      jint offset, jint width, jint byte_order, jlong ttl) {
+  int32_t code;
   UNUSED;
-  return -hf_expire(STORE(store), BYTES(prefix), (size_t)prefix_bytes, (uint32_t)offset,
-                    (uint32_t)width, byte_order, (uint64_t)ttl);
+  IN_STORE(store, code,
+           hf_expire(store_, BYTES(prefix), (size_t)prefix_bytes, (uint32_t)offset, (uint32_t)width,
+                     byte_order, (uint64_t)ttl));
+  return -code;
 }
 NATIVE(jint, setClock)(JNIEnv* env, jclass type, jlong store, jlong now) {
+  int32_t code;
   UNUSED;
-  return -hf_set_clock(STORE(store), (uint64_t)now);
+  IN_STORE(store, code, hf_set_clock(store_, (uint64_t)now));
+  return -code;
 }

@@ -16,9 +16,9 @@ package org.holdfast;
  * <p>Each verb has two forms. The one with arrays copies them through memory of the thread. The one with addresses takes
  * bytes where they lie outside of the heap ({@link Bytes}, a direct buffer) and costs a call of native code, no more.
  *
- * <p>Threads: all verbs from any. {@link #close} needs the store to itself; what is called behind it throws, with code
- * {@link HoldfastException#CLOSED}. Snapshots, iterators and checkpoints go before the store: close() throws BUSY
- * otherwise, and the store stays open.
+ * <p>Threads: all from any. {@link #close} waits for the calls that are under way; what is called behind it throws, with
+ * code {@link HoldfastException#CLOSED}. Snapshots, iterators and checkpoints go before the store, and imports end before:
+ * close() throws BUSY otherwise, and the store stays open.
  *
  * <p>Errors: {@link HoldfastException}.
  */
@@ -52,7 +52,9 @@ public final class HoldfastStore implements AutoCloseable {
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
   private static final int STATS_FIELDS = 22;
 
-  private volatile long handle;
+  // Good for ever: native code knows whether the store behind it was closed.
+  private final long handle;
+  private volatile boolean open = true;
 
   private HoldfastStore(long handle) {
     this.handle = handle;
@@ -71,23 +73,22 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Throws BUSY while something of the store is open. Closing twice is closing once. */
   @Override
-  public synchronized void close() {
-    if (handle == 0) return;
+  public void close() {
     final int code = Native.close(handle);
-    if (code != -HoldfastException.BUSY) handle = 0;
+    if (code == -Native.HELD) {
+      throw new HoldfastException(
+          HoldfastException.BUSY, "HF_BUSY: an import into the store is under way; close it later");
+    }
+    if (code != -HoldfastException.BUSY) open = false;
     Native.checked(code);
   }
 
   public boolean isOpen() {
-    return handle != 0;
+    return open;
   }
 
   long handle() {
-    final long open = handle;
-    if (open == 0) {
-      throw new HoldfastException(HoldfastException.CLOSED, "HF_CLOSED: the store was closed");
-    }
-    return open;
+    return handle;
   }
 
   // ---- Records, by arrays ----
@@ -212,6 +213,21 @@ public final class HoldfastStore implements AutoCloseable {
     final long at = text.setText(spec), partAt = part.set(privatePart);
     try {
       options.use(native_ -> Native.restore(at, partAt, privatePart.length, runs, native_));
+    } finally {
+      text.keep();
+      part.keep();
+    }
+  }
+
+  /** The same, and opens it: of use where what is closed is gone ("dram"). */
+  public static HoldfastStore restoreOpen(
+      String spec, byte[] privatePart, RunReader runs, HoldfastOptions options) {
+    final Bytes text = new Bytes(0), part = new Bytes(privatePart.length);
+    final long at = text.setText(spec), partAt = part.set(privatePart);
+    try {
+      return new HoldfastStore(
+          options.use(
+              native_ -> Native.restoreOpen(at, partAt, privatePart.length, runs, native_)));
     } finally {
       text.keep();
       part.keep();

@@ -14,6 +14,9 @@ final class Native {
     NativeLibrary.load();
   }
 
+  // Beside the codes, of close(): GATE_HELD of gate.h.
+  static final int HELD = 1000;
+
   // Of the direct buffers that this thread's messages are read through.
   private static final int MESSAGE_BYTES = 4096;
 
@@ -105,6 +108,8 @@ final class Native {
 
   static native int restore(long spec, long part, long bytes, RunReader runs, long options);
 
+  static native long restoreOpen(long spec, long part, long bytes, RunReader runs, long options);
+
   static native long importCheckpoint(
       long store, long part, long bytes, RunReader runs, long ranges, int count);
 
@@ -125,6 +130,9 @@ final class Native {
   }
 
   static HoldfastException failure(int code) {
+    if (code == HoldfastException.CLOSED) {
+      return new HoldfastException(code, "HF_CLOSED: the store was closed");
+    }
     final ByteBuffer buffer = ByteBuffer.allocateDirect(MESSAGE_BYTES);
     final byte[] message = new byte[lastError(addressOf(buffer), MESSAGE_BYTES)];
     buffer.get(message);

@@ -14,9 +14,13 @@ import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -323,6 +327,119 @@ final class StoreTest {
         "again",
         () ->
             HoldfastStore.restore(scratch.path("again"), part, reader, new HoldfastOptions()));
+  }
+
+  @Test
+  void aRestoredStoreInMemoryIsOpen() {
+    final Map<String, ByteBuffer> kept = new HashMap<>();
+    final byte[] part;
+    try (HoldfastStore store = open("original")) {
+      for (int i = 0; i < 1000; ++i) store.put(bytes("key" + i), bytes("value" + i));
+      part = checkpointed(store, kept);
+    }
+    final RunReader reader = (origin, generation, to) -> to.put(kept.get(origin + "/" + generation).duplicate());
+    try (HoldfastStore store =
+        HoldfastStore.restoreOpen("dram", part, reader, new HoldfastOptions().set("order", "true"))) {
+      assertEquals(1000, store.count());
+      assertEquals(111, store.countPrefix(bytes("key1")));
+      store.put(bytes("new"), bytes("one"));
+      // Its runs have their names, so a checkpoint of it has few new ones.
+      final Map<String, ByteBuffer> again = new HashMap<>();
+      checkpointed(store, again);
+      assertTrue(again.keySet().containsAll(kept.keySet()), again.keySet() + " " + kept.keySet());
+      assertEquals(kept.size() + 1, again.size());
+    }
+    fails(
+        HoldfastException.INVALID_OPTION,
+        "did you mean 'order'",
+        () ->
+            HoldfastStore.restoreOpen(
+                "dram", part, reader, new HoldfastOptions().set("ordre", "true")));
+  }
+
+  private static byte[] checkpointed(HoldfastStore store, Map<String, ByteBuffer> kept) {
+    try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
+      final Run[] runs = checkpoint.runs();
+      for (int i = 0; i < runs.length; ++i) {
+        final ByteBuffer to = ByteBuffer.allocateDirect((int) runs[i].bytes());
+        checkpoint.read(i, to);
+        kept.put(runs[i].origin() + "/" + runs[i].generation(), to);
+      }
+      return checkpoint.privatePart();
+    }
+  }
+
+  /** What close() did under a call ended the JVM once. */
+  @Test
+  void aStoreIsClosedBesideCallsOfOtherThreads() throws Exception {
+    for (int round = 0; round < 200; ++round) {
+      final HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered());
+      final AtomicLong calls = new AtomicLong();
+      final AtomicReference<Throwable> wrong = new AtomicReference<>();
+      final List<Thread> threads = new ArrayList<>();
+      for (int number = 0; number < 4; ++number) {
+        final byte[] key = bytes("key" + number);
+        final Thread thread =
+            new Thread(
+                () -> {
+                  try {
+                    for (; ; calls.incrementAndGet()) {
+                      store.put(key, key);
+                      if (!Arrays.equals(store.get(key), key)) {
+                        throw new IllegalStateException("another value");
+                      }
+                      try (HoldfastIterator records = store.iterator()) {
+                        records.first(key);
+                        if (!records.valid()) throw new IllegalStateException("no record");
+                      }
+                    }
+                  } catch (HoldfastException exception) {
+                    if (exception.code() != HoldfastException.CLOSED) wrong.set(exception);
+                  } catch (Throwable failure) {
+                    wrong.set(failure);
+                  }
+                });
+        threads.add(thread);
+        thread.start();
+      }
+      while (calls.get() < 20) Thread.onSpinWait();
+      // Iterators come and go: it refuses while there is one.
+      for (boolean closed = false; !closed; ) {
+        try {
+          store.close();
+          closed = true;
+        } catch (HoldfastException exception) {
+          assertEquals(HoldfastException.BUSY, exception.code());
+          assertTrue(store.isOpen());
+        }
+      }
+      for (Thread thread : threads) thread.join();
+      assertNull(wrong.get());
+      fails(HoldfastException.CLOSED, "closed", store::count);
+    }
+  }
+
+  @Test
+  void aStoreIsNotClosedUnderAnImport() {
+    final Map<String, ByteBuffer> kept = new HashMap<>();
+    final byte[] part;
+    try (HoldfastStore store = open("original")) {
+      store.put(bytes("k"), bytes("v"));
+      part = checkpointed(store, kept);
+    }
+    try (HoldfastStore store = open("imported")) {
+      final AtomicLong refused = new AtomicLong();
+      store.importCheckpoint(
+          part,
+          (origin, generation, to) -> {
+            fails(HoldfastException.BUSY, "an import", store::close);
+            assertNull(store.get(bytes("k")));
+            refused.incrementAndGet();
+            to.put(kept.get(origin + "/" + generation).duplicate());
+          });
+      assertTrue(refused.get() > 0);
+      assertEquals("v", text(store.get(bytes("k"))));
+    }
   }
 
   @Test

@@ -1,0 +1,138 @@
+// byte_dash.hpp: a persistent hash index whose keys and values are bytes of any length: a Dash
+// index from the keys' hashes to records of a log.
+// Public header.
+//
+// Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
+//            the record as it was or as it was to be. What find() returns is durable.
+// Structure  A record of the log holds key and value. Dash leads from the 64-bit hash of the key to
+//            it. Keys of one hash share a record, so that no two of them stand side by side.
+// Cost       find reads Dash's bucket, then the record, whose checksum is compared. Fences: insert
+//            and update 2, the record's and Dash's; erase 1.
+// Space      The log has what was written; what is live in its oldest segments is copied to its end
+//            when it is full, or by reclaim().
+// Threads    Any. A find waits for nobody but the one who reuses space, for a moment.
+// Recovery   Dash's and the log's: one pass over the last segment of each lane, whatever the size.
+// Media      Granularity line, byte or none; not page (a plain file on a disk).
+// Damage     kCorrupt, naming the place. A record's checksum covers key and value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/function_ref.hpp>
+#include <holdfast/base/keyed_hash.hpp>
+#include <holdfast/base/mutex.hpp>
+#include <holdfast/base/result.hpp>
+#include <holdfast/blocks/interleave/node_latches.hpp>
+#include <holdfast/blocks/log/log.hpp>
+#include <holdfast/index/dash/dash.hpp>
+
+namespace holdfast::index {
+
+struct ByteDashOptions {  // Of a new index; an existing one keeps its own.
+  // Of the extent, for records; a multiple of 4096. 0: seven eighths of it. The rest is Dash's.
+  std::uint64_t log_bytes = 0;
+  std::uint64_t segment_bytes = 1 * MiB;  // Of the log. A record fits into one.
+  std::uint32_t lanes = 4;                // Threads that write records at once: 1 to 63.
+  DashOptions dash;
+  Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
+};
+
+class ByteDash {
+ public:
+  // A new, empty index. It is there when this returns; a crash before leaves none. Errors: as
+  // Dash::create and Log::create.
+  static Result<std::unique_ptr<ByteDash>> create(Region& region, const Extent& extent,
+                                                  const ByteDashOptions& options = {});
+  // Errors: as Dash::open and Log::open.
+  static Result<std::unique_ptr<ByteDash>> open(Region& region, const Extent& extent);
+
+  // All of these: kCorrupt, naming the place, if it is damaged; nothing was changed then. All but
+  // find and for_each: kReadOnly. Those that write a record: kTooLarge (it does not fit into a
+  // segment), kNoSpace (live records fill the log, or Dash is full): nothing was changed.
+
+  // kNotFound.
+  Result<std::string> find(std::string_view key) const;
+  // kAlreadyExists.
+  Status insert(std::string_view key, std::string_view value);
+  // Inserts or updates.
+  Status put(std::string_view key, std::string_view value);
+  // kNotFound.
+  Status update(std::string_view key, std::string_view value);
+  // kNotFound. Writes no record unless another key has the same hash.
+  Status erase(std::string_view key);
+
+  // visit(key, value) for each record, in no order; as Dash::for_each. visit() must not write.
+  Status for_each(FunctionRef<void(std::string_view key, std::string_view value)> visit) const;
+
+  // Copies what is live in the oldest segments to the end of the log, until there is room
+  // for some segments of new ones. What it went by can be used again. kNoSpace: live records fill
+  // the log.
+  Status reclaim();
+
+  const Dash& dash() const { return *dash_; }
+  const blocks::Log& log() const { return *log_; }
+  // For tests: only the lowest bits of a hash count, so that keys share one.
+  void mask_hashes(std::uint64_t mask) { hash_mask_ = mask; }
+
+  ByteDash(const ByteDash&) = delete;
+  ByteDash& operator=(const ByteDash&) = delete;
+
+ private:
+  struct Entry {
+    std::string_view key, value;
+  };
+  enum class Verb { kInsert, kPut, kUpdate };
+  class KeyLatch;
+  struct Lane {  // An appender that threads share.
+    Mutex mutex;
+    std::optional<blocks::LogAppender> appender HF_GUARDED_BY(mutex);
+  };
+
+  ByteDash(const HashKey& hash_key, Claim claim, blocks::Log log, std::unique_ptr<Dash> dash);
+  static Result<std::unique_ptr<ByteDash>> assemble(Region& region, const Extent& extent,
+                                                    Claim claim);
+
+  std::uint64_t hash_of(std::string_view key) const;
+  // Of the record at a place of Dash's. The bytes are those of the medium.
+  Result<std::vector<Entry>> entries_at(std::uint64_t place) const;
+  // Under the key's latch: the place of its hash and the entries there; none if there is none.
+  struct Held {
+    std::optional<std::uint64_t> place;
+    std::vector<Entry> entries;
+    std::vector<Entry>::iterator find(std::string_view key);
+  };
+  Result<Held> look(std::uint64_t hash) const;
+  Status write(std::string_view key, std::string_view value, Verb verb);
+  Status try_write(std::string_view key, std::string_view value, Verb verb);
+  Status try_erase(std::string_view key);
+  // Appends the entries and makes Dash lead to them.
+  Status replace(std::uint64_t hash, const Held& held, const std::vector<Entry>& entries);
+  // Segments that are left to reclaim(). It may move all that lives: then its lane has one more
+  // than that takes, as it breaks off elsewhere; each other lane keeps its last one, which is never
+  // given back, and may have taken another after it had asked; and it needs one to begin with.
+  std::size_t reserve() const { return 2 * lanes_.size() + 2; }
+  // do_it() again after a reclaim() if there was no space.
+  template <class DoIt>
+  Status with_space(DoIt&& do_it);
+  // The record that the reader is at, if Dash leads to it.
+  Status carry_on(const blocks::LogReader& reader);
+
+  Claim claim_;  // Of the superblock; log and Dash have theirs.
+  const HashKey hash_key_;
+  std::uint64_t hash_mask_ = ~std::uint64_t{0};
+  std::optional<blocks::Log> log_;
+  std::unique_ptr<Dash> dash_;
+  blocks::NodeLatches latches_;  // By hash: who writes a key.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Mutex reclaim_mutex_;  // Before any latch.
+  // Shared while a record is read whose key is not latched. Taken alone, for a moment, between the
+  // copying of records and the reuse of their segments.
+  mutable SharedMutex reuse_;
+};
+
+}  // namespace holdfast::index

@@ -1,0 +1,63 @@
+// scan_worker.hpp: one thread's part of a scan, and how the parts become one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <holdfast/olap/mart/aggregate_state.hpp>
+#include <holdfast/olap/mart/group_table.hpp>
+#include <holdfast/olap/mart/load_parts.hpp>
+#include <holdfast/olap/mart/prepared_plan.hpp>
+#include <holdfast/olap/mart/star_scan.hpp>
+
+namespace holdfast::olap::mart {
+
+class ScanWorker {
+ public:
+  ScanWorker(const StarPlan& plan, const PreparedPlan& prepared, const IndexKernels& kernels);
+
+  // `most`: rows that are wanted of it, of a plan without groups.
+  Status add_block(std::size_t number, std::uint64_t most);
+  std::uint64_t collected() const { return rows_.size(); }
+  const ScanCounts& counts() const { return counts_; }
+
+  // Takes over what another has gathered.
+  void merge(ScanWorker& other);
+  // Of a grouped plan: [keys, aggregates]; else outputs, in the order of storage.
+  Result<std::vector<sql::Row>> rows();
+
+ private:
+  static constexpr std::uint32_t kChunkRows = 4096;
+
+  // False: no row of the block can pass.
+  Result<bool> open_filters(std::size_t number);
+  Result<std::span<const std::uint32_t>> passing(const Input& input, std::uint32_t first,
+                                                 std::uint32_t count);
+  Status number_groups(const Input& input, std::span<const std::uint32_t> rows);
+  Status add_words(const Input& input, std::span<const std::uint32_t> rows);
+  Status add_aggregates(const Input& input, std::span<const std::uint32_t> rows);
+  Status collect(const Input& input, std::size_t block, std::span<const std::uint32_t> rows);
+  void grow();
+  std::size_t groups() const { return dense_ ? *dense_ : table_.size(); }
+  sql::Row keys_of(std::size_t group) const;
+
+  const StarPlan& plan_;
+  const PreparedPlan& prepared_;
+  const IndexKernels& kernels_;
+  std::optional<std::uint32_t> dense_;
+  std::vector<std::pair<const SlotFilter*, IndexView>> open_;
+  std::vector<std::uint32_t> rows_buffer_, group_numbers_, indexes_;
+  std::vector<std::int64_t> words_;
+  std::size_t key_words_ = 0;
+  GroupTable table_;
+  std::vector<TextNumbers> texts_;     // By key; of texts that programs make.
+  std::vector<std::int64_t> members_;  // Rows of each group.
+  std::vector<AggregateState> states_;
+  std::vector<std::pair<std::uint64_t, sql::Row>> rows_;  // With their place.
+  ScanCounts counts_;
+};
+
+}  // namespace holdfast::olap::mart

@@ -1,0 +1,40 @@
+// star_scan.hpp: the rows of a plan's table that pass, by a team of threads: as groups, or as rows.
+//
+// A block is a morsel. Conditions on one index column are tables of answers (index_kernels.hpp):
+// the bounds of a block say which of them are open, and whether any row can pass; of the open ones
+// that which lets least pass comes first. What is left to say is said of the rows that are left.
+//
+// Groups  Where the keys' values can make no more than kMaxDense groups, their numbers are
+//         computed, else they are looked up in a hash table; one of each for each worker.
+// Errors  kCorrupt (a damaged block), kInvalidOption (an expression has no answer).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/olap/mart/star_plan.hpp>
+#include <holdfast/olap/team.hpp>
+
+namespace holdfast::olap::mart {
+
+inline constexpr std::uint32_t kMaxDense = 1u << 17;
+
+struct ScanCounts {
+  std::uint64_t rows = 0;              // Of the table.
+  std::uint64_t passed = 0;            // Rows.
+  std::uint64_t blocks = 0, read = 0;  // Of them, those in which a row could pass.
+};
+
+struct ScannedRows {
+  std::vector<sql::Row>
+      rows;  // Of a grouped plan: [keys, aggregates]; else items, then order keys.
+  ScanCounts counts;
+};
+
+// Without groups, rows come in the order in which they are stored; where the plan has no order, no
+// more than its limit and offset want.
+Result<ScannedRows> scan(const MartVersion& version, const StarPlan& plan, Team& team,
+                         VectorWidth width);
+
+}  // namespace holdfast::olap::mart

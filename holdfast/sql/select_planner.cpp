@@ -1,0 +1,576 @@
+// One SELECT: FROM, WHERE, GROUP BY, OVER, the columns, DISTINCT, in this order.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/query_planner.hpp>
+
+namespace holdfast::sql {
+namespace {
+
+using syntax::Form;
+
+bool is_group_window(const syntax::Expression& e) {
+  return e.form == Form::kCall && e.over == nullptr &&
+         (e.name == "TUMBLE" || e.name == "HOP" || e.name == "SESSION");
+}
+
+constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
+
+class SelectPlanner {
+ public:
+  SelectPlanner(QueryPlanner& planner, const syntax::Select& select,
+                const std::vector<syntax::OrderItem>& order)
+      : planner_(planner), graph_(planner.graph()), select_(select), order_(order) {}
+
+  Result<Selected> run() {
+    HF_ASSIGN_OR_RETURN(relation_, planner_.from(select_));
+    HF_RETURN_IF_ERROR(where());
+    HF_RETURN_IF_ERROR(find_group_window());
+    HF_RETURN_IF_ERROR(bind_items());
+    HF_RETURN_IF_ERROR(bind_order());
+    const bool grouped =
+        !select_.group_by.empty() || !aggregates_.empty() || select_.having != nullptr;
+    if (grouped) {
+      HF_RETURN_IF_ERROR(group());
+    } else {
+      HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
+    }
+    if (!overs_.empty()) HF_RETURN_IF_ERROR(over());
+    HF_RETURN_IF_ERROR(project());
+    Selected selected;
+    selected.node = relation_.node;
+    selected.keys = std::move(keys_);
+    selected.shown = names_.size();
+    if (!select_.distinct) return selected;
+    if (items_.size() != names_.size())
+      return error_at(select_.at, "with DISTINCT, ORDER BY names columns of the SELECT");
+    HF_ASSIGN_OR_RETURN(selected.node, distinct_of(graph_, relation_.node));
+    return selected;
+  }
+
+ private:
+  Scope& scope() { return relation_.scope; }
+
+  // The first of the three columns of the window that is not assigned yet.
+  std::uint32_t first_window_column() const {
+    return relation_.windowing ? static_cast<std::uint32_t>(relation_.scope.columns.size() - 3)
+                               : kNoColumn;
+  }
+  bool reads_window(const Expression& expression) const {
+    const auto columns = columns_of(expression);
+    return !columns.empty() && columns.back() >= first_window_column();
+  }
+
+  // Conditions that do not read the window go below it.
+  Status where() {
+    std::vector<ExpressionPointer> below, above;
+    std::vector<const syntax::Expression*> conditions, queries;
+    if (select_.where != nullptr) split(*select_.where, conditions);
+    for (const auto* condition : conditions) {
+      if (is_query_test(*condition)) {
+        queries.push_back(condition);
+        continue;
+      }
+      HF_ASSIGN_OR_RETURN(auto bound, bind_condition(*condition, scope()));
+      bound = folded(std::move(bound));
+      (reads_window(*bound) ? above : below).push_back(std::move(bound));
+    }
+    HF_ASSIGN_OR_RETURN(relation_.node, filtered(relation_.node, conjunction_of(std::move(below))));
+    if (!above.empty() || !queries.empty()) {
+      HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
+      HF_ASSIGN_OR_RETURN(relation_.node,
+                          filtered(relation_.node, conjunction_of(std::move(above))));
+    }
+    for (const auto* query : queries)
+      HF_RETURN_IF_ERROR(planner_.keep_matches(relation_, *query));
+    HF_ASSIGN_OR_RETURN(relation_.node, graph_.settle(relation_.node, select_.at));
+    // A join that was settled may have given its columns other roles.
+    const auto& columns = graph_.columns(relation_.node);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      scope().columns[i].role = columns[i].role;
+    return {};
+  }
+  Result<NodeId> filtered(NodeId node, ExpressionPointer predicate) {
+    if (predicate == nullptr) return node;
+    return graph_.filter(node, std::move(predicate));
+  }
+  static void split(const syntax::Expression& e, std::vector<const syntax::Expression*>& into) {
+    if (e.form != Form::kBinary || e.name != "AND") return into.push_back(&e);
+    split(*e.arguments[0], into);
+    split(*e.arguments[1], into);
+  }
+  static bool is_query_test(const syntax::Expression& e) {
+    if (e.form == Form::kUnary && e.name == "NOT") return is_query_test(*e.arguments[0]);
+    return e.query != nullptr && (e.form == Form::kIn || e.form == Form::kExists);
+  }
+
+  // GROUP BY TUMBLE(ts, …): its bounds become columns whose names nobody can write.
+  Status find_group_window() {
+    for (const auto& key : select_.group_by) {
+      if (!is_group_window(*key)) continue;
+      if (relation_.windowing) return error_at(key->at, "a query has one window");
+      if (key->arguments.empty() || key->arguments[0]->form != Form::kName)
+        return error_at(key->at, key->name + " wants the time column first");
+      const auto& name = *key->arguments[0];
+      HF_ASSIGN_OR_RETURN(const auto column,
+                          find_column(scope(), name.name, name.at, name.qualifier));
+      if (!scope().columns[column].is_time())
+        return error_at(name.at, escape(name.name) + " is no time attribute",
+                        "a window wants the column of WATERMARK FOR");
+      std::vector<const syntax::Expression*> sizes;
+      for (std::size_t i = 1; i < key->arguments.size(); ++i)
+        sizes.push_back(key->arguments[i].get());
+      Windowing windowing{key->name, {}, {}, key->at};
+      HF_ASSIGN_OR_RETURN(windowing.window, bind_window(key->name, key->at, column, sizes));
+      scope().window_column = static_cast<std::uint32_t>(scope().columns.size());
+      scope().add({"$window_start", kTimestampType, Role::kWindowStart}, "");
+      scope().add({"$window_end", kTimestampType, Role::kWindowEnd}, "");
+      scope().add({"$window_time", kTimestampType, Role::kWindowTime}, "");
+      relation_.windowing = std::move(windowing);
+      group_window_ = relation_.windowing->window;
+      group_function_ = key->name;
+      scope().group_window = &group_window_;
+      scope().group_function = group_function_.c_str();
+      by_call_ = true;
+    }
+    return {};
+  }
+
+  Scope gathering() {
+    Scope inner = scope();
+    inner.aggregates = &aggregates_;
+    inner.overs = &overs_;
+    inner.named_overs = &select_.windows;
+    return inner;
+  }
+
+  Status bind_items() {
+    const Scope inner = gathering();
+    for (const auto& item : select_.items) {
+      if (item.expression == nullptr) {
+        HF_RETURN_IF_ERROR(all_columns(item));
+        continue;
+      }
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*item.expression, inner));
+      const bool named = item.alias.empty() && item.expression->form == Form::kName;
+      names_.push_back(!item.alias.empty() ? item.alias
+                       : named             ? item.expression->name
+                                           : "EXPR$" + std::to_string(items_.size()));
+      items_.push_back(folded(std::move(bound)));
+    }
+    if (select_.having != nullptr) {
+      Scope of_groups = inner;
+      of_groups.overs = nullptr;
+      HF_ASSIGN_OR_RETURN(having_, bind_condition(*select_.having, of_groups));
+      having_ = folded(std::move(having_));
+    }
+    return {};
+  }
+
+  // * and t.*
+  Status all_columns(const syntax::SelectItem& item) {
+    bool found = false;
+    for (std::uint32_t i = 0; i < scope().columns.size(); ++i) {
+      const auto& column = scope().columns[i];
+      if (column.name.starts_with('$')) continue;
+      if (item.qualifier.empty() ? scope().shadowed[i] : scope().qualifiers[i] != item.qualifier)
+        continue;
+      found = true;
+      items_.push_back(column_of(i, column.type, item.at));
+      names_.push_back(column.name);
+    }
+    if (found) return {};
+    if (item.qualifier.empty()) return error_at(item.at, "* wants a table in FROM");
+    return find_column(scope(), "*", item.at, item.qualifier).error();
+  }
+
+  // A number or a name of ORDER BY is a column of the SELECT, anything else an expression, which
+  // becomes a column that is not shown.
+  Status bind_order() {
+    const Scope inner = gathering();
+    for (const auto& item : order_) {
+      std::optional<std::size_t> place;
+      const auto& e = *item.expression;
+      if (e.form == Form::kNumber) {
+        const auto number = value_of(e.text, kIntType);
+        if (!number || number->number < 1 || number->number > static_cast<Int128>(names_.size()))
+          return error_at(e.at, "there is no column " + escape(e.text) + " to order by");
+        place = static_cast<std::size_t>(number->number) - 1;
+      } else if (e.form == Form::kName && e.qualifier.empty()) {
+        const auto found = std::find(names_.begin(), names_.end(), e.name);
+        if (found != names_.end()) place = static_cast<std::size_t>(found - names_.begin());
+      }
+      if (!place) {
+        HF_ASSIGN_OR_RETURN(auto bound, bind(e, inner));
+        bound = folded(std::move(bound));
+        const auto same = std::find_if(items_.begin(), items_.end(),
+                                       [&](const auto& known) { return equal(*known, *bound); });
+        place = static_cast<std::size_t>(same - items_.begin());
+        if (same == items_.end()) items_.push_back(std::move(bound));
+      }
+      order_places_.push_back(*place);
+    }
+    return {};
+  }
+
+  // ---- GROUP BY ----
+  struct Keys {
+    std::vector<ExpressionPointer> all;
+    std::uint32_t start = kNoColumn, end = kNoColumn;  // Columns of the window among them.
+    bool computes_window = false;                      // An expression of the window is a key.
+  };
+
+  Result<Keys> bind_keys() {
+    Keys keys;
+    if (by_call_) {
+      keys.start = scope().window_column;
+      keys.end = scope().window_column + 1;
+    }
+    for (const auto& key : select_.group_by) {
+      if (is_group_window(*key)) continue;
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*key, scope()));
+      if (bound->operation == Operation::kLiteral)
+        return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
+      const bool column = bound->operation == Operation::kColumn;
+      const Role role = column ? scope().columns[bound->column].role : Role::kPlain;
+      if (role == Role::kWindowStart && keys.start == kNoColumn) {
+        keys.start = bound->column;
+      } else if (role == Role::kWindowEnd && keys.end == kNoColumn) {
+        keys.end = bound->column;
+      } else if (column && relation_.windowing && bound->column == first_window_column() + 2) {
+        continue;  // window_time is given by window_end.
+      } else {
+        keys.computes_window = keys.computes_window || reads_window(*bound);
+        keys.all.push_back(std::move(bound));
+      }
+    }
+    return keys;
+  }
+
+  bool aggregates_read_window() const {
+    return std::any_of(aggregates_.begin(), aggregates_.end(), [&](const Aggregate& aggregate) {
+      return (aggregate.argument && reads_window(*aggregate.argument)) ||
+             (aggregate.filter && reads_window(*aggregate.filter));
+    });
+  }
+
+  Status group() {
+    HF_ASSIGN_OR_RETURN(Keys keys, bind_keys());
+    const bool windowed = keys.start != kNoColumn && keys.end != kNoColumn;
+    if (relation_.windowing && !windowed)
+      return unsupported_at(select_.at, "grouping a window's rows without the window",
+                            "GROUP BY window_start, window_end, …");
+    if (windowed && graph_.updating(relation_.node))
+      return unsupported_at(select_.at, "a window of rows that change");
+    Group group;
+    group.windowed = windowed;
+    group.start_column = keys.start;
+    group.end_column = keys.end;
+    if (relation_.windowing) HF_RETURN_IF_ERROR(apply_windows(keys, group));
+    group.by_columns = windowed && group.window.size_ms == 0;
+    if (!windowed) {  // One bound alone is a key as others are.
+      for (const auto bound : {keys.start, keys.end}) {
+        if (bound != kNoColumn)
+          keys.all.push_back(column_of(bound, scope().columns[bound].type, select_.at));
+      }
+    }
+    group.keys = std::move(keys.all);
+    return place_group(std::move(group));
+  }
+
+  // By slices where nothing but the group sees the windows, else row by row.
+  Status apply_windows(Keys& keys, Group& group) {
+    auto& windowing = *relation_.windowing;
+    if (windowing.function == "SESSION" && by_call_) {
+      std::vector<ExpressionPointer> sessions;
+      for (const auto& key : keys.all)
+        sessions.push_back(clone(*key));
+      return planner_.assign_sessions(relation_, std::move(sessions));
+    }
+    if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window())
+      return planner_.assign_windows(relation_);
+    group.window = windowing.window;
+    relation_.windowing.reset();
+    return {};
+  }
+
+  Status place_group(Group group) {
+    std::vector<Column> columns;
+    const auto names = names_of(scope().columns);
+    for (const auto& key : group.keys) {
+      const bool time = group.by_columns && key->operation == Operation::kColumn &&
+                        scope().columns[key->column].role == Role::kWindowTime;
+      columns.push_back(
+          {key->operation == Operation::kColumn ? names[key->column] : text_of(*key, names),
+           key->type, time ? Role::kWindowTime : Role::kPlain});
+    }
+    for (const auto& aggregate : aggregates_)
+      columns.push_back({text_of(aggregate, names), aggregate.type});
+    if (group.windowed) {
+      columns.push_back({"window_start", kTimestampType, Role::kWindowStart});
+      columns.push_back({"window_end", kTimestampType, Role::kWindowEnd});
+      columns.push_back({"window_time", kTimestampType, Role::kWindowTime});
+    }
+    for (auto& item : items_) {
+      HF_ASSIGN_OR_RETURN(item, placed(std::move(item), group));
+    }
+    HF_RETURN_IF_ERROR(bind_overs());
+    for (auto* expression : over_expressions()) {
+      HF_ASSIGN_OR_RETURN(*expression, placed(std::move(*expression), group));
+    }
+    if (having_) {
+      HF_ASSIGN_OR_RETURN(having_, placed(std::move(having_), group));
+    }
+    const bool changes = graph_.updating(relation_.node) ||
+                         (!group.windowed && !(aggregates_.empty() && !group.keys.empty()));
+    group.aggregates = std::move(aggregates_);
+    Scope grouped;
+    for (const auto& column : columns)
+      grouped.add(column, "");
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.add(std::move(group), {relation_.node}, columns, changes));
+    if (having_) {
+      HF_ASSIGN_OR_RETURN(relation_.node, graph_.filter(relation_.node, std::move(having_)));
+    }
+    relation_.scope = std::move(grouped);
+    return {};
+  }
+
+  // The same of the group's row: keys, aggregates and the window's bounds become its columns.
+  Result<ExpressionPointer> placed(ExpressionPointer expression, const Group& group) {
+    const auto aggregates = static_cast<std::uint32_t>(aggregates_.size());
+    const auto keys = static_cast<std::uint32_t>(group.keys.size());
+    const auto at = expression->at;
+    for (std::uint32_t i = 0; i < keys; ++i) {
+      if (equal(*group.keys[i], *expression)) return column_of(i, expression->type, at);
+    }
+    if (expression->operation == Operation::kAggregate)
+      return column_of(keys + expression->column, expression->type, at);
+    if (expression->operation == Operation::kColumn) {
+      const auto column = expression->column;
+      if (group.windowed && column == group.start_column)
+        return column_of(keys + aggregates, expression->type, at);
+      if (group.windowed && column == group.end_column)
+        return column_of(keys + aggregates + 1, expression->type, at);
+      if (group.windowed && scope().columns[column].role == Role::kWindowTime)
+        return column_of(keys + aggregates + 2, expression->type, at);
+      return error_at(
+          at, escape(scope().columns[column].name) + " is neither in GROUP BY nor in an aggregate");
+    }
+    for (auto& argument : expression->arguments) {
+      HF_ASSIGN_OR_RETURN(argument, placed(std::move(argument), group));
+    }
+    return expression;
+  }
+
+  // ---- OVER ----
+  // Keys and order of the one window that all functions with OVER have.
+  Status bind_overs() {
+    if (overs_.empty() || overs_bound_) return {};
+    overs_bound_ = true;
+    const auto& over = *overs_.front().over;
+    Scope inner = scope();
+    inner.aggregates = &aggregates_;
+    const auto known = aggregates_.size();
+    for (const auto& key : over.partition_by) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*key, inner));
+      partition_.push_back(folded(std::move(bound)));
+    }
+    for (const auto& item : over.order_by) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*item.expression, inner));
+      over_order_.push_back({folded(std::move(bound)), item.descending, item.nulls_first});
+    }
+    if (aggregates_.size() != known && known == 0 && select_.group_by.empty())
+      return error_at(over.at, "an aggregate cannot stand here");
+    for (const auto& call : overs_) {
+      if (call.over != &over && !same_over(*call.over, over))
+        return unsupported_at(call.at, "functions with more than one OVER in a SELECT");
+    }
+    return {};
+  }
+  // By their texts: two windows that are written alike.
+  static bool same_over(const syntax::Over& a, const syntax::Over& b) {
+    const auto same = [](const ExpressionPointerOfSyntax& x, const ExpressionPointerOfSyntax& y) {
+      return x == nullptr ? y == nullptr : y != nullptr && alike(*x, *y);
+    };
+    if (a.has_frame != b.has_frame || a.rows != b.rows || !same(a.preceding, b.preceding) ||
+        a.partition_by.size() != b.partition_by.size() || a.order_by.size() != b.order_by.size())
+      return false;
+    for (std::size_t i = 0; i < a.partition_by.size(); ++i)
+      if (!same(a.partition_by[i], b.partition_by[i])) return false;
+    for (std::size_t i = 0; i < a.order_by.size(); ++i)
+      if (a.order_by[i].descending != b.order_by[i].descending ||
+          !same(a.order_by[i].expression, b.order_by[i].expression))
+        return false;
+    return true;
+  }
+  using ExpressionPointerOfSyntax = syntax::ExpressionPointer;
+  static bool alike(const syntax::Expression& a, const syntax::Expression& b) {
+    return a.form == b.form && a.name == b.name && a.qualifier == b.qualifier && a.text == b.text &&
+           a.query == nullptr && b.query == nullptr && a.negated == b.negated && a.type == b.type &&
+           a.arguments.size() == b.arguments.size() &&
+           std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(),
+                      [](const auto& x, const auto& y) { return alike(*x, *y); });
+  }
+
+  std::vector<ExpressionPointer*> over_expressions() {
+    std::vector<ExpressionPointer*> all;
+    for (auto& key : partition_)
+      all.push_back(&key);
+    for (auto& key : over_order_)
+      all.push_back(&key.value);
+    for (auto& call : overs_) {
+      if (call.aggregate.argument) all.push_back(&call.aggregate.argument);
+      if (call.aggregate.filter) all.push_back(&call.aggregate.filter);
+    }
+    return all;
+  }
+
+  Status over() {
+    HF_RETURN_IF_ERROR(bind_overs());
+    const auto& spec = *overs_.front().over;
+    auto columns = graph_.columns(relation_.node);
+    const auto first = static_cast<std::uint32_t>(columns.size());
+    const bool ranks = overs_.front().numbers_rows;
+    for (std::size_t i = 0; i < overs_.size(); ++i) {
+      if (overs_[i].numbers_rows != ranks || (ranks && i > 0))
+        return unsupported_at(overs_[i].at, "ROW_NUMBER beside other functions with OVER");
+      columns.push_back(
+          {"$over" + std::to_string(i), ranks ? kBigIntType : overs_[i].aggregate.type});
+    }
+    HF_RETURN_IF_ERROR(ranks ? rank(spec, std::move(columns))
+                             : over_aggregate(spec, std::move(columns)));
+    for (auto& item : items_)
+      item = with_overs(std::move(item), first);
+    return {};
+  }
+
+  static ExpressionPointer with_overs(ExpressionPointer expression, std::uint32_t first) {
+    if (expression->operation == Operation::kOver)
+      return column_of(first + expression->column, expression->type, expression->at);
+    for (auto& argument : expression->arguments)
+      argument = with_overs(std::move(argument), first);
+    return expression;
+  }
+
+  Status rank(const syntax::Over& spec, std::vector<Column> columns) {
+    if (spec.has_frame) return error_at(spec.at, "ROW_NUMBER has no ROWS and no RANGE");
+    if (over_order_.empty()) return error_at(spec.at, "ROW_NUMBER wants ORDER BY in its OVER");
+    Rank rank;
+    bool start = false, end = false;
+    for (const auto& key : partition_) {
+      if (key->operation != Operation::kColumn) continue;
+      const Role role = columns[key->column].role;
+      start = start || role == Role::kWindowStart;
+      if (role == Role::kWindowEnd) end = true, rank.end_column = key->column;
+    }
+    rank.by_columns = start && end && !graph_.updating(relation_.node);
+    rank.partition = std::move(partition_);
+    rank.order = std::move(over_order_);
+    const bool changes = !rank.by_columns;
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.add(std::move(rank), {relation_.node}, std::move(columns), changes));
+    return {};
+  }
+
+  Status over_aggregate(const syntax::Over& spec, std::vector<Column> columns) {
+    if (graph_.updating(relation_.node)) return unsupported_at(spec.at, "OVER rows that change");
+    const bool by_time = over_order_.size() == 1 && !over_order_[0].descending &&
+                         over_order_[0].value->operation == Operation::kColumn &&
+                         columns[over_order_[0].value->column].is_time();
+    if (!by_time)
+      return unsupported_at(spec.at, "OVER with another order than that of a time attribute",
+                            "ORDER BY the column of WATERMARK FOR");
+    OverAggregate over;
+    over.time_column = over_order_[0].value->column;
+    over.partition = std::move(partition_);
+    over.rows = spec.rows;
+    if (spec.preceding != nullptr) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*spec.preceding, Scope{}));
+      bound = folded(std::move(bound));
+      const bool right =
+          bound->operation == Operation::kLiteral && !bound->literal.null &&
+          bound->literal.number >= 0 &&
+          (spec.rows ? bound->type.is_integer() : bound->type.kind == Kind::kInterval);
+      if (!right)
+        return error_at(spec.preceding->at,
+                        spec.rows ? "ROWS wants a number of rows" : "RANGE wants an INTERVAL");
+      over.preceding = static_cast<std::int64_t>(bound->literal.number);
+    }
+    for (auto& call : overs_)
+      over.aggregates.push_back(std::move(call.aggregate));
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.add(std::move(over), {relation_.node}, std::move(columns), false));
+    return {};
+  }
+
+  // ---- The columns ----
+  Status project() {
+    std::vector<Column> columns;
+    const auto& below = graph_.columns(relation_.node);
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      auto& item = *items_[i];
+      if (item.type.kind == Kind::kNull) item.type = kStringType;
+      if (item.type.kind == Kind::kInterval)
+        return unsupported_at(item.at, "an INTERVAL as a column");
+      Role role = Role::kPlain;
+      if (item.operation == Operation::kColumn) role = below[item.column].role;
+      if (item.operation == Operation::kProcessingTime) role = Role::kProcessing;
+      columns.push_back(
+          {i < names_.size() ? names_[i] : "$order" + std::to_string(i), item.type, role});
+    }
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const auto place = static_cast<std::uint32_t>(order_places_[i]);
+      keys_.push_back({column_of(place, columns[place].type, order_[i].expression->at),
+                       order_[i].descending, order_[i].nulls_first});
+    }
+    std::vector<ExpressionPointer> expressions;
+    for (const auto& item : items_)
+      expressions.push_back(clone(*item));
+    HF_ASSIGN_OR_RETURN(relation_.node,
+                        graph_.project(relation_.node, std::move(expressions), std::move(columns)));
+    return {};
+  }
+
+  QueryPlanner& planner_;
+  PlanGraph& graph_;
+  const syntax::Select& select_;
+  const std::vector<syntax::OrderItem>& order_;
+  Relation relation_;
+  bool by_call_ = false;  // GROUP BY TUMBLE(…)
+  Window group_window_;
+  std::string group_function_;
+  ExpressionPointer having_;
+  std::vector<Aggregate> aggregates_;
+  std::vector<OverCall> overs_;
+  bool overs_bound_ = false;
+  std::vector<ExpressionPointer> partition_;
+  std::vector<OrderKey> over_order_;
+  std::vector<ExpressionPointer> items_;  // Those of the SELECT, then those of ORDER BY alone.
+  std::vector<std::string> names_;        // Of the SELECT's.
+  std::vector<std::size_t> order_places_;
+  std::vector<OrderKey> keys_;
+};
+
+}  // namespace
+
+Result<Selected> plan_select(QueryPlanner& planner, const syntax::Select& select,
+                             const std::vector<syntax::OrderItem>& order) {
+  return SelectPlanner(planner, select, order).run();
+}
+
+Result<NodeId> distinct_of(PlanGraph& graph, NodeId node) {
+  Group group;
+  auto columns = graph.columns(node);
+  for (std::uint32_t i = 0; i < columns.size(); ++i) {
+    group.keys.push_back(column_of(i, columns[i].type, {}));
+    columns[i].role = Role::kPlain;
+  }
+  const bool changes = graph.updating(node);
+  return graph.add(std::move(group), {node}, std::move(columns), changes);
+}
+
+}  // namespace holdfast::sql

@@ -1,0 +1,103 @@
+#include "connector.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/stream/sinks.hpp>
+#include <holdfast/stream/sources.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+using Connectors = std::map<std::string, Connector, std::less<>>;
+
+Connectors& connectors() {
+  static Connectors all{
+      {"filesystem", {open_file_source, open_file_sink}}, {"socket", {open_socket_source, nullptr}},
+      {"datagen", {open_datagen_source, nullptr}},        {"print", {nullptr, open_print_sink}},
+      {"blackhole", {nullptr, open_blackhole_sink}},
+  };
+  return all;
+}
+
+LoadModule& loader() {
+  static LoadModule load;
+  return load;
+}
+
+// Connectors of modules, and the libraries of these.
+struct ModuleConnector {
+  std::string_view name, library;
+};
+constexpr ModuleConnector kModules[] = {{"kafka", "rdkafka"}};
+
+// Null: there is none of this name.
+Result<const Connector*> find_connector(std::string_view name) {
+  auto& all = connectors();
+  if (const auto at = all.find(name); at != all.end()) return &at->second;
+  for (const auto& module : kModules) {
+    if (module.name != name) continue;
+    if (!loader()) return Error{Errc::kUnsupported, "this program loads no modules"};
+    HF_RETURN_IF_ERROR(loader()(module.library));
+    if (const auto at = all.find(name); at != all.end()) return &at->second;
+    return Error{Errc::kUnsupported, "the module of " + std::string(module.library) +
+                                         " offers no connector " + std::string(name)};
+  }
+  return nullptr;
+}
+
+Error no_connector(const TableOptions& options, bool reads) {
+  std::string names;
+  for (const auto& module : kModules)
+    names += "'" + std::string(module.name) + "', ";
+  for (const auto& [name, connector] : connectors()) {
+    const bool has = reads ? connector.open_source != nullptr : connector.open_sink != nullptr;
+    const bool is_module = names.find("'" + name + "'") != std::string::npos;
+    if (has && !is_module) names += "'" + name + "', ";
+  }
+  names.resize(names.size() - 2);
+  return options.wrong("connector",
+                       names + (reads ? " for a table that is read" : " for one that is written"));
+}
+
+}  // namespace
+
+void offer_connector(std::string_view name, Connector connector) {
+  connectors().insert_or_assign(std::string(name), connector);
+}
+
+void set_module_loader(LoadModule load) { loader() = std::move(load); }
+
+Result<std::unique_ptr<Source>> open_source(const sql::Table& table, std::string_view split) {
+  TableOptions options(table, split);
+  HF_ASSIGN_OR_RETURN(const auto* connector,
+                      find_connector(options.text("connector").value_or("")));
+  if (connector == nullptr || connector->open_source == nullptr) return no_connector(options, true);
+  return connector->open_source(table, options);
+}
+
+Result<std::vector<std::string>> splits_of(const sql::Table& table) {
+  TableOptions options(table);
+  const auto name = options.text("connector").value_or("");
+  HF_ASSIGN_OR_RETURN(const auto* connector, find_connector(name));
+  if (connector != nullptr && connector->splits != nullptr)
+    return connector->splits(table, options);
+  return sql::unsupported_at(table.at, "to share table " + escape(table.name) + " out",
+                             "'kafka' has partitions, '" + escape(name) + "' has none");
+}
+
+Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
+                                        const std::vector<sql::Column>& columns,
+                                        const Output& output, OutputFormat format,
+                                        std::string_view split) {
+  if (table == nullptr) return open_output_sink(columns, output, format);
+  TableOptions options(*table, split);
+  HF_ASSIGN_OR_RETURN(const auto* connector,
+                      find_connector(options.text("connector").value_or("")));
+  if (connector == nullptr || connector->open_sink == nullptr) return no_connector(options, false);
+  return connector->open_sink(*table, columns, options, output);
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,105 @@
+// 'format' = 'csv'.
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/stream/csv.hpp>
+#include <holdfast/stream/format.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+Result<CsvOptions> csv_options(const std::string& prefix, TableOptions& options) {
+  CsvOptions csv;
+  if (const auto delimiter = options.text(prefix + "csv.field-delimiter")) {
+    const bool tab = *delimiter == "\\t";
+    if (!tab && (delimiter->size() != 1 || *delimiter == "\"" || *delimiter == "\n"))
+      return options.wrong(prefix + "csv.field-delimiter", "one character");
+    csv.delimiter = tab ? '\t' : delimiter->front();
+  }
+  if (const auto literal = options.text(prefix + "csv.null-literal")) csv.null_literal = *literal;
+  return csv;
+}
+
+class CsvRowReader final : public RowReader {
+ public:
+  CsvRowReader(const sql::Table& table, FormatScope scope, CsvOptions csv)
+      : table_(table), scope_(std::move(scope)), split_(std::move(csv)) {}
+
+  bool read(std::string_view record, sql::Row& row, std::string& wrong) override {
+    wrong = split_.split(record);
+    if (!wrong.empty()) return false;
+    const auto& fields = split_.fields();
+    if (fields.size() != scope_.columns.size()) {
+      wrong = "it has " + std::to_string(fields.size()) + " fields, the table has " +
+              std::to_string(scope_.columns.size()) + " columns";
+      return false;
+    }
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const auto& column = table_.columns[scope_.columns[i]];
+      sql::Value& value = row[scope_.columns[i]];
+      value.null = true;
+      if (split_.is_null(fields[i])) continue;
+      std::optional<sql::Value> read;
+      if (column.type.kind != sql::Kind::kString || is_valid_utf8(fields[i].text))
+        read = sql::value_of(fields[i].text, column.type);
+      if (read)
+        value = *std::move(read);
+      else if (wrong.empty())
+        wrong = no_value_of(fields[i].text, column);
+    }
+    return true;
+  }
+
+ private:
+  const sql::Table& table_;
+  FormatScope scope_;
+  CsvFields split_;
+};
+
+class CsvRowWriter final : public RowWriter {
+ public:
+  CsvRowWriter(const ColumnList& columns, FormatScope scope, CsvOptions csv)
+      : columns_(columns), scope_(std::move(scope)), csv_(std::move(csv)) {}
+
+  Status append(const sql::Row& row, std::string& bytes) override {
+    bool first = true;
+    for (const auto i : scope_.columns) {
+      if (!std::exchange(first, false)) bytes += csv_.delimiter;
+      if (row[i].null)
+        bytes += csv_.null_literal;
+      else
+        append_csv_field(sql::text_of(row[i], columns_[i].type), csv_, bytes);
+    }
+    return {};
+  }
+
+ private:
+  const ColumnList& columns_;
+  FormatScope scope_;
+  CsvOptions csv_;
+};
+
+}  // namespace
+
+Result<ReadFormat> read_csv_format(const sql::Table& table, const FormatScope& scope,
+                                   TableOptions& options) {
+  HF_ASSIGN_OR_RETURN(auto csv, csv_options(scope.prefix, options));
+  ReadFormat format;
+  format.framing = Framing::kQuoted;
+  HF_ASSIGN_OR_RETURN(format.header, options.flag(scope.prefix + "csv.header", false));
+  HF_ASSIGN_OR_RETURN(format.ignore_errors,
+                      options.flag(scope.prefix + "csv.ignore-parse-errors", false));
+  format.reader = std::make_unique<CsvRowReader>(table, scope, std::move(csv));
+  return format;
+}
+
+Result<std::unique_ptr<RowWriter>> write_csv_format(const ColumnList& columns,
+                                                    const FormatScope& scope,
+                                                    TableOptions& options) {
+  HF_ASSIGN_OR_RETURN(auto csv, csv_options(scope.prefix, options));
+  for (const auto* of_reading : {"csv.header", "csv.ignore-parse-errors"})
+    options.text(scope.prefix + of_reading);
+  return std::unique_ptr<RowWriter>(std::make_unique<CsvRowWriter>(columns, scope, std::move(csv)));
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,25 @@
+#include "duration.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+#include <holdfast/base/format.hpp>
+
+namespace holdfast::stream {
+
+Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what) {
+  std::int64_t number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, number);
+  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  while (unit.starts_with(' '))
+    unit.remove_prefix(1);
+  const std::int64_t ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "min" ? 60'000 : 0;
+  if (code != std::errc() || ms == 0 || number <= 0 || number > 86'400'000)
+    return Error{Errc::kInvalidOption, std::string(what) + " = '" + escape(text) +
+                                           "'; a time such as 500ms, 1s or 2min is wanted"};
+  return std::chrono::milliseconds(number * ms);
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,213 @@
+// The source 'connector' = 'filesystem': a file, or the files of a directory in the order of their
+// names, each from its beginning to its end. With 'source.monitor-interval' the directory is looked
+// at again and again, and files that appear are read; the source never ends then.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/stream/bytes.hpp>
+#include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/format.hpp>
+#include <holdfast/stream/malformed.hpp>
+#include <holdfast/stream/sources.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Files below a directory, by their paths in it, in order. What begins with a point or an underline
+// is not yet to be read, as in Flink.
+Result<std::vector<std::string>> files_below(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code code;
+  fs::recursive_directory_iterator at(directory, code), end;
+  for (; !code && at != end; at.increment(code)) {
+    const auto name = at->path().filename().string();
+    std::error_code gone;
+    const bool is_directory = at->is_directory(gone);
+    const bool hidden = name.starts_with('.') || name.starts_with('_');
+    if (hidden && is_directory) at.disable_recursion_pending();
+    if (!hidden && at->is_regular_file(gone))
+      names.push_back(at->path().lexically_relative(directory).string());
+  }
+  if (code) return Error{Errc::kIo, "read " + directory + ": " + code.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class FileSource final : public Source {
+ public:
+  FileSource(std::string path, bool directory, std::chrono::milliseconds monitor_interval,
+             ReadFormat format, Malformed malformed)
+      : path_(std::move(path)),
+        directory_(directory),
+        monitor_interval_(monitor_interval),
+        format_(std::move(format)),
+        malformed_(std::move(malformed)) {}
+
+  Status begin() {
+    if (!directory_) return open(path_);
+    return look_for_files();
+  }
+
+  Result<bool> next(sql::Row& row) override {
+    for (;;) {
+      if (reader_ == nullptr) {
+        HF_ASSIGN_OR_RETURN(const bool opened, open_next());
+        if (!opened) return false;
+      }
+      std::string_view record;
+      const auto got = reader_->next(record);
+      if (!got && got.code() != Errc::kCorrupt) return got.error();
+      if (!got) {
+        HF_RETURN_IF_ERROR(malformed_.take(where(), reason_of(got.error()), {}, false));
+        continue;
+      }
+      if (!*got) {
+        finish_file();
+        continue;
+      }
+      if (format_.header && reader_->records() == 1) continue;
+      const bool made = format_.reader->read(record, row, wrong_);
+      if (wrong_.empty()) return true;
+      HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take(where(), wrong_, record, made));
+      if (counts) return true;
+    }
+  }
+  bool ended() const override { return monitor_interval_.count() == 0; }
+
+  std::string position() const override {
+    ByteWriter bytes;
+    bytes.number(malformed_.count());
+    bytes.text(current_);
+    bytes.number(reader_ == nullptr ? 0 : reader_->offset());
+    bytes.number(reader_ == nullptr ? 0 : reader_->records());
+    bytes.number(reader_ == nullptr ? 1 : 0);
+    bytes.number(finished_.size());
+    for (const auto& name : finished_)
+      bytes.text(name);
+    return bytes.take();
+  }
+  Status seek(std::string_view position) override {
+    ByteReader bytes(position);
+    malformed_.set_count(bytes.number());
+    const std::string current(bytes.text());
+    const auto offset = bytes.number(), records = bytes.number();
+    const bool between = bytes.number() != 0;
+    finished_.clear();
+    for (auto count = bytes.number(); count > 0 && bytes.ok(); --count)
+      finished_.emplace(bytes.text());
+    if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint has no place in a file"};
+    current_ = current;
+    reader_.reset();
+    if (directory_) HF_RETURN_IF_ERROR(look_for_files());
+    if (between) return {};
+    HF_RETURN_IF_ERROR(open(directory_ ? path_ + "/" + current : path_));
+    return reader_->seek(offset, records);
+  }
+  std::string place() const override {
+    if (reader_ == nullptr)
+      return directory_ ? "behind file '" + escape(current_) + "'" : "the end";
+    return where() + ", byte " + std::to_string(reader_->offset());
+  }
+  std::uint64_t malformed() const override { return malformed_.count(); }
+  std::vector<std::string> malformed_samples() const override { return malformed_.samples(); }
+
+ private:
+  std::string where() const {
+    const auto record = "record " + std::to_string(reader_->records());
+    return directory_ ? "file " + escape(current_) + ", " + record : record;
+  }
+  // The reader's own message begins with the place, which we have in our own words.
+  static std::string reason_of(const Error& error) {
+    const auto colon = error.detail.find(": ");
+    return colon == std::string::npos ? error.detail : error.detail.substr(colon + 2);
+  }
+  Status open(const std::string& path) {
+    HF_ASSIGN_OR_RETURN(auto input, open_file_input(path));
+    reader_ =
+        std::make_unique<RecordReader>(std::move(input), format_.framing, format_.record_bytes);
+    return {};
+  }
+  void finish_file() {
+    reader_.reset();
+    if (monitor_interval_.count() > 0) finished_.insert(current_);
+  }
+  // Those that were not read: behind the current one, or, where files come later, not finished.
+  Status look_for_files() {
+    HF_ASSIGN_OR_RETURN(const auto names, files_below(path_));
+    waiting_.clear();
+    for (const auto& name : names) {
+      const bool monitored = monitor_interval_.count() > 0;
+      if (monitored ? !finished_.contains(name) && name != current_ : name > current_)
+        waiting_.push_back(name);
+    }
+    std::reverse(waiting_.begin(), waiting_.end());
+    look_again_ = Clock::now() + monitor_interval_;
+    return {};
+  }
+  Result<bool> open_next() {
+    if (waiting_.empty() && directory_ && monitor_interval_.count() > 0) {
+      const auto now = Clock::now();
+      if (now < look_again_) {
+        std::this_thread::sleep_for(
+            std::min<Clock::duration>(look_again_ - now, std::chrono::milliseconds(100)));
+        return false;
+      }
+      HF_RETURN_IF_ERROR(look_for_files());
+    }
+    if (waiting_.empty()) return false;
+    current_ = std::move(waiting_.back());
+    waiting_.pop_back();
+    HF_RETURN_IF_ERROR(open(path_ + "/" + current_));
+    return true;
+  }
+
+  std::string path_;
+  bool directory_;
+  std::chrono::milliseconds monitor_interval_;  // 0: once.
+  ReadFormat format_;
+  Malformed malformed_;
+  std::unique_ptr<RecordReader> reader_;  // Null: between two files.
+  std::string current_;                   // The last file that was opened, by its path below path_.
+  std::vector<std::string> waiting_;      // The next one last.
+  std::set<std::string> finished_;        // Where files come later.
+  Clock::time_point look_again_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableOptions& options) {
+  auto path = options.text("path");
+  if (!path || path->empty()) return options.wrong("path", "a file or a directory");
+  if (path->starts_with("file://")) path->erase(0, 7);
+  while (path->size() > 1 && path->ends_with('/'))
+    path->pop_back();
+  HF_ASSIGN_OR_RETURN(auto format, read_format_of(table, all_physical(table), options));
+  const auto name = options.text("format").value_or("");
+  HF_ASSIGN_OR_RETURN(auto malformed, Malformed::of(table, options, format.ignore_errors,
+                                                    name + ".ignore-parse-errors"));
+  std::error_code code;
+  const bool directory = fs::is_directory(*path, code);
+  std::chrono::milliseconds monitor{0};
+  if (const auto interval = options.text("source.monitor-interval")) {
+    const auto parsed = duration_of(*interval, "source.monitor-interval");
+    if (!parsed) return options.wrong("source.monitor-interval", "a time such as '10s'");
+    if (!directory) return options.wrong("source.monitor-interval", "a 'path' to a directory");
+    monitor = *parsed;
+  }
+  HF_RETURN_IF_ERROR(options.all_known());
+  auto source = std::make_unique<FileSource>(*path, directory, monitor, std::move(format),
+                                             std::move(malformed));
+  HF_RETURN_IF_ERROR(source->begin());
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+}  // namespace holdfast::stream

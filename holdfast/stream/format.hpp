@@ -1,0 +1,90 @@
+// format.hpp: from the bytes of a record to a row, and back: 'format' = 'csv', 'json', 'raw',
+// 'binary'.
+//
+// Threads  One at a time.
+// Errors   kInvalidOption, kUnsupported: options of the table, with line and column.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/catalog.hpp>
+#include <holdfast/sql/value.hpp>
+#include <holdfast/stream/record_reader.hpp>
+#include <holdfast/stream/table_options.hpp>
+
+namespace holdfast::stream {
+
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  // Fills this format's columns of `row`, which has the table's width. `wrong` is empty, or says
+  // what is malformed ("'one' is no BIGINT for column v"): with true, what could not be read is
+  // NULL; with false, there is no row.
+  virtual bool read(std::string_view record, sql::Row& row, std::string& wrong) = 0;
+};
+
+class RowWriter {
+ public:
+  virtual ~RowWriter() = default;
+  // The row as a record, appended. Not what ends a record in a file: that is `record_end`. Errors:
+  // kInvalidOption: the format cannot say this value.
+  virtual Status append(const sql::Row& row, std::string& bytes) = 0;
+  virtual std::string_view record_end() const { return "\n"; }
+};
+
+struct ReadFormat {
+  std::unique_ptr<RowReader> reader;
+  Framing framing = Framing::kLines;  // In a file or a socket. A message is one record.
+  std::size_t record_bytes = 0;       // Of kFixed.
+  bool header = false;                // The first record of a file is none.
+  bool ignore_errors = false;
+};
+
+// Which columns of a table a format reads or writes, and how its options begin: "" for 'format' and
+// 'json.…', "key." for 'key.format' and 'key.json.…'.
+struct FormatScope {
+  std::vector<std::size_t> columns;
+  std::string prefix;
+};
+// Those that the connector reads: not computed.
+FormatScope all_physical(const sql::Table& table);
+FormatScope all_of(const std::vector<sql::Column>& columns);
+
+Result<ReadFormat> read_format_of(const sql::Table& table, const FormatScope& scope,
+                                  TableOptions& options);
+
+struct WriteFormat {
+  std::unique_ptr<RowWriter> writer;
+  std::string suffix;  // Of a file: "csv".
+};
+// `columns` are those of the rows, and outlive it.
+Result<WriteFormat> write_format_of(const std::vector<sql::Column>& columns,
+                                    const FormatScope& scope, TableOptions& options);
+
+// For the rows of a plain SELECT: all columns as CSV, or as JSON.
+std::unique_ptr<RowWriter> plain_writer(bool csv, const std::vector<sql::Column>& columns);
+
+// The formats there are.
+Result<ReadFormat> read_csv_format(const sql::Table&, const FormatScope&, TableOptions&);
+Result<ReadFormat> read_json_format(const sql::Table&, const FormatScope&, TableOptions&);
+Result<ReadFormat> read_raw_format(const sql::Table&, const FormatScope&, TableOptions&);
+Result<ReadFormat> read_binary_format(const sql::Table&, const FormatScope&, TableOptions&);
+using ColumnList = std::vector<sql::Column>;
+Result<std::unique_ptr<RowWriter>> write_csv_format(const ColumnList&, const FormatScope&,
+                                                    TableOptions&);
+Result<std::unique_ptr<RowWriter>> write_json_format(const ColumnList&, const FormatScope&,
+                                                     TableOptions&);
+Result<std::unique_ptr<RowWriter>> write_raw_format(const ColumnList&, const FormatScope&,
+                                                    TableOptions&);
+Result<std::unique_ptr<RowWriter>> write_binary_format(const ColumnList&, const FormatScope&,
+                                                       TableOptions&);
+
+// "'one' is no BIGINT for column v"
+std::string no_value_of(std::string_view text, const sql::Column& column);
+
+}  // namespace holdfast::stream

@@ -1,0 +1,194 @@
+// The sink 'connector' = 'kafka'.
+//
+//   'none'           records are handed to the client; a crash may lose some
+//   'at-least-once'  a checkpoint waits until the broker has them; after a crash some come again
+//   'exactly-once'   they are kept until the checkpoint is complete, then sent as one transaction
+//
+// Exactly once. The checkpoint `epoch` holds the records since the one before. commit(epoch) sends
+// them in one transaction, which also commits the number `epoch` as the offset of a consumer group
+// that is this run's alone. After a crash begin() asks for that offset. It is `epoch`: they are
+// there. It is less: the transaction was never completed, and is made anew from the checkpoint. So
+// the broker alone decides, in the transaction itself.
+//
+// Two runs of one transactional id: the later one fences the earlier, whose next commit fails.
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/stream/bytes.hpp>
+#include <holdfast/stream/connector.hpp>
+#include <holdfast/stream/format.hpp>
+#include <holdfast/stream/kafka/connector.hpp>
+#include <holdfast/stream/kafka/transactions.hpp>
+
+namespace holdfast::stream::kafka {
+namespace {
+
+enum class Guarantee : std::uint8_t { kNone, kAtLeastOnce, kExactlyOnce };
+
+// Records that wait for their checkpoint; more of them ask for one.
+constexpr std::size_t kFullBytes = 4 << 20;
+
+class KafkaSink final : public Sink {
+ public:
+  KafkaSink(Producer producer, std::unique_ptr<RowWriter> key, std::unique_ptr<RowWriter> value,
+            Guarantee guarantee, std::unique_ptr<Transactions> transactions)
+      : producer_(std::move(producer)),
+        key_(std::move(key)),
+        value_(std::move(value)),
+        guarantee_(guarantee),
+        transactions_(std::move(transactions)) {}
+
+  Status begin(std::uint64_t epoch, std::string_view state) override {
+    if (transactions_ == nullptr) return {};
+    HF_RETURN_IF_ERROR(transactions_->begin(producer_));
+    if (epoch == 0) {
+      std::random_device random;
+      run_ = std::to_string((std::uint64_t{random()} << 32) | random());
+      return {};
+    }
+    ByteReader bytes(state);
+    run_ = bytes.text();
+    marked_ = bytes.number();
+    waiting_ = bytes.text();
+    if (!bytes.ok() || !bytes.at_end() || run_.empty())
+      return Error{Errc::kCorrupt, "the checkpoint has no state of the kafka sink"};
+    if (waiting_.empty()) return {};
+    HF_ASSIGN_OR_RETURN(const auto known, transactions_->marked(run_));
+    if (known == 0 && marked_ != 0) {
+      return Error{Errc::kCorrupt,
+                   "Kafka has forgotten which transaction of this run was the last "
+                   "(offsets.retention.minutes), so that records could be lost or come twice; "
+                   "begin anew, with another checkpoint directory"};
+    }
+    if (known > epoch) {
+      return Error{Errc::kInvalidOption,
+                   "the topic has the records of checkpoint " + std::to_string(known) +
+                       " of this run; this checkpoint is an older one, of number " +
+                       std::to_string(epoch)};
+    }
+    if (known == epoch) return forget(epoch);
+    return commit(epoch);
+  }
+
+  Status write(const sql::Row& row) override {
+    key_bytes_.clear();
+    value_bytes_.clear();
+    if (key_ != nullptr) HF_RETURN_IF_ERROR(key_->append(row, key_bytes_));
+    HF_RETURN_IF_ERROR(value_->append(row, value_bytes_));
+    if (transactions_ == nullptr) return producer_.send(key(), value_bytes_);
+    ByteWriter record;
+    record.number(key_ == nullptr ? 0 : 1);
+    record.text(key_bytes_);
+    record.text(value_bytes_);
+    waiting_ += record.take();
+    return {};
+  }
+  bool full() const override { return waiting_.size() >= kFullBytes; }
+  Status prepare(std::uint64_t) override {
+    return guarantee_ == Guarantee::kAtLeastOnce ? producer_.flush() : Status();
+  }
+  Status commit(std::uint64_t epoch) override {
+    if (transactions_ == nullptr || waiting_.empty()) return {};
+    HF_RETURN_IF_ERROR(transactions_->make(producer_, run_, epoch, [this] { return send_all(); }));
+    return forget(epoch);
+  }
+  std::string state() const override {
+    if (transactions_ == nullptr) return {};
+    ByteWriter bytes;
+    bytes.text(run_);
+    bytes.number(marked_);
+    bytes.text(waiting_);
+    return bytes.take();
+  }
+  bool transactional() const override { return transactions_ != nullptr; }
+
+ private:
+  std::optional<std::string_view> key() const {
+    return key_ == nullptr ? std::nullopt : std::optional<std::string_view>(key_bytes_);
+  }
+  Status forget(std::uint64_t epoch) {
+    waiting_.clear();
+    marked_ = epoch;
+    return {};
+  }
+  Status send_all() {
+    ByteReader bytes(waiting_);
+    while (!bytes.at_end()) {
+      const bool has_key = bytes.number() != 0;
+      const auto key = bytes.text(), value = bytes.text();
+      if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's records for Kafka"};
+      HF_RETURN_IF_ERROR(
+          producer_.send(has_key ? std::optional<std::string_view>(key) : std::nullopt, value));
+    }
+    return {};
+  }
+
+  Producer producer_;
+  std::unique_ptr<RowWriter> key_, value_;
+  Guarantee guarantee_;
+  std::unique_ptr<Transactions> transactions_;  // Of kExactlyOnce alone.
+  std::string run_;                             // Of this run and those that resume it.
+  std::uint64_t marked_ = 0;                    // The last epoch that had records, and was sent.
+  std::string waiting_;                         // Records since the last checkpoint.
+  std::string key_bytes_, value_bytes_;
+};
+
+Result<Guarantee> guarantee_of(TableOptions& options) {
+  const auto word = options.text("sink.delivery-guarantee").value_or("at-least-once");
+  if (word == "none") return Guarantee::kNone;
+  if (word == "at-least-once") return Guarantee::kAtLeastOnce;
+  if (word == "exactly-once") return Guarantee::kExactlyOnce;
+  return options.wrong("sink.delivery-guarantee", "'none', 'at-least-once' or 'exactly-once'");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> open_kafka_sink(const sql::Table& table,
+                                              const std::vector<sql::Column>& columns,
+                                              TableOptions& options, const Output&) {
+  const auto topic = options.text("topic").value_or("");
+  if (topic.empty() || topic.find(';') != std::string::npos)
+    return options.wrong("topic", "one topic");
+  HF_ASSIGN_OR_RETURN(const auto guarantee, guarantee_of(options));
+  HF_ASSIGN_OR_RETURN(const auto scopes, key_columns_of(columns, all_of(columns), options));
+  HF_ASSIGN_OR_RETURN(auto value, write_format_of(columns, scopes.value, options));
+  std::unique_ptr<RowWriter> key;
+  if (!scopes.key.columns.empty()) {
+    HF_ASSIGN_OR_RETURN(auto format, write_format_of(columns, scopes.key, options));
+    key = std::move(format.writer);
+  }
+  const auto partitioner = options.text("sink.partitioner").value_or("default");
+  if (partitioner != "default" && partitioner != "fixed")
+    return options.wrong("sink.partitioner", "'default' or 'fixed'");
+  for (const auto& option : table.options) {
+    const bool of_reading = option.key.starts_with("scan.") ||
+                            option.key == "malformed-records.path" ||
+                            option.key == "properties.auto.offset.reset";
+    if (of_reading) options.text(option.key);
+  }
+  const auto prefix = options.text("sink.transactional-id-prefix");
+  const bool exactly = guarantee == Guarantee::kExactlyOnce;
+  if (exactly && (!prefix || prefix->empty()))
+    return options.wrong("sink.transactional-id-prefix", "a name that no other query has");
+  const auto id =
+      exactly ? *prefix + (options.split().empty() ? "" : "-" + options.split()) : std::string();
+  HF_ASSIGN_OR_RETURN(auto producer,
+                      Producer::open(table, options, topic, id, partitioner == "fixed"));
+  HF_ASSIGN_OR_RETURN(auto conf, conf_of(table, options));
+  HF_RETURN_IF_ERROR(options.all_known());
+  // Here already: a topic that is missing is said before the first row.
+  HF_RETURN_IF_ERROR(partitions_of(producer.client(), topic));
+  std::unique_ptr<Transactions> transactions;
+  if (exactly) transactions = std::make_unique<Transactions>(std::move(conf), id, topic);
+  return std::unique_ptr<Sink>(std::make_unique<KafkaSink>(std::move(producer), std::move(key),
+                                                           std::move(value.writer), guarantee,
+                                                           std::move(transactions)));
+}
+
+const struct Offer {
+  Offer() { offer_connector("kafka", {open_kafka_source, open_kafka_sink, kafka_splits}); }
+} offer;
+
+}  // namespace holdfast::stream::kafka

@@ -1,0 +1,131 @@
+#include "record_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <holdfast/base/units.hpp>
+
+namespace holdfast::stream {
+
+RecordReader::RecordReader(std::unique_ptr<Input> input, Framing framing, std::size_t record_bytes)
+    : input_(std::move(input)),
+      framing_(framing),
+      record_bytes_(record_bytes),
+      buffer_(std::max<std::size_t>(256 * KiB, record_bytes)) {}
+
+Status RecordReader::seek(std::uint64_t offset, std::uint64_t records) {
+  HF_RETURN_IF_ERROR(input_->seek(offset));
+  offset_ = offset;
+  records_ = records;
+  begin_ = end_ = seen_ = 0;
+  in_quotes_ = skipping_ = no_more_ = false;
+  return {};
+}
+
+Error RecordReader::broken(std::string_view what) const {
+  return Error{Errc::kCorrupt,
+               name() + ", record " + std::to_string(records_) + ": " + std::string(what)};
+}
+
+Result<bool> RecordReader::fill() {
+  if (no_more_) return false;
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+  HF_ASSIGN_OR_RETURN(const auto got, input_->read(buffer_.data() + end_, buffer_.size() - end_));
+  end_ += got;
+  no_more_ = got == 0 && input_->at_end();
+  return got > 0;
+}
+
+std::size_t RecordReader::find_line_end() {
+  const char* const begin = buffer_.data() + begin_;
+  const char* const end = buffer_.data() + end_;
+  const char* at = begin + seen_;
+  while (at < end) {
+    if (!in_quotes_) {
+      const auto* lf = static_cast<const char*>(std::memchr(at, '\n', end - at));
+      const auto* line_end = lf == nullptr ? end : lf;
+      const auto* quote = framing_ == Framing::kQuoted
+                              ? static_cast<const char*>(std::memchr(at, '"', line_end - at))
+                              : nullptr;
+      if (quote == nullptr && lf != nullptr) return static_cast<std::size_t>(lf - begin);
+      in_quotes_ = quote != nullptr;
+      at = quote == nullptr ? end : quote + 1;
+    } else {
+      const auto* quote = static_cast<const char*>(std::memchr(at, '"', end - at));
+      in_quotes_ = quote == nullptr;
+      at = quote == nullptr ? end : quote + 1;
+    }
+  }
+  seen_ = static_cast<std::size_t>(end - begin);
+  return kNone;
+}
+
+void RecordReader::take(std::size_t bytes) {
+  begin_ += bytes;
+  offset_ += bytes;
+  seen_ = 0;
+  in_quotes_ = false;
+}
+
+// False: the end of the record has not come yet.
+Result<bool> RecordReader::skip_to_line_end() {
+  for (;;) {
+    const auto* const begin = buffer_.data() + begin_;
+    const auto* lf = static_cast<const char*>(std::memchr(begin, '\n', end_ - begin_));
+    take(lf == nullptr ? end_ - begin_ : static_cast<std::size_t>(lf - begin) + 1);
+    if (lf != nullptr) return skipping_ = false, true;
+    HF_ASSIGN_OR_RETURN(const bool more, fill());
+    if (!more) return false;
+  }
+}
+
+Result<bool> RecordReader::next(std::string_view& record) {
+  if (skipping_) {
+    HF_ASSIGN_OR_RETURN(const bool over, skip_to_line_end());
+    if (!over) return false;
+  }
+  for (;;) {
+    const std::size_t bytes = end_ - begin_;
+    std::size_t size = kNone;
+    if (framing_ != Framing::kFixed)
+      size = find_line_end();
+    else if (bytes >= record_bytes_)
+      size = record_bytes_;
+    const std::size_t line_end = framing_ == Framing::kFixed ? 0 : 1;
+    if (size != kNone) {
+      record = std::string_view(buffer_.data() + begin_, size);
+      if (line_end == 1 && record.ends_with('\r')) record.remove_suffix(1);
+      take(size + line_end);
+      ++records_;
+      return size <= kMaxRecordBytes ? Result<bool>(true) : too_long();
+    }
+    if (bytes > kMaxRecordBytes) {
+      ++records_;
+      skipping_ = true;
+      return too_long();
+    }
+    HF_ASSIGN_OR_RETURN(const bool more, fill());
+    if (more) continue;
+    if (!no_more_ || begin_ == end_) return false;
+    // The last record, without a LF.
+    const bool open_quote = in_quotes_;
+    record = std::string_view(buffer_.data() + begin_, bytes);
+    if (line_end == 1 && record.ends_with('\r')) record.remove_suffix(1);
+    take(bytes);
+    ++records_;
+    if (bytes > kMaxRecordBytes) return too_long();
+    if (open_quote) return broken("a quote has no partner");
+    if (framing_ == Framing::kFixed)
+      return broken("the input ends within it, behind " + std::to_string(bytes) + " of " +
+                    std::to_string(record_bytes_) + " bytes");
+    return true;
+  }
+}
+
+}  // namespace holdfast::stream

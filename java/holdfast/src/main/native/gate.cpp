@@ -1,0 +1,84 @@
+#include "gate.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+__thread Visitor* gate_visitor = nullptr;
+
+namespace {
+
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+// The visitors of all threads that are alive. The mutex also makes closing one at a time.
+struct Visitors {
+  std::mutex mutex;
+  std::vector<Visitor*> all;
+};
+Visitors& visitors() {
+  static auto* const kept = new Visitors;  // Threads may end behind the statics of this library.
+  return *kept;
+}
+
+// A thread's visitor, from its first call to its end.
+struct Registration {
+  Visitor visitor{nullptr};
+  Registration() {
+    const std::lock_guard lock(visitors().mutex);
+    visitors().all.push_back(&visitor);
+    gate_visitor = &visitor;
+  }
+  ~Registration() {
+    gate_visitor = nullptr;
+    const std::lock_guard lock(visitors().mutex);
+    std::erase(visitors().all, &visitor);
+  }
+};
+
+void barrier_on_all_threads() {
+  if (gate_needs_fence != 0)
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  else
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+}  // namespace
+
+int gate_needs_fence = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
+
+Gate* gate_new(hf_store* store) { return new (std::nothrow) Gate{store, GATE_OPEN, 0}; }
+
+hf_store* gate_enter_slowly(Gate* gate) {
+  static thread_local Registration mine;
+  Visitor& me = mine.visitor;
+  for (;;) {
+    __atomic_store_n(&me.at, gate, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    const int32_t state = __atomic_load_n(&gate->state, __ATOMIC_ACQUIRE);
+    if (state == GATE_OPEN) return gate->store;
+    __atomic_store_n(&me.at, static_cast<Gate*>(nullptr), __ATOMIC_RELEASE);
+    if (state == GATE_CLOSED) return nullptr;
+    sched_yield();
+  }
+}
+
+int32_t gate_close(Gate* gate) {
+  const std::lock_guard lock(visitors().mutex);
+  if (__atomic_load_n(&gate->state, __ATOMIC_ACQUIRE) == GATE_CLOSED) return HF_OK;
+  __atomic_store_n(&gate->state, GATE_CLOSING, __ATOMIC_RELEASE);
+  barrier_on_all_threads();  // Who has not been seen in the gate by now sees that it closes.
+  for (const Visitor* visitor : visitors().all) {
+    while (__atomic_load_n(&visitor->at, __ATOMIC_ACQUIRE) == gate)
+      sched_yield();
+  }
+  const bool held = __atomic_load_n(&gate->holders, __ATOMIC_ACQUIRE) != 0;
+  const int32_t code = held ? static_cast<int32_t>(GATE_HELD) : hf_close(gate->store);
+  const bool open = held || code == HF_BUSY;
+  __atomic_store_n(&gate->state, open ? GATE_OPEN : GATE_CLOSED, __ATOMIC_RELEASE);
+  return code;
+}

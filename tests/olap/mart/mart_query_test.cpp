@@ -1,0 +1,209 @@
+// Queries to a star of a user's own: by a grammar against an evaluation row by row, and the cases
+// that have names.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <holdfast/olap/mart/star_answer.hpp>
+
+#include "dull_star.hpp"
+#include "mart_support.hpp"
+#include "random_query.hpp"
+
+namespace holdfast::olap::mart {
+namespace {
+
+std::vector<std::string> rows_of(const StarAnswer& answer) {
+  std::vector<std::string> rows;
+  for (const auto& row : answer.rows) {
+    auto& text = rows.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += DullStar::text_of(row[i], answer.types[i]) + "|";
+  }
+  return rows;
+}
+
+Result<StarAnswer> ask(const MartStore& store, const std::string& text, unsigned threads = 1,
+                       VectorWidth width = VectorWidth::kAvx512) {
+  Team team(threads);
+  return answer(text, *store.version(), team, width);
+}
+
+std::vector<std::string> rows(const MartStore& store, const std::string& text) {
+  auto found = ask(store, text);
+  EXPECT_TRUE(found) << (found ? "" : found.error().detail);
+  return found ? rows_of(*found) : std::vector<std::string>();
+}
+
+// What a plan with a limit leaves.
+std::vector<std::string> cut(std::vector<std::string> rows, const StarPlan& plan) {
+  const auto first = std::min<std::uint64_t>(plan.offset, rows.size());
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(first));
+  if (rows.size() > plan.limit) rows.resize(plan.limit);
+  return rows;
+}
+
+void compare_all(const MartStore& store, const SalesData& data, std::uint64_t first,
+                 std::uint64_t count) {
+  const auto version = store.version();
+  const DullStar dull(version->schema(), data);
+  std::size_t with_rows = 0;
+  for (auto seed = first; seed < first + count; ++seed) {
+    const auto text = RandomQuery(seed).text();
+    auto plan = plan_star(text, version->schema());
+    ASSERT_TRUE(plan) << "seed " << seed << ": " << text << "\n" << plan.error().detail;
+    auto expected = dull.answer(*plan);
+    const bool whole = plan->order.size() == plan->keys.size() || !plan->grouped;
+    expected = cut(std::move(expected), *plan);
+    Team team(1 + static_cast<unsigned>(seed % 4));
+    const auto width = seed % 2 == 0 ? VectorWidth::kAvx512 : VectorWidth::kPortable;
+    auto found = answer(*plan, *version, team, width);
+    ASSERT_TRUE(found) << "seed " << seed << ": " << text << "\n" << found.error().detail;
+    auto seen = rows_of(*found);
+    with_rows += seen.size() > 1;
+    if (plan->order.empty() || !whole)
+      std::sort(seen.begin(), seen.end()), std::sort(expected.begin(), expected.end());
+    ASSERT_EQ(seen, expected) << "seed " << seed << ": " << text;
+  }
+  EXPECT_GT(with_rows, count / 3);  // Most queries find something.
+}
+
+TEST(MartQuery, RandomQueriesAreThoseOfAnEvaluationRowByRow) {
+  auto mart = empty_mart();
+  const SalesData data(1, 3000);
+  load_data(*mart.store, data).value();
+  compare_all(*mart.store, data, 1, 400);
+}
+
+TEST(MartQuery, AfterAppendsOfAllTablesAndAfterAMerge) {
+  auto mart = empty_mart();
+  SalesData data(2, 500);
+  load_data(*mart.store, data).value();
+  Random random(3);
+  for (int part = 0; part < 5; ++part) {
+    Lines lines;
+    for (std::size_t i = 0; i < 100; ++i)
+      lines.push_back(SalesData::sale(1000 * static_cast<std::size_t>(part) + i,
+                                      [&](std::uint64_t bound) { return random.below(bound); }));
+    const auto key = std::to_string(9000 + part);
+    const Lines customer{key + ",OCEANIA,nation " + key + ",7.00"};
+    append_lines(*mart.store, 1, customer).value();
+    lines.push_back("77," + key + ",p-1,2026-02-03,,5,10.00,,web,true,9");
+    append_lines(*mart.store, 0, lines).value();
+    data.tables[0].insert(data.tables[0].end(), lines.begin(), lines.end());
+    data.tables[1].push_back(customer[0]);
+  }
+  EXPECT_EQ(rows(*mart.store,
+                 "SELECT COUNT(*) FROM sales JOIN customers ON customer = ckey "
+                 "WHERE region = 'OCEANIA'"),
+            std::vector<std::string>{"5|"});
+  compare_all(*mart.store, data, 1000, 60);
+  EXPECT_GT(small_blocks(mart.store->version()->catalogue()), 5u);
+  merge(*mart.store).value();
+  EXPECT_EQ(small_blocks(mart.store->version()->catalogue()), 0u);
+  EXPECT_TRUE(mart.store->version()->verify().empty());
+  compare_all(*mart.store, data, 2000, 60);
+}
+
+TEST(MartQuery, ManyBlocksAndMoreGroupsThanAnArrayHolds) {
+  auto mart = empty_mart(256 * MiB);
+  const SalesData data(4, 200'000);
+  load_data(*mart.store, data).value();
+  EXPECT_GT(mart.store->version()->catalogue().tables[0].blocks.size(), 3u);
+  EXPECT_EQ(rows(*mart.store, "SELECT COUNT(*) FROM sales"), std::vector<std::string>{"200000|"});
+  const std::string by_id = "SELECT id, COUNT(*) AS n, SUM(quantity) FROM sales GROUP BY id";
+  for (const unsigned threads : {1u, 2u, 8u}) {
+    const auto found = ask(*mart.store, by_id, threads).value();
+    ASSERT_EQ(found.rows.size(), 200'000u);
+    sql::Int128 ids = 0;
+    for (const auto& row : found.rows) {
+      ids += row[0].number;
+      ASSERT_TRUE(row[1].number == 1);
+    }
+    EXPECT_TRUE(ids == sql::Int128{199'999} * 100'000);
+  }
+  // Rows of the first blocks, however many threads there are.
+  for (const unsigned threads : {1u, 8u}) {
+    const auto first = ask(*mart.store, "SELECT id FROM sales LIMIT 3 OFFSET 5", threads).value();
+    EXPECT_EQ(rows_of(first), (std::vector<std::string>{"5|", "6|", "7|"}));
+  }
+  const auto last = ask(*mart.store, "SELECT id FROM sales ORDER BY id DESC LIMIT 2", 8).value();
+  EXPECT_EQ(rows_of(last), (std::vector<std::string>{"199999|", "199998|"}));
+  // Blocks whose bounds rule them out are not read.
+  const auto few = ask(*mart.store, "SELECT SUM(quantity) FROM sales WHERE id < 10").value();
+  EXPECT_EQ(few.counts.passed, 10u);
+}
+
+TEST(MartQuery, SumsHave128BitsAndWhatDoesNotFitIsAnError) {
+  auto mart = empty_mart();
+  SalesData data(5, 0);
+  for (int i = 0; i < 8; ++i)
+    data.tables[0].push_back(std::to_string(i) + ",,,2026-02-01,,1,1.00,,,,9000000000000000000");
+  load_data(*mart.store, data).value();
+  EXPECT_EQ(rows(*mart.store, "SELECT SUM(CAST(serial AS DECIMAL(38, 0))) FROM sales"),
+            std::vector<std::string>{"72000000000000000000|"});
+  EXPECT_EQ(rows(*mart.store, "SELECT AVG(serial) FROM sales"),
+            std::vector<std::string>{"9000000000000000000|"});
+  const auto sum = ask(*mart.store, "SELECT SUM(serial) FROM sales");
+  ASSERT_FALSE(sum);
+  EXPECT_EQ(sum.error().detail,
+            "line 1, column 8: the sum does not fit BIGINT; SUM(CAST(… AS DECIMAL(38, 0))) holds "
+            "more");
+  const auto product = ask(*mart.store, "SELECT MAX(serial * (quantity + 1)) FROM sales");
+  ASSERT_FALSE(product);
+  EXPECT_EQ(product.error().detail,
+            "line 1, column 19: the result does not fit BIGINT; CAST an operand to DECIMAL(38, 0)");
+}
+
+TEST(MartQuery, WhatNoRowReachesIsNoError) {
+  auto mart = empty_mart();
+  SalesData data(6, 100);
+  data.tables[1].push_back("90001,ZERO,none,0.00");
+  load_data(*mart.store, data).value();
+  // The customer whose credit is 0 has bought nothing; nobody divides by it.
+  EXPECT_EQ(rows(*mart.store,
+                 "SELECT COUNT(*) FROM sales JOIN customers ON customer = ckey WHERE credit <> 0 "
+                 "AND 100 / credit < 0"),
+            std::vector<std::string>{"0|"});
+  EXPECT_EQ(rows(*mart.store,
+                 "SELECT SUM(CASE WHEN quantity = 0 THEN 0 ELSE 10 / quantity END) > 0 FROM sales"),
+            std::vector<std::string>{"true|"});
+  const auto failed = ask(*mart.store, "SELECT SUM(10 / (quantity - quantity)) FROM sales");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().detail, "line 1, column 15: division by zero");
+}
+
+TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
+  auto mart = empty_mart();
+  load_data(*mart.store, SalesData(7, 10)).value();
+  const auto error = [&](const std::string& text) {
+    const auto found = ask(*mart.store, text);
+    return found ? std::string("no error") : found.error().detail;
+  };
+  EXPECT_EQ(error("SELECT 1 FROM orders"),
+            "line 1, column 15: there is no table orders; the star has sales, customers, "
+            "products, days");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales, customers"),
+            "line 1, column 29: customers without a join by its key is not supported; write ON "
+            "sales.customer = customers.ckey");
+  EXPECT_EQ(error("SELECT region, COUNT(*) FROM sales JOIN customers ON customer = ckey"),
+            "line 1, column 8: region is neither in GROUP BY nor in an aggregate");
+  EXPECT_NE(error("SELECT regoin FROM customers").find("column 8"), std::string::npos);
+  EXPECT_NE(error("SELECT COUNT(*) FROM sales RIGHT JOIN customers ON customer = ckey")
+                .find("is not supported"),
+            std::string::npos);
+  EXPECT_NE(error("SELECT").find("line 1"), std::string::npos);
+}
+
+TEST(MartQuery, ADimensionAloneIsATable) {
+  auto mart = empty_mart();
+  load_data(*mart.store, SalesData(8, 0)).value();
+  EXPECT_EQ(rows(*mart.store, "SELECT COUNT(*), MIN(day), MAX(year) FROM days"),
+            std::vector<std::string>{"28|2026-02-01|2026|"});
+  EXPECT_EQ(rows(*mart.store, "SELECT DISTINCT category FROM products ORDER BY 1 DESC LIMIT 1"),
+            std::vector<std::string>{"cat, 4|"});
+}
+
+}  // namespace
+}  // namespace holdfast::olap::mart

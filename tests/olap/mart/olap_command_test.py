@@ -1,0 +1,181 @@
+"""`holdfast olap` as a stranger uses it: olap_command_test.py HOLDFAST."""
+import csv
+import io
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import star_data  # noqa: E402
+
+HOLDFAST = sys.argv.pop(1)
+PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON', sys.executable)
+
+
+class OlapCommand(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix='olap-command-')
+        self.addCleanup(place.cleanup)
+        self.dir = pathlib.Path(place.name)
+        self.region = str(self.dir / 'star')
+
+    def run_olap(self, *words, code=0):
+        done = subprocess.run([HOLDFAST, 'olap', *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done
+
+    def load(self, rows=500):
+        star_data.write(self.dir, rows)
+        return self.run_olap('load', '--schema', f'{self.dir}/star.yaml', '--region', self.region)
+
+    def ask(self, sql, *words, code=0):
+        return self.run_olap('query', sql, '--region', self.region, *words, code=code)
+
+    def rows(self, sql):
+        return list(csv.reader(io.StringIO(self.ask(sql, '--format', 'csv').stdout)))[1:]
+
+    def test_what_is_loaded_comes_back_in_all_formats(self):
+        said = self.load().stderr
+        self.assertIn('sales: 500 rows', said)
+        lines = (self.dir / 'sales.csv').read_text()
+        self.assertEqual(self.ask('SELECT * FROM sales', '--format', 'csv').stdout, lines)
+        answer = json.loads(self.ask('SELECT channel, COUNT(*) AS n, SUM(price) FROM sales GROUP BY channel ORDER BY n',
+                                     '--format', 'json').stdout)
+        self.assertEqual([column['type'] for column in answer['columns']], ['STRING', 'BIGINT', 'DECIMAL(38, 2)'])
+        self.assertEqual(sum(row[1] for row in answer['rows']), 500)
+        self.assertIn(None, [row[0] for row in answer['rows']])
+        table = self.ask("SELECT category, COUNT(*) FROM sales JOIN products ON product = pkey GROUP BY category "
+                         "ORDER BY 1").stdout.splitlines()
+        self.assertEqual(table[0].split(), ['category', 'EXPR$1'])
+        self.assertEqual(len(table), 6)
+        shown = self.run_olap('schema', '--region', self.region).stdout
+        self.assertIn("  sold DATE, key of days", shown)
+
+    def test_a_chart_is_a_page_that_opens_offline(self):
+        self.load()
+        page = self.dir / 'page.html'
+        sql = "SELECT region, COUNT(*) AS n, SUM(price) AS '<b>' FROM sales JOIN customers ON customer = ckey GROUP BY region"
+        sql = sql.replace("'<b>'", '`<b>`')
+        for kind, element in (('bars', '<rect '), ('lines', 'stroke-width="2"')):
+            self.ask(sql, '--chart', kind, '--out', str(page))
+            text = page.read_text()
+            self.assertIn(element, text)
+            self.assertNotIn('<b>', text)
+            self.assertNotIn('http', text.replace('http-equiv', ''))
+        self.assertIn('at least one column of numbers', self.ask(
+            'SELECT region FROM customers', '--chart', 'bars', '--out', str(page), code=2).stderr)
+
+    def test_errors_say_where_and_what_to_do(self):
+        self.load(10)
+        self.assertIn('line 2, column 3: there is no table', self.ask('SELECT 1 FROM\n  salse', code=2).stderr)
+        self.assertIn('no tables are loaded', self.run_empty())
+        description = self.dir / 'star.yaml'
+        good = description.read_text()
+        for wrong, message in (
+                (good.replace('key: ckey', 'key: kcey'), 'has no column "kcey"'),
+                (good.replace('price: "DECIMAL(12, 2)"', 'price: MONEY'), '"price": a type is wanted'),
+                (good.replace('sold: days', 'sold: dyas'), '"sold": the name of a dimension is wanted'),
+                (good.replace('order:', 'oder:'), 'did you mean "order"?'),
+                (good.replace('customer: BIGINT', 'customer: STRING'), "and the key of customers is BIGINT"),
+                ('fact: 7', 'fact: a map is wanted')):
+            description.write_text(wrong)
+            self.assertIn(message, self.run_olap('load', '--schema', str(description), '--region', self.region,
+                                                 code=2).stderr)
+        description.write_text(good)
+        (self.dir / 'sales.csv').write_text((self.dir / 'sales.csv').read_text() + '1,2\n')
+        self.assertIn('sales.csv:12: 2 fields; 11 are wanted', self.run_olap(
+            'load', '--schema', str(description), '--region', self.region, code=1).stderr)
+        self.assertEqual(self.rows('SELECT COUNT(*) FROM sales'), [['10']])
+
+    def run_empty(self):
+        subprocess.run([HOLDFAST, 'olap', 'load', '--schema', f'{self.dir}/none.yaml', '--region', f'{self.dir}/empty'],
+                       capture_output=True, check=False)
+        star_data.write(self.dir, 10)
+        bad = self.dir / 'bad'
+        bad.mkdir()
+        star_data.write(bad, 1)
+        (bad / 'days.csv').write_text('day\n')
+        self.run_olap('load', '--schema', f'{bad}/star.yaml', '--region', f'{self.dir}/empty', code=2)
+        return self.run_olap('query', 'SELECT 1 FROM sales', '--region', f'{self.dir}/empty', code=1).stderr
+
+    def test_appends_and_the_merge_that_comes_by_itself(self):
+        self.load(100)
+        more = self.dir / 'more.csv'
+        chance = random.Random(5)
+        header = (self.dir / 'sales.csv').read_text().splitlines()[0]
+        (self.dir / 'customer.csv').write_text('ckey,region,nation,credit\n5000,OCEANIA,nation 1,1.00\n')
+        self.run_olap('append', '--region', self.region, '--table', 'customers', '--file', f'{self.dir}/customer.csv')
+        merged = False
+        for part in range(20):
+            lines = [star_data.sale(chance, 1000 + 10 * part + i) for i in range(9)] + [
+                f'{1009 + 10 * part},5000,p-1,2026-02-01,,1,1.00,,,,']
+            more.write_text('\n'.join([header, *lines]) + '\n')
+            merged |= 'merged' in self.run_olap('append', '--region', self.region, '--table', 'sales', '--file',
+                                                str(more)).stderr
+        self.assertTrue(merged)
+        self.assertEqual(self.rows('SELECT COUNT(*), MAX(id) FROM sales'), [['300', '1199']])
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM sales JOIN customers ON customer = ckey WHERE region = 'OCEANIA'"),
+                         [['20']])
+        self.run_olap('merge', '--region', self.region)
+        self.assertIn('all is well', self.run_olap('verify', '--region', self.region).stderr)
+        more.write_text(header + '\n1,77777,,2026-02-01,,,,,,,\n')
+        self.assertIn("customers has no row with this key", self.run_olap(
+            'append', '--region', self.region, '--table', 'sales', '--file', str(more), code=1).stderr)
+
+    def test_loads_and_appends_that_are_killed(self):
+        self.load(2000)
+        chance = random.Random(int(os.environ.get('SEED', '7')))
+        header = (self.dir / 'sales.csv').read_text().splitlines()[0]
+        more = self.dir / 'more.csv'
+        more.write_text('\n'.join([header, *(star_data.sale(chance, i) for i in range(3000))]) + '\n')
+        sure = 2000
+        killed = 0
+        for _ in range(25):
+            process = subprocess.Popen([HOLDFAST, 'olap', 'append', '--region', self.region, '--table', 'sales', '--file',
+                                        str(more)], stderr=subprocess.DEVNULL)
+            time.sleep(chance.random() * 0.12)
+            process.send_signal(signal.SIGKILL)
+            done = process.wait() == 0
+            killed += not done
+            count = int(self.rows('SELECT COUNT(*) FROM sales')[0][0])
+            self.assertIn(count, [sure + 3000] if done else [sure, sure + 3000])
+            sure = count
+            self.assertIn('all is well', self.run_olap('verify', '--region', self.region).stderr)
+        self.assertGreater(killed, 0)
+
+    def test_parquet_there_and_back(self):
+        if subprocess.run([PYTHON, '-c', 'import pyarrow'], capture_output=True).returncode != 0:
+            said = self.no_pyarrow()
+            self.assertIn('pip install pyarrow', said)
+            self.skipTest('no pyarrow')
+        self.load(300)
+        # Each table out as Parquet, and a star of these files: the same rows.
+        for table in star_data.TYPES:
+            self.ask(f'SELECT * FROM {table}', '--format', 'parquet', '--out', f'{self.dir}/{table}.parquet',
+                     '--python', PYTHON)
+        before = self.ask('SELECT * FROM sales', '--format', 'csv').stdout
+        description = self.dir / 'star.yaml'
+        description.write_text(description.read_text().replace('.csv,', '.parquet,').replace('sales.csv', 'sales.parquet'))
+        self.run_olap('load', '--schema', str(description), '--region', f'{self.dir}/second', '--python', PYTHON)
+        after = self.run_olap('query', 'SELECT * FROM sales', '--region', f'{self.dir}/second', '--format', 'csv').stdout
+        self.assertEqual(before, after)
+        (self.dir / 'days.parquet').write_text('no parquet')
+        self.assertIn('days.parquet: ', self.run_olap('load', '--schema', str(description), '--region',
+                                                     f'{self.dir}/second', '--python', PYTHON, code=1).stderr)
+
+    def no_pyarrow(self):
+        self.load(10)
+        return self.ask('SELECT * FROM sales', '--format', 'parquet', '--out', f'{self.dir}/x.parquet', '--python', PYTHON,
+                        code=1).stderr
+
+
+if __name__ == '__main__':
+    unittest.main()

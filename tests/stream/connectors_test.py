@@ -1,0 +1,275 @@
+"""Sources, sinks and formats of `holdfast stream run`, each as a user would use it.
+
+    connectors_test.py HOLDFAST
+
+JSON with Flink's options, malformed records (an error, ignored, or in a file of their own), directories, files that appear,
+gzip, sockets, raw and binary records, the formats of a plain SELECT; and runs over directories and JSON that are killed.
+"""
+import gzip
+import json
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HOLDFAST = sys.argv[1]
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (arguments, done.returncode, done.stdout[-500:], done.stderr)
+    return done
+
+
+def table(columns, name='t', **options):
+    # In Flink's options a point stands where a Python name has two underlines, a hyphen where it has one.
+    options = {key.replace('__', '.').replace('_', '-'): value for key, value in options.items()}
+    return (f'CREATE TABLE {name} ({columns}) WITH ('
+            + ', '.join(f"'{key}' = '{value}'" for key, value in options.items()) + ');\n')
+
+
+def files(path, columns, name='t', format='json', **options):
+    return table(columns, name, connector='filesystem', path=path, format=format, **options)
+
+
+def check_json(directory):
+    path = directory / 'a.json'
+    path.write_text('{"i": 1, "s": "x\\u00e9\\n", "d": 1.50, "b": true, "r": 0.1, "at": "2026-01-02 03:04:05.678"}\n'
+                    '{"at": null, "s": {"nested": [1, "two", {"k": null}]}, "more": {"i": 9}, "i": 2}\r\n'
+                    '{"s": 12, "i": "3", "d": "7", "b": "false", "r": 2, "at": "2026-01-02 03:04:05"}\n')
+    columns = 'i INT, s STRING, d DECIMAL(10, 2), b BOOLEAN, r DOUBLE, `at` TIMESTAMP(3)'
+    done = run('--format', 'json', '-e', files(path, columns) + 'SELECT i, s, d, b, r, `at` FROM t')
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows == [
+        {'i': 1, 's': 'xé\n', 'd': 1.5, 'b': True, 'r': 0.1, 'at': '2026-01-02 03:04:05.678'},
+        {'i': 2, 's': '{"nested":[1,"two",{"k":null}]}', 'd': None, 'b': None, 'r': None, 'at': None},
+        {'i': 3, 's': '12', 'd': 7, 'b': False, 'r': 2, 'at': '2026-01-02 03:04:05.000'}], rows
+    assert '"d":1.50' in done.stdout, 'decimals have their scale'
+    missing = run('-e', files(path, columns, json__fail_on_missing_field='true') + 'SELECT i FROM t', code=1)
+    assert 'record 2: it has no member d' in missing.stderr, missing.stderr
+    iso = directory / 'iso.json'
+    iso.write_text('{"at": "2026-01-02T03:04:05.678Z"}\n')
+    text = files(iso, '`at` TIMESTAMP(3)', json__timestamp_format__standard='ISO-8601')
+    assert run('-e', text + 'SELECT `at` FROM t').stdout == 'at\n2026-01-02 03:04:05.678\n'
+    out = directory / 'iso_out'
+    run('-e', text + files(out, '`at` TIMESTAMP(3), n INT', 'o', json__timestamp_format__standard='ISO-8601',
+                           json__encode__ignore_null_fields='true')
+        + 'INSERT INTO o SELECT `at`, CAST(NULL AS INT) FROM t')
+    assert (out / 'part-0000000001.json').read_text() == '{"at":"2026-01-02T03:04:05.678"}\n'
+    wrong = run('-e', files(iso, '`at` TIMESTAMP(3)') + 'SELECT `at` FROM t', code=1)
+    assert "'2026-01-02T03:04:05.678Z' is no TIMESTAMP(3) for column at" in wrong.stderr, wrong.stderr
+
+
+MALFORMED = ['{"i": 1}', '{"i": "one"}', 'nonsense', '{"i": 2', '[1]', '{"i": 1.5}', '{"i": 99999999999}', '{"i": 3} {}',
+             '\ufffd', '', '{"i":' * 500, '{"i": [1]}', '17', '{"i": 4}']
+
+
+def check_malformed(directory):
+    path, kept = directory / 'bad.json', directory / 'kept'
+    path.write_bytes('\n'.join(MALFORMED).encode() + b'\n{"i": "\xff"}\n{"i": 5}\n')
+    strict = run('-e', files(path, 'i INT') + 'SELECT i FROM t', code=1)
+    assert "record 2: 'one' is no INT for column i" in strict.stderr, strict.stderr
+    lenient = run('-e', files(path, 'i INT', json__ignore_parse_errors='true') + 'SELECT i FROM t WHERE i IS NOT NULL')
+    assert lenient.stdout == 'i\n1\n4\n5\n', lenient.stdout
+    assert '13 malformed rows' in lenient.stderr and "record 3: it is no JSON" in lenient.stderr, lenient.stderr
+    aside = run('-e', files(path, 'i INT', malformed_records__path=kept) + 'SELECT i FROM t')
+    assert aside.stdout == 'i\n1\n4\n5\n', aside.stdout
+    assert kept.read_bytes() == '\n'.join(MALFORMED[1:-1]).encode() + b'\n{"i": "\xff"}\n'
+    both = run('-e', files(path, 'i INT', json__ignore_parse_errors='true', json__fail_on_missing_field='true')
+               + 'SELECT i FROM t', code=2)
+    assert 'json.fail-on-missing-field' in both.stderr
+    # Random bytes, and good records with bytes changed: rows or errors, never a signal.
+    rand = random.Random(11)
+    for format in ('json', 'csv', 'raw', 'binary'):
+        for _ in range(25):
+            junk = bytearray(b'{"i": 12, "s": "text"}\n12,"text"\n' * 20)
+            for _ in range(rand.randrange(1, 40)):
+                junk[rand.randrange(len(junk))] = rand.randrange(256)
+            path.write_bytes(junk)
+            column = 's STRING' if format == 'raw' else 'i INT' if format == 'binary' else 'i INT, s STRING'
+            done = subprocess.run([HOLDFAST, 'stream', 'run', '-e', files(path, column, format=format,
+                                   malformed_records__path=kept) + 'SELECT * FROM t'], capture_output=True, timeout=60)
+            assert done.returncode in (0, 1), (format, bytes(junk), done.stderr)
+
+
+def check_directories(directory):
+    many = directory / 'many'
+    (many / 'b').mkdir(parents=True)
+    (many / 'a.csv').write_text('n\n1\n2\n')
+    (many / 'b' / 'c.csv').write_bytes(gzip.compress(b'n\n3\n4'))
+    (many / 'd.csv').write_text('n\n5\n')
+    for hidden in ('.e.csv', '_f.csv'):
+        (many / hidden).write_text('n\n99\n')
+    text = files(many, 'n INT', format='csv', csv__header='true')
+    assert run('-e', text + 'SELECT n FROM t').stdout == 'n\n1\n2\n3\n4\n5\n'
+    (many / 'd.csv').write_text('n\nfive\n')
+    wrong = run('-e', text + 'SELECT n FROM t', code=1)
+    assert "file d.csv, record 2: 'five' is no INT" in wrong.stderr, wrong.stderr
+    gone = run('-e', files(directory / 'nowhere', 'n INT') + 'SELECT n FROM t', code=1)
+    assert 'nowhere: No such file' in gone.stderr, gone.stderr
+
+
+def check_files_that_appear(directory):
+    inbox, checkpoints = directory / 'inbox', directory / 'inbox_checkpoints'
+    inbox.mkdir()
+    text = (files(inbox, 'n INT', format='csv', source__monitor_interval='50ms')
+            + files(directory / 'seen', 'n INT', 'o', format='csv') + 'INSERT INTO o SELECT n FROM t')
+    total, rand, runs = 0, random.Random(5), 0
+    process = None
+    for number in range(30):
+        if process is None:
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint-dir', checkpoints, '--checkpoint', '20ms',
+                                        '-e', text], stderr=subprocess.PIPE)
+            runs += 1
+        # Names come in no order. A file is there whole: by a rename.
+        (inbox / f'.{number}').write_text(''.join(f'{number * 100 + i}\n' for i in range(100)))
+        (inbox / f'.{number}').rename(inbox / f'{rand.randrange(10**9)}.csv')
+        total += 100
+        time.sleep(rand.uniform(0, 0.1))
+        if rand.random() < 0.3:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            process = None
+    if process is None:
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint-dir', checkpoints, '--checkpoint', '20ms',
+                                    '-e', text], stderr=subprocess.PIPE)
+
+    def shown():
+        return [int(line) for part in sorted((directory / 'seen').glob('part-*.csv')) for line in part.read_text().split()]
+    for _ in range(300):
+        if len(shown()) >= total:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert sorted(shown()) == list(range(total)), f'{len(shown())} of {total}'
+    assert runs > 3
+
+
+def check_kills_over_json(directory):
+    """JSON from a directory into JSON by windows, killed on the way: the parts are the undisturbed run's."""
+    source = directory / 'events'
+    source.mkdir()
+    rand, ms = random.Random(3), 1_700_000_000_000
+    for number in range(8):
+        with gzip.open(source / f'{number}.json', 'wt') as out:
+            for _ in range(4000):
+                ms += rand.randrange(0, 100)
+                out.write(json.dumps({'ms': ms - rand.randrange(0, 3000), 'k': rand.randrange(20), 'v': rand.randrange(1000)}) + '\n')
+
+    def text(to):
+        return (files(source, "ms BIGINT, k INT, v INT, ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND")
+                + files(to, 's TIMESTAMP(3), k INT, n BIGINT, v BIGINT', 'o')
+                + "INSERT INTO o SELECT window_start, k, COUNT(*), SUM(v) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), "
+                  "INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k")
+
+    def parts(to):
+        return ''.join(part.read_text() for part in sorted(to.glob('part-*.json')))
+    whole, broken = directory / 'whole', directory / 'broken'
+    begun = time.monotonic()
+    run('--checkpoint-dir', directory / 'c_whole', '--checkpoint', '5ms', '-e', text(whole))
+    took = time.monotonic() - begun
+    wanted = parts(whole)
+    assert len(wanted.splitlines()) > 2000
+    kills = 0
+    for round_ in range(200):  # On an idle machine many a run is over before its kill.
+        shutil.rmtree(broken, ignore_errors=True)
+        while True:
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint-dir', directory / f'c_{round_}', '--checkpoint',
+                                        '5ms', '-e', text(broken)], stderr=subprocess.PIPE)
+            if kills < 10:
+                time.sleep(rand.uniform(0, took))
+                process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+            if process.returncode == 0:
+                break
+            kills += 1
+        assert parts(broken) == wanted
+        if kills >= 10:
+            return
+    assert False, f'only {kills} kills hit'
+
+
+def check_socket():
+    listener = socket.create_server(('127.0.0.1', 0))
+    port = listener.getsockname()[1]
+
+    def serve():
+        client, _ = listener.accept()
+        for piece in (b'{"n": 1}\n{"n', b'": 2}\n', b'{"n": 3}'):
+            client.sendall(piece)
+            time.sleep(0.15)
+        client.close()
+    server = threading.Thread(target=serve)
+    server.start()
+    done = run('-e', table('n INT', connector='socket', hostname='127.0.0.1', port=port, format='json') + 'SELECT n FROM t')
+    server.join()
+    listener.close()
+    assert done.stdout == 'n\n1\n2\n3\n', done.stdout
+    refused = run('-e', table('n INT', connector='socket', hostname='127.0.0.1', port=port, format='json')
+                  + 'SELECT n FROM t', code=1)
+    assert f'connect tcp://127.0.0.1:{port}: Connection refused' in refused.stderr, refused.stderr
+
+
+def check_raw_and_binary(directory):
+    path = directory / 'raw'
+    path.write_text('a line\nanother, with "signs"\n')
+    assert run('--format', 'json', '-e', files(path, 'line STRING', format='raw') + 'SELECT line FROM t').stdout == (
+        '{"line":"a line"}\n{"line":"another, with \\"signs\\""}\n')
+    path.write_bytes(struct.pack('>qq', -1, 2**40))
+    assert run('-e', files(path, 'n BIGINT', format='raw') + 'SELECT n FROM t').stdout == f'n\n-1\n{2**40}\n'
+    records = [(1, -5, 2.5, True, 1_700_000_000_000), (2**31 - 1, 7, -0.125, False, 0)]
+    path.write_bytes(b''.join(struct.pack('<ihd?q', *record) for record in records))
+    columns = 'a INT, b SMALLINT, c DOUBLE, d BOOLEAN, e TIMESTAMP(3)'
+    out = directory / 'binary_out'
+    text = files(path, columns, format='binary') + files(out, columns, 'o', format='binary')
+    assert run('-e', text + 'SELECT * FROM t').stdout == (
+        'a,b,c,d,e\n1,-5,2.5,true,2023-11-14 22:13:20.000\n2147483647,7,-0.125,false,1970-01-01 00:00:00.000\n')
+    run('-e', text + 'INSERT INTO o SELECT * FROM t')
+    assert (out / 'part-0000000001.binary').read_bytes() == path.read_bytes()
+    path.write_bytes(path.read_bytes()[:-1])
+    cut = run('-e', text + 'SELECT * FROM t', code=1)
+    assert 'record 2: the input ends within it, behind 22 of 23 bytes' in cut.stderr, cut.stderr
+    (directory / 'empty.json').write_text('{}\n')
+    null = run('-e', text.replace(str(path), str(directory / 'empty.json')).replace("'binary'", "'json'", 1)
+               + 'INSERT INTO o SELECT NULLIF(1, 1), b, c, d, e FROM t', code=2)
+    assert 'column a is NULL' in null.stderr, null.stderr
+    text_column = run('-e', files(path, 's STRING', format='binary') + 'SELECT s FROM t', code=2)
+    assert 'a format that has STRING' in text_column.stderr, text_column.stderr
+
+
+def check_tables(directory):
+    path = directory / 'shown.csv'
+    path.write_text('1,a\n-2,\\N\n')
+    done = run('--format', 'table', '-e', files(path, 'n INT, word STRING', format='csv') + 'SELECT n, word FROM t')
+    assert done.stdout == ('          n  word            \n-----------  ----------------\n'
+                           '          1  a\n         -2  NULL\n').replace('word            \n', 'word\n'), done.stdout
+    for text, words in ((table('n INT', connector='kafkaa') + 'SELECT n FROM t', "'kafka'"),
+                        (table('n INT', connector='datagen') + files(path, 'n INT', 'o', format='xml')
+                         + 'INSERT INTO o SELECT n FROM t', "'csv', 'json', 'raw' or 'binary'")):
+        assert words in run('-e', text, code=2).stderr, text
+
+
+def main():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_connectors_'))
+    try:
+        check_json(directory)
+        check_malformed(directory)
+        check_directories(directory)
+        check_files_that_appear(directory)
+        check_kills_over_json(directory)
+        check_socket()
+        check_raw_and_binary(directory)
+        check_tables(directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()

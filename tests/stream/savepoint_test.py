@@ -1,0 +1,148 @@
+"""Savepoints: `holdfast stream savepoint`, `stream run --from`, on the same and on another state store; several INSERTs side by side.
+
+    savepoint_test.py HOLDFAST
+"""
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HOLDFAST = sys.argv[1]
+
+
+def command(verb, *words, code=0):
+    done = subprocess.run([HOLDFAST, 'stream', verb, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (verb, words, done.returncode, done.stdout[-500:], done.stderr)
+    return done
+
+
+def parts(directory):
+    return ''.join(part.read_text() for part in sorted(pathlib.Path(directory).glob('part-*.csv')))
+
+
+def sums(directory, out, aggregate='SUM(v)'):
+    return (f"CREATE TABLE t (ms BIGINT, k INT, v INT, ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts) WITH ('connector' = "
+            f"'filesystem', 'path' = '{directory}/inbox', 'format' = 'csv', 'source.monitor-interval' = '20ms');\n"
+            f"CREATE TABLE o (s TIMESTAMP(3), k INT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'csv');\n"
+            f"INSERT INTO o SELECT window_start, k, {aggregate} FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)) "
+            "GROUP BY window_start, window_end, k")
+
+
+def put(directory, name, rows):
+    (directory / 'inbox' / f'.{name}').write_text(''.join(f'{ms},{k},{v}\n' for ms, k, v in rows))
+    (directory / 'inbox' / f'.{name}').rename(directory / 'inbox' / name)
+
+
+def until(what, condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def stopped(process):
+    process.send_signal(signal.SIGTERM)
+    return process.communicate(timeout=60)[1]
+
+
+STARTED = []
+
+
+def start(*words):
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint', '20ms', *map(str, words)], stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    return process
+
+
+def check_savepoints(directory):
+    (directory / 'inbox').mkdir()
+    # Window 0 gets 1 + 2 + 4 of key 1; it ends with the third file.
+    put(directory, 'a', [(1000, 1, 1), (2000, 1, 2)])
+    first = start('--checkpoint-dir', directory / 'c', '-e', sums(directory, directory / 'out'))
+    until('a checkpoint', lambda: (directory / 'c' / 'query-1.checkpoint').exists())
+    time.sleep(1)
+    # While it runs.
+    saved = directory / 'saved'
+    command('savepoint', '--checkpoint-dir', directory / 'c', '--to', saved, '-e', sums(directory, directory / 'out'))
+    twice = command('savepoint', '--checkpoint-dir', directory / 'c', '--to', saved, '-e', sums(directory, directory / 'out'), code=1)
+    assert 'there is a checkpoint already' in twice.stderr, twice.stderr
+    put(directory, 'b', [(3000, 1, 4), (10_000, 2, 8)])
+    until('a window', lambda: parts(directory / 'out') != '')
+    stopped(first)
+    assert parts(directory / 'out') == '1970-01-01 00:00:00.000,1,7\n', parts(directory / 'out')
+
+    # From the savepoint, on either store: the second file is read once more, the first is not.
+    changed = sums(directory, directory / 'never', 'MAX(v)')
+    refused = command('run', '--from', saved, '--checkpoint-dir', directory / 'c2', '-e', changed, code=2)
+    assert 'of another query' in refused.stderr and not parts(directory / 'never')
+    for store, words in (('dram', ['--checkpoint-dir', directory / 'c3']), ('kv', ['--state', 'kv', '--region', directory / 'r'])):
+        out = directory / f'out_{store}'
+        # The same query: its sink is the same table, with what the first run showed moved away.
+        shutil.rmtree(directory / 'out')
+        again = start('--from', saved, *words, '-e', sums(directory, directory / 'out'))
+        until('a window', lambda: parts(directory / 'out') != '')
+        said = stopped(again)
+        assert 'resumed from checkpoint 1,' in said, said
+        assert parts(directory / 'out').startswith('1970-01-01 00:00:00.000,1,7\n'), (store, parts(directory / 'out'))
+        # Its own checkpoint goes before the savepoint now.
+        put(directory, f'c_{store}', [(20_000 if store == 'dram' else 30_000, 3, 16)])
+        more = start('--from', saved, *words, '-e', sums(directory, directory / 'out'))
+        until('the next window', lambda: len(parts(directory / 'out').splitlines()) >= 2)
+        stopped(more)
+        assert parts(directory / 'out').splitlines()[1] == '1970-01-01 00:00:10.000,2,8', parts(directory / 'out')
+        shutil.copytree(directory / 'out', out)
+    # Back from kv, into dram.
+    command('savepoint', '--state', 'kv', '--region', directory / 'r', '--to', directory / 'saved_kv',
+            '-e', sums(directory, directory / 'out'))
+    put(directory, 'z', [(60_000, 4, 0)])
+    shutil.rmtree(directory / 'out')
+    last = start('--from', directory / 'saved_kv', '--checkpoint-dir', directory / 'c4', '-e', sums(directory, directory / 'out'))
+    until('the last window', lambda: '1970-01-01 00:00:30.000,3,16' in parts(directory / 'out'))
+    stopped(last)
+    none = command('run', '--from', directory / 'nowhere', '--checkpoint-dir', directory / 'c5', '-e',
+                   sums(directory, directory / 'out'), code=1)
+    assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
+
+
+def check_side_by_side(directory):
+    made = ''.join(f"CREATE TABLE o{i} (n INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/side{i}', 'format' = 'csv');\n"
+                   for i in range(2))
+    endless = "CREATE TABLE s (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '200', 'fields.n.kind' = 'sequence');\n"
+    text = "SET 'table.dml-sync' = 'false';\n" + made + endless + ''.join(f'INSERT INTO o{i} SELECT n FROM s;\n' for i in range(2))
+    process = start('--checkpoint-dir', directory / 'side', '-e', text)
+    until('rows of both', lambda: all(parts(directory / f'side{i}') for i in range(2)))
+    stopped(process)
+    for _ in range(3):
+        process = start('--checkpoint-dir', directory / 'side', '-e', text)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    process = start('--checkpoint-dir', directory / 'side', '-e', text)
+    time.sleep(0.5)
+    stopped(process)
+    for i in range(2):
+        rows = [int(line) for line in parts(directory / f'side{i}').split()]
+        assert rows == list(range(len(rows))) and len(rows) > 100, rows[:10]
+    # One that fails ends the others, each with a checkpoint.
+    (directory / 'bad.csv').write_text('1\nx\n')
+    bad = text.replace('INSERT INTO o1 SELECT n FROM s', 'INSERT INTO o1 SELECT n FROM bad').replace(
+        'INSERT', f"CREATE TABLE bad (n INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/bad.csv', 'format' = 'csv');\nINSERT", 1)
+    failed = command('run', '-e', bad, code=1)
+    assert "'x' is no INT" in failed.stderr, failed.stderr
+
+
+def main():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
+    try:
+        check_savepoints(directory)
+        check_side_by_side(directory)
+    finally:
+        for process in STARTED:
+            process.kill()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()

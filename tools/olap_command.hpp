@@ -1,0 +1,12 @@
+// olap_command.hpp: holdfast olap: a star schema of one's own: load, append, query, merge, verify.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace holdfast::tools {
+
+void add_olap_command(CLI::App& root, int& exit_code);
+
+}  // namespace holdfast::tools

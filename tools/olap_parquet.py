@@ -1,0 +1,78 @@
+"""Parquet for `holdfast olap`, by pyarrow. Embedded into the command, which starts it as:
+
+    python -c THIS read FILE              the rows as CSV to standard output, with a header
+    python -c THIS write FILE TYPE,…      the reverse, from standard input
+
+In the CSV each value has quotes, and NULL has none. Types are those of SQL. It ends with 3 where pyarrow is missing;
+what went wrong is said on standard error, in one line.
+"""
+import sys
+
+
+def fail(code, text):
+    print(str(text).splitlines()[0], file=sys.stderr)
+    sys.exit(code)
+
+
+try:
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+except ImportError as error:
+    fail(3, error)
+
+
+def read(path):
+    file = pyarrow.parquet.ParquetFile(path)
+    schema = pyarrow.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
+    options = pyarrow.csv.WriteOptions(include_header=True, quoting_style='all_valid')
+    with pyarrow.csv.CSVWriter(sys.stdout.buffer, schema, write_options=options) as writer:
+        for batch in file.iter_batches(batch_size=65536):
+            writer.write_table(pyarrow.Table.from_batches([batch]).cast(schema))
+
+
+def plain(kind):
+    """A type whose values CSV can have: of dictionaries, their values; of times, milliseconds."""
+    if pyarrow.types.is_dictionary(kind):
+        return plain(kind.value_type)
+    if pyarrow.types.is_timestamp(kind):
+        return pyarrow.timestamp('ms')
+    return kind
+
+
+def type_of(name):
+    kind, _, numbers = name.partition('(')
+    if kind == 'DECIMAL':
+        return pyarrow.decimal128(*(int(number) for number in numbers.rstrip(')').split(';')))
+    return {'BOOLEAN': pyarrow.bool_(), 'BIGINT': pyarrow.int64(), 'DOUBLE': pyarrow.float64(),
+            'FLOAT': pyarrow.float32(), 'DATE': pyarrow.date32(), 'TIMESTAMP': pyarrow.timestamp('ms')}.get(
+                kind, pyarrow.string() if kind in ('STRING', 'VARCHAR') else pyarrow.int64())
+
+
+def write(path, types):
+    kinds = [type_of(name) for name in types.split(',')]
+    names = [str(number) for number in range(len(kinds))]
+    header = sys.stdin.buffer.readline().decode().rstrip('\n').split('\x1f')
+    table = pyarrow.csv.read_csv(
+        sys.stdin.buffer, read_options=pyarrow.csv.ReadOptions(column_names=names),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict(zip(names, kinds)), strings_can_be_null=True, quoted_strings_can_be_null=False,
+            null_values=[''], true_values=['true'], false_values=['false'])) if any_rows() else pyarrow.table(
+                [pyarrow.array([], kind) for kind in kinds], names=names)
+    pyarrow.parquet.write_table(table.rename_columns(header), path)
+
+
+def any_rows():
+    return len(sys.stdin.buffer.peek(1)) > 0
+
+
+try:
+    if sys.argv[1] == 'read':
+        read(sys.argv[2])
+    else:
+        write(sys.argv[2], sys.argv[3])
+except BrokenPipeError:
+    sys.exit(1)
+except Exception as error:  # Whatever pyarrow throws: the command says it.
+    fail(1, error)

@@ -1,0 +1,135 @@
+#include "parquet_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "olap_parquet.hpp"
+
+extern char** environ;
+
+namespace holdfast::tools {
+namespace {
+
+constexpr int kNoPyarrow = 3;  // olap_parquet.py
+
+}  // namespace
+
+Result<ParquetProcess> ParquetProcess::reader(const std::string& python, const std::string& path) {
+  return start(python, path, {"read", path}, true);
+}
+
+Result<ParquetProcess> ParquetProcess::writer(const std::string& python, const std::string& path,
+                                              const std::vector<std::string>& types) {
+  std::string all;
+  for (auto type : types) {
+    std::erase(type, ' ');
+    std::replace(type.begin(), type.end(), ',', ';');
+    all += (all.empty() ? "" : ",") + type;
+  }
+  return start(python, path, {"write", path, all}, false);
+}
+
+Result<ParquetProcess> ParquetProcess::start(const std::string& python, const std::string& path,
+                                             std::vector<std::string> words, bool reads) {
+  words.insert(words.begin(), {python, "-c", std::string(kOlapParquet)});
+  int data[2], errors[2];
+  if (::pipe2(data, O_CLOEXEC) != 0) return Error{Errc::kIo, "pipe: no more files"};
+  if (::pipe2(errors, O_CLOEXEC) != 0) {
+    ::close(data[0]), ::close(data[1]);
+    return Error{Errc::kIo, "pipe: no more files"};
+  }
+  const int theirs = reads ? data[1] : data[0], ours = reads ? data[0] : data[1];
+  std::vector<char*> arguments;
+  for (auto& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, theirs, reads ? STDOUT_FILENO : STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
+  pid_t id = -1;
+  const int code = ::posix_spawnp(&id, arguments[0], &files, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::close(theirs), ::close(errors[1]);
+  if (code != 0) {
+    ::close(ours), ::close(errors[0]);
+    return Error{Errc::kNotFound,
+                 fmt::format("{}: starting --python {}: {}", path, python, std::strerror(code))};
+  }
+  return ParquetProcess(python, path, id, ours, errors[0]);
+}
+
+ParquetProcess::ParquetProcess(ParquetProcess&& other) noexcept
+    : python_(std::move(other.python_)),
+      path_(std::move(other.path_)),
+      id_(std::exchange(other.id_, -1)),
+      pipe_(std::exchange(other.pipe_, -1)),
+      errors_(std::exchange(other.errors_, -1)) {}
+
+ParquetProcess::~ParquetProcess() {
+  close_pipe();
+  if (errors_ >= 0) ::close(errors_);
+  if (id_ < 0) return;
+  ::kill(id_, SIGKILL);
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void ParquetProcess::close_pipe() {
+  if (pipe_ >= 0) ::close(std::exchange(pipe_, -1));
+}
+
+int ParquetProcess::take_output() { return std::exchange(pipe_, -1); }
+
+Status ParquetProcess::write(std::string_view text) {
+  while (!text.empty()) {
+    const auto now = ::write(pipe_, text.data(), text.size());
+    if (now < 0 && errno == EINTR) continue;
+    // It has ended: it says why.
+    if (now <= 0)
+      return finish().and_then([&]() -> Status {
+        return Error{Errc::kIo, path_ + ": the process that writes it has ended"};
+      });
+    text.remove_prefix(static_cast<std::size_t>(now));
+  }
+  return {};
+}
+
+Status ParquetProcess::finish() {
+  close_pipe();
+  std::string said;
+  char bytes[4096];
+  for (;;) {
+    const auto got = ::read(errors_, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    said.append(bytes, static_cast<std::size_t>(got));
+  }
+  int status = 0;
+  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+  }
+  id_ = -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  said.erase(std::find(said.begin(), said.end(), '\n'), said.end());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPyarrow)
+    return Error{
+        Errc::kNotFound,
+        fmt::format("{}: the Python {} has no package pyarrow ({}), which reads and writes "
+                    "Parquet. Install it and name that Python: python3 -m venv peers && "
+                    "peers/bin/pip install pyarrow, then --python peers/bin/python (or "
+                    "HOLDFAST_PEER_PYTHON)",
+                    path_, python_, said)};
+  return Error{Errc::kIo, fmt::format("{}: {}", path_, said.empty() ? "its process ended" : said)};
+}
+
+}  // namespace holdfast::tools

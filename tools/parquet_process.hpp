@@ -1,0 +1,48 @@
+// parquet_process.hpp: Parquet files by pyarrow, in a Python process that turns them into CSV and
+// back, through a pipe.
+//
+// Errors  kNotFound: no such Python, or it has no pyarrow: says how to install it. kIo: what the
+//         process said.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+
+namespace holdfast::tools {
+
+class ParquetProcess {
+ public:
+  static Result<ParquetProcess> reader(const std::string& python, const std::string& path);
+  // `types`: of the columns, as SQL names them.
+  static Result<ParquetProcess> writer(const std::string& python, const std::string& path,
+                                       const std::vector<std::string>& types);
+  ParquetProcess(ParquetProcess&& other) noexcept;
+  ParquetProcess& operator=(ParquetProcess&&) = delete;
+  ~ParquetProcess();
+
+  // Of a reader: where the CSV comes from. Whoever takes it closes it.
+  int take_output();
+  // Of a writer.
+  Status write(std::string_view text);
+  // Waits for the end. Errors: of the process.
+  Status finish();
+
+ private:
+  ParquetProcess(std::string python, std::string path, pid_t id, int pipe, int errors)
+      : python_(std::move(python)), path_(std::move(path)), id_(id), pipe_(pipe), errors_(errors) {}
+  static Result<ParquetProcess> start(const std::string& python, const std::string& path,
+                                      std::vector<std::string> words, bool reads);
+  void close_pipe();
+
+  std::string python_, path_;
+  pid_t id_;
+  int pipe_, errors_;
+};
+
+}  // namespace holdfast::tools

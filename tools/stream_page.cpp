@@ -1,0 +1,245 @@
+#include "stream_page.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/bench/peers.hpp>
+
+#include "console.hpp"
+
+namespace holdfast::tools {
+namespace {
+
+using nlohmann::json;
+using stream::QueryState;
+using stream::QueryView;
+
+const char* word_of(QueryState state) {
+  switch (state) {
+    case QueryState::kRunning: return "running";
+    case QueryState::kFinished: return "finished";
+    case QueryState::kStopped: return "stopped";
+    case QueryState::kFailed: return "failed";
+  }
+  return "?";
+}
+
+bool has_watermark(const QueryView& view) {
+  return view.progress.watermark_ms != stream::kNoWatermark &&
+         view.progress.watermark_ms != stream::kEndOfTime;
+}
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+json json_of(const QueryView& view) {
+  const auto& now = view.progress;
+  json query{{"query", view.number},
+             {"split", view.split},
+             {"plan", view.plan},
+             {"begun_ms", view.begun_ms},
+             {"state", word_of(now.state)},
+             {"compiled", now.compiled},
+             {"place", now.place},
+             {"rows_in", now.rows_in},
+             {"rows_out", now.rows_out},
+             {"late_rows", now.late_rows},
+             {"rows_without_time", now.rows_without_time},
+             {"malformed", now.malformed},
+             {"malformed_samples", now.malformed_samples},
+             {"checkpoints", now.checkpoints},
+             {"last_epoch", now.last_epoch},
+             {"last_checkpoint_ms", now.last_checkpoint_ms},
+             {"last_checkpoint_seconds", now.last_checkpoint_seconds},
+             {"longest_checkpoint_seconds", now.longest_checkpoint_seconds},
+             {"state_bytes", now.state_bytes},
+             {"waiting_seconds", now.waiting_seconds},
+             {"working_seconds", std::max(0.0, now.working_seconds - now.writing_seconds)},
+             {"writing_seconds", now.writing_seconds},
+             {"checkpoint_seconds", now.checkpoint_seconds},
+             {"error", now.error},
+             {"sample", view.sample}};
+  query["watermark_ms"] = has_watermark(view) ? json(now.watermark_ms) : json(nullptr);
+  return query;
+}
+
+// One number of each query.
+struct Metric {
+  const char* name;
+  const char* type;
+  const char* help;
+  double (*value)(const QueryView&);
+};
+constexpr std::array kMetrics{
+    Metric{"rows_in_total", "counter", "Rows taken from the source, in this run",
+           [](const QueryView& view) { return double(view.progress.rows_in); }},
+    Metric{"rows_out_total", "counter", "Rows given to the sink, in this run",
+           [](const QueryView& view) { return double(view.progress.rows_out); }},
+    Metric{"late_rows_total", "counter", "Rows that came behind the watermark and were dropped",
+           [](const QueryView& view) { return double(view.progress.late_rows); }},
+    Metric{"rows_without_time_total", "counter", "Rows whose time is NULL, dropped",
+           [](const QueryView& view) { return double(view.progress.rows_without_time); }},
+    Metric{"malformed_records_total", "counter", "Records that could not be read in whole",
+           [](const QueryView& view) { return double(view.progress.malformed); }},
+    Metric{"checkpoints_total", "counter", "Checkpoints completed, in this run",
+           [](const QueryView& view) { return double(view.progress.checkpoints); }},
+    Metric{"checkpoint_last_seconds", "gauge", "How long the last checkpoint took",
+           [](const QueryView& view) { return view.progress.last_checkpoint_seconds; }},
+    Metric{"checkpoint_longest_seconds", "gauge", "How long the longest checkpoint took",
+           [](const QueryView& view) { return view.progress.longest_checkpoint_seconds; }},
+    Metric{"state_bytes", "gauge", "About how much the state took at the last checkpoint",
+           [](const QueryView& view) { return double(view.progress.state_bytes); }},
+    Metric{"waiting_seconds_total", "counter", "Time in which the source had no rows",
+           [](const QueryView& view) { return view.progress.waiting_seconds; }},
+    Metric{"working_seconds_total", "counter", "Time of reading and computing rows",
+           [](const QueryView& view) {
+             return std::max(0.0, view.progress.working_seconds - view.progress.writing_seconds);
+           }},
+    Metric{"writing_seconds_total", "counter", "Time in which the sink took rows: back-pressure",
+           [](const QueryView& view) { return view.progress.writing_seconds; }},
+    Metric{"checkpoint_seconds_total", "counter", "Time of checkpoints",
+           [](const QueryView& view) { return view.progress.checkpoint_seconds; }},
+    Metric{"running", "gauge", "1 while the query runs",
+           [](const QueryView& view) {
+             return view.progress.state == QueryState::kRunning ? 1.0 : 0.0;
+           }},
+};
+
+// A label's value: backslash, quote and line end are escaped.
+std::string label(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') escaped += '\\';
+    if (c == '\n')
+      escaped += "\\n";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+void append_metric(const char* name, const char* type, const char* help, std::string& text) {
+  text += fmt::format("# HELP holdfast_stream_{} {}\n# TYPE holdfast_stream_{} {}\n", name, help,
+                      name, type);
+}
+
+void append_value(const char* name, const QueryView& view, double value, std::string& text) {
+  text += fmt::format("holdfast_stream_{}{{query=\"{}\",split=\"{}\"}} {}\n", name, view.number,
+                      label(view.split), value);
+}
+
+}  // namespace
+
+std::string state_json(const stream::Monitor& monitor) {
+  json queries = json::array();
+  for (const auto& view : monitor.views())
+    queries.push_back(json_of(view));
+  return json{{"now_ms", now_ms()}, {"queries", std::move(queries)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string prometheus_text(const stream::Monitor& monitor) {
+  const auto views = monitor.views();
+  std::string text;
+  for (const auto& metric : kMetrics) {
+    append_metric(metric.name, metric.type, metric.help, text);
+    for (const auto& view : views)
+      append_value(metric.name, view, metric.value(view), text);
+  }
+  append_metric("watermark_lag_seconds", "gauge", "How far the watermark is behind the clock",
+                text);
+  for (const auto& view : views) {
+    if (!has_watermark(view)) continue;
+    const auto lag = static_cast<double>(now_ms() - view.progress.watermark_ms) / 1000;
+    append_value("watermark_lag_seconds", view, lag, text);
+  }
+  return text;
+}
+
+Result<std::unique_ptr<WebServer>> serve_page(std::uint16_t port, const stream::Monitor& monitor) {
+  HF_ASSIGN_OR_RETURN(const auto open, bench::peer_function<OpenServer>("httplib"));
+  return open(port, [&monitor](std::string_view path) -> Answer {
+    if (path == "/") return {200, "text/html; charset=utf-8", std::string(kStreamPage)};
+    if (path == "/state.json") return {200, "application/json", state_json(monitor)};
+    if (path == "/metrics") return {200, "text/plain; version=0.0.4", prometheus_text(monitor)};
+    return {404, "text/plain", "There are /, /state.json and /metrics.\n"};
+  });
+}
+
+struct TerminalView::Painter {
+  explicit Painter(const stream::Monitor& shown)
+      : monitor(shown), terminal(::isatty(STDERR_FILENO) == 1), thread([this] { paint_all(); }) {}
+  ~Painter() {
+    {
+      const std::scoped_lock lock(mutex);
+      ended = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+
+  void paint_all() {
+    std::unique_lock lock(mutex);
+    while (!ended) {
+      changed.wait_for(lock, std::chrono::seconds(1), [this] { return ended; });
+      paint();
+    }
+  }
+  void paint() {
+    const auto views = monitor.views();
+    std::string text;
+    // In place: over the lines of the last time.
+    if (terminal && lines > 0) text += fmt::format("\x1b[{}A", lines);
+    for (const auto& view : views)
+      text += (terminal ? "\x1b[2K" : "") + line_of(view) + "\n";
+    lines = views.size();
+    note("{}", text);
+  }
+  std::string line_of(const QueryView& view) {
+    const auto& now = view.progress;
+    auto& before = rows_before[{view.number, view.split}];
+    const auto rate = format_rate(static_cast<double>(now.rows_in - std::min(before, now.rows_in)));
+    before = now.rows_in;
+    auto line = fmt::format("query {}{} {}: {} in ({}), {} out", view.number,
+                            view.split.empty() ? "" : ", " + view.split, word_of(now.state),
+                            with_separators(now.rows_in), rate, with_separators(now.rows_out));
+    if (has_watermark(view))
+      line += fmt::format(", watermark {} s behind",
+                          with_separators(static_cast<std::uint64_t>(
+                              std::max<std::int64_t>(0, now_ms() - now.watermark_ms) / 1000)));
+    if (now.checkpoints > 0)
+      line += fmt::format(", checkpoint {} took {}, {} of state", now.last_epoch,
+                          format_nanoseconds(now.last_checkpoint_seconds * 1e9),
+                          format_bytes(now.state_bytes));
+    return line;
+  }
+
+  const stream::Monitor& monitor;
+  const bool terminal;
+  std::map<std::pair<std::size_t, std::string>, std::uint64_t> rows_before;
+  std::size_t lines = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  std::thread thread;  // The last: it uses the others.
+};
+
+TerminalView::TerminalView(const stream::Monitor& monitor)
+    : painter_(std::make_unique<Painter>(monitor)) {}
+TerminalView::~TerminalView() = default;
+
+}  // namespace holdfast::tools
