@@ -544,7 +544,7 @@ void OffsetMap::Home::forget_distance(std::uint32_t distance) {
   const unsigned bit = std::min(distance, kLastDistance);
   const std::uint32_t buckets = bucket_count(word_);
   const bool left = detail::visit_behind(
-      bucket_, 1u << (kFirstDistanceEntry - 1 + bit), table().reach_of(number()),
+      bucket_, 1u << (kFirstDistanceEntry - 1 + bit), [&] { return table().reach_of(number()); },
       [&](const Bucket* bucket, std::uint32_t) {
         return std::any_of(
             std::begin(bucket->words), std::end(bucket->words), [&](const auto& word) {

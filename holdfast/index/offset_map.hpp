@@ -200,9 +200,16 @@ class OffsetMap {
   bool replace_at_once(const Place& at, const Seen& seen, Line line, Allowed&& allowed);
   template <class Allowed>
   bool remove_at_once(const Place& at, const Seen& seen, Tally& tally, Allowed&& allowed);
-  // The same of a key that glance() has not found, and does not find now. grow_in_turn() then.
-  template <class Probing, class Match, class Allowed>
-  bool insert_at_once(const Place& at, Match&& matches, Line line, Tally& tally, Allowed&& allowed);
+  // The same of a key for which glance() has seen no entry, while there is still none of its tag.
+  // grow_in_turn() then.
+  template <class Probing, class Allowed>
+  bool insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed);
+  // Of a home that is latched: Home::set_patching().
+  static void set_patching(Bucket& home, bool patching) {
+    auto& word = home.words[kPatchEntry];
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
+  }
   // Of a home that stays latched, for a word of the record; PatchedHome ends it.
   bool latch_at_once(const Place& at, const Seen& seen) const;
 
@@ -324,11 +331,6 @@ class OffsetMap {
     return (seen & kControl) == 0 &&
            latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
                                          std::memory_order_relaxed);
-  }
-  static void set_patching(Bucket& home, bool patching) {
-    auto& word = home.words[kPatchEntry];
-    const std::uint64_t seen = word.load(std::memory_order_relaxed);
-    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
   }
   static void unlatch(Bucket& home) {
     auto& word = home.words[kLatchEntry];

@@ -88,6 +88,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
     if constexpr (!Path::kFixed) {
       if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
     }
+    std::fill_n(outcomes.begin() + static_cast<std::ptrdiff_t>(first), size, Errc::kOk);
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.template hash<Path>(keys.raw(first + i)));
       prefetch_for_read(places[i].home);
@@ -107,7 +108,6 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         const Bytes key = keys.raw(first + i);
         if (candidates[i] && leads_to_put<Path>(candidates[i], key)) [[likely]] {
           const RecordView record = rooms.records.at(candidates[i], Path::kHeaderBytes);
-          outcomes[first + i] = Errc::kOk;
           copy_record(first + i, record);
           if constexpr (Path::kHasWords) {
             if (rooms.index.map().may_be_patching(places[i])) [[unlikely]]
@@ -130,7 +130,6 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         HF_RETURN_IF_ERROR(read_elsewhere(places[i], keys[first + i], line, guard, copy_found));
         continue;
       }
-      outcomes[first + i] = Errc::kOk;
       copy_record(first + i, record);
       make_durable(places[i], record);
     }

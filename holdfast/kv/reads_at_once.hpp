@@ -45,7 +45,7 @@ ReadAtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
   if (sure && seen) [[likely]] {
     const RecordView record = rooms.records.at(seen.line(), Path::kHeaderBytes);
     const std::uint64_t value_at = round_up(Path::kHeaderBytes + key.size(), 8);
-    const Bytes value = {record.bytes() + value_at, record.header().value_bytes()};
+    const Bytes value = {record.bytes() + value_at, own->sizes.of(record.header().value_bytes())};
     found.hash = place.hash;
     found.line = seen.line();
     if (rooms.index.is_settled() &&
