@@ -27,6 +27,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/key_order.hpp>
@@ -189,6 +190,16 @@ class KeyIndex {
     if (order_) [[unlikely]]
       order_->remove(key);
   }
+
+  // Beside a fence, or before a group is published: what the order will need for keys that are new,
+  // by the looks of their homes. Inside a guard.
+  [[gnu::noinline]] void prefetch_order(const Place& place, Bytes key) const {
+    const std::string_view text(reinterpret_cast<const char*>(key.data()), key.size());
+    if (map_->candidate(place) == kNoLine) order_->prefetch({&text, 1});
+  }
+  // Of puts of the keys from `first` on.
+  [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group, const ByteSpans& keys,
+                                        std::size_t first) const;
 
   // What the order is to have of a key, by whether it has an entry now.
   void settle_in_order(Bytes key, Session& session, const EpochDomain::Guard&) {

@@ -42,7 +42,7 @@ void BasicWrites<R>::pay_pause(Session& own) {
     const std::lock_guard lock(lane.latch);
     blocks = std::exchange(lane.unpaid_blocks, 0);
   }
-  if (blocks != 0 && !own.participant.inside()) rooms_.pace.pause(blocks);
+  if (blocks != 0 && !own.participant.inside()) rooms_.upkeep.pace.pause(blocks);
 }
 
 template <class R>
@@ -259,12 +259,13 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
     };
     HF_RETURN_IF_ERROR(append_group());
     own.count(1, 0);
-    for (const OnItsWay& one : std::span(own.group).first(written))
+    const auto group = std::span(own.group).first(written);
+    for (const OnItsWay& one : group)
       rooms.index.prefetch_record(one.place);
+    if (rooms.index.is_ordered()) rooms.index.prefetch_order(group, keys, first);
     for (; done - first < written; ++done) {
-      HF_RETURN_IF_ERROR(publish_first(own, keys[done], values[done],
-                                       std::span(own.group).first(written).subspan(done - first),
-                                       options));
+      HF_RETURN_IF_ERROR(
+          publish_first(own, keys[done], values[done], group.subspan(done - first), options));
     }
     HF_RETURN_IF_ERROR(std::move(failed));
   }

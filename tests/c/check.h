@@ -40,6 +40,7 @@ void several_records(void);
 void snapshots_and_order(void);
 void checkpoints(void);
 void restores(void);
+void marks(void);
 void backups(void);
 void keyspaces(void);
 void pipelines(void);

@@ -183,7 +183,7 @@ TEST_F(PaceOfWriters, ErasesAreNotSlowed) {
     for (std::uint64_t i = 0; i < kKeys; ++i)
       ASSERT_TRUE(store.erase(key_of('k', i)).value());
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
-    EXPECT_TRUE(ForTests::rooms(store).pace.wants_pause()) << "a put would have been slowed";
+    EXPECT_TRUE(ForTests::rooms(store).upkeep.pace.wants_pause()) << "a put would have been slowed";
     ended.set_value();
   }
   pool->upkeep().remove(busy);
