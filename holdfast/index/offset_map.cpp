@@ -510,8 +510,11 @@ std::uint64_t OffsetMap::dram_bytes() const {
 
 Entry OffsetMap::Home::claim_behind() {
   const std::uint64_t claimed = payload(tag_, 0);
-  const std::uint32_t reach = table().reach_of(number());
-  for (std::uint32_t distance = 1; distance <= reach; ++distance) {
+  // Two homes or more have a bucket behind each. Reaching further waits for the table's header.
+  std::uint32_t reach = bucket_count(word_) > 1 ? 1 : 0;
+  for (std::uint32_t distance = 1;; ++distance) {
+    if (distance > reach) reach = table().reach_of(number());
+    if (distance > reach) return {};
     for (unsigned i = kEntriesPerBucket; i-- > kFirstDistanceEntry;) {
       auto& word = bucket_[distance].words[i];
       // Fails and tries again if only the control bit changed, which is the other home's.
@@ -524,7 +527,10 @@ Entry OffsetMap::Home::claim_behind() {
       }
     }
   }
-  return {};
+}
+
+bool OffsetMap::Home::insert_new(Line line) {
+  return !find([](Line) { return true; }) && insert(line);
 }
 
 void OffsetMap::Home::remove(Entry entry) {

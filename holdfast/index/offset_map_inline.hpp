@@ -93,19 +93,21 @@ inline bool OffsetMap::remove_at_once(const Place& at, const Seen& seen, Tally& 
 }
 
 // Another thread may have inserted the key since glance(), or a key with its tag: then the entry is
-// there, or one behind.
-template <class Probing, class Allowed>
+// there, or one behind. A quarter of the homes is full, or has entries behind it.
+template <class Probing, bool kBehind, class Allowed>
 inline bool OffsetMap::insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed) {
   if (!try_latch(*at.home)) [[unlikely]]
     return false;
   const Vacancy here = Probing::vacancy(*at.home, at.tag);
-  bool done =
-      (here.candidates | here.controls >> kFirstDistanceEntry) == 0 && here.free != 0 && allowed();
-  if (done) [[likely]] {
+  bool done = allowed();
+  if (done && (here.candidates | here.controls >> kFirstDistanceEntry) == 0 && here.free != 0)
+      [[likely]] {
     done = take(*at.home, static_cast<unsigned>(std::countr_zero(here.free)),
                 payload(at.tag, line.number));
     if (done) [[likely]]
       count(&tally, true);
+  } else if (done) {
+    done = kBehind && Home(this, &tally, at).insert_new(line);
   }
   unlatch(*at.home);
   return done;
@@ -173,16 +175,27 @@ inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
 
 template <class Probing>
 inline Line OffsetMap::candidate(const Place& at) const {
-  const unsigned candidates = Probing::look(*at.home, at.tag).candidates;
-  if (candidates == 0) return kNoLine;
-  return Line{
-      line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+  const Probe here = Probing::look(*at.home, at.tag);
+  const Bucket* bucket = at.home;
+  unsigned candidates = here.candidates;
+  if (candidates == 0) [[unlikely]] {
+    if ((here.controls >> kFirstDistanceEntry & 1) == 0) return kNoLine;
+    candidates = Probing::look(*++bucket, at.tag).candidates;
+    if (candidates == 0) return kNoLine;
+  }
+  return Line{line_of(bucket->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
 }
 
-inline void OffsetMap::prefetch(std::uint64_t hash) const { prefetch_for_read(place(hash).home); }
+inline void OffsetMap::prefetch(std::uint64_t hash) const {
+  const Bucket* const home = place(hash).home;
+  prefetch_for_read(home);
+  prefetch_for_read(home + 1);
+}
 
 inline void OffsetMap::prefetch_for_write(std::uint64_t hash) const {
-  holdfast::prefetch_for_write(place(hash).home);
+  const Bucket* const home = place(hash).home;
+  holdfast::prefetch_for_write(home);
+  prefetch_for_read(home + 1);
   holdfast::prefetch_for_write(&partition_of(hash));
 }
 

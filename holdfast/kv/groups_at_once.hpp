@@ -150,9 +150,9 @@ std::size_t publish_at_once(Rooms& rooms, Session& own, std::span<Operation> ope
     switch (operation.verb) {
       case Operation::Verb::kPut: {
         PutOutcome outcome;
-        if (!operation.sure || !own.notes.has_room() ||
-            !publish_put_over<Path>(rooms, own, operation.place, operation.key, operation.appended,
-                                    operation.old, outcome)) [[unlikely]]
+        if ((!operation.sure && operation.old) || !own.notes.has_room() ||
+            !publish_put_over<Path, true>(rooms, own, operation.place, operation.key,
+                                          operation.appended, operation.old, outcome)) [[unlikely]]
           return i;
         operation.end_at_once(static_cast<std::uint64_t>(outcome));
         break;

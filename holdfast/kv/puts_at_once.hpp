@@ -31,6 +31,7 @@ std::size_t append_puts_at_once(Rooms& rooms, Lane& lane, const ByteSpans& keys,
     // One index line per record, not all at once: more misses than a core can have outstanding
     // would hold up what follows.
     prefetch_for_write(one.place.home);
+    prefetch_for_read(one.place.home + 1);
     if (!rooms.appender.append_next<Path>(lane, record, one.appended)) [[unlikely]]
       return i;
   }
@@ -57,9 +58,10 @@ std::size_t publish_puts_at_once(Rooms& rooms, Session& own, const ByteSpans& ke
   for (std::size_t i = 0; i < group.size(); ++i) {
     const OnItsWay& one = group[i];
     PutOutcome outcome;
-    if (!one.sure || !own.notes.has_room() ||
-        !publish_put_over<Path>(rooms, own, one.place, keys.raw(first + i), one.appended, one.old,
-                                outcome)) [[unlikely]]
+    // What may lie behind its home is looked for by who inserts.
+    if ((!one.sure && one.old) || !own.notes.has_room() ||
+        !publish_put_over<Path, true>(rooms, own, one.place, keys.raw(first + i), one.appended,
+                                      one.old, outcome)) [[unlikely]]
       return i;
   }
   return group.size();

@@ -92,6 +92,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.template hash<Path>(keys.raw(first + i)));
       prefetch_for_read(places[i].home);
+      prefetch_for_read(places[i].home + 1);
     }
     for (std::size_t i = 0; i < size; ++i) {
       // The first candidate is nearly always the one.
@@ -108,7 +109,9 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         const Bytes key = keys.raw(first + i);
         if (candidates[i] && leads_to_put<Path>(candidates[i], key)) [[likely]] {
           const RecordView record = rooms.records.at(candidates[i], Path::kHeaderBytes);
-          copy_record(first + i, record);
+          const std::byte* const value =
+              record.bytes() + round_up(Path::kHeaderBytes + key.size(), 8);
+          copy(first + i, record, Bytes(value, record.header().value_bytes()));
           if constexpr (Path::kHasWords) {
             if (rooms.index.map().may_be_patching(places[i])) [[unlikely]]
               make_durable(places[i], record);

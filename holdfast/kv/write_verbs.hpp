@@ -68,9 +68,9 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
 }
 
 // What publish_put() nearly always does, of a key of 8 to 16 bytes: a home that nobody holds, `old`
-// the one entry of this tag there, or none, no snapshot. It calls nothing. False: nothing has
-// happened.
-template <class Path>
+// the one entry of this tag there, or none there, no snapshot. It calls nothing, unless a full home
+// is no reason to refuse (kBehind). False: nothing has happened.
+template <class Path, bool kBehind>
 inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
                              const Appended& appended, const Seen& old, PutOutcome& outcome) {
   OffsetMap& map = rooms.index.map();
@@ -89,7 +89,7 @@ inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Byt
   }
   outcome = PutOutcome::kInserted;
   return !map.wants_growth() && !rooms.index.is_ordered() &&
-         map.template insert_at_once<typename Path::Probing>(place, line, *own.tally, [&] {
+         map.template insert_at_once<typename Path::Probing, kBehind>(place, line, *own.tally, [&] {
            return rooms.versions.snapshots_open() == 0 && allowed();
          });
 }
@@ -99,7 +99,7 @@ inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, 
   Seen old;
   return rooms.index.map().template glance<typename Path::Probing>(
              place, [](Line) { return true; }, old) &&
-         publish_put_over<Path>(rooms, own, place, key, appended, old, outcome);
+         publish_put_over<Path, false>(rooms, own, place, key, appended, old, outcome);
 }
 
 template <class R>

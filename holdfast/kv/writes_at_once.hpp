@@ -38,6 +38,7 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  prefetch_for_read(place.home + 1);
   if (own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
       !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
     return WriteRest::kAll;
@@ -83,6 +84,7 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  prefetch_for_read(place.home + 1);
   // The key is compared behind the fence: its record's miss stands beside it, not before it.
   OffsetMap& map = rooms.index.map();
   Seen old;
