@@ -12,8 +12,9 @@
 namespace holdfast::kv {
 
 // What is left to do. kAll: nothing has happened. kPublish: the record is durable, and
-// Writes::finish_*() publishes it, in the guard that is left open.
-enum class WriteRest : std::uint8_t { kAll, kNothing, kPublish };
+// Writes::finish_*() publishes it, in the guard that is left open. kCommit: the fence before that,
+// too.
+enum class WriteRest : std::uint8_t { kAll, kNothing, kPublish, kCommit };
 
 // What latch_word_at_once() leaves latched, and change_word() continues with.
 struct LatchedWord {
@@ -44,8 +45,10 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
     return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
-  if (rooms.index.is_ordered()) [[unlikely]]
-    rooms.index.prefetch_order(place, key);  // Beside the fence.
+  if (rooms.index.is_ordered()) [[unlikely]] {  // A call here would need a frame in every put.
+    guard.leave_open();
+    return WriteRest::kCommit;
+  }
   rooms.appender.commit_at_once<Path>(own->lane);
 
   if (publish_put_at_once<Path>(rooms, *own, place, key, appended, outcome)) [[likely]]
