@@ -168,8 +168,8 @@ class OffsetMap {
   // both steps are sequentially consistent.
   bool latched_or_patching(std::uint64_t hash) const;
 
-  // Start the misses of the home bucket and the one behind it; need no guard. The second also asks for the right to write,
-  // and for the line with the partition's erase horizon.
+  // Start the misses of the home bucket and the one behind it; need no guard. The second also asks
+  // for the right to write, and for the line with the partition's erase horizon.
   void prefetch(std::uint64_t hash) const;
   void prefetch_for_write(std::uint64_t hash) const;
 
