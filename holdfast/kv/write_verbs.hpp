@@ -62,6 +62,8 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  if (rooms.index.is_ordered()) [[unlikely]]
+    rooms.index.prefetch_order(place, record.key);  // Beside the fence.
   Appended appended;
   HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kPut, options, appended));
   return publish_put<Path>(own, place, record, appended, options);
@@ -69,7 +71,7 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
 
 // What publish_put() nearly always does, of a key of 8 to 16 bytes: a home that nobody holds, `old`
 // the one entry of this tag there, or none there, no snapshot. It calls nothing, unless a full home
-// is no reason to refuse (kBehind). False: nothing has happened.
+// is no reason to refuse (kBehind; else of stores without an order). False: nothing has happened.
 template <class Path, bool kBehind>
 inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
                              const Appended& appended, const Seen& old, PutOutcome& outcome) {
@@ -88,7 +90,7 @@ inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Byt
     return true;
   }
   outcome = PutOutcome::kInserted;
-  return !map.wants_growth() && !rooms.index.is_ordered() &&
+  return !map.wants_growth() && !(kBehind && rooms.index.is_ordered()) &&
          map.template insert_at_once<typename Path::Probing, kBehind>(place, line, *own.tally, [&] {
            return rooms.versions.snapshots_open() == 0 && allowed();
          });

@@ -12,9 +12,8 @@
 namespace holdfast::kv {
 
 // What is left to do. kAll: nothing has happened. kPublish: the record is durable, and
-// Writes::finish_*() publishes it, in the guard that is left open. kCommit: the fence before that,
-// too.
-enum class WriteRest : std::uint8_t { kAll, kNothing, kPublish, kCommit };
+// Writes::finish_*() publishes it, in the guard that is left open.
+enum class WriteRest : std::uint8_t { kAll, kNothing, kPublish };
 
 // What latch_word_at_once() leaves latched, and change_word() continues with.
 struct LatchedWord {
@@ -33,7 +32,8 @@ template <class Path>
 WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
                       Appended& appended) {
   Session* const own = writes_at_once(rooms);
-  if (!Path::is_usual(key.size(), value.size()) || own == nullptr) [[unlikely]]
+  if (!Path::is_usual(key.size(), value.size()) || own == nullptr || rooms.index.is_ordered())
+      [[unlikely]]
     return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
@@ -45,10 +45,6 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
     return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
-  if (rooms.index.is_ordered()) [[unlikely]] {  // A call here would need a frame in every put.
-    guard.leave_open();
-    return WriteRest::kCommit;
-  }
   rooms.appender.commit_at_once<Path>(own->lane);
 
   if (publish_put_at_once<Path>(rooms, *own, place, key, appended, outcome)) [[likely]]
