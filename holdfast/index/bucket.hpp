@@ -64,6 +64,13 @@ struct Probe {
   unsigned controls;
 };
 
+// The same, and the entries that are free: of tag 0, which no hash has.
+struct Vacancy {
+  unsigned candidates;
+  unsigned controls;
+  unsigned free;
+};
+
 // Looks at each entry once. Acquire order, no order among the entries.
 inline Probe probe(const Bucket& bucket, std::uint64_t tag) {
 #ifdef HF_INDEX_SSE2
@@ -99,6 +106,11 @@ inline Probe probe(const Bucket& bucket, std::uint64_t tag) {
 // attributes avx512f and avx512dq.
 struct AnyProbing {
   static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
+  // The latch of the bucket is held: nobody else takes entries for its keys.
+  static Vacancy vacancy(const Bucket& bucket, std::uint64_t tag) {
+    const Probe here = probe(bucket, tag);
+    return {here.candidates, here.controls, probe(bucket, 0).candidates};
+  }
 };
 struct Avx512Probing {
 #ifdef HF_INDEX_SSE2
@@ -111,8 +123,22 @@ struct Avx512Probing {
     std::atomic_signal_fence(std::memory_order_acquire);
     return {equal, _mm512_movepi64_mask(words)};
   }
+  [[gnu::target("avx512f,avx512dq")]] static Vacancy vacancy(const Bucket& bucket,
+                                                             std::uint64_t tag) {
+    const __m512i words = _mm512_load_si512(&bucket);
+    const __m512i mask = _mm512_set1_epi64(static_cast<long long>(kTagMask << kLineBits));
+    const __m512i tags = _mm512_and_si512(words, mask);
+    const unsigned equal =
+        _mm512_cmpeq_epi64_mask(tags, _mm512_set1_epi64(static_cast<long long>(tag << kLineBits)));
+    const unsigned free = _mm512_testn_epi64_mask(words, mask);
+    std::atomic_signal_fence(std::memory_order_acquire);
+    return {equal, _mm512_movepi64_mask(words), free};
+  }
 #else
   static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
+  static Vacancy vacancy(const Bucket& bucket, std::uint64_t tag) {
+    return AnyProbing::vacancy(bucket, tag);
+  }
 #endif
 };
 

@@ -17,11 +17,8 @@ namespace {
 constexpr double kGrowth = 1.25;
 // Below it tables double.
 constexpr std::uint32_t kSmallBuckets = 8;
-// Greatest distance of a guest, and buckets behind the last home. Where tables grew only when a key
-// found no place, reach 8, 12, 16, 24 gave mean loads of 0.71, 0.75, 0.78, 0.81 in tables of some
-// 300 buckets and 0.66, 0.71, 0.74, 0.77 in tables of 1,200 (10 M random keys, growth by 1.25); 2
-// or 4 extra buckets made no difference. So far that nearly all growth is by turns: guests that far
-// away are rare.
+// Greatest distance of a guest, and buckets behind the last home. So far that nearly all growth is
+// by turns: guests that far away are rare. Without turns, reach 24 gave mean loads of 0.77 to 0.81.
 constexpr std::uint32_t kReach = 48;
 constexpr std::uint32_t kExtra = 2;
 // Where more keys share a tag than a neighbourhood of kReach holds, the reach doubles instead of
@@ -35,8 +32,7 @@ constexpr double kTurnLoad = 0.86;
 constexpr double kReservedLoad = 0.82;
 // That a table of more than a few buckets reaches before a key finds no place.
 constexpr double kGreatestLoad = 0.92;
-// What an entry may take in memory, table and all: 8 bytes at kReservedLoad, after a step of
-// growth.
+// What an entry may take in memory: 8 bytes at kReservedLoad, after a step of growth.
 constexpr std::uint64_t kBytesPerEntryMost = 13;
 
 Geometry standard_geometry(std::uint32_t buckets) {
@@ -510,8 +506,10 @@ std::uint64_t OffsetMap::dram_bytes() const {
 
 Entry OffsetMap::Home::claim_behind() {
   const std::uint64_t claimed = payload(tag_, 0);
-  const std::uint32_t reach = table().reach_of(number());
-  for (std::uint32_t distance = 1; distance <= reach; ++distance) {
+  // Two homes or more have a bucket behind each. Reaching further waits for the table's header.
+  std::uint32_t reach = bucket_count(word_) > 1 ? 1 : 0;
+  for (std::uint32_t distance = 1;; ++distance) {
+    if (distance > reach && distance > (reach = table().reach_of(number()))) return {};
     for (unsigned i = kEntriesPerBucket; i-- > kFirstDistanceEntry;) {
       auto& word = bucket_[distance].words[i];
       // Fails and tries again if only the control bit changed, which is the other home's.
@@ -524,7 +522,10 @@ Entry OffsetMap::Home::claim_behind() {
       }
     }
   }
-  return {};
+}
+
+bool OffsetMap::Home::insert_new(Line line) {
+  return !find([](Line) { return true; }) && insert(line);
 }
 
 void OffsetMap::Home::remove(Entry entry) {
@@ -544,7 +545,7 @@ void OffsetMap::Home::forget_distance(std::uint32_t distance) {
   const unsigned bit = std::min(distance, kLastDistance);
   const std::uint32_t buckets = bucket_count(word_);
   const bool left = detail::visit_behind(
-      bucket_, 1u << (kFirstDistanceEntry - 1 + bit), table().reach_of(number()),
+      bucket_, 1u << (kFirstDistanceEntry - 1 + bit), [&] { return table().reach_of(number()); },
       [&](const Bucket* bucket, std::uint32_t) {
         return std::any_of(
             std::begin(bucket->words), std::end(bucket->words), [&](const auto& word) {

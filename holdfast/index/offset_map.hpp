@@ -168,13 +168,13 @@ class OffsetMap {
   // both steps are sequentially consistent.
   bool latched_or_patching(std::uint64_t hash) const;
 
-  // Start the miss of the home bucket; need no guard. The second also asks for the right to write,
-  // and for the line with the partition's erase horizon.
+  // Start the misses of the home bucket and the one behind it; need no guard. The second also asks
+  // for the right to write, and for the line with the partition's erase horizon.
   void prefetch(std::uint64_t hash) const;
   void prefetch_for_write(std::uint64_t hash) const;
 
-  // The line that find() would try first, or kNoLine if it has none at home: for prefetching what
-  // it names, and no answer. Waits for the home bucket. Inside a guard.
+  // The line that find() would try first, or kNoLine if it has none at home or one behind: for
+  // prefetching what it names, and no answer. Waits for the home bucket. Inside a guard.
   template <class Probing = AnyProbing>
   Line candidate(const Place& place) const;
 
@@ -200,9 +200,17 @@ class OffsetMap {
   bool replace_at_once(const Place& at, const Seen& seen, Line line, Allowed&& allowed);
   template <class Allowed>
   bool remove_at_once(const Place& at, const Seen& seen, Tally& tally, Allowed&& allowed);
-  // The same of a key that glance() has not found, and does not find now. grow_in_turn() then.
-  template <class Probing, class Match, class Allowed>
-  bool insert_at_once(const Place& at, Match&& matches, Line line, Tally& tally, Allowed&& allowed);
+  // The same of a key for which glance() has seen no entry at home, while there is none of its tag.
+  // kBehind: also where the home is full or has entries behind it, by a call.
+  // grow_in_turn() then.
+  template <class Probing, bool kBehind, class Allowed>
+  bool insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed);
+  // Of a home that is latched: Home::set_patching().
+  static void set_patching(Bucket& home, bool patching) {
+    auto& word = home.words[kPatchEntry];
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
+  }
   // Of a home that stays latched, for a word of the record; PatchedHome ends it.
   bool latch_at_once(const Place& at, const Seen& seen) const;
 
@@ -325,11 +333,6 @@ class OffsetMap {
            latch.compare_exchange_strong(seen, seen | kControl, std::memory_order_seq_cst,
                                          std::memory_order_relaxed);
   }
-  static void set_patching(Bucket& home, bool patching) {
-    auto& word = home.words[kPatchEntry];
-    const std::uint64_t seen = word.load(std::memory_order_relaxed);
-    word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
-  }
   static void unlatch(Bucket& home) {
     auto& word = home.words[kLatchEntry];
     word.store(word.load(std::memory_order_relaxed) & ~kControl, std::memory_order_release);
@@ -405,16 +408,12 @@ class OffsetMap::Home {
            payload_of(seen.entry.word->load(std::memory_order_relaxed)) == seen.payload;
   }
 
-  // Points an entry at home that is unchanged() to `line`, by one store as replace() does. False:
+  // Points an entry that is unchanged() to `line`, by one store as replace() does. False:
   // nothing was done; find() again.
   bool replace_unchanged(const Seen& seen, Line line) {
-    auto& word = *seen.entry.word;
-    const std::uint64_t now = word.load(std::memory_order_relaxed);
-    if (seen.table != word_ || payload_of(now) != seen.payload || seen.entry.distance != 0)
-        [[unlikely]] {
+    if (!unchanged(seen)) [[unlikely]]
       return false;
-    }
-    word.store(now ^ line_of(seen.payload) ^ line.number, std::memory_order_release);
+    replace(seen.entry, line);
     return true;
   }
 
@@ -437,6 +436,9 @@ class OffsetMap::Home {
     if (entry) replace(entry, line);
     return static_cast<bool>(entry);
   }
+
+  // The same where no entry has the tag; false also where one has.
+  bool insert_new(Line line);
 
   void remove(Entry entry);
 

@@ -13,12 +13,13 @@ namespace holdfast::index {
 namespace detail {
 
 // Calls visit(bucket, distance) for the buckets behind `home` that `controls` names, until it
-// returns true.
-template <class B, class Visit>
-bool visit_behind(B* home, unsigned controls, std::uint32_t reach, Visit&& visit) {
+// returns true. `reach_of()` is asked for what lies 6 or more behind: the table says it, and its
+// header is a cache miss.
+template <class B, class ReachOf, class Visit>
+bool visit_behind(B* home, unsigned controls, ReachOf&& reach_of, Visit&& visit) {
   for (unsigned left = controls >> kFirstDistanceEntry; left != 0; left &= left - 1) {
     auto distance = static_cast<std::uint32_t>(std::countr_zero(left)) + 1;
-    const std::uint32_t end = distance == kLastDistance ? reach : distance;
+    const std::uint32_t end = distance == kLastDistance ? reach_of() : distance;
     for (; distance <= end; ++distance) {
       if (visit(home + distance, distance)) return true;
     }
@@ -50,7 +51,10 @@ inline Seen OffsetMap::look(const Place& at, Match&& matches) const {
 template <class Probing, class Match>
 inline bool OffsetMap::glance(const Place& at, Match&& matches, Seen& seen) const {
   const Probe here = Probing::look(*at.home, at.tag);
-  if (here.candidates == 0) return here.controls >> kFirstDistanceEntry == 0;
+  if (here.candidates == 0) {
+    seen = {};
+    return here.controls >> kFirstDistanceEntry == 0;
+  }
   auto& word = at.home->words[static_cast<unsigned>(std::countr_zero(here.candidates))];
   seen = {{&word, 0}, payload_of(word.load(std::memory_order_acquire)), at.table};
   return line_of(seen.payload) != 0 && matches(seen.line());
@@ -88,19 +92,22 @@ inline bool OffsetMap::remove_at_once(const Place& at, const Seen& seen, Tally& 
   return done;
 }
 
-template <class Probing, class Match, class Allowed>
-inline bool OffsetMap::insert_at_once(const Place& at, Match&& matches, Line line, Tally& tally,
-                                      Allowed&& allowed) {
+// Another thread may have inserted the key since glance(), or a key with its tag: then the entry is
+// there, or one behind. A quarter of the homes is full, or has entries behind it.
+template <class Probing, bool kBehind, class Allowed>
+inline bool OffsetMap::insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed) {
   if (!try_latch(*at.home)) [[unlikely]]
     return false;
-  Seen seen;
-  bool done = glance<Probing>(at, matches, seen) && !seen && allowed();
-  if (done) [[likely]] {
-    // No entry has tag 0, so those that have it are free.
-    const unsigned free = Probing::look(*at.home, 0).candidates;
-    done = free != 0 && take(*at.home, static_cast<unsigned>(std::countr_zero(free)),
-                             payload(at.tag, line.number));
-    if (done) count(&tally, true);
+  const Vacancy here = Probing::vacancy(*at.home, at.tag);
+  bool done = allowed();
+  if (done && (here.candidates | here.controls >> kFirstDistanceEntry) == 0 && here.free != 0)
+      [[likely]] {
+    done = take(*at.home, static_cast<unsigned>(std::countr_zero(here.free)),
+                payload(at.tag, line.number));
+    if (done) [[likely]]
+      count(&tally, true);
+  } else if (done) {
+    done = kBehind && Home(this, &tally, at).insert_new(line);
   }
   unlatch(*at.home);
   return done;
@@ -145,9 +152,12 @@ Seen OffsetMap::look_further(Place at, Match matches) const {
   Seen found = look_in(*at.home, here.candidates, 0, matches);
   found.table = at.table;
   if (found || here.controls >> kFirstDistanceEntry == 0) return found;
-  const Table& table = *Table::of(first_bucket(at.table));
   detail::visit_behind(
-      at.home, here.controls, table.reach_of(static_cast<std::uint32_t>(at.home - table.buckets())),
+      at.home, here.controls,
+      [&] {
+        Bucket* const first = first_bucket(at.table);
+        return Table::of(first)->reach_of(static_cast<std::uint32_t>(at.home - first));
+      },
       [&](Bucket* bucket, std::uint32_t distance) {
         found = look_in(*bucket, probe(*bucket, at.tag).candidates, distance, matches);
         return static_cast<bool>(found);
@@ -165,16 +175,27 @@ inline bool OffsetMap::latched_or_patching(std::uint64_t hash) const {
 
 template <class Probing>
 inline Line OffsetMap::candidate(const Place& at) const {
-  const unsigned candidates = Probing::look(*at.home, at.tag).candidates;
-  if (candidates == 0) return kNoLine;
-  return Line{
-      line_of(at.home->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
+  const Probe here = Probing::look(*at.home, at.tag);
+  const Bucket* bucket = at.home;
+  unsigned candidates = here.candidates;
+  if (candidates == 0) [[unlikely]] {
+    if ((here.controls >> kFirstDistanceEntry & 1) == 0) return kNoLine;
+    candidates = Probing::look(*++bucket, at.tag).candidates;
+    if (candidates == 0) return kNoLine;
+  }
+  return Line{line_of(bucket->words[std::countr_zero(candidates)].load(std::memory_order_acquire))};
 }
 
-inline void OffsetMap::prefetch(std::uint64_t hash) const { prefetch_for_read(place(hash).home); }
+inline void OffsetMap::prefetch(std::uint64_t hash) const {
+  const Bucket* const home = place(hash).home;
+  prefetch_for_read(home);
+  prefetch_for_read(home + 1);
+}
 
 inline void OffsetMap::prefetch_for_write(std::uint64_t hash) const {
-  holdfast::prefetch_for_write(place(hash).home);
+  const Bucket* const home = place(hash).home;
+  holdfast::prefetch_for_write(home);
+  prefetch_for_read(home + 1);
   holdfast::prefetch_for_write(&partition_of(hash));
 }
 
@@ -225,12 +246,12 @@ template <class Match>
 Entry OffsetMap::Home::find_among(Probe here, Match matches) const {
   Seen found = look_in(*bucket_, here.candidates, 0, matches);
   if (!found && here.controls >> kFirstDistanceEntry != 0) [[unlikely]] {
-    detail::visit_behind(bucket_, here.controls, table().reach_of(number()),
-                         [&](Bucket* bucket, std::uint32_t distance) {
-                           found =
-                               look_in(*bucket, probe(*bucket, tag_).candidates, distance, matches);
-                           return static_cast<bool>(found);
-                         });
+    detail::visit_behind(
+        bucket_, here.controls, [&] { return table().reach_of(number()); },
+        [&](Bucket* bucket, std::uint32_t distance) {
+          found = look_in(*bucket, probe(*bucket, tag_).candidates, distance, matches);
+          return static_cast<bool>(found);
+        });
   }
   return found.entry;
 }

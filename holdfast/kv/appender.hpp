@@ -14,6 +14,7 @@
 //            bytes), two per record with a run of its own.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
@@ -73,6 +74,28 @@ class Appender {
       put_record<Path>(run, record, sequence, padded, kDefaultSpace);
     else
       put_record<Path>(run, record, sequence, padded, space_);
+    return true;
+  }
+  // How many records the open run and the lane's sequences allow, of up to `count`: append_next()
+  // may be called as often, as long as there is room for each.
+  std::size_t ready_for(Lane& lane, std::size_t count) {
+    const OpenRun& run = lane.run;
+    const std::size_t ready = std::min<std::size_t>(
+        std::min<std::size_t>(count, Sequences::kPerChunk), run.entries_end - run.records);
+    if (run.left == 0 || ready == 0 || !sequences_.renew(lane.chunk, ready) ||
+        lane.chunk.next + ready - run.min_sequence > kMaxSequenceSpan) [[unlikely]]
+      return 0;
+    return ready;
+  }
+  // append_at_once() behind ready_for(), on a medium without pages. False: the run has no room.
+  template <class Path>
+  bool append_next(Lane& lane, const NewRecord& record, Appended& appended) {
+    const std::uint64_t padded = Geometry::padded(record.bytes(Path::header_bytes(geometry_)));
+    OpenRun& run = lane.run;
+    if (!run.fits(padded, 1)) [[unlikely]]
+      return false;
+    appended = {run.offset + run.at, padded, lane.chunk.next++};
+    put_record<Path>(run, record, appended.sequence, padded, kDefaultSpace);
     return true;
   }
   // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; nobody

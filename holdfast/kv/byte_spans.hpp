@@ -27,6 +27,11 @@ class ByteSpans {
       : first_(objects), object_bytes_(bytes), count_(count) {}
 
   std::size_t size() const { return count_; }
+  ByteSpans first(std::size_t count) const {
+    ByteSpans spans = *this;
+    spans.count_ = count;
+    return spans;
+  }
   // Bytes of the largest of those from `first` on; 0: there is none.
   std::size_t largest(std::size_t first) const {
     std::size_t bytes = first < count_ ? object_bytes_ : 0;

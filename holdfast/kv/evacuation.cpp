@@ -153,10 +153,16 @@ bool Evacuation::publish(const Move& move) {
   const auto guard = rooms_.epochs.enter(own_.participant);
   Place place = index.place(move.hash);
   const auto is_it = [&](Line line) { return line == move.from; };
+  const Line to = line_at(move.to.offset);
+  if (!versions.held()) [[likely]] {
+    Seen at_home;
+    if (index.map().glance<index::AnyProbing>(place, is_it, at_home) && at_home &&
+        index.map().replace_at_once(place, at_home, to, [&] { return !versions.held(); }))
+      return true;
+  }
   const Seen seen = index.map().look(place, is_it);
   if (!seen && !versions.held()) return false;  // Superseded: no need to wait for a latch.
   auto home = index.latch(place, books_of(move.space));
-  const Line to = line_at(move.to.offset);
   if (const Entry entry = seen && home.unchanged(seen) ? seen.entry : home.find(is_it)) {
     if (versions.held()) versions.move(move.from, move.from, to);
     home.replace(entry, to);

@@ -62,8 +62,13 @@ std::size_t GroupVerbs::run_together(std::span<Operation> operations, Durability
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const std::size_t end = append(own, operations, durability);
-  rooms_.paged() ? fetch(operations.first(end)) : prefetch(operations.first(end));
+  if (rooms_.paged())
+    fetch(operations.first(end));
+  else if (!verbs_.look_at_all(rooms_, operations.first(end)))
+    prefetch(operations.first(end));
   for (std::size_t i = 0; i < end;) {
+    i += verbs_.publish_some(rooms_, own, operations.subspan(i, end - i));
+    if (i == end) break;
     Operation& operation = operations[i];
     std::size_t executed = 1;
     if (operation.updates() && !operation.done)
@@ -120,32 +125,39 @@ std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation
   // written once more, and would be missing from the prefix that a crash leaves.
   bool fresh = !rooms_.sequences.is_newest(lane.chunk);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    Operation& operation = operations[i];
-    operation.place = rooms_.index.place(operation.hash);
-    if (!operation.is_of_records() || operation.done) continue;
-    const bool erase = operation.verb == Operation::Verb::kErase;
-    if (auto checked =
-            writes_.check(erase ? 0 : operation.key.size(), operation.value.size(), {durability});
-        !checked) [[unlikely]] {
-      operation.end(std::move(checked).pass_on());
-      continue;
-    }
-    if (erase && !leaves_tombstone(operations.first(i), operation)) continue;
-    if (!erase && rooms_.displaced)
-      operation.unread = rooms_.displaced->to_displace(operation.place);
-    const auto purpose = erase ? Writes::Purpose::kErase : Writes::Purpose::kPut;
-    auto appended = rooms_.appender.append(lane, operation.record(), std::exchange(fresh, false),
-                                           purpose, operation.appended);
-    if (!appended) [[unlikely]] {
-      // Alone it makes room, or pauses before a run is opened.
-      if (appended.code() == Errc::kNoSpace || appended.code() == Errc::kBusy) return i;
-      operation.end(std::move(appended).pass_on());
-      continue;
-    }
-    operation.appended_record = true;
-    own.count(0, operation.appended.padded_bytes / kCacheLineBytes);
+    i += verbs_.append_some(rooms_, own, operations.subspan(i));
+    if (i == operations.size()) break;
+    if (!append_one(own, lane, operations.first(i), operations[i], durability, fresh)) return i;
   }
   return operations.size();
+}
+
+// False: it is to be executed alone.
+bool GroupVerbs::append_one(Session& own, Lane& lane, std::span<Operation> before,
+                            Operation& operation, Durability durability, bool& fresh) {
+  operation.place = rooms_.index.place(operation.hash);
+  if (!operation.is_of_records() || operation.done) return true;
+  const bool erase = operation.verb == Operation::Verb::kErase;
+  if (auto checked =
+          writes_.check(erase ? 0 : operation.key.size(), operation.value.size(), {durability});
+      !checked) [[unlikely]] {
+    operation.end(std::move(checked).pass_on());
+    return true;
+  }
+  if (erase && !leaves_tombstone(before, operation)) return true;
+  if (!erase && rooms_.displaced) operation.old = rooms_.displaced->to_displace(operation.place);
+  const auto purpose = erase ? Writes::Purpose::kErase : Writes::Purpose::kPut;
+  auto appended = rooms_.appender.append(lane, operation.record(), std::exchange(fresh, false),
+                                         purpose, operation.appended);
+  if (!appended) [[unlikely]] {
+    // Alone it makes room, or pauses before a run is opened.
+    if (appended.code() == Errc::kNoSpace || appended.code() == Errc::kBusy) return false;
+    operation.end(std::move(appended).pass_on());
+    return true;
+  }
+  operation.appended_record = true;
+  own.count(0, operation.appended.padded_bytes / kCacheLineBytes);
+  return true;
 }
 
 // Whether the key may be there when its turn comes. A tag that matches by accident costs a
@@ -193,7 +205,7 @@ void GroupVerbs::fetch(std::span<Operation> operations) const {
   };
   std::size_t first = 0;
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].unread) continue;
+    if (operations[i].old) continue;
     const Line candidate = rooms_.index.map().candidate(operations[i].place);
     if (candidate != kNoLine) lines[count++] = candidate;
     if (count < lines.size()) continue;
@@ -224,7 +236,7 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
     case Operation::Verb::kPut:
       operation.outcome =
           number(writes_.publish_grouped_put(own, operation.place, operation.record(),
-                                             operation.appended, operation.unread, {durability}));
+                                             operation.appended, operation.old, {durability}));
       break;
     case Operation::Verb::kErase:
       operation.outcome = publish_erase(own, operation, durability);

@@ -25,6 +25,7 @@
 #include <string>
 
 #include <holdfast/kv/reads.hpp>
+#include <holdfast/kv/verbs.hpp>
 #include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
@@ -47,8 +48,11 @@ struct Operation {
   Result<std::uint64_t> outcome = std::uint64_t{0};
   Place place;
   Appended appended;
-  Seen unread;                               // kPut on page media: what it may displace.
-  std::function<void(std::string&)> change;  // kUpdate.
+  // Of a put on page media: what it may displace, unread. Elsewhere what may be the key's record,
+  // if there is one at all, which `sure` says.
+  Seen old;
+  bool sure = false;
+  std::function<void(std::string&)> change;                 // kUpdate.
   std::function<std::uint64_t(std::uint64_t)> change_word;  // kUpdateWord.
 
   bool updates() const { return verb == Verb::kUpdate || verb == Verb::kUpdateWord; }
@@ -61,7 +65,8 @@ struct Operation {
     text = nullptr;
     outcome = std::uint64_t{0};
     appended = {};
-    unread = {};
+    old = {};
+    sure = false;
   }
   bool reads() const { return verb == Verb::kGet || verb == Verb::kGetBuffer; }
   bool is_of_records() const { return verb == Verb::kPut || verb == Verb::kErase; }
@@ -72,12 +77,19 @@ struct Operation {
     outcome = std::move(result);
     done = true;
   }
+  // The same of one that has no error yet.
+  void end_at_once(std::uint64_t result) {
+    *outcome = result;
+    appended_record = false;
+    done = true;
+  }
 };
 
 class GroupVerbs {
  public:
-  GroupVerbs(Rooms& rooms, Reads& reads, Writes& writes)
-      : rooms_(rooms), reads_(reads), writes_(writes) {}
+  // `verbs`: those of the store, which may be exchanged.
+  GroupVerbs(Rooms& rooms, const Verbs& verbs, Reads& reads, Writes& writes)
+      : rooms_(rooms), verbs_(verbs), reads_(reads), writes_(writes) {}
   GroupVerbs(const GroupVerbs&) = delete;
 
   // Sets the hash, and asks for what the operation will touch first. In no guard.
@@ -100,6 +112,8 @@ class GroupVerbs {
   std::size_t append(Session& own, std::span<Operation> operations, Durability durability);
   std::size_t append_all(Session& own, Lane& lane, std::span<Operation> operations,
                          Durability durability);
+  bool append_one(Session& own, Lane& lane, std::span<Operation> before, Operation& operation,
+                  Durability durability, bool& fresh);
   bool leaves_tombstone(std::span<Operation> before, const Operation& erase) const;
   void prefetch(std::span<Operation> operations) const;
   void fetch(std::span<Operation> operations) const;
@@ -121,6 +135,7 @@ class GroupVerbs {
                       Durability durability, std::size_t& executed);
 
   Rooms& rooms_;
+  const Verbs& verbs_;
   Reads& reads_;
   Writes& writes_;
 };

@@ -13,15 +13,16 @@ std::unique_lock<Mutex> KeyIndex::begin_batch(BatchUnderWay& batch) {
 
 void KeyIndex::end_batch() { batch_.store(nullptr, std::memory_order_seq_cst); }
 
-void KeyIndex::prefetch_order(std::span<const OnItsWay> group) const {
-  std::array<std::string_view, Session::kGroup> keys;
+void KeyIndex::prefetch_order(std::span<const OnItsWay> group, const ByteSpans& keys,
+                              std::size_t first) const {
+  std::array<std::string_view, Session::kGroup> texts;
   std::size_t count = 0;
-  for (const OnItsWay& one : group) {
-    const Bytes key = one.record.key;
-    if (map_->candidate(one.place) == kNoLine)
-      keys[count++] = {reinterpret_cast<const char*>(key.data()), key.size()};
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const Bytes key = keys[first + i];
+    if (map_->candidate(group[i].place) == kNoLine)
+      texts[count++] = {reinterpret_cast<const char*>(key.data()), key.size()};
   }
-  order_->prefetch(std::span(keys).first(count));
+  order_->prefetch(std::span(texts).first(count));
 }
 
 void KeyIndex::load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,

@@ -27,6 +27,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/index/offset_map.hpp>
+#include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/key_order.hpp>
@@ -196,7 +197,9 @@ class KeyIndex {
     const std::string_view text(reinterpret_cast<const char*>(key.data()), key.size());
     if (map_->candidate(place) == kNoLine) order_->prefetch({&text, 1});
   }
-  [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group) const;
+  // Of puts of the keys from `first` on.
+  [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group, const ByteSpans& keys,
+                                        std::size_t first) const;
 
   // Puts the keys of all entries in order: KeyOrder::load(). Once, where there is an order, beside
   // others. `sessions` are those of this index.

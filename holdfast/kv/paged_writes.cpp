@@ -199,6 +199,8 @@ template Result<bool> BasicWrites<SpaceRooms>::publish_erase_on_pages(Session&, 
 template Result<bool> BasicWrites<SpaceRooms>::is_absent(Session&, Place&, Bytes);
 template Status BasicWrites<Rooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
                                                        WriteOptions, std::size_t&);
+template Status BasicWrites<SpaceRooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
+                                                            WriteOptions, std::size_t&);
 template Status BasicWrites<Rooms>::latch_all(Session&, std::span<const std::uint64_t>);
 
 }  // namespace holdfast::kv

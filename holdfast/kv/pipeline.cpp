@@ -59,21 +59,21 @@ std::uint64_t PipelineBase::submit_put(std::string_view key, std::string_view va
   if (!window_) [[unlikely]]
     return refuse(done);
   window_->begin(Verb::kPut, key, value);
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_erase(std::string_view key, Receiver done) {
   if (!window_) [[unlikely]]
     return refuse(done);
   window_->begin(Verb::kErase, key);
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_get(std::string_view key, std::string& value, Receiver done) {
   if (!window_) [[unlikely]]
     return refuse(done);
   window_->begin(Verb::kGet, key).text = &value;
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_get(std::string_view key, std::span<std::byte> buffer,
@@ -83,7 +83,7 @@ std::uint64_t PipelineBase::submit_get(std::string_view key, std::span<std::byte
   Operation& operation = window_->begin(Verb::kGetBuffer, key);
   operation.buffer = buffer;
   operation.wants_length = length;
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_update(std::string_view key, ChangeValue change, bool fixed_size,
@@ -93,7 +93,7 @@ std::uint64_t PipelineBase::submit_update(std::string_view key, ChangeValue chan
   Operation& operation = window_->begin(Verb::kUpdate, key);
   operation.change = std::move(change);
   operation.fixed_bytes = fixed_size;
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_update_word(std::string_view key, std::uint32_t offset_bytes,
@@ -103,7 +103,7 @@ std::uint64_t PipelineBase::submit_update_word(std::string_view key, std::uint32
   Operation& operation = window_->begin(Verb::kUpdateWord, key);
   operation.offset_bytes = offset_bytes;
   operation.change_word = std::move(change);
-  return window_->submit(std::move(done));
+  return window_->submit(done);
 }
 
 }  // namespace holdfast::kv

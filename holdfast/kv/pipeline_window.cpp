@@ -1,6 +1,7 @@
 #include <holdfast/kv/pipeline_window.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -30,7 +31,9 @@ Bytes KeptBytes::keep_beyond(Bytes bytes) {
 }
 
 PipelineWindow::PipelineWindow(StoreCore& core, PipelineOptions options)
-    : options_(std::move(options)), store_(core.alive) {}
+    : options_(std::move(options)),
+      store_(core.alive),
+      outcomes_(std::bit_ceil(std::size_t{options_.window}), Result<std::uint64_t>(0)) {}
 
 PipelineWindow::~PipelineWindow() {
   ending_ = true;
@@ -67,14 +70,13 @@ PipelineWindow::~PipelineWindow() {
   return operation;
 }
 
-std::uint64_t PipelineWindow::submit(Receiver done) {
+std::uint64_t PipelineWindow::submit(Receiver& done) {
   const std::uint64_t ticket = filling_.first_ticket + filling_.count;
   if (ending_) [[unlikely]] {
     note(ticket, {Errc::kClosed, "submitted by a callback while the pipeline ended"});
     return ticket;
   }
-  if (done || filling_.receivers[filling_.count])
-    filling_.receivers[filling_.count] = std::move(done);
+  if (done) filling_.receivers[filling_.count] = std::move(done);
   ++filling_.count;
   if (borrowed_) [[unlikely]]
     execute();
@@ -103,22 +105,24 @@ void PipelineWindow::execute() {
   acknowledge();
 }
 
+// A callback may submit, which concerns the other window; nothing is executed meanwhile.
 void PipelineWindow::acknowledge() {
-  if (outcomes_.size() > 3 * std::size_t{options_.window}) {
-    const std::size_t gone = outcomes_.size() - options_.window;
-    outcomes_.erase(outcomes_.begin(), outcomes_.begin() + static_cast<std::ptrdiff_t>(gone));
-    first_outcome_ += gone;
-  }
-  for (Operation& operation : executed_.in_use()) {
-    if (operation.updates()) operation.change = nullptr, operation.change_word = nullptr;
-    outcomes_.push_back(operation.outcome);
-  }
+  const std::uint64_t first = executed_.first_ticket;
   for (std::size_t i = 0; i < executed_.count; ++i) {
     Operation& operation = executed_.operations[i];
-    if (const Receiver done = std::exchange(executed_.receivers[i], nullptr))
+    if (operation.updates()) operation.change = nullptr, operation.change_word = nullptr;
+    place_of(first + i) = operation.outcome;
+  }
+  acknowledged_ = first + executed_.count - 1;
+  for (std::size_t i = 0; i < executed_.count; ++i) {
+    Operation& operation = executed_.operations[i];
+    Receiver& done = executed_.receivers[i];
+    if (done) {
       done(std::move(operation.outcome));
-    else if (!operation.outcome && operation.outcome.code() != Errc::kNotFound) [[unlikely]]
-      note(executed_.first_ticket + i, operation.outcome.error());
+      done = nullptr;
+    } else if (!operation.outcome && operation.outcome.code() != Errc::kNotFound) [[unlikely]] {
+      note(first + i, operation.outcome.error());
+    }
   }
 }
 
@@ -130,17 +134,19 @@ Status PipelineWindow::flush() {
 
 Result<std::uint64_t> PipelineWindow::outcome_of(std::uint64_t ticket) {
   const std::uint64_t submitted = filling_.first_ticket + filling_.count;
-  if (ticket >= first_outcome_ + outcomes_.size() && ticket < submitted) {
+  if (ticket > acknowledged_ && ticket < submitted) {
     if (busy_) return in_callback("wait() for what is in flight");
     execute();
   }
-  if (ticket < first_outcome_ || ticket >= submitted) {
+  const std::uint64_t kept =
+      acknowledged_ < outcomes_.size() ? 1 : acknowledged_ - outcomes_.size() + 1;
+  if (ticket < kept || ticket >= submitted) {
     return Error{Errc::kInvalidOption, "ticket=" + std::to_string(ticket) + "; outcomes of " +
-                                           std::to_string(first_outcome_) + " to " +
+                                           std::to_string(kept) + " to " +
                                            std::to_string(submitted - 1) + " are kept"};
   }
   std::erase_if(failures_, [&](const Failure& failure) { return failure.ticket == ticket; });
-  return outcomes_[ticket - first_outcome_];
+  return place_of(ticket);
 }
 
 // ---- What nobody was told ----

@@ -29,7 +29,10 @@ class KeptBytes {
       return keep_beyond(bytes);
     std::byte* const to = bytes_.get() + used_;
     used_ += bytes.size();
-    std::memcpy(to, bytes.data(), bytes.size());
+    if (bytes.size() == 16)
+      std::memcpy(to, bytes.data(), 16);  // The usual keys: two moves.
+    else
+      std::memcpy(to, bytes.data(), bytes.size());
     return {to, bytes.size()};
   }
   void clear() { used_ = 0, beyond_.clear(); }
@@ -56,8 +59,8 @@ class PipelineWindow {
   // The next operation, its bytes kept, its first cache line on the way; where the window is full
   // that is executed before.
   Operation& begin(Operation::Verb verb, std::string_view key, std::string_view value = {});
-  // The operation of the last begin() is in flight. Returns its ticket.
-  std::uint64_t submit(Receiver done);
+  // The operation of the last begin() is in flight. Returns its ticket. `done` is moved from.
+  std::uint64_t submit(Receiver& done);
 
   Status flush();
   Result<std::uint64_t> outcome_of(std::uint64_t ticket);
@@ -80,14 +83,18 @@ class PipelineWindow {
 
   void execute();
   void acknowledge();
+  Result<std::uint64_t>& place_of(std::uint64_t ticket) {
+    return outcomes_[ticket & (outcomes_.size() - 1)];
+  }
   void note(std::uint64_t ticket, const Error& error);
   Status take_failures();
 
   const PipelineOptions options_;
   const std::shared_ptr<std::atomic<StoreCore*>> store_;
   Window filling_, executed_;
-  std::vector<Result<std::uint64_t>> outcomes_;  // Of the last operations that were acknowledged.
-  std::uint64_t first_outcome_ = 1;              // The ticket of the first of them.
+  // Of the last operations that were acknowledged, by their tickets; a power of two of them.
+  std::vector<Result<std::uint64_t>> outcomes_;
+  std::uint64_t acknowledged_ = 0;  // The last one's ticket.
   bool borrowed_ = false;  // The newest operation's bytes are the caller's: it is executed at once.
   bool busy_ = false;      // In execute(): what is submitted now waits.
   bool ending_ = false;    // In the destructor.

@@ -88,9 +88,11 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
     if constexpr (!Path::kFixed) {
       if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
     }
+    std::fill_n(outcomes.begin() + static_cast<std::ptrdiff_t>(first), size, Errc::kOk);
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.template hash<Path>(keys.raw(first + i)));
       prefetch_for_read(places[i].home);
+      prefetch_for_read(places[i].home + 1);
     }
     for (std::size_t i = 0; i < size; ++i) {
       // The first candidate is nearly always the one.
@@ -107,8 +109,9 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         const Bytes key = keys.raw(first + i);
         if (candidates[i] && leads_to_put<Path>(candidates[i], key)) [[likely]] {
           const RecordView record = rooms.records.at(candidates[i], Path::kHeaderBytes);
-          outcomes[first + i] = Errc::kOk;
-          copy_record(first + i, record);
+          const std::byte* const value =
+              record.bytes() + round_up(Path::kHeaderBytes + key.size(), 8);
+          copy(first + i, record, Bytes(value, record.header().value_bytes()));
           if constexpr (Path::kHasWords) {
             if (rooms.index.map().may_be_patching(places[i])) [[unlikely]]
               make_durable(places[i], record);
@@ -130,7 +133,6 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
         HF_RETURN_IF_ERROR(read_elsewhere(places[i], keys[first + i], line, guard, copy_found));
         continue;
       }
-      outcomes[first + i] = Errc::kOk;
       copy_record(first + i, record);
       make_durable(places[i], record);
     }

@@ -23,12 +23,12 @@ bool copy_lines(const RecordMove& move, const RecordExtent& shape, const Patchab
   Lines::template set_word<3>(first, 0);
   if constexpr (kHasWords) Lines::template set_word<4>(first, 0);
   sum.begin(first);
-  const std::uint64_t end = shape.padded_bytes();
-  for (std::uint64_t at = kCacheLineBytes; at < end; at += kCacheLineBytes) {
+  for_few(shape.padded_bytes() / kCacheLineBytes - 1, [&](std::uint64_t i) {
+    const std::uint64_t at = (i + 1) * kCacheLineBytes;
     Lines::load(line, from + at);
     sum.add(line, at);
     Lines::template put<kWay>(move.to + at, line);
-  }
+  });
   const std::uint64_t found = sum.end(load_word(from + 24), move.from_seed);
   const std::uint64_t fixed = sum.end(move.place, move.seed) + (stored - found);
   Lines::template set_word<0>(first, fixed + record_detail::sum_of_words<Lines, kPatch>(

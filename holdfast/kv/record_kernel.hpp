@@ -204,11 +204,14 @@ RecordSums store_lines(std::byte* to, typename Lines::Line& first, const RecordP
   }
   // Lines of the value alone, then its end.
   const std::uint64_t end = shape.value_at + shape.value_bytes;
-  for (; at + kCacheLineBytes <= end; at += kCacheLineBytes) {
-    Lines::load(line, parts.value + (at - shape.value_at));
-    sum.add(line, at);
-    Lines::template put<kWay>(to + at, line);
-  }
+  const std::uint64_t whole = at < end ? (end - at) / kCacheLineBytes : 0;
+  for_few(whole, [&](std::uint64_t i) {
+    const std::uint64_t line_at = at + i * kCacheLineBytes;
+    Lines::load(line, parts.value + (line_at - shape.value_at));
+    sum.add(line, line_at);
+    Lines::template put<kWay>(to + line_at, line);
+  });
+  at += whole * kCacheLineBytes;
   if (at < end) {
     Lines::load_part(line, parts.value + (at - shape.value_at), end - at);
     sum.add(line, at);

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include <holdfast/base/aes.hpp>
+#include <holdfast/base/few_steps.hpp>
 #include <holdfast/index/bucket.hpp>
 #include <holdfast/memory/line_store.hpp>
 
@@ -281,16 +282,25 @@ class Avx2Lines : public AesWords {
   }
 
   HF_AVX2 static void read(std::byte* to, const std::byte* from, std::size_t count) {
-    for (; count >= 32; to += 32, from += 32, count -= 32) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    // Written out as in few_steps.hpp, which a target attribute does not reach.
+    const std::size_t whole = count & ~std::size_t{63};
+    if (whole > 256) [[unlikely]] {
+      for (std::size_t at = 0; at != whole; at += 64)
+        read_line(to + at, from + at);
+    } else if (whole != 0) {
+      read_line(to, from);
+      if (whole > 64) read_line(to + 64, from + 64);
+      if (whole > 128) read_line(to + 128, from + 128);
+      if (whole > 192) read_line(to + 192, from + 192);
     }
-    for (; count >= 8; to += 8, from += 8, count -= 8) {
-      const std::uint64_t word = record_detail::load_word_whole(from);
-      std::memcpy(to, &word, sizeof word);
-    }
-    for (; count > 0; ++to, ++from, --count)  // Behind the last whole word: in no order.
-      *to = *from;
+    to += whole, from += whole, count -= whole;
+    if (count >= 32) read_half(to, from), to += 32, from += 32, count -= 32;
+    for_few(count / 8, [&](std::uint64_t i) {
+      const std::uint64_t word = record_detail::load_word_whole(from + 8 * i);
+      std::memcpy(to + 8 * i, &word, sizeof word);
+    });
+    for (std::size_t at = count & ~std::size_t{7}; at < count; ++at)  // Its end: in no order.
+      to[at] = from[at];
   }
 
   HF_AVX2 static void begin(State& state, const Line& line) {
@@ -318,6 +328,14 @@ class Avx2Lines : public AesWords {
   }
 
  private:
+  HF_AVX2 static void read_half(std::byte* to, const std::byte* from) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  HF_AVX2 static void read_line(std::byte* to, const std::byte* from) {
+    read_half(to, from);
+    read_half(to + 32, from + 32);
+  }
   HF_AVX2 static __m128i round_key(std::size_t lane) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(kSumConstants.round) + lane);
   }
@@ -370,9 +388,17 @@ class Avx512Lines : public AesWords {
   }
 
   HF_AVX512 static void read(std::byte* to, const std::byte* from, std::size_t count) {
+    // Written out as in few_steps.hpp, which a target attribute does not reach.
     const std::size_t whole = count & ~std::size_t{63};
-    for (std::size_t at = 0; at != whole; at += 64)
-      _mm512_storeu_si512(to + at, _mm512_loadu_si512(from + at));
+    if (whole > 256) [[unlikely]] {
+      for (std::size_t at = 0; at != whole; at += 64)
+        read_line(to + at, from + at);
+    } else if (whole != 0) {
+      read_line(to, from);
+      if (whole > 64) read_line(to + 64, from + 64);
+      if (whole > 128) read_line(to + 128, from + 128);
+      if (whole > 192) read_line(to + 192, from + 192);
+    }
     const __mmask64 rest = _bzhi_u64(~0ull, static_cast<unsigned>(count % 64));
     _mm512_mask_storeu_epi8(to + whole, rest, _mm512_maskz_loadu_epi8(rest, from + whole));
   }
@@ -393,6 +419,9 @@ class Avx512Lines : public AesWords {
   }
 
  private:
+  HF_AVX512 static void read_line(std::byte* to, const std::byte* from) {
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+  }
   HF_AVX512 static __m512i round_keys() { return _mm512_load_si512(kSumConstants.round); }
 };
 #undef HF_AVX512

@@ -44,6 +44,13 @@ class Sequences {
   bool lasts(const SequenceChunk& chunk) const {
     return chunk.next != chunk.end && chunk.epoch == epoch_.load(std::memory_order_acquire);
   }
+  // Makes the next `count` of the chunk, at most kPerChunk, newer than all that was handed out
+  // before this call. False: chunk.failure says why not.
+  bool renew(SequenceChunk& chunk, std::uint64_t count) {
+    return (is_newest(chunk) && chunk.end - chunk.next >= count &&
+            chunk.epoch == epoch_.load(std::memory_order_acquire)) ||
+           refill(chunk);
+  }
   // Whether something was handed out after this chunk.
   bool is_newest(const SequenceChunk& chunk) const {
     return chunk.end == next_.load(std::memory_order_acquire);

@@ -21,11 +21,40 @@
 
 namespace holdfast::kv {
 
+// The size that the values a thread reads have had. A core that takes a value to have it copies all
+// of it while the header, which says so, is still on its way.
+class UsualSize {
+ public:
+  // Equal to `bytes`, without waiting for it where it is the usual one.
+  std::uint64_t of(std::uint64_t bytes) {
+    std::uint64_t usual = usual_;
+    asm("" : "+r"(usual));  // So that the compiler does not take the one for the other.
+    if (usual == bytes) [[likely]]
+      return usual;
+    note(bytes);
+    return bytes;
+  }
+
+ private:
+  // A guess that is wrong now and then costs more than none: so many in a row make a size usual.
+  static constexpr std::uint32_t kInARow = 16;
+  void note(std::uint64_t bytes) {
+    in_a_row_ = bytes == last_ ? in_a_row_ + 1 : 0;
+    last_ = bytes;
+    usual_ = in_a_row_ >= kInARow ? bytes : kNone;
+  }
+
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::uint64_t usual_ = kNone, last_ = kNone;
+  std::uint32_t in_a_row_ = 0;
+};
+
 // A record of put_many on its way: appended, not yet published.
 struct OnItsWay {
   index::Place place;
-  NewRecord record;
   Appended appended;
+  index::Seen old;    // What may be its key's record,
+  bool sure = false;  // if there is one at all.
 };
 
 struct alignas(kCacheLineBytes) Session {
@@ -34,6 +63,7 @@ struct alignas(kCacheLineBytes) Session {
   index::OffsetMap::Tally* tally = nullptr;        // What it inserts and removes.
   std::atomic<std::uint64_t> fences{0}, lines{0};  // Its thread's own, of the medium.
   Lane lane;
+  UsualSize sizes;  // Of values that its thread reads.
   DeadNotes notes;
   std::atomic<bool> taken{true};  // By a thread; free ones are taken by the next thread that comes.
   bool undone = false;            // An operation failed after it had appended.

@@ -111,7 +111,7 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       maintenance(rooms),
       reads(rooms),
       writes(rooms, maintenance),
-      groups(rooms, reads, writes),
+      groups(rooms, *this, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
       keyspaces(rooms, maintenance, writes),
       untimed_(*this) {

@@ -31,6 +31,7 @@ Verbs verbs_for(const Rooms& rooms, RecordIsa at_most) {
   verbs.put = best.put;
   verbs.erase = best.erase;
   verbs.put_many = best.put_many;
+  verbs.append_some = best.append_some;
   return verbs;
 }
 

@@ -12,9 +12,16 @@
 
 namespace holdfast::kv {
 
+struct Operation;
+
 struct Verbs : HotVerbs {
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions)>
       put_many;
+  // The stages of a group (groups_at_once.hpp): what is done is some of the first operations; none
+  // by verbs of any path. `lane` of `own`, and its guard, are the caller's.
+  using SomeOf = std::size_t(Rooms&, Session& own, std::span<Operation>);
+  Exchangeable<SomeOf> append_some, publish_some;
+  Exchangeable<bool(Rooms&, std::span<Operation>)> look_at_all;  // All of them, or false.
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::string* values,
                       std::span<Errc> outcomes)>
       get_texts;

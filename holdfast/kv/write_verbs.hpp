@@ -62,29 +62,27 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
   const auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  if (rooms.index.is_ordered()) [[unlikely]]
+    rooms.index.prefetch_order(place, record.key);  // Beside the fence.
   Appended appended;
   HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kPut, options, appended));
   return publish_put<Path>(own, place, record, appended, options);
 }
 
-// What publish_put() nearly always does, of a key of 8 to 16 bytes: a home that nobody holds, one
-// entry of this tag there or none, no snapshot. It calls nothing. False: nothing has happened.
-template <class Path>
-inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, Bytes key,
-                                const Appended& appended, PutOutcome& outcome) {
+// What publish_put() nearly always does, of a key of 8 to 16 bytes: a home that nobody holds, `old`
+// the one entry of this tag there, or none there, no snapshot. It calls nothing, unless a full home
+// is no reason to refuse (kBehind; else of stores without an order). False: nothing has happened.
+template <class Path, bool kBehind>
+inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
+                             const Appended& appended, const Seen& old, PutOutcome& outcome) {
   OffsetMap& map = rooms.index.map();
   const Line line = line_at(appended.offset);
-  const auto matches = [&](Line at) {
-    return rooms.records.is_put_of(at, key, Path::kHeaderBytes);
-  };
   const auto allowed = [&] { return !rooms.index.behind_horizon(place, appended.sequence); };
-  Seen old;
-  if (!map.template glance<typename Path::Probing>(place, matches, old)) [[unlikely]]
-    return false;
   if (old) {
     const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
     const std::uint64_t padded = superseded.padded_bytes_of_put();
-    if (superseded.sequence() >= appended.sequence || rooms.versions.held() ||
+    if (!rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes) ||
+        superseded.sequence() >= appended.sequence || rooms.versions.held() ||
         !map.replace_at_once(place, old, line, allowed)) [[unlikely]]
       return false;
     own.notes.add(old.line(), padded);
@@ -92,10 +90,18 @@ inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, 
     return true;
   }
   outcome = PutOutcome::kInserted;
-  return !map.wants_growth() && !rooms.index.is_ordered() &&
-         map.template insert_at_once<typename Path::Probing>(place, matches, line, *own.tally, [&] {
+  return !map.wants_growth() && !(kBehind && rooms.index.is_ordered()) &&
+         map.template insert_at_once<typename Path::Probing, kBehind>(place, line, *own.tally, [&] {
            return rooms.versions.snapshots_open() == 0 && allowed();
          });
+}
+template <class Path>
+inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, Bytes key,
+                                const Appended& appended, PutOutcome& outcome) {
+  Seen old;
+  return rooms.index.map().template glance<typename Path::Probing>(
+             place, [](Line) { return true; }, old) &&
+         publish_put_over<Path, false>(rooms, own, place, key, appended, old, outcome);
 }
 
 template <class R>
@@ -136,102 +142,6 @@ Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const
     }
   }
   return publish_put_slowly(own, std::move(home), place, record, appended, options);
-}
-
-// ---- put_many ----
-
-template <class R>
-template <class Path>
-Status BasicWrites<R>::put_many(const ByteSpans& keys, const ByteSpans& values,
-                                WriteOptions options) {
-  std::size_t done = 0;
-  auto outcome = try_put_many<Path>(keys, values, options, done);
-  if (!outcome) [[unlikely]]
-    settle(outcome, [&] { return try_put_many<AnyPath>(keys, values, options, done); });
-  return outcome;
-}
-
-// Counts what a group took, and asks for what publishing it will read.
-template <class R>
-template <class Path>
-inline void BasicWrites<R>::foresee(Session& own, std::span<const OnItsWay> group) {
-  std::uint64_t lines = 0;
-  for (const OnItsWay& one : group) {
-    lines += one.appended.padded_bytes / kCacheLineBytes;
-    rooms_.index.template prefetch_record<Path>(one.place);
-  }
-  own.count(1, lines);
-  if (rooms_.index.is_ordered()) [[unlikely]]
-    rooms_.index.prefetch_order(group);
-}
-
-// From the first that is not `done` on; counts as far as it gets.
-template <class R>
-template <class Path>
-Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& values,
-                                    WriteOptions options, std::size_t& done) {
-  if (done == keys.size()) return {};
-  R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
-  if constexpr (!Path::kFixed) {
-    while (rooms.paged() && done < keys.size())
-      HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
-  }
-  Session& own = rooms.sessions.of_this_thread();
-  while (done < keys.size()) {
-    const auto guard = rooms.epochs.enter(own.participant);
-    const std::size_t size = std::min(Session::kGroup, keys.size() - done);
-    std::size_t written = 0;
-    Status failed;
-    const auto append_group = [&]() -> Status {
-      const OwnLane hold(own.lane);
-      Lane& lane = own.lane;
-      // Newer than all that was acknowledged before: a record that finds a newer one of its key is
-      // written once more, and would be missing from the prefix that a crash leaves.
-      bool fresh = !rooms.sequences.is_newest(lane.chunk);
-      for (; written < size; ++written) {
-        OnItsWay& one = own.group[written];
-        const Bytes key = Path::kFixed ? keys.raw(done + written) : keys[done + written];
-        one.record = {RecordKind::kPut, rooms.index.template hash<Path>(key), key,
-                      Path::kFixed ? values.raw(done + written) : values[done + written]};
-        // One index line per record, not all at once: more misses than a core can have outstanding
-        // would hold up what follows.
-        one.place = rooms.index.place(one.record.hash);
-        prefetch_for_write(one.place.home);
-        if (!fresh && rooms.appender.template append_at_once<Path>(lane, one.record, one.appended))
-            [[likely]] {
-          continue;
-        }
-        failed = rooms.appender.template append<Path>(lane, one.record, fresh, Purpose::kPut,
-                                                      one.appended);
-        if (!failed) break;
-        fresh = false;
-      }
-      return rooms.appender.template commit<Path>(lane);
-    };
-    HF_RETURN_IF_ERROR(append_group());
-    foresee<Path>(own, std::span<const OnItsWay>(own.group).first(written));
-    for (std::size_t i = 0; i < written; ++i) {
-      OnItsWay& one = own.group[i];
-      if constexpr (Path::kFixed) {
-        PutOutcome outcome;
-        if (is_of_two_words(one.record.key.size()) && own.notes.has_room() &&
-            publish_put_at_once<Path>(rooms, own, one.place, one.record.key, one.appended, outcome))
-            [[likely]] {
-          ++done;
-          continue;
-        }
-      }
-      auto published = publish_put<Path>(own, one.place, one.record, one.appended, options);
-      if (!published) [[unlikely]] {
-        disown(own, std::span(own.group).first(written).subspan(i + 1));
-        return std::move(published).error();
-      }
-      ++done;
-    }
-    HF_RETURN_IF_ERROR(std::move(failed));
-  }
-  return {};
 }
 
 // ---- erase ----

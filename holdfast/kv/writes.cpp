@@ -1,6 +1,7 @@
 #include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -187,6 +188,88 @@ Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint6
   if (!outcome) [[unlikely]]
     settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
   return outcome;
+}
+
+// ---- put_many ----
+
+template <class R>
+Status BasicWrites<R>::put_many(const ByteSpans& keys, const ByteSpans& values,
+                                WriteOptions options, std::size_t& done) {
+  return settle_puts(try_put_many(keys, values, options, done), keys, values, options, done);
+}
+
+template <class R>
+Status BasicWrites<R>::settle_puts(Status outcome, const ByteSpans& keys, const ByteSpans& values,
+                                   WriteOptions options, std::size_t& done) {
+  if (!outcome) settle(outcome, [&] { return try_put_many(keys, values, options, done); });
+  return outcome;
+}
+
+template <class R>
+Status BasicWrites<R>::put_some(const ByteSpans& keys, const ByteSpans& values,
+                                WriteOptions options, std::size_t& done) {
+  const std::size_t end = std::min(done + Session::kGroup, keys.size());
+  return put_many(keys.first(end), values.first(end), options, done);
+}
+
+template <class R>
+Status BasicWrites<R>::publish_first(Session& own, Bytes key, Bytes value,
+                                     std::span<OnItsWay> group, WriteOptions options) {
+  const OnItsWay one = group.front();
+  Place place = one.place;
+  auto published = publish_put<AnyPath>(own, place, {RecordKind::kPut, place.hash, key, value},
+                                        one.appended, options);
+  if (published) return {};
+  disown(own, group.subspan(1));
+  return std::move(published).error();
+}
+
+// From the first that is not `done` on; counts as far as it gets.
+template <class R>
+Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& values,
+                                    WriteOptions options, std::size_t& done) {
+  if (done == keys.size()) return {};
+  R& rooms = rooms_;
+  HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
+  while (rooms.paged() && done < keys.size())
+    HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
+  Session& own = rooms.sessions.of_this_thread();
+  while (done < keys.size()) {
+    const auto guard = rooms.epochs.enter(own.participant);
+    const std::size_t first = done, size = std::min(Session::kGroup, keys.size() - first);
+    std::size_t written = 0;
+    Status failed;
+    const auto append_group = [&]() -> Status {
+      const OwnLane hold(own.lane);
+      // Newer than all that was acknowledged before: a record that finds a newer one of its key is
+      // written once more, and would be missing from the prefix that a crash leaves.
+      bool fresh = !rooms.sequences.is_newest(own.lane.chunk);
+      for (; written < size; ++written) {
+        OnItsWay& one = own.group[written];
+        one.place = rooms.index.place(rooms.index.hash(keys[first + written]));
+        prefetch_for_write(one.place.home);
+        const NewRecord record{RecordKind::kPut, one.place.hash, keys[first + written],
+                               values[first + written]};
+        failed = rooms.appender.append(own.lane, record, std::exchange(fresh, false), Purpose::kPut,
+                                       one.appended);
+        if (!failed) break;
+        own.count(0, one.appended.padded_bytes / kCacheLineBytes);
+      }
+      return rooms.appender.commit(own.lane);
+    };
+    HF_RETURN_IF_ERROR(append_group());
+    own.count(1, 0);
+    const auto group = std::span(own.group).first(written);
+    for (const OnItsWay& one : group)
+      rooms.index.prefetch_record(one.place);
+    if (rooms.index.is_ordered()) rooms.index.prefetch_order(group, keys, first);
+    for (; done - first < written; ++done) {
+      HF_RETURN_IF_ERROR(
+          publish_first(own, keys[done], values[done], group.subspan(done - first), options));
+    }
+    HF_RETURN_IF_ERROR(std::move(failed));
+  }
+  return {};
 }
 
 // ---- erase ----

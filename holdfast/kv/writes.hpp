@@ -41,8 +41,19 @@ class BasicWrites {
 
   template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
-  template <class Path>
-  Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options);
+  // From the first on that is not `done`, which is raised; groups of any kind. A key or a value
+  // that is too large is found before anything is written.
+  Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
+                  std::size_t& done);
+  // What put_many of a fixed path needs of it (puts_at_once.hpp): one group; what is left to do
+  // where a group failed; a put on its way, in the caller's guard, `group` from it on: an error
+  // disowns those behind it.
+  [[gnu::cold]] Status put_some(const ByteSpans& keys, const ByteSpans& values,
+                                WriteOptions options, std::size_t& done);
+  [[gnu::cold]] Status settle_puts(Status outcome, const ByteSpans& keys, const ByteSpans& values,
+                                   WriteOptions options, std::size_t& done);
+  Status publish_first(Session& own, Bytes key, Bytes value, std::span<OnItsWay> group,
+                       WriteOptions options);
   template <class Path>
   Result<bool> erase(Bytes key, WriteOptions options);
   template <class Path>
@@ -163,9 +174,6 @@ class BasicWrites {
   [[gnu::noinline]] Result<PutOutcome> publish_put_slowly(Session& own, OffsetMap::Latched home,
                                                           Place place, NewRecord record,
                                                           Appended appended, WriteOptions options);
-  template <class Path>
-  void foresee(Session& own, std::span<const OnItsWay> group);
-  template <class Path>
   Status try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                       std::size_t& done);
   template <class Path>

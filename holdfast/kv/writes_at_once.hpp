@@ -32,25 +32,46 @@ template <class Path>
 WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
                       Appended& appended) {
   Session* const own = writes_at_once(rooms);
-  if (!Path::is_usual(key.size(), value.size()) || own == nullptr) [[unlikely]]
+  if (!Path::is_usual(key.size(), value.size()) || own == nullptr || rooms.index.is_ordered())
+      [[unlikely]]
     return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  prefetch_for_read(place.home + 1);
   if (own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
       !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
     return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
-  if (rooms.index.is_ordered()) [[unlikely]]
-    rooms.index.prefetch_order(place, key);  // Beside the fence.
   rooms.appender.commit_at_once<Path>(own->lane);
 
   if (publish_put_at_once<Path>(rooms, *own, place, key, appended, outcome)) [[likely]]
     return WriteRest::kNothing;
   guard.leave_open();
   return WriteRest::kPublish;
+}
+
+// What publish_erase() nearly always does, of a key of 16 bytes whose one entry of this tag is
+// `old`, while there is no snapshot. False: nothing has happened.
+template <class Path>
+bool publish_erase_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
+                        const Appended& appended, const Seen& old) {
+  const auto allowed = [&] {
+    if (rooms.index.behind_horizon(place, appended.sequence)) return false;
+    HF_MUTANT("K80", rooms.index.raise_horizon(place.hash, appended.sequence), void());
+    return true;
+  };
+  if (!rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes)) [[unlikely]]
+    return false;
+  const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
+  const std::uint64_t padded = superseded.padded_bytes_of_put();
+  if (superseded.sequence() >= appended.sequence || rooms.versions.held() ||
+      !rooms.index.map().remove_at_once(place, old, *own.tally, allowed)) [[unlikely]]
+    return false;
+  own.notes.add(old.line(), padded);
+  return true;
 }
 
 template <class Path>
@@ -62,6 +83,7 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
+  prefetch_for_read(place.home + 1);
   // The key is compared behind the fence: its record's miss stands beside it, not before it.
   OffsetMap& map = rooms.index.map();
   Seen old;
@@ -74,34 +96,21 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   own->count(1, 1);
   rooms.appender.commit_at_once<Path>(own->lane);
 
-  const auto allowed = [&] {
-    if (rooms.index.behind_horizon(place, appended.sequence)) return false;
-    HF_MUTANT("K80", rooms.index.raise_horizon(record.hash, appended.sequence), void());
-    return true;
-  };
-  if (rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes)) [[likely]] {
-    const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
-    const std::uint64_t padded = superseded.padded_bytes_of_put();
-    if (superseded.sequence() < appended.sequence && !rooms.versions.held() &&
-        map.remove_at_once(place, old, *own->tally, allowed)) [[likely]] {
-      own->notes.add(old.line(), padded);
-      return WriteRest::kNothing;
-    }
-  }
+  if (publish_erase_over<Path>(rooms, *own, place, key, appended, old)) [[likely]]
+    return WriteRest::kNothing;
   guard.leave_open();
   return WriteRest::kPublish;
 }
 
-// Latches the home of a word that may change in place. False: nothing has happened.
+// Latches the home of a word that may change in place, of a key of 8 to 16 bytes. False: nothing
+// has happened. Inside a guard.
 template <class Path>
-bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, LatchedWord& latched) {
-  Session* const own = writes_at_once(rooms);
-  if (!is_of_two_words(key.size()) || own == nullptr ||
-      !Path::is_patchable(rooms.records.patchable(), offset_bytes)) [[unlikely]] {
+bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint32_t offset_bytes,
+                         LatchedWord& latched) {
+  if (!is_of_two_words(key.size()) || !Path::is_patchable(rooms.records.patchable(), offset_bytes))
+      [[unlikely]]
     return false;
-  }
-  auto guard = rooms.epochs.enter_briefly(own->participant);
-  const Place place = rooms.index.place(rooms.index.hash<Path>(key));
+  const Place place = rooms.index.place(hash);
   OffsetMap& map = rooms.index.map();
   Seen seen;
   const bool sure = map.glance<typename Path::Probing>(
@@ -126,8 +135,21 @@ bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, Lat
     const OffsetMap::PatchedHome ends(*place.home);
     return false;
   }
-  latched = {own, place.home,
-             reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(record.bytes()) + word_at)};
+  latched.home = place.home;
+  latched.word = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(record.bytes()) + word_at);
+  return true;
+}
+template <class Path>
+bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, LatchedWord& latched) {
+  Session* const own = writes_at_once(rooms);
+  // Both are asked for before the hash is made.
+  if (own == nullptr || !is_of_two_words(key.size())) [[unlikely]]
+    return false;
+  auto guard = rooms.epochs.enter_briefly(own->participant);
+  latched.own = own;
+  if (!latch_word_in_guard<Path>(rooms, rooms.index.hash<Path>(key), key, offset_bytes, latched))
+      [[unlikely]]
+    return false;
   guard.leave_open();
   return true;
 }

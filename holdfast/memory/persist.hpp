@@ -33,6 +33,7 @@
 #include <cstdint>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/few_steps.hpp>
 #include <holdfast/base/units.hpp>
 
 #ifdef HF_TRACED
@@ -188,7 +189,7 @@ class Persist {
 #endif
     } else {
       fill(to, bytes, write, site);
-      if constexpr (kWay == LineWay::kWriteBack) write_back(to, bytes, site);
+      if constexpr (kWay == LineWay::kWriteBack) write_back_lines(to, bytes, site);
     }
   }
 
@@ -256,6 +257,22 @@ class Persist {
     }
 #ifdef HF_TRACED
     trace_sink().on_write_back(reinterpret_cast<const void*>(first), end - first, site);
+#endif
+  }
+
+  // Whole lines, few of them.
+  void write_back_lines(const void* begin, std::size_t bytes, HF_SITE) const {
+    if (instruction_ != WriteBackInstruction::kClwb) [[unlikely]]
+      return write_back(begin, bytes, site);
+#ifdef HF_TRACED
+    if (trace_sink().drops(TraceSink::kWriteBack, site)) return;
+#endif
+    const auto first = reinterpret_cast<std::uintptr_t>(begin);
+    persist_counts().lines_written_back += bytes / kCacheLineBytes;
+    for_few(bytes / kCacheLineBytes,
+            [first](std::uint64_t i) { clwb(first + i * kCacheLineBytes); });
+#ifdef HF_TRACED
+    trace_sink().on_write_back(begin, bytes, site);
 #endif
   }
 

@@ -20,8 +20,9 @@ struct Fixture {
   EpochDomain domain;
   EpochDomain::Participant participant = domain.join();
   std::unique_ptr<OffsetMap> map;
+  OffsetMap::Tally* tally;
   explicit Fixture(const OffsetMapOptions& options = {})
-      : map(std::move(OffsetMap::create(domain, options)).value()) {}
+      : map(std::move(OffsetMap::create(domain, options)).value()), tally(&map->new_tally()) {}
 
   // What kv does, with versions instead of records: line = key * 16 + version.
   static auto is(std::uint64_t key) {
@@ -37,6 +38,17 @@ struct Fixture {
       home.release();
       ASSERT_TRUE(map->grow(hash));
     }
+  }
+  // As hot paths do, by a glance at the home. False: nothing was done, put() can.
+  bool put_at_once(std::uint64_t hash, std::uint64_t key, std::uint64_t version) {
+    const auto guard = domain.enter(participant);
+    const Place at = map->place(hash);
+    const Line line{key * 16 + version};
+    const auto allowed = [] { return true; };
+    Seen old;
+    map->glance<AnyProbing>(at, [](Line) { return true; }, old);
+    if (!old) return map->insert_at_once<AnyProbing, true>(at, line, *tally, allowed);
+    return is(key)(old.line()) && map->replace_at_once(at, old, line, allowed);
   }
   bool erase(std::uint64_t hash, std::uint64_t key) {
     const auto guard = domain.enter(participant);
@@ -98,7 +110,7 @@ TEST_P(OffsetMapModel, RandomOperationsGiveWhatAnUnorderedMapGives) {
           << "seed=" << seed << " i=" << i;
     } else if ((dice < 7) == growing) {
       const std::uint64_t version = random() % 16;
-      f.put(hash, key, version);
+      if (key % 2 == 0 || !f.put_at_once(hash, key, version)) f.put(hash, key, version);
       model[key] = key * 16 + version;
     } else {
       ASSERT_EQ(f.erase(hash, key), model.erase(key) != 0) << "seed=" << seed << " i=" << i;
@@ -155,6 +167,54 @@ TEST(OffsetMap, AReservedMapDoesNotGrow) {
     f.put(mixed(key), key, 0);
   EXPECT_EQ(f.map->rehashes(), 0u);
   EXPECT_EQ(f.map->size(), 180'000u);
+}
+
+// At this load a fifth of the homes is full, and as many have keys behind them.
+TEST(OffsetMap, FullHomesAreNoReasonToGoTheLongWay) {
+  constexpr std::uint64_t kKeys = 200'000;
+  Fixture f({.expected_records = kKeys, .reserve = true});
+  std::uint64_t the_long_way = 0;
+  for (std::uint64_t key = 1; key <= kKeys; ++key) {
+    if (f.put_at_once(mixed(key), key, 1)) continue;
+    f.put(mixed(key), key, 1);
+    ++the_long_way;
+  }
+  EXPECT_LT(the_long_way, kKeys / 1'000) << "tags that are equal by chance, and no others";
+  EXPECT_EQ(f.map->size(), kKeys);
+  std::uint64_t behind = 0, named = 0;
+  const auto guard = f.domain.enter(f.participant);
+  for (std::uint64_t key = 1; key <= kKeys; ++key) {
+    const Place at = f.map->place(mixed(key));
+    const Seen seen = f.map->look(at, Fixture::is(key));
+    ASSERT_TRUE(seen) << key;
+    behind += seen.entry.distance != 0;
+    // What lies one behind is asked for, too.
+    if (seen.entry.distance == 1) named += f.map->candidate(at) == seen.line();
+    auto home = f.map->latch(mixed(key));
+    ASSERT_TRUE(home.unchanged(seen) && home.replace_unchanged(seen, Line{key * 16 + 2})) << key;
+  }
+  EXPECT_GT(behind, kKeys / 50);
+  EXPECT_GT(named, behind / 2);
+  EXPECT_EQ(f.map->rehashes(), 0u);
+  EXPECT_EQ(f.map->size(), kKeys);
+}
+
+// Each key finds another one of its tag, at home or behind.
+TEST(OffsetMap, AKeyIsNotInsertedAtOnceBesideOneOfItsTag) {
+  Fixture f;
+  ASSERT_TRUE(f.put_at_once(7, 1, 0));
+  for (std::uint64_t key = 2; key <= 20; ++key) {
+    EXPECT_FALSE(f.put_at_once(7, key, 0)) << key;
+    f.put(7, key, 0);
+  }
+  EXPECT_EQ(f.map->size(), 20u);
+  // The one at home goes; others of the tag stay, behind.
+  for (std::uint64_t key = 1; key <= 8; ++key)
+    f.erase(7, key);
+  EXPECT_FALSE(f.put_at_once(7, 30, 0));
+  for (std::uint64_t key = 9; key <= 20; ++key)
+    EXPECT_EQ(f.get(7, key), key * 16) << key;
+  EXPECT_EQ(f.map->size(), 12u);
 }
 
 TEST(OffsetMap, ReserveMakesRoomBesideWhatIsThereAndNothingGrowsAfterwards) {

@@ -74,6 +74,23 @@ Result<State> read_all(Store<>& store) {
   return state;
 }
 
+namespace {
+
+Status books_agree(Store<>& store, const State& state) {
+  const Geometry& geometry = ForTests::table(store).geometry();
+  std::uint64_t there = 0;
+  for (const auto& [key, value] : state) {
+    const NewRecord record{RecordKind::kPut, 0, ForTests::bytes(key), ForTests::bytes(value)};
+    there += Geometry::padded(record.bytes(geometry));
+  }
+  const std::uint64_t live = store.stats().live_bytes;
+  if (live == there) return {};
+  return Error{Errc::kCorrupt,
+               "live_bytes=" + std::to_string(live) + ", records take " + std::to_string(there)};
+}
+
+}  // namespace
+
 // ---- One thread ----
 
 Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run,
@@ -220,6 +237,21 @@ void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& re
   for (std::uint64_t id = first; id < next_id_; ++id)
     run_.acknowledge(id);
 }
+void Tested::erase_many(const std::vector<std::string>& keys) {
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  const std::uint64_t first = next_id_;
+  for (std::size_t i = 0; i < keys.size() && recording_; ++i) {
+    // One that finds nothing does nothing.
+    const bool there = dull_.contains(keys[i]);
+    model_.batch(next_id_, there ? Accesses{{keys[i], std::nullopt}} : Accesses{});
+    run_.begin(next_id_++, static_cast<std::uint32_t>(i));
+    dull_.erase(keys[i]);
+  }
+  std::vector<Errc> outcomes(keys.size());
+  store_->erase_many(views, outcomes).value();
+  for (std::uint64_t id = first; id < next_id_; ++id)
+    run_.acknowledge(id);
+}
 void Tested::close() {
   other([&] { store_->close().value(); });
   store_.reset();
@@ -348,6 +380,7 @@ Report Crash::run(const crash::Model& model) {
   protocol.recover = [this](Region& region) -> Result<State> {
     HF_ASSIGN_OR_RETURN(Store<> store, Store<>::open(std::move(region), options));
     auto state = read_all(store);
+    if (books && state) HF_RETURN_IF_ERROR(books_agree(store, *state));
     ForTests::abandon(store);
     return state;
   };

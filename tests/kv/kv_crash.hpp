@@ -86,6 +86,7 @@ class Tested {
   }
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
+  void erase_many(const std::vector<std::string>& keys);                 // The same.
   void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.
   void pass() {
     other([&] { ForTests::pass(*store_).value(); });
@@ -147,6 +148,9 @@ class Crash {
       instead;       // Of both, where there is no store yet.
   bool then = true;  // A normal operation after each recovery, and crashes in it.
   std::function<void(Tested&)> afterwards;  // In its place.
+  // After a crash the books say live of exactly what is there: what died and was noted, but not yet
+  // applied, is found again. Of a store without keyspaces, rules and values in pieces.
+  bool books = false;
   // What must hold beside the model: "" or what does not. Only without `then`.
   std::function<std::string(const crash::Past<State>&, const State&)> also;
 

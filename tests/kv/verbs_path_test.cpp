@@ -1,8 +1,12 @@
 // Whatever a verb was compiled for, the store is the same: records that one instance wrote are
 // found, replaced, patched and erased by the others, and the medium is sound.
+#include <array>
+#include <cstring>
+#include <memory>
 #include <random>
 
 #include <holdfast/kv/backup.hpp>
+#include <holdfast/kv/pipeline.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -146,6 +150,125 @@ TEST_P(VerbsPath, AValueIsCopiedAsFarAsItFitsAndNotFurther) {
       EXPECT_EQ(buffer.substr(copied), std::string(200 - copied, '#'));
     }
   }
+}
+
+// A size that many reads in a row have had is expected of the next one; others come out whole, too.
+TEST_P(VerbsPath, ValuesOfEverySize) {
+  auto store = open();
+  std::vector<std::string> keys, values;
+  for (std::size_t bytes = 0; bytes < 700; ++bytes) {
+    keys.push_back("0123456789" + std::to_string(100'000 + bytes));
+    values.push_back(value_of(bytes, 5));
+  }
+  const std::vector<std::string_view> key_views(keys.begin(), keys.end());
+  const std::vector<std::string_view> value_views(values.begin(), values.end());
+  for (const auto isa : isas()) {
+    take(store, isa);
+    ASSERT_TRUE(store.put_many(key_views, value_views));
+    std::string text;
+    for (std::size_t bytes = 0; bytes < 700; ++bytes) {
+      for (unsigned times = 0; times < (bytes % 50 == 0 ? 40u : 1u); ++times) {
+        ASSERT_TRUE(store.get(keys[bytes], text));
+        ASSERT_EQ(text, values[bytes]);
+        std::string buffer(800, '#');
+        const auto size = store.get(keys[bytes], std::as_writable_bytes(std::span(buffer)));
+        ASSERT_EQ(size.value(), bytes);
+        ASSERT_EQ(buffer, values[bytes] + std::string(800 - bytes, '#'));
+      }
+    }
+    std::vector<std::string> texts(700);
+    std::vector<Errc> outcomes(700);
+    ASSERT_TRUE(store.get_many(key_views, texts, outcomes));
+    EXPECT_EQ(texts, values);
+  }
+  EXPECT_TRUE(store.verify().ok());
+}
+
+// Windows of a pipeline and groups of put_many beside a map: of the keys that hot paths take, and
+// now and then of others.
+TEST_P(VerbsPath, GroupsOfAnyInstanceDoWhatTheModelDoes) {
+  auto store = open();
+  Contents model;
+  std::mt19937 generator(11);
+  const auto random = [&] { return static_cast<unsigned>(generator()); };
+  const auto key_of = [&] { return value_of(random() % 20 == 0 ? 9 : 16, random() % 40); };
+  const auto new_value = [&](unsigned salt) {
+    return value_of(random() % 10 == 0 ? random() % 24 : 24 + random() % 300, salt);
+  };
+  const auto all = isas();
+  for (unsigned round = 0; round < 150; ++round) {
+    take(store, all[random() % all.size()]);
+    if (round % 20 == 7) ForTests::seal(store).value();
+    if (round % 3 == 0) {
+      std::vector<std::string> keys, values;
+      for (unsigned i = 0; i < 1 + random() % 150; ++i) {
+        keys.push_back(key_of());
+        values.push_back(new_value(i));
+        model[keys.back()] = values.back();
+      }
+      const std::vector<std::string_view> key_views(keys.begin(), keys.end());
+      const std::vector<std::string_view> value_views(values.begin(), values.end());
+      ASSERT_TRUE(store.put_many(key_views, value_views));
+      continue;
+    }
+    auto pipeline = Pipeline<>::open(store, {.window = 1 + random() % 64}).value();
+    for (unsigned i = 0; i < 100; ++i) {
+      const std::string key = key_of();
+      const auto found = model.find(key);
+      const bool there = found != model.end();
+      switch (random() % 5) {
+        case 0: {
+          const std::string value = new_value(i);
+          pipeline.put(key, value, [there](Result<PutOutcome> outcome) {
+            if (outcome.value() == PutOutcome::kWritten) return;  // Page media do not say.
+            EXPECT_EQ(outcome.value() == PutOutcome::kOverwrote, there);
+          });
+          model[key] = value;
+          break;
+        }
+        case 1:
+          pipeline.erase(key, [there](Result<bool> erased) { EXPECT_EQ(erased.value(), there); });
+          model.erase(key);
+          break;
+        case 2: {
+          const auto text = std::make_shared<std::string>(random() % 2 == 0 ? 400 : 0, '#');
+          const std::string expected = there ? found->second : "";
+          pipeline.get(key, *text, [text, there, expected](Result<Version> version) {
+            EXPECT_EQ(version.has_value(), there);
+            EXPECT_EQ(there ? *text : "", expected);
+          });
+          break;
+        }
+        case 3: {
+          const auto buffer = std::make_shared<std::array<std::byte, 400>>();
+          const std::string expected = there ? found->second : "";
+          pipeline.get(key, std::span<std::byte>(*buffer),
+                       [buffer, there, expected](Result<std::uint64_t> bytes) {
+                         EXPECT_EQ(bytes.has_value(), there);
+                         if (!there) return;
+                         EXPECT_EQ(*bytes, expected.size());
+                         EXPECT_EQ(std::memcmp(buffer->data(), expected.data(), expected.size()),
+                                   0);
+                       });
+          break;
+        }
+        default: {
+          if (!there || found->second.size() < 16) break;
+          const std::uint32_t at = random() % 2 * 8;
+          std::uint64_t word = 0;
+          std::memcpy(&word, found->second.data() + at, sizeof word);
+          pipeline.update_word(
+              key, at, [i](std::uint64_t before) { return before * 3 + i; },
+              [word](Result<std::uint64_t> before) { EXPECT_EQ(before.value(), word); });
+          word = word * 3 + i;
+          std::memcpy(found->second.data() + at, &word, sizeof word);
+        }
+      }
+    }
+    ASSERT_TRUE(pipeline.flush());
+  }
+  EXPECT_EQ(contents_of(store), model);
+  EXPECT_TRUE(store.verify().ok());
 }
 
 // What a machine of one kind backed up, one of another kind restores and goes on with: other
