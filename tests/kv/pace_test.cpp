@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/kv/background_pool.hpp>
@@ -19,6 +20,38 @@ namespace holdfast::kv {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Its one thread does something else, so that the stores that have it reclaim nothing.
+class BusyPool {
+ public:
+  BusyPool() {
+    const auto round = [this] {
+      if (std::exchange(has_begun_, true)) return;  // It was asked for twice.
+      begun_.set_value();
+      ended_.get_future().wait();
+    };
+    job_ = pool_->upkeep().add(std::chrono::hours(1), round).value();
+    const auto begun = begun_.get_future();
+    do {
+      pool_->upkeep().ask(*job_);  // One that comes too early is not heard.
+    } while (begun.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready);
+  }
+  ~BusyPool() {
+    end();
+    pool_->upkeep().remove(job_);
+  }
+  void end() {
+    if (!std::exchange(has_ended_, true)) ended_.set_value();
+  }
+  const std::shared_ptr<BackgroundPool>& pool() const { return pool_; }
+
+ private:
+  const std::shared_ptr<BackgroundPool> pool_ = std::make_shared<BackgroundPool>(1);
+  std::promise<void> begun_, ended_;
+  bool has_begun_ = false;  // Of the round.
+  bool has_ended_ = false;
+  Crew::Job* job_ = nullptr;
+};
 
 class PaceOfWriters : public testing::Test {
  protected:
@@ -166,14 +199,11 @@ TEST_F(PaceOfWriters, EveryVerbIsSlowed) {
 
 // Nobody reclaims, so each pause lasts 100 ms; the erases open some 400 runs.
 TEST_F(PaceOfWriters, ErasesAreNotSlowed) {
-  std::promise<void> ended;
-  const auto pool = std::make_shared<BackgroundPool>(1);
-  Crew::Job* const busy =
-      pool->upkeep().add(std::chrono::hours(1), [&] { ended.get_future().wait(); }).value();
+  BusyPool busy;
   {
     StoreOptions options = tiny();
     options.background = true;
-    options.background_pool = pool;
+    options.background_pool = busy.pool();
     auto store = open(options);
     constexpr std::uint64_t kKeys = 50'000;
     const std::string value(200, 'v');
@@ -184,22 +214,18 @@ TEST_F(PaceOfWriters, ErasesAreNotSlowed) {
       ASSERT_TRUE(store.erase(key_of('k', i)).value());
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
     EXPECT_TRUE(ForTests::rooms(store).upkeep.pace.wants_pause()) << "a put would have been slowed";
-    ended.set_value();
+    busy.end();  // A store that closes waits for its own rounds.
   }
-  pool->upkeep().remove(busy);
 }
 
 // After a pass that gained nothing nobody was slowed, however long the next one took: 18 blocks
 // beyond the limit on a busy machine, where snapshots came and went.
 TEST_F(PaceOfWriters, APassInVainLetsThemTakeHalfAZone) {
-  std::promise<void> ended;
-  const auto pool = std::make_shared<BackgroundPool>(1);
-  Crew::Job* const busy =
-      pool->upkeep().add(std::chrono::hours(1), [&] { ended.get_future().wait(); }).value();
+  BusyPool busy;
   {
     StoreOptions options = tiny();
     options.background = true;
-    options.background_pool = pool;
+    options.background_pool = busy.pool();
     auto store = open(options);
     const std::string value(200, 'v');
     Pace& pace = ForTests::rooms(store).upkeep.pace;
@@ -224,9 +250,8 @@ TEST_F(PaceOfWriters, APassInVainLetsThemTakeHalfAZone) {
         EXPECT_LE(store.stats().used_bytes, before + (kZoneBlocks / 2 + 1) * block);
       }
     }
-    ended.set_value();
+    busy.end();  // A store that closes waits for its own rounds.
   }
-  pool->upkeep().remove(busy);
 }
 
 // What a block is worth is known at a glance: live_bytes() and open_runs() follow every step, over
