@@ -88,11 +88,11 @@ HF_API const char* hf_code_name(int32_t code);
 /* ---- Options ----
  *
  * By the names of kv::StoreOptions, as text. Sizes: "4096", "64M", "1.5GiB". Switches: "true",
- * "false". Used when the store is created: block_bytes, segment_bytes, initial_bytes, file_bytes,
- * patchable_words ("0,8,24"). At every open: access (open_or_create, open, create, read_only),
- * durability (default, process, power), max_bytes, verify_reads, order, at_mark, prefault,
- * recovery_threads, sync_interval_ms, background, reclaim.background, reclaim.space_amplification,
- * reclaim.bytes_per_second. */
+ * "false". Used when the store is created: block_bytes, segment_bytes, initial_bytes,
+ * patchable_words ("0,8,24"). At every open: file_bytes, access (open_or_create, open, create,
+ * read_only), durability (default, process, power), max_bytes, verify_reads, order, at_mark,
+ * prefault, recovery_threads, sync_interval_ms, background, reclaim.background,
+ * reclaim.space_amplification, reclaim.bytes_per_second. */
 HF_API int32_t hf_options_new(hf_options** options); /* Those of C++. */
 /* Errors: HF_INVALID_OPTION: no such name, or no such value; says what is allowed. Whether values
  * fit together is seen at hf_open. */
@@ -313,7 +313,6 @@ HF_API void hf_checkpoint_end(hf_checkpoint* checkpoint);
  * hf_open with the option at_mark finds the store as it was. `version`: may be NULL. */
 HF_API int32_t hf_mark(hf_store* store, uint64_t* version);
 HF_API int32_t hf_drop_mark(hf_store* store); /* HF_NOT_FOUND: there is none. */
-
 
 /* Fills `to` with the run's bytes: HF_OK, or the code that the restore ends with. */
 typedef int32_t (*hf_read_run)(void* context, const hf_run* run, void* to);

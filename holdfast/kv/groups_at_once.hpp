@@ -56,8 +56,7 @@ template <class Path>
 void look_at_once(Rooms& rooms, std::span<Operation> operations) {
   for (Operation& operation : operations) {
     operation.sure = rooms.index.map().template glance<typename Path::Probing>(
-                         operation.place, [](Line) { return true; }, operation.old) &&
-                     is_of_two_words(operation.key.size());  // As is_put_of() wants it.
+        operation.place, [](Line) { return true; }, operation.old);
     if (!operation.sure || !operation.old) continue;
     const std::byte* const at = rooms.records.at(operation.old.line()).bytes();
     if (operation.verb == Operation::Verb::kUpdateWord) {

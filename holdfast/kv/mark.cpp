@@ -33,6 +33,11 @@ MarkWord mark_word(const Medium& medium, const Superblock& superblock) {
   return {word & ~kReturningBit, (word & kReturningBit) != 0};
 }
 
+Error no_mark() {
+  return {Errc::kNotFound,
+          "at_mark: the store has no mark; mark() makes one, of the present moment"};
+}
+
 // ---- The image ----
 
 std::uint64_t MarkImage::words() const {

@@ -54,6 +54,7 @@ struct MarkWord {
   bool returning;
 };
 MarkWord mark_word(const Medium& medium, const Superblock& superblock);
+Error no_mark();  // Of an opening at the mark.
 
 // Sets a store that is not open back to its mark: what came behind it is gone. A crash leaves a
 // store that the next opening for writing sets back, and that a read-only one shows at the mark.

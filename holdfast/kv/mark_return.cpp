@@ -7,6 +7,7 @@
 //  image, returning  some dead bits, some words              all of it anew: read-only, it looks at
 //                                                            the mark; else it returns
 //  image             all is done                             an ordinary one
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -75,8 +76,9 @@ Status Returning::look() {
   kept_.assign(table_.blocks(), false);
   BlockWord word{};
   (void)decode(image_head_, word);
-  for (std::uint64_t block = image_head_; block < end_of(image_head_, word.generation); ++block)
-    kept_[block] = true;
+  std::fill(kept_.begin() + static_cast<std::ptrdiff_t>(image_head_),
+            kept_.begin() + static_cast<std::ptrdiff_t>(end_of(image_head_, word.generation)),
+            true);
   for (const MarkedRun& run : image.runs)
     HF_RETURN_IF_ERROR(look_at(run, image.version));
   return {};
@@ -105,8 +107,8 @@ Status Returning::look_at(const MarkedRun& marked, std::uint64_t version) {
     if (HF_MUTANT("K124", marked.is_dead(*run, i, version), false))
       found.dead[i / 64] |= std::uint64_t{1} << i % 64;
   }
-  for (std::uint64_t block = head; block < end; ++block)
-    kept_[block] = true;
+  std::fill(kept_.begin() + static_cast<std::ptrdiff_t>(head),
+            kept_.begin() + static_cast<std::ptrdiff_t>(end), true);
   runs_.push_back(std::move(found));
   return {};
 }
@@ -138,10 +140,7 @@ Status Returning::put_words() {
 
 Status return_to_mark(Medium& medium, const Superblock& superblock) {
   const MarkWord mark = mark_word(medium, superblock);
-  if (mark.head == 0) {
-    return Error{Errc::kNotFound,
-                 "at_mark: the store has no mark; mark() makes one, of the present moment"};
-  }
+  if (mark.head == 0) return no_mark();
   Returning returning(medium, superblock, mark.head);
   HF_RETURN_IF_ERROR(returning.look());
   // The index of a clean close knows of what will be gone.

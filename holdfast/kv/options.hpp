@@ -41,13 +41,14 @@ struct StoreOptions {
   std::uint32_t block_bytes = 256 * KiB;
   std::uint64_t segment_bytes = 4 * MiB;  // Multiple of block_bytes: the step of growth.
   std::uint64_t initial_bytes = 4 * MiB;  // Rounded up to segments; kept also when less is used.
-  // A directory's file size, rounded up to segments; the last file is as long as it needs to be.
-  std::uint64_t file_bytes = 32 * MiB;
   // Byte offsets into the value of aligned 8-byte words that update_word() may change in place.
   // Multiples of 8, ascending, at most 64 of them. Costs 8 bytes per record when not empty.
   std::vector<std::uint32_t> patchable_words;
 
   // Used at every open.
+  // A directory's file size, rounded up to segments; the last file is as long as it needs to be. Of
+  // a directory with several files, theirs is used.
+  std::uint64_t file_bytes = 32 * MiB;
   Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
   std::uint64_t max_bytes = 16 * TiB;  // Hard limit on the medium; beyond it puts return kNoSpace.
   // Every read checks the checksum of its record: what the medium damaged is kCorrupt, never a

@@ -58,9 +58,8 @@ std::size_t publish_puts_at_once(Rooms& rooms, Session& own, const ByteSpans& ke
   for (std::size_t i = 0; i < group.size(); ++i) {
     const OnItsWay& one = group[i];
     PutOutcome outcome;
-    // What may lie behind its home is looked for by who inserts. is_put_of() wants two words.
-    const bool compares = one.sure && is_of_two_words(keys.raw(first + i).size());
-    if ((!compares && one.old) || !own.notes.has_room() ||
+    // What may lie behind its home is looked for by who inserts.
+    if ((!one.sure && one.old) || !own.notes.has_room() ||
         !publish_put_over<Path, true>(rooms, own, one.place, keys.raw(first + i), one.appended,
                                       one.old, outcome)) [[unlikely]]
       return i;

@@ -18,10 +18,7 @@ Status Recovery::read_mark() {
   const MarkWord word = mark_word(rooms_.medium, rooms_.superblock);
   const bool view = rooms_.gate.read_only() && (rooms_.options.at_mark || word.returning);
   if (word.head == 0) {
-    if (!view) return {};
-    return Error{Errc::kNotFound,
-                 "at_mark: the store has no mark; mark() makes one, of the present "
-                 "moment"};
+    return view ? Status(no_mark()) : ok_status();
   }
   BlockTable& table = rooms_.table;
   auto image = MarkImage::read(rooms_.medium, table.geometry(), table.blocks(), word.head);

@@ -69,9 +69,10 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
   return publish_put<Path>(own, place, record, appended, options);
 }
 
-// What publish_put() nearly always does, of a key of 8 to 16 bytes: a home that nobody holds, `old`
-// the one entry of this tag there, or none there, no snapshot. It calls nothing, unless a full home
-// is no reason to refuse (kBehind; else of stores without an order). False: nothing has happened.
+// What publish_put() nearly always does: a home that nobody holds, `old` the one entry of this tag
+// there, or none there, no snapshot. It overwrites keys of 8 to 16 bytes only. It calls nothing,
+// unless a full home is no reason to refuse (kBehind; else of stores without an order). False:
+// nothing has happened.
 template <class Path, bool kBehind>
 inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
                              const Appended& appended, const Seen& old, PutOutcome& outcome) {
@@ -81,7 +82,8 @@ inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Byt
   if (old) {
     const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
     const std::uint64_t padded = superseded.padded_bytes_of_put();
-    if (!rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes) ||
+    if (!is_of_two_words(key.size()) ||
+        !rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes) ||
         superseded.sequence() >= appended.sequence || rooms.versions.held() ||
         !map.replace_at_once(place, old, line, allowed)) [[unlikely]]
       return false;

@@ -53,8 +53,8 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
   return WriteRest::kPublish;
 }
 
-// What publish_erase() nearly always does, of a key of 16 bytes whose one entry of this tag is
-// `old`, while there is no snapshot. False: nothing has happened.
+// What publish_erase() nearly always does, of a key of 8 to 16 bytes (of others it does nothing)
+// whose one entry of this tag is `old`, while there is no snapshot. False: nothing has happened.
 template <class Path>
 bool publish_erase_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
                         const Appended& appended, const Seen& old) {
@@ -63,7 +63,8 @@ bool publish_erase_over(Rooms& rooms, Session& own, const Place& place, Bytes ke
     HF_MUTANT("K80", rooms.index.raise_horizon(place.hash, appended.sequence), void());
     return true;
   };
-  if (!rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes)) [[unlikely]]
+  if (!is_of_two_words(key.size()) || !rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes))
+      [[unlikely]]
     return false;
   const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
   const std::uint64_t padded = superseded.padded_bytes_of_put();

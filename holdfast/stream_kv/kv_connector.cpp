@@ -49,11 +49,12 @@ Result<std::string> path_of(TableOptions& options) {
 
 class KvSink final : public Sink {
  public:
-  KvSink(SharedStore store, FormatScope key_columns, std::vector<std::string> key_names,
-         std::unique_ptr<RowWriter> key, std::unique_ptr<RowWriter> value)
+  KvSink(SharedStore store, const std::vector<sql::Column>& columns,
+         std::vector<std::size_t> key_columns, std::unique_ptr<RowWriter> key,
+         std::unique_ptr<RowWriter> value)
       : store_(std::move(store)),
+        columns_(columns),
         key_columns_(std::move(key_columns)),
-        key_names_(std::move(key_names)),
         key_(std::move(key)),
         value_(std::move(value)) {}
 
@@ -64,7 +65,7 @@ class KvSink final : public Sink {
       const std::string key(bytes.text());
       const auto value = bytes.text();
       if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's changes for the store"};
-      waiting_[key] = puts ? std::optional<std::string>(value) : std::nullopt;
+      waiting_[key] = puts ? Change(value) : Change();
     }
     return write_all();
   }
@@ -72,20 +73,19 @@ class KvSink final : public Sink {
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }
   Status write_change(RowKind kind, const sql::Row& row) override {
-    for (std::size_t i = 0; i < key_names_.size(); ++i) {
-      if (row[key_columns_.columns[i]].null)
+    for (const std::size_t column : key_columns_) {
+      if (row[column].null)
         return Error{Errc::kInvalidOption,
-                     "a row has NULL in column " + escape(key_names_[i]) +
+                     "a row has NULL in column " + escape(columns_[column].name) +
                          " of the primary key; filter such rows out (WHERE … IS NOT NULL)"};
     }
     std::string key, value;
     HF_RETURN_IF_ERROR(key_->append(row, key));
     if (adds(kind)) HF_RETURN_IF_ERROR(value_->append(row, value));
-    auto& change = waiting_[key];
-    waiting_bytes_ -= change.bytes;
-    change = Change(adds(kind) ? std::optional<std::string>(std::move(value)) : std::nullopt);
-    change.bytes = key.size() + (change.value ? change.value->size() : 0);
-    waiting_bytes_ += change.bytes;
+    const auto [at, is_new] = waiting_.try_emplace(std::move(key));
+    if (!is_new) waiting_bytes_ -= bytes_of(*at);
+    at->second = adds(kind) ? Change(std::move(value)) : Change();
+    waiting_bytes_ += bytes_of(*at);
     return {};
   }
 
@@ -95,28 +95,27 @@ class KvSink final : public Sink {
   std::string state() const override {
     ByteWriter bytes;
     for (const auto& [key, change] : waiting_) {
-      bytes.number(change.value ? 1 : 0);
+      bytes.number(change ? 1 : 0);
       bytes.text(key);
-      bytes.text(change.value.value_or(""));
+      bytes.text(change.value_or(""));
     }
     return bytes.take();
   }
   bool transactional() const override { return true; }
 
  private:
-  struct Change {
-    Change() = default;
-    Change(std::optional<std::string> to) : value(std::move(to)) {}
-    std::optional<std::string> value;  // None: the key goes.
-    std::size_t bytes = 0;
-  };
+  using Change = std::optional<std::string>;  // The value; none: the key goes.
+  using Changes = std::map<std::string, Change>;
+  static std::size_t bytes_of(const Changes::value_type& change) {
+    return change.first.size() + (change.second ? change.second->size() : 0);
+  }
 
   Status write_all() {
     if (waiting_.empty()) return {};
     kv::WriteBatch batch;
     for (const auto& [key, change] : waiting_) {
-      if (change.value) {
-        batch.put(key, *change.value);
+      if (change) {
+        batch.put(key, *change);
       } else {
         batch.erase(key);
       }
@@ -129,10 +128,10 @@ class KvSink final : public Sink {
   }
 
   SharedStore store_;
-  FormatScope key_columns_;
-  std::vector<std::string> key_names_;
+  const std::vector<sql::Column>& columns_;
+  std::vector<std::size_t> key_columns_;
   std::unique_ptr<RowWriter> key_, value_;
-  std::map<std::string, Change> waiting_;  // By key: since the last checkpoint.
+  Changes waiting_;  // By key: since the last checkpoint.
   std::size_t waiting_bytes_ = 0;
 };
 
@@ -145,7 +144,6 @@ Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
                                        ": PRIMARY KEY (…) NOT ENFORCED is wanted: it is the key "
                                        "under which the store finds a row");
   FormatScope scope{{}, "key."};
-  std::vector<std::string> names;
   for (const auto column : table.primary_key) {
     const auto& name = table.columns[column].name;
     const auto at = std::find_if(columns.begin(), columns.end(),
@@ -154,7 +152,6 @@ Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
       return sql::error_at(table.at, "column " + escape(name) +
                                          " of the primary key is computed, so it is not written");
     scope.columns.push_back(static_cast<std::size_t>(at - columns.begin()));
-    names.push_back(name);
   }
   WriteFormat key, value;
   if (options.text("key.format")) {
@@ -172,9 +169,9 @@ Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
   options.text("malformed-records.path");  // Of reading.
   HF_RETURN_IF_ERROR(options.all_known());
   HF_ASSIGN_OR_RETURN(auto store, open_shared(path, RegionAccess::kOpenOrCreate));
-  return std::unique_ptr<Sink>(std::make_unique<KvSink>(std::move(store), std::move(scope),
-                                                        std::move(names), std::move(key.writer),
-                                                        std::move(value.writer)));
+  return std::unique_ptr<Sink>(
+      std::make_unique<KvSink>(std::move(store), columns, std::move(scope.columns),
+                               std::move(key.writer), std::move(value.writer)));
 }
 
 // ---- Source ----
