@@ -35,7 +35,7 @@ struct Arguments {
                           from, target;
   stream::compile::CompileSettings compile_settings;
   bool final_state = false, watch = false;
-  int ui = -1;  // The port; -1: no page.
+  int ui = -1;           // The port; -1: no page.
   unsigned workers = 0;  // 0: what the script says.
   std::string sharing;
 };
@@ -176,7 +176,7 @@ void tell_not_compiled(std::size_t query, const Error& error) {
 }
 
 void tell_not_split(std::size_t query, const Error& error) {
-  note("query {}: one worker: {}\n", query, plain(error));
+  note("query {}: one worker: {}\n", query, error.detail);
 }
 
 void tell_done(const stream::QueryName& name, const stream::PipelineReport& report) {

@@ -132,10 +132,10 @@ void GroupOperator::give_rest() {
   hand_over_(kEndOfTime, state_.take_slices(kEndOfTime));
 }
 
-std::uint64_t GroupOperator::absorb(SliceMap slices) {
+void GroupOperator::absorb(SliceMap slices) {
   for (const auto& [slice, groups] : slices)
     if (group_.windowed) next_end_ = std::min(next_end_, first_open_end(slice));
-  return state_.absorb(std::move(slices));
+  state_.absorb(std::move(slices));
 }
 
 Status GroupOperator::fire(std::int64_t window_end, Emit emit) {

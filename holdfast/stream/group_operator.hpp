@@ -46,7 +46,7 @@ class GroupOperator {
     of_ = of;
   }
   void give_rest();
-  std::uint64_t absorb(SliceMap slices);
+  void absorb(SliceMap slices);
   Status put_state() { return state_.put_all(); }
   const std::set<std::int64_t>& stored_slices() const { return state_.stored_slices(); }
   Status visit_entries(Operators::VisitEntry visit) const { return state_.visit_entries(visit); }

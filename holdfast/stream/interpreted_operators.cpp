@@ -75,8 +75,8 @@ std::unique_ptr<Part> InterpretedOperators::make_part(std::int64_t watermark,
   return std::make_unique<InterpretedPart>(plan_, group_node_, watermark, std::move(give));
 }
 
-std::uint64_t InterpretedOperators::absorb(Parcel& parcel) {
-  return group_->absorb(std::move(static_cast<InterpretedParcel&>(parcel).slices));
+void InterpretedOperators::absorb(Parcel& parcel) {
+  group_->absorb(std::move(static_cast<InterpretedParcel&>(parcel).slices));
 }
 
 Result<Operators::Progress> InterpretedOperators::take(Source& source) {

@@ -29,7 +29,7 @@ class InterpretedOperators : public MergingOperators {
   std::set<std::int64_t> stored_slices() const override;
   Status visit_entries(VisitEntry visit) const override;
   std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;
-  std::uint64_t absorb(Parcel& parcel) override;
+  void absorb(Parcel& parcel) override;
   std::size_t source_columns() const override { return plan_.source().columns.size(); }
   Status advance(std::int64_t watermark) override;
 

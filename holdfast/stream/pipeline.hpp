@@ -40,7 +40,8 @@ struct PipelineReport {
 };
 
 // Asked between two rows for operators that go on where `now` is; null: there are none yet.
-using Successor = std::function<Result<std::unique_ptr<Operators>>(Operators& now, Sink& sink, StateStore* store)>;
+using Successor = std::function<Result<std::unique_ptr<Operators>>(Operators& now, Sink& sink,
+                                                                   StateStore* store)>;
 
 class Pipeline {
  public:

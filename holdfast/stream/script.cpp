@@ -93,9 +93,8 @@ Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
   auto interpreter = std::make_unique<InterpretedOperators>(plan, sink, state);
   if (options.workers < 2 || !InterpretedOperators::can_split(plan))
     return std::unique_ptr<Operators>(std::move(interpreter));
-  HF_ASSIGN_OR_RETURN(
-      auto parallel,
-      ParallelOperators::start(std::move(interpreter), options.workers, options.sharing));
+  HF_ASSIGN_OR_RETURN(auto parallel, ParallelOperators::start(std::move(interpreter),
+                                                              options.workers, options.sharing));
   return std::unique_ptr<Operators>(std::move(parallel));
 }
 
@@ -219,10 +218,11 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
   if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state)) {
-    auto successor = compile::compiled_successor(
-        plan, options.compile, options.compile_settings, [&](const Error& error) {
-          if (options.not_compiled) options.not_compiled(name.number, error);
-        });
+    auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
+                                                 [&](const Error& error) {
+                                                   if (options.not_compiled)
+                                                     options.not_compiled(name.number, error);
+                                                 });
     if (options.workers > 1 && InterpretedOperators::can_split(plan))
       successor = parallel_successor(std::move(successor), options.workers, options.sharing);
     pipeline->set_successor(std::move(successor));

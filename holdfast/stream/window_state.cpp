@@ -135,17 +135,14 @@ SliceMap WindowState::take_slices(std::int64_t last) {
   return taken;
 }
 
-std::uint64_t WindowState::absorb(SliceMap slices) {
-  std::uint64_t merged = 0;
+void WindowState::absorb(SliceMap slices) {
   last_ = nullptr;
   for (auto& [slice, groups] : slices) {
     GroupMap& ours = memory_[slice];
     if (ours.size() < groups.size()) ours.swap(groups);
-    merged += groups.size();
     for (const auto& [key, accumulators] : groups)
       merge(ours[key], accumulators);
   }
-  return merged;
 }
 
 }  // namespace holdfast::stream

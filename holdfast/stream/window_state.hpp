@@ -58,8 +58,8 @@ class WindowState {
   std::uint64_t entries() const;  // In memory.
   // What is in memory of slices up to `last`; it is here no more.
   SliceMap take_slices(std::int64_t last);
-  // The reverse. Entries that were merged with others.
-  std::uint64_t absorb(SliceMap slices);
+  // The reverse.
+  void absorb(SliceMap slices);
 
  private:
   Status read(std::string_view bytes, Accumulators& accumulators) const;

@@ -130,13 +130,12 @@ OperatorCounts CompiledOperators::counts() const {
   return {counts.watermark, counts.late_rows, counts.rows_without_time, host_.rows_out};
 }
 
-std::unique_ptr<Part> CompiledOperators::make_part(std::int64_t watermark,
-                                                   Part::Give give) const {
+std::unique_ptr<Part> CompiledOperators::make_part(std::int64_t watermark, Part::Give give) const {
   return std::make_unique<CompiledPart>(plan_, source_, library_, watermark, std::move(give));
 }
 
-std::uint64_t CompiledOperators::absorb(Parcel& parcel) {
-  return query_->absorb(*static_cast<CompiledParcel&>(parcel).given);
+void CompiledOperators::absorb(Parcel& parcel) {
+  query_->absorb(*static_cast<CompiledParcel&>(parcel).given);
 }
 
 Status CompiledOperators::advance(std::int64_t watermark) {

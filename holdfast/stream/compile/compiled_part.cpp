@@ -7,7 +7,7 @@ namespace holdfast::stream::compile {
 namespace {
 
 // So many that taking them off the source, one worker after the other, costs little beside them.
-constexpr std::size_t kRecords = 4096;
+constexpr std::size_t kRecords = 2048;
 constexpr std::size_t kRows = 256;
 
 // Records; those of a source of rows point into these.

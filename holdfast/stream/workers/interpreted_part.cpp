@@ -70,8 +70,7 @@ Status InterpretedPart::take(const Batch& batch, std::size_t& failed) {
   const auto& rows = static_cast<const Rows&>(batch);
   for (failed = 0; failed < rows.sound; ++failed) {
     HF_RETURN_IF_ERROR(take_row(rows.values[failed]));
-    if (rows.watermarks[failed] > watermark_)
-      HF_RETURN_IF_ERROR(advance(rows.watermarks[failed]));
+    if (rows.watermarks[failed] > watermark_) HF_RETURN_IF_ERROR(advance(rows.watermarks[failed]));
   }
   return rows.unsound;
 }

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/base/spin.hpp>
+
 namespace holdfast::stream {
 namespace {
-
-// Long beside the moment in which workers wait for the last of them, short for who wants a
-// checkpoint.
-constexpr std::chrono::milliseconds kRound{20};
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -22,8 +20,6 @@ struct alignas(64) ParallelOperators::Worker {
   // No row that it will take is judged by a lower watermark; what it had for windows that this one
   // has passed, it gave.
   std::atomic<std::int64_t> standing{kNoWatermark};
-  double preparing_seconds = 0;  // Since the last window that ended.
-  std::uint64_t rows = 0;
 };
 
 struct ParallelOperators::Ring {
@@ -35,11 +31,13 @@ struct ParallelOperators::Ring {
 };
 
 ParallelOperators::ParallelOperators(std::unique_ptr<MergingOperators> merging,
-                                     std::unique_ptr<WorkerCrew> crew, Sharing sharing)
+                                     std::unique_ptr<WorkerCrew> crew, Sharing sharing,
+                                     std::chrono::milliseconds round)
     : merging_(std::move(merging)),
       crew_(std::move(crew)),
-      wanted_(sharing),
-      by_key_(sharing == Sharing::kByKey),
+      round_(round),
+      choice_(sharing),
+      by_key_(choice_.by_key()),
       ring_(std::make_unique<Ring>(crew_->size())) {
   for (unsigned i = 0; i < crew_->size(); ++i)
     workers_.push_back(std::make_unique<Worker>());
@@ -49,10 +47,11 @@ ParallelOperators::ParallelOperators(std::unique_ptr<MergingOperators> merging,
 ParallelOperators::~ParallelOperators() = default;
 
 Result<std::unique_ptr<ParallelOperators>> ParallelOperators::start(
-    std::unique_ptr<MergingOperators> merging, unsigned workers, Sharing sharing) {
+    std::unique_ptr<MergingOperators> merging, unsigned workers, Sharing sharing,
+    std::chrono::milliseconds round) {
   HF_ASSIGN_OR_RETURN(auto crew, WorkerCrew::start(workers));
   return std::unique_ptr<ParallelOperators>(
-      new ParallelOperators(std::move(merging), std::move(crew), sharing));
+      new ParallelOperators(std::move(merging), std::move(crew), sharing, round));
 }
 
 void ParallelOperators::begin_parts(std::int64_t watermark) {
@@ -65,11 +64,19 @@ void ParallelOperators::begin_parts(std::int64_t watermark) {
         });
     worker.batch = worker.part->make_batch();
     worker.standing.store(watermark, std::memory_order_relaxed);
-    if (by_key_) worker.part->own(i, static_cast<std::uint32_t>(workers_.size()));
   }
+  share_out(by_key_);
   ring_->batches.clear();
   for (std::size_t i = 0; i < 2 * workers_.size() + 2; ++i)
     ring_->batches.push_back(workers_.front()->part->make_batch());
+}
+
+// Rows to come.
+void ParallelOperators::share_out(bool by_key) {
+  by_key_ = by_key;
+  const auto workers = static_cast<std::uint32_t>(workers_.size());
+  for (std::uint32_t i = 0; i < workers; ++i)
+    workers_[i]->part->own(by_key ? i : 0, by_key ? workers : 1);
 }
 
 Status ParallelOperators::restore(const OperatorCounts& counts) {
@@ -100,20 +107,22 @@ Result<Operators::Progress> ParallelOperators::take(Source& source) {
   }
   over_.store(false);
   passed_.store(0);
-  until_ = Clock::now() + kRound;
-  crew_->run([&](unsigned number) { by_key_ ? work_by_key(number, source) : work(number, source); });
+  const auto begun = Clock::now();
+  until_ = begun + round_;
+  crew_->run(
+      [&](unsigned number) { by_key_ ? work_by_key(number, source) : work(number, source); });
   HF_RETURN_IF_ERROR(end_round(source));
-  const Lock lock(source_mutex_);
+  const Lock reading(source_mutex_);
+  const Lock merging(merging_mutex_);
+  choice_.note(rows_, seconds_since(begun), std::exchange(merging_seconds_, 0));
+  if (choice_.by_key() != by_key_) share_out(choice_.by_key());
   return Progress{rows_, ended_};
 }
 
 void ParallelOperators::work(unsigned number, Source& source) {
   auto& worker = *workers_[number];
   while (claim(source, worker)) {
-    const auto begun = Clock::now();
     worker.part->prepare(*worker.batch, true);
-    worker.preparing_seconds += seconds_since(begun);
-    worker.rows += worker.batch->rows;
     step(worker, *worker.batch, pass_on_watermark(*worker.batch));
   }
 }
@@ -172,12 +181,12 @@ Batch* ParallelOperators::fetch(Source& source, unsigned number, std::uint64_t b
 
 // The watermark before the batch, which those who have earlier ones make known.
 std::int64_t ParallelOperators::pass_on_watermark(const Batch& batch) {
-  for (auto passed = passed_.load(); passed != batch.number; passed = passed_.load())
-    passed_.wait(passed);
+  // They are about to: a sleep would take longer.
+  for (SpinWait wait; passed_.load(std::memory_order_acquire) != batch.number;)
+    wait();
   const auto before = watermark_;
   watermark_ = std::max(watermark_, batch.highest);
-  passed_.store(batch.number + 1);
-  passed_.notify_all();
+  passed_.store(batch.number + 1, std::memory_order_release);
   return before;
 }
 
@@ -241,7 +250,7 @@ Status ParallelOperators::merge_up_to(std::int64_t watermark) {
     HF_RETURN_IF_ERROR(merging_->advance(end - 2));
     const auto begun = Clock::now();
     for (const auto& parcel : parcels)
-      merged_entries_ += merging_->absorb(*parcel);
+      merging_->absorb(*parcel);
     merging_seconds_ += seconds_since(begun);
   }
   return merging_->advance(watermark);
@@ -314,15 +323,14 @@ Status ParallelOperators::end() {
 Successor parallel_successor(Successor successor, unsigned workers, Sharing sharing) {
   if (!successor) return {};
   return [successor = std::move(successor), workers, sharing](
-             Operators& now, Sink& sink,
-             StateStore* store) -> Result<std::unique_ptr<Operators>> {
+             Operators& now, Sink& sink, StateStore* store) -> Result<std::unique_ptr<Operators>> {
     HF_ASSIGN_OR_RETURN(auto next, successor(now, sink, store));
     auto* const merging = dynamic_cast<MergingOperators*>(next.get());
     if (merging == nullptr) return next;
     (void)next.release();
-    HF_ASSIGN_OR_RETURN(auto parallel,
-                        ParallelOperators::start(std::unique_ptr<MergingOperators>(merging),
-                                                 workers, sharing));
+    HF_ASSIGN_OR_RETURN(
+        auto parallel,
+        ParallelOperators::start(std::unique_ptr<MergingOperators>(merging), workers, sharing));
     return std::unique_ptr<Operators>(std::move(parallel));
   };
 }

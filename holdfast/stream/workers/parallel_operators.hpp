@@ -22,24 +22,23 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/workers/part.hpp>
+#include <holdfast/stream/workers/sharing_choice.hpp>
 #include <holdfast/stream/workers/worker_crew.hpp>
 
 namespace holdfast::stream {
-
-// How rows are divided among workers.
-enum class Sharing : std::uint8_t {
-  kMeasured,   // One of these, as measured.
-  kLateMerge,  // A worker adds the rows of its batches; groups are merged when windows end.
-  kByKey,      // A worker looks at all rows and adds those of its keys.
-};
 
 class ParallelOperators final : public Operators {
  public:
   static constexpr unsigned kMostWorkers = 256;
 
+  // Long beside the moment in which workers wait for the last of them, short for who wants a
+  // checkpoint.
+  static constexpr std::chrono::milliseconds kRound{20};
+
   // Errors: kNoSpace: there are no threads.
   static Result<std::unique_ptr<ParallelOperators>> start(std::unique_ptr<MergingOperators> merging,
-                                                          unsigned workers, Sharing sharing);
+                                                          unsigned workers, Sharing sharing,
+                                                          std::chrono::milliseconds round = kRound);
   ~ParallelOperators() override;
 
   Status restore(const OperatorCounts& counts) override;
@@ -66,7 +65,7 @@ class ParallelOperators final : public Operators {
   struct Ring;
 
   ParallelOperators(std::unique_ptr<MergingOperators> merging, std::unique_ptr<WorkerCrew> crew,
-                    Sharing sharing);
+                    Sharing sharing, std::chrono::milliseconds round);
   void begin_parts(std::int64_t watermark);
   void receive(std::int64_t end, std::unique_ptr<Parcel> parcel) HF_EXCLUDES(parcels_mutex_);
   void work(unsigned number, Source& source);
@@ -81,12 +80,14 @@ class ParallelOperators final : public Operators {
   void merge_if_due() HF_EXCLUDES(merging_mutex_);
   Status merge_up_to(std::int64_t watermark) HF_REQUIRES(merging_mutex_);
   Status end_round(Source& source);
+  void share_out(bool by_key);
   Error explained(const Failure& failure, Source& source) const;
 
   const std::unique_ptr<MergingOperators> merging_;
   const std::unique_ptr<WorkerCrew> crew_;
-  const Sharing wanted_;
-  bool by_key_ = false;
+  const std::chrono::milliseconds round_;
+  SharingChoice choice_;
+  bool by_key_;  // In this round.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Ring> ring_;
 
@@ -111,9 +112,7 @@ class ParallelOperators final : public Operators {
   // Held by whoever uses merging_ while workers are at work.
   KernelMutex merging_mutex_;
 
-  // ---- What was measured since the last window that ended ----
-  double merging_seconds_ HF_GUARDED_BY(merging_mutex_) = 0;
-  std::uint64_t merged_entries_ HF_GUARDED_BY(merging_mutex_) = 0;
+  double merging_seconds_ HF_GUARDED_BY(merging_mutex_) = 0;  // Of this round.
 };
 
 // `successor`'s operators on so many workers.

@@ -69,8 +69,7 @@ class MergingOperators : public Operators {
  public:
   // A part that begins at this watermark. It does not outlive these operators.
   virtual std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const = 0;
-  // Entries that were merged with others; those that could be taken as they are do not count.
-  virtual std::uint64_t absorb(Parcel& parcel) = 0;
+  virtual void absorb(Parcel& parcel) = 0;
   virtual std::size_t source_columns() const = 0;
   // Ends the windows that it has passed.
   virtual Status advance(std::int64_t watermark) = 0;

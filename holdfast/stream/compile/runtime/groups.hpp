@@ -124,16 +124,13 @@ class Groups final : public Query {
     return !run_.failed;
   }
   void give_rest() override { hand_over(kEndOfTime); }
-  std::uint64_t absorb(Parcel& parcel) override {
-    std::uint64_t merged = 0;
+  void absorb(Parcel& parcel) override {
     for (auto& [slice, groups] : static_cast<Given&>(parcel).slices) {
       next_end_ = std::min(next_end_, first_open_end(slice));
       Slice& ours = slice_at(slice);
       if (ours.entries().size() < groups.entries().size()) std::swap(ours, groups);
-      merged += groups.entries().size();
       merge_table(ours, groups);
     }
-    return merged;
   }
 
  private:

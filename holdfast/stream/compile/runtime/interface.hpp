@@ -105,7 +105,7 @@ class Query {
   }
   virtual bool advance_to(std::int64_t /*watermark*/) { return true; }
   virtual void give_rest() {}
-  virtual std::uint64_t absorb(Parcel& /*parcel*/) { return 0; }
+  virtual void absorb(Parcel& /*parcel*/) {}
 };
 
 using MakeQuery = Query*(Host& host);
