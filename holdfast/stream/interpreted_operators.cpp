@@ -26,11 +26,11 @@ bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
   return breakers <= 1;
 }
 
-Status InterpretedOperators::can_split(const sql::Plan& plan) {
+Status InterpretedOperators::can_split(const sql::Plan& plan, bool at_the_end) {
   const auto grouped = std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) {
     return std::holds_alternative<sql::Group>(node.what);
   });
-  if (!can_run(plan, true))
+  if (!can_run(plan, at_the_end))
     return Error{Errc::kUnsupported, "it is more than one chain of conditions and one group"};
   return grouped ? Status() : Error{Errc::kUnsupported, "its rows are not grouped"};
 }

@@ -17,7 +17,7 @@ class InterpretedOperators : public MergingOperators {
   // without a window are given when the input ends: `at_the_end` says that this is wanted.
   static bool can_run(const sql::Plan& plan, bool at_the_end);
   // Whether such a plan can have several workers; else why not.
-  static Status can_split(const sql::Plan& plan);
+  static Status can_split(const sql::Plan& plan, bool at_the_end);
   // All outlive it. `store` may be null: no checkpoints.
   InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store);
 

@@ -71,6 +71,8 @@ Status Script::set(const sql::syntax::Option& option) {
 Result<std::unique_ptr<Sink>> Script::sink_of(const QueryName& name,
                                               const ScriptOptions& options) const {
   const auto& plan = plans_[name.number - 1];
+  if (plan.sink == nullptr && options.on_row)
+    return std::unique_ptr<Sink>(std::make_unique<CallbackSink>(options.on_row));
   if (plan.updating && plan.sink == nullptr)
     return open_changelog_sink(plan.columns(), options.output, options.format);
   HF_ASSIGN_OR_RETURN(
@@ -91,7 +93,7 @@ Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
                                                         StateStore* state) const {
   const auto& plan = plans_[name.number - 1];
   auto interpreter = std::make_unique<InterpretedOperators>(plan, sink, state);
-  if (options.workers < 2 || !InterpretedOperators::can_split(plan))
+  if (options.workers < 2 || !InterpretedOperators::can_split(plan, options.final_state))
     return std::unique_ptr<Operators>(std::move(interpreter));
   HF_ASSIGN_OR_RETURN(auto parallel, ParallelOperators::start(std::move(interpreter),
                                                               options.workers, options.sharing));
@@ -211,7 +213,7 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
-  if (const Status split = InterpretedOperators::can_split(plan);
+  if (const Status split = InterpretedOperators::can_split(plan, options.final_state);
       options.workers > 1 && !split && options.not_split)
     options.not_split(name.number, split.error());
   HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
@@ -223,7 +225,7 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
                                                    if (options.not_compiled)
                                                      options.not_compiled(name.number, error);
                                                  });
-    if (options.workers > 1 && InterpretedOperators::can_split(plan))
+    if (options.workers > 1 && InterpretedOperators::can_split(plan, options.final_state))
       successor = parallel_successor(std::move(successor), options.workers, options.sharing);
     pipeline->set_successor(std::move(successor));
   }

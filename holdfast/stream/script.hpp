@@ -16,6 +16,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/callback_sink.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/pipeline.hpp>
@@ -41,6 +42,7 @@ struct ScriptOptions {
   // Queries are shared out with the other processes that name this directory: shared_run.hpp.
   // Empty: they are not.
   std::string members_directory;
+  OnRow on_row;                              // Rows of SELECT; empty: they go to `output`.
   Output output;                             // Rows of SELECT and of `print`.
   OutputFormat format = OutputFormat::kCsv;  // Of rows of SELECT.
   compile::CompileMode compile = compile::CompileMode::kNever;
