@@ -44,7 +44,8 @@ std::uint32_t record_width(const sql::Type& type);
 void write_record(const sql::Table& table, const RecordLayout& layout, const sql::Row& row,
                   std::byte* out);
 
-// Records that were taken off a source and not yet read; what the numbers are is the source's affair.
+// Records that were taken off a source and not yet read: numbers that only the source
+// understands.
 struct RecordClaim {
   std::uint64_t at = 0, round = 0;
   std::size_t count = 0;

@@ -1,7 +1,7 @@
 // part.hpp: one worker's share of a query, and what merges the shares: docs/stream_workers.md.
 //
-// A part has the conditions and the groups of a query, and never ends a window. What it has gathered
-// for a window that ended goes out as a parcel, with the end of that window.
+// A part has the conditions and the groups of a query, and never ends a window. What it has
+// gathered for a window that ended goes out as a parcel, with the end of that window.
 //
 // Guarantee  A part judges each row by the watermark that it is told and by those of its own rows
 //            behind that, as the one worker of a query would.
