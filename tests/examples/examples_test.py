@@ -52,7 +52,7 @@ def log(path):
 def streams(path):
     for _ in range(2):
         expect('stream_guide', run('stream_guide', path),
-               'minute 0: cake 5\nminute 0: tea 7\nminute 1: tea 1\n')
+               'minute 0: tea 7\nminute 0: cake 5\nminute 1: tea 1\n')
 
 
 def pages(path):
