@@ -1,5 +1,4 @@
-// write_tables.hpp: the generated tables as the customary five .tbl files or as CSV, and loaded rows
-// as a .tbl file.
+// write_tables.hpp: the generated tables as text, .tbl or CSV, and loaded rows as a .tbl file.
 #pragma once
 
 #include <cstdint>
