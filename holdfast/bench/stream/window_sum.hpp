@@ -69,6 +69,7 @@ class EventSource : public holdfast::stream::RecordSource {
       : query_(query), again_(std::move(again)) {}
 
   Result<std::span<const std::byte>> next_records() override;
+  void give_back(std::size_t records) override { taken_ -= records; }
   Result<bool> next(sql::Row& row) override;
   std::string position() const override;
   Status seek(std::string_view position) override;
