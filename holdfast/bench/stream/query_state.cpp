@@ -19,7 +19,7 @@ Status QueryCode::load() {
 }
 
 hs::Successor QueryCode::successor() const {
-  return [this](const hs::Operators& now, hs::Sink& sink, hs::StateStore* store) {
+  return [this](hs::Operators& now, hs::Sink& sink, hs::StateStore* store) {
     return hs::compile::compiled_operators(now, plan_, source_, library_, sink, store);
   };
 }

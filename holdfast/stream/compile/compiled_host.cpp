@@ -30,7 +30,7 @@ const sql::Project& projection_of(const sql::Plan& plan) {
 
 }  // namespace
 
-CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink& sink,
+CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink,
                            StateStore* store)
     : plan_(plan),
       parts_(parts),
@@ -75,8 +75,8 @@ bool CompiledHost::write_change(query::Change change, const query::Slot* row) {
   for (std::size_t i = 0; i < out_.size(); ++i)
     set_value(row[i], expressions[i]->type, out_[i]);
   ++rows_out;
-  if (change == query::Change::kInsert) return take(sink_.write(out_));
-  return take(sink_.write_change(static_cast<RowKind>(change), out_));
+  if (change == query::Change::kInsert) return take(sink_->write(out_));
+  return take(sink_->write_change(static_cast<RowKind>(change), out_));
 }
 
 bool CompiledHost::put(std::int64_t slice, query::Text key, query::Text state) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/expression_source.hpp>
@@ -16,9 +17,9 @@ namespace holdfast::stream::compile {
 inline query::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
 
 // What compiled code asks of us. The first error is kept; all calls after it fail.
-class CompiledHost final : public query::Host {
+class CompiledHost : public query::Host {
  public:
-  CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink& sink, StateStore* store);
+  CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink, StateStore* store);
 
   bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
   bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
@@ -34,7 +35,11 @@ class CompiledHost final : public query::Host {
                std::uint64_t& version) override;
   bool keeps_entries() const override { return store_ != nullptr && store_->keeps_entries(); }
 
+  void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
+
   Status status() const { return status_; }
+  // So that calls succeed again.
+  Status take_status() { return std::exchange(status_, Status()); }
   std::uint64_t rows_out = 0;
 
  private:
@@ -42,7 +47,7 @@ class CompiledHost final : public query::Host {
 
   const sql::Plan& plan_;
   const QueryParts& parts_;
-  Sink& sink_;
+  Sink* sink_;  // Null: there are no results, nor is there a store.
   StateStore* store_;
   Status status_;
   sql::Row out_;                   // A row for the sink.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include <holdfast/stream/compile/compiled_part.hpp>
+
 namespace holdfast::stream::compile {
 namespace {
 
@@ -22,7 +24,7 @@ CompiledOperators::CompiledOperators(const sql::Plan& plan,
       layout_(source_->layouts.front()),
       store_(store),
       library_(std::move(library)),
-      host_(plan, source_->parts, sink, store),
+      host_(plan, source_->parts, &sink, store),
       query_(library_->make_query(host_)) {}
 
 Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(
@@ -47,6 +49,18 @@ Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(
 OperatorCounts CompiledOperators::counts() const {
   const auto counts = query_->counts();
   return {counts.watermark, counts.late_rows, counts.rows_without_time, host_.rows_out};
+}
+
+std::unique_ptr<Part> CompiledOperators::make_part(std::int64_t watermark, Part::Give give) const {
+  return std::make_unique<CompiledPart>(plan_, source_, library_, watermark, std::move(give));
+}
+
+void CompiledOperators::absorb(Parcel& parcel) {
+  query_->absorb(*static_cast<CompiledParcel&>(parcel).given);
+}
+
+Status CompiledOperators::advance(std::int64_t watermark) {
+  return query_->advance_to(watermark) ? Status() : host_.status();
 }
 
 Status CompiledOperators::end() { return query_->end() ? Status() : host_.status(); }

@@ -9,13 +9,13 @@
 #include <holdfast/stream/compile/compiled_host.hpp>
 #include <holdfast/stream/compile/library.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
-#include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/state_store.hpp>
+#include <holdfast/stream/workers/part.hpp>
 
 namespace holdfast::stream::compile {
 
-class CompiledOperators final : public Operators {
+class CompiledOperators final : public MergingOperators {
  public:
   // `plan` outlives it. Goes on where `before` is. Errors: kCorrupt, an entry of the
   // state is none of this query.
@@ -33,6 +33,10 @@ class CompiledOperators final : public Operators {
   OperatorCounts counts() const override;
   std::set<std::int64_t> stored_slices() const override { return {}; }
   Status visit_entries(VisitEntry) const override { return {}; }
+  std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;
+  void absorb(Parcel& parcel) override;
+  std::size_t source_columns() const override { return plan_.source().columns.size(); }
+  Status advance(std::int64_t watermark) override;
 
  private:
   CompiledOperators(const sql::Plan& plan, std::shared_ptr<const QuerySource> source,

@@ -30,7 +30,7 @@ class Attempt {
         failed_(std::move(failed)),
         next_(Clock::now() + (mode == CompileMode::kWait ? Clock::duration{} : kWorthCompiling)) {}
 
-  OperatorsResult poll(const Operators& now, Sink& sink, StateStore* store) {
+  OperatorsResult poll(Operators& now, Sink& sink, StateStore* store) {
     if (given_up_ || Clock::now() < next_) return std::unique_ptr<Operators>();
     next_ = Clock::now() + kPause;
     if (!compilation_) begin();
@@ -38,6 +38,7 @@ class Attempt {
     const auto library = mode_ == CompileMode::kWait ? compilation_->wait() : compilation_->poll();
     if (!library) give_up(library.error());
     if (!library || *library == nullptr) return std::unique_ptr<Operators>();
+    HF_RETURN_IF_ERROR(now.settle());
     return compiled_operators(now, plan_, source_, *library, sink, store);
   }
 
@@ -86,7 +87,7 @@ Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              std::function<void(const Error&)> failed) {
   if (mode == CompileMode::kNever) return {};
   const auto attempt = std::make_shared<Attempt>(plan, mode, settings, std::move(failed));
-  return [attempt](const Operators& now, Sink& sink, StateStore* store) {
+  return [attempt](Operators& now, Sink& sink, StateStore* store) {
     return attempt->poll(now, sink, store);
   };
 }

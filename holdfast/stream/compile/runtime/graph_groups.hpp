@@ -38,10 +38,11 @@ class SliceGroups {
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
-    slices_.advance(watermark, [&](const auto& key, const auto& state, std::int64_t end) {
+    const auto emit = [&](const auto& key, const auto& state, std::int64_t end) {
       const auto row = Definition::out(key, state, end - Definition::kSizeMs, end, run_);
       if (!run_.failed) Definition::give(graph, Change::kInsert, row);
-    });
+    };
+    slices_.advance(watermark, [&](std::int64_t end) { slices_.fire(end, emit); });
   }
   void set_watermark(std::int64_t watermark) { slices_.set_watermark(watermark); }
   void adopt_stored(std::int64_t slice) { slices_.adopt_stored(slice); }

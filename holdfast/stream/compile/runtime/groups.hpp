@@ -16,6 +16,8 @@
 //   kTimeDecides                rows of one time have one watermark
 #pragma once
 
+#include <memory>
+
 #include <holdfast/stream/compile/runtime/slices.hpp>
 
 namespace holdfast::query {
@@ -70,9 +72,44 @@ class Groups final : public Query {
     return counts;
   }
 
+  void become_part() override { part_ = true; }
+  void own(std::uint32_t number, std::uint32_t of) override {
+    number_ = number;
+    of_ = of;
+    last_time_ = kNoTime;
+  }
+  bool find_watermark(const std::byte* records, std::size_t count, std::int64_t& highest,
+                      std::size_t& sound) override {
+    sound = count;
+    if constexpr (Definition::kHasWatermark) {
+      std::int64_t last = kNoTime;
+      for (std::size_t i = 0; i < count; ++i, records += Definition::kRecordBytes) {
+        const auto nulls = nulls_of(records);
+        const bool found = nulls == 0 ? raise(Row(records, 0, run_), last, highest)
+                                      : raise(Row(records, nulls, run_), last, highest);
+        forget_texts();
+        if (found) [[likely]]
+          continue;
+        run_.failed = false;
+        return sound = i, false;
+      }
+    }
+    return true;
+  }
+  bool advance_to(std::int64_t watermark) override {
+    if (watermark > slices_.watermark()) advance(watermark);
+    return !run_.failed;
+  }
+  void give_rest() override { hand_over(kEndOfTime); }
+  void absorb(Parcel& parcel) override { slices_.absorb(static_cast<Given&>(parcel).slices); }
+
  private:
   static constexpr std::size_t kBlock = 32;            // Rows.
   static constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables are near.
+
+  struct Given final : Parcel {
+    typename Slices<Definition>::Map slices;
+  };
 
   // ---- Rows ----
 
@@ -110,6 +147,10 @@ class Groups final : public Query {
   // `number`: of the row in its block.
   template <bool kNear>
   [[gnu::always_inline]] void take_row(const Row& row, std::size_t number) {
+    if (of_ > 1 && !is_ours(row)) {
+      if (!run_.failed) follow_watermark(row);
+      return forget_texts();
+    }
     if constexpr (Definition::kTimeDecides) {
       // Rows of one time come together: its slice is open, its watermark has been followed.
       const auto time = Definition::time(row);
@@ -126,11 +167,14 @@ class Groups final : public Query {
     if (open) add_to_group<kNear>(row, number);
     if constexpr (Definition::kTimeDecides)
       last_time_ = open ? Definition::time(row).value : kNoTime;
+    follow_watermark(row);
+    forget_texts();
+  }
+  void follow_watermark(const Row& row) {
     if constexpr (Definition::kHasWatermark) {
       const auto watermark = Definition::watermark(row, run_);
       if (watermark.known && watermark.value > slices_.watermark()) advance(watermark.value);
     }
-    forget_texts();
   }
   void forget_texts() {
     if constexpr (Definition::kInterprets) run_.host.forget_texts();
@@ -141,6 +185,34 @@ class Groups final : public Query {
     const Key key = Definition::key(row, run_);
     if (!Definition::kRowsAreFree && run_.failed) return;
     Definition::gather(slices_.current()->at(key, kNear ? key.hash() : hashes_[number]), row, run_);
+  }
+
+  // ---- Parts ----
+
+  bool is_ours(const Row& row) {
+    if (!Definition::passes(row, run_)) return false;
+    const Key key = Definition::key(row, run_);
+    // Of the lower half: the table takes the upper bits.
+    const std::uint64_t hash = key.hash() & 0xFFFFFFFF;
+    return !run_.failed && (hash * of_ >> 32) == number_;
+  }
+  // False: the row fails.
+  bool raise(const Row& row, std::int64_t& last, std::int64_t& highest) {
+    if constexpr (Definition::kTimeDecides) {
+      const auto time = Definition::time(row);
+      const auto value = time.known ? time.value : kNoTime;
+      if (value == last) return !run_.failed;
+      last = value;
+    }
+    const auto watermark = Definition::watermark(row, run_);
+    if (watermark.known && watermark.value > highest) highest = watermark.value;
+    return !run_.failed;
+  }
+  void hand_over(std::int64_t end) {
+    auto given = std::make_unique<Given>();
+    given->slices = slices_.take_up_to(end);
+    last_time_ = kNoTime;
+    if (!given->slices.empty()) run_.host.give(end, given.release());
   }
 
   // The slice of the row becomes the current one. False: it has no time, or is late for all its
@@ -162,7 +234,9 @@ class Groups final : public Query {
   }
 
   void advance(std::int64_t watermark) {
-    slices_.advance(watermark, emit());
+    slices_.advance(watermark, [this](std::int64_t end) {
+      part_ ? hand_over(end) : slices_.fire(end, emit());
+    });
     if (slices_.current() == nullptr) last_time_ = kNoTime;
   }
   auto emit() {
@@ -176,7 +250,9 @@ class Groups final : public Query {
   Counts counts_;
   Slices<Definition> slices_{run_};
   std::int64_t last_time_ = kNoTime;  // Of the last row, if it is in the current slice.
-  std::uint64_t hashes_[kBlock];      // Of the keys of a block, where tables are not near.
+  bool part_ = false;
+  std::uint32_t number_ = 0, of_ = 1;  // Keys that are this part's.
+  std::uint64_t hashes_[kBlock];       // Of the keys of a block, where tables are not near.
 };
 
 }  // namespace holdfast::query

@@ -22,6 +22,7 @@ class Slices {
   using Key = typename Definition::Key;
   using State = typename Definition::State;
   using Slice = Table<Key, State>;
+  using Map = std::map<std::int64_t, Slice>;
 
   // `offset`: what a slice is called in the store is moved by it.
   explicit Slices(Run& run, std::int64_t offset = 0) : run_(run), offset_(offset) {}
@@ -52,12 +53,13 @@ class Slices {
     if (current_ == nullptr) current_ = &slice_at(kEndOfTime);
   }
 
-  // Ends the windows that `watermark` has passed: emit(key, state, window_end).
-  template <class Emit>
-  void advance(std::int64_t watermark, const Emit& emit) {
+  // Ends the windows that `watermark` has passed: end_window(end), which fires it or takes its
+  // slices.
+  template <class EndWindow>
+  void advance(std::int64_t watermark, const EndWindow& end_window) {
     if constexpr (Definition::kWindowed) {
       if (next_end_ != kEndOfTime && next_end_ - 1 <= watermark) [[unlikely]]
-        end_windows(watermark, emit);
+        end_windows(watermark, end_window);
     }
     watermark_ = watermark;
   }
@@ -89,9 +91,46 @@ class Slices {
     return true;
   }
 
- private:
-  using Map = std::map<std::int64_t, Slice>;
+  // The groups of a window: emit(key, state, window_end).
+  template <class Emit>
+  void fire(std::int64_t end, const Emit& emit) {
+    std::set<std::int64_t> ending;
+    const auto first =
+        Definition::kWindowed ? end - Definition::kSizeMs + Definition::kSlideMs : end;
+    ending.insert(stored_.lower_bound(first), stored_.upper_bound(end));
+    for (auto it = slices_.lower_bound(first); it != slices_.end() && it->first <= end; ++it)
+      ending.insert(it->first);
+    if (ending.size() == 1 && stored_.count(*ending.begin()) == 0) {
+      show(slices_.at(*ending.begin()), end, emit);
+      return;
+    }
+    merged_.clear();
+    for (const auto slice : ending) {
+      if (!merge_slice(slice)) return;
+    }
+    show(merged_, end, emit);
+  }
 
+  // Slices up to this end leave; the command has them from now on.
+  Map take_up_to(std::int64_t end) {
+    Map taken;
+    while (!slices_.empty() && slices_.begin()->first <= end)
+      taken.insert(slices_.extract(slices_.begin()));
+    current_ = nullptr;
+    if (end == kEndOfTime) next_end_ = kEndOfTime;
+    return taken;
+  }
+  // Those that another has gathered.
+  void absorb(Map& given) {
+    for (auto& [slice, groups] : given) {
+      next_end_ = std::min(next_end_, first_open_end(slice));
+      Slice& ours = slice_at(slice);
+      if (ours.entries().size() < groups.entries().size()) std::swap(ours, groups);
+      merge_table(ours, groups);
+    }
+  }
+
+ private:
   bool find_slice_of(std::int64_t time) {
     const auto ms = time - Definition::kOffsetMs;
     const auto slice =
@@ -118,11 +157,11 @@ class Slices {
     return slice + (floor_divide(watermark_ + 1 - slice, slide) + 1) * slide;
   }
 
-  template <class Emit>
-  [[gnu::noinline]] void end_windows(std::int64_t watermark, const Emit& emit) {
+  template <class EndWindow>
+  [[gnu::noinline]] void end_windows(std::int64_t watermark, const EndWindow& end_window) {
     while (next_end_ != kEndOfTime && next_end_ - 1 <= watermark && !run_.failed) {
       const auto end = next_end_;
-      fire(end, emit);
+      end_window(end);
       watermark_ = std::max(watermark_, end - 1);
       // Those that are in no later window go: so this ends, whatever the slices are.
       while (!stored_.empty() && last_end(*stored_.begin()) <= end)
@@ -135,25 +174,6 @@ class Slices {
       for (const auto& [slice, groups] : slices_)
         next_end_ = std::min(next_end_, first_open_end(slice));
     }
-  }
-
-  template <class Emit>
-  void fire(std::int64_t end, const Emit& emit) {
-    std::set<std::int64_t> ending;
-    const auto first =
-        Definition::kWindowed ? end - Definition::kSizeMs + Definition::kSlideMs : end;
-    ending.insert(stored_.lower_bound(first), stored_.upper_bound(end));
-    for (auto it = slices_.lower_bound(first); it != slices_.end() && it->first <= end; ++it)
-      ending.insert(it->first);
-    if (ending.size() == 1 && stored_.count(*ending.begin()) == 0) {
-      show(slices_.at(*ending.begin()), end, emit);
-      return;
-    }
-    merged_.clear();
-    for (const auto slice : ending) {
-      if (!merge_slice(slice)) return;
-    }
-    show(merged_, end, emit);
   }
 
   bool merge_slice(std::int64_t slice) {
@@ -177,6 +197,24 @@ class Slices {
   }
 
   // ---- Slices ----
+
+  // What one wants of the other from memory is asked for ahead of its turn.
+  static void merge_table(Slice& into, const Slice& from) {
+    constexpr std::size_t kAhead = 16;
+    const auto& entries = from.entries();
+    std::uint64_t hashes[kAhead];
+    for (std::size_t begin = 0; begin < entries.size(); begin += kAhead) {
+      const std::size_t count = std::min(kAhead, entries.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        hashes[i] = entries[begin + i].key.hash();
+        into.prefetch_index(hashes[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        into.prefetch_entry(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i)
+        into.at(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
+    }
+  }
 
   static bool take_entry(Slice& groups, Text key, Text state) {
     Key taken;
