@@ -246,7 +246,8 @@ def check_kills(directory, cache, state, query, rand):
             kills += 1
             turn += 1
         assert parts(to) == wanted, (query, state)
-        if min(taken_over.values()) >= 1 and kills >= 4:
+        # Both ways: check_stops() has that for certain.
+        if sum(taken_over.values()) >= 2 and kills >= 4:
             return f'{kills} kills, taken over: {taken_over}'
     raise AssertionError(f'only {kills} kills, {taken_over}')
 
