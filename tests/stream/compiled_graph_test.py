@@ -247,7 +247,7 @@ def check_kills(directory, cache, state, query, rand):
             turn += 1
         assert parts(to) == wanted, (query, state)
         # Both ways: check_stops() has that for certain.
-        if sum(taken_over.values()) >= 2 and kills >= 4:
+        if kills >= 4 and (sum(taken_over.values()) >= 2 or round_ >= 20):
             return f'{kills} kills, taken over: {taken_over}'
     raise AssertionError(f'only {kills} kills, {taken_over}')
 
