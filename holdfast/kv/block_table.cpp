@@ -143,6 +143,22 @@ Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
   return Error{Errc::kNoSpace, ""};
 }
 
+std::uint64_t BlockTable::free_before(std::uint64_t block) const {
+  const Lock lock(mutex_);
+  return static_cast<std::uint64_t>(
+      std::count(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(block), true));
+}
+
+std::uint64_t BlockTable::longest_free() const {
+  const Lock lock(mutex_);
+  std::uint64_t longest = 0, length = 0;
+  for (const bool free : free_) {
+    length = free ? length + 1 : 0;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
 // A region that the caller opened may have larger units than segments.
 std::uint64_t BlockTable::whole_units(std::uint64_t bytes) const {
   return round_up(bytes, medium_.region().unit_bytes());

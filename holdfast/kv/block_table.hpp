@@ -212,6 +212,10 @@ class BlockTable {
   Totals totals() const;
   std::uint64_t pins_held() const;  // Of all runs. O(blocks).
   std::uint64_t free_blocks() const { return free_count_.load(std::memory_order_relaxed); }
+  std::uint64_t segments() const { return blocks() / geometry_.blocks_per_segment(); }
+  // Free ones before this one, and of all the most that lie side by side. O(blocks).
+  std::uint64_t free_before(std::uint64_t block) const HF_EXCLUDES(mutex_);
+  std::uint64_t longest_free() const HF_EXCLUDES(mutex_);
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;
 

@@ -1,6 +1,7 @@
 #include <holdfast/kv/maintenance.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -261,6 +262,7 @@ Status Maintenance::reclaim() {
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer sweeper = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
+  HF_RETURN_IF_ERROR(sweeper.seal_wasteful_lanes(Reclaimer::Waste::kUseless));
   for (;;) {
     HF_RETURN_IF_ERROR(finish_sealing());
     const std::uint64_t before = table.free_blocks();
@@ -302,7 +304,8 @@ Result<bool> Maintenance::make_room_now() {
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer reclaimer = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
-  for (bool last = false;; last = true) {
+  constexpr std::array kWaste{Reclaimer::Waste::kUseless, Reclaimer::Waste::kHalfEmpty};
+  for (auto waste = kWaste.begin();;) {
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
     const PassWatch watch(*this, /*in_caller=*/true);
     auto freed = reclaimer.pass(Reclaimer::Choice::kMostDead, kVictimsPerPass, kLeastGain, 0);
@@ -311,11 +314,30 @@ Result<bool> Maintenance::make_room_now() {
     if (freed.code() == Errc::kCorrupt) return true;
     HF_RETURN_IF_ERROR(std::move(freed));
     if (reclaimer.gained()) return true;
-    // What is dead may lie in runs that are open still.
-    if (last) return false;
-    HF_ASSIGN_OR_RETURN(const std::uint64_t sealed, reclaimer.seal_wasteful_lanes());
-    if (sealed == 0) return false;
+    // What is dead may lie in runs that are open still, and so may room that sessions do not use.
+    std::uint64_t sealed = 0;
+    while (sealed == 0 && waste != kWaste.end()) {
+      HF_ASSIGN_OR_RETURN(sealed, reclaimer.seal_wasteful_lanes(*waste++));
+    }
+    if (sealed == 0) return put_free_blocks_together(reclaimer);
   }
+}
+
+// For a run of several blocks. Segments are emptied from the end down, into what is free before
+// them. True: there is a longer stretch of free blocks than before.
+Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer) {
+  const BlockTable& table = rooms_.table;
+  const std::uint64_t per_segment = table.geometry().blocks_per_segment();
+  const std::uint64_t before = table.longest_free();
+  for (std::uint64_t segment = table.segments() - 1; segment > 0; --segment) {
+    const std::uint64_t begin = segment * per_segment, free = table.free_before(begin);
+    if (free < per_segment - (table.free_before(begin + per_segment) - free)) break;
+    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    const auto emptied = reclaimer.empty_segment(segment, 0);
+    if (emptied.code() == Errc::kCorrupt) break;  // Its records stay; others have been moved.
+    if (!emptied) return emptied.error();
+  }
+  return table.longest_free() > before;
 }
 
 Error Maintenance::full(Error why) const {

@@ -77,6 +77,7 @@ class Maintenance {
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
   Result<bool> make_room_now();
+  Result<bool> put_free_blocks_together(Reclaimer& reclaimer);
   // True: there is more to sweep.
   bool sweep_in_background();
   // True: there is more to settle.

@@ -35,7 +35,9 @@ Status StoreOptions::validate() const {
   if (file_bytes > 1 * TiB)
     return bad("file_bytes", std::to_string(file_bytes), "at most 1 TiB is allowed");
   if (initial_bytes > max_bytes)
-    return bad("initial_bytes", std::to_string(initial_bytes), "at most max_bytes is allowed");
+    return Error{Errc::kInvalidOption, "initial_bytes=" + std::to_string(initial_bytes) +
+                                           ", max_bytes=" + std::to_string(max_bytes) +
+                                           "; the first may be at most the second"};
   if (max_bytes < segment_bytes)
     return bad("max_bytes", std::to_string(max_bytes), "at least segment_bytes is allowed");
   if (max_bytes > 16 * TiB)

@@ -68,12 +68,14 @@ Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, 
   return freed + more;
 }
 
-Result<std::uint64_t> Reclaimer::empty_last_segment(std::uint64_t bytes_per_second) {
+Result<std::uint64_t> Reclaimer::empty_segment(std::uint64_t segment,
+                                               std::uint64_t bytes_per_second) {
   HF_RETURN_IF_ERROR(seal_resting_lanes());
   std::vector<std::uint64_t> victims;
   const BlockTable& table = rooms_.table;
-  const std::uint64_t end = table.blocks();
-  for (std::uint64_t block = end - table.geometry().blocks_per_segment(); block < end; ++block) {
+  const std::uint64_t per_segment = table.geometry().blocks_per_segment();
+  const std::uint64_t end = (segment + 1) * per_segment;
+  for (std::uint64_t block = segment * per_segment; block < end; ++block) {
     // A free block may be being taken, and its head written. Also a run that begins before the
     // segment and reaches into it.
     const BlockState state = table.meta(block).state.load(std::memory_order_acquire);
@@ -221,15 +223,17 @@ Status Reclaimer::seal_resting_lanes() {
   return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
 }
 
-Result<std::uint64_t> Reclaimer::seal_wasteful_lanes() {
+Result<std::uint64_t> Reclaimer::seal_wasteful_lanes(Waste waste) {
   rooms_.drain_notes();
-  HF_ASSIGN_OR_RETURN(const std::uint64_t sealed,
-                      seal_lanes(rooms_, own_, [](const Lane& lane, Session& books, LaneOf whose) {
-                        const bool left = whose == LaneOf::kSession &&
-                                          !books.taken.load(std::memory_order_relaxed);
-                        const OpenRun& run = lane.run;
-                        return run.open() && (left || run.meta->dead() >= run.bytes / 4);
-                      }));
+  HF_ASSIGN_OR_RETURN(
+      const std::uint64_t sealed,
+      seal_lanes(rooms_, own_, [waste](const Lane& lane, Session& books, LaneOf whose) {
+        const bool session = whose == LaneOf::kSession;
+        const bool left = session && !books.taken.load(std::memory_order_relaxed);
+        const OpenRun& run = lane.run;
+        const bool empty = waste == Waste::kHalfEmpty && session && run.at < run.bytes / 2;
+        return run.open() && (left || empty || run.meta->dead() >= run.bytes / 4);
+      }));
   if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
   return sealed;
 }

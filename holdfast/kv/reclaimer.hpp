@@ -50,19 +50,25 @@ class Reclaimer {
   // Returns the blocks it freed.
   Result<std::uint64_t> pass(Choice choice, std::size_t victims_limit, double least_gain,
                              std::uint64_t bytes_per_second);
-  // Moves what lies in the last segment to free blocks before it, however much of it lives, so that
-  // the segment can be given back; seals what sessions that rest have open there. Returns as
-  // pass().
-  Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second);
+  // Moves what lies in a segment to free blocks, the first there are, however much of it lives:
+  // where there are enough before it, it is empty then. Seals what sessions that rest have open
+  // there. Returns as pass().
+  Result<std::uint64_t> empty_segment(std::uint64_t segment, std::uint64_t bytes_per_second);
+  Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second) {
+    return empty_segment(rooms_.table.segments() - 1, bytes_per_second);
+  }
 
   // Records in runs that are open now or opened later are newer than this, or superseded anyway.
   // Seals runs of lanes that rest.
   Result<std::uint64_t> tombstone_floor();
   // Dead bits of all sealed runs to the medium, durably when it returns.
   Status put_all_dead_bits();
-  // Seals open runs that would be worth a pass: at least a quarter dead, or of a session that no
-  // thread has any more. Returns how many.
-  Result<std::uint64_t> seal_wasteful_lanes();
+  enum class Waste {
+    kUseless,    // At least a quarter is dead, or the session is no thread's any more.
+    kHalfEmpty,  // That, or a session has written less than half: it takes another block later.
+  };
+  // Seals open runs that would be worth a pass. Returns how many.
+  Result<std::uint64_t> seal_wasteful_lanes(Waste waste);
   // All runs of a keyspace that was dropped, without a look at their records; its records in runs
   // of several spaces are dead.
   Status free_space(std::uint16_t space);

@@ -52,7 +52,7 @@ TEST(Options, InitialBytesIsAtMostMaxBytes) {
   StoreOptions options;
   options.max_bytes = 128 * MiB;
   options.initial_bytes = 128 * MiB + 1;
-  expect_refused(options, "initial_bytes", "134217729", "at most max_bytes");
+  expect_refused(options, "initial_bytes", "134217729", "max_bytes=134217728");
 }
 
 TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {

@@ -188,6 +188,23 @@ TEST_P(KvReclaimCrash, FreeingARunOfManyBlocksIsNoDamageHalfWay) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// A full medium whose free blocks lie apart: records move so that they lie together, and the large
+// value is put where they were (KV-13).
+TEST_P(KvReclaimCrash, FreeBlocksAreBroughtTogetherForALargeValue) {
+  Crash crash;
+  crash.options.max_bytes = 256 * KiB;
+  crash.check.size_bytes = crash.check.unit_bytes = 256 * KiB;
+  crash.before = [](Tested& store) {
+    for (char key = 'a'; key < 'z'; ++key)
+      store.put(std::string(1, key), value_of(key, 6000));
+    store.seal();
+    for (char key = 'a'; key < 'y'; key += 2)
+      store.erase(std::string(1, key));
+  };
+  crash.during = [](Tested& store) { store.put("large", value_of('l', 60'000)); };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // Only the freeing, and every state of it: a run of 18 blocks, whose words lie in three lines. What
 // is not free afterwards is the whole run, or tails that recovery frees.
 TEST_P(KvReclaimCrash, FreeingALongRunIsSoundInEveryState) {
