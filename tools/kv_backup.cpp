@@ -141,7 +141,7 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
       note("{} was begun and holds no store; remove it before the next try\n", arguments.store);
     return code;
   }
-  auto store = open_for_reading(arguments.store);
+  auto store = open_for_reading({arguments.store, {}, false, false});
   if (!store) return report_error(kCommand, arguments.store, store.error());
   if (target.json) {
     out("{}\n", Json{{"store", arguments.store},

@@ -30,6 +30,7 @@ struct KvState {
   std::string space;  // That is created or dropped.
   ExpireArguments expire;
   std::uint64_t clock = 0;
+  bool drop_mark = false;
 };
 
 template <class T>
@@ -387,6 +388,26 @@ void add_expiry_verbs(KvState& state, const AddVerb& verb) {
       "Example:\n  holdfast kv ./users clock $(date +%s)");
 }
 
+void add_mark_verbs(KvState& state, const AddVerb& verb) {
+  auto* mark = verb("mark", "Make a savepoint in the store, in place of the one before",
+                    [&] { return kv_mark(state.target, state.drop_mark); });
+  mark->add_flag("--drop", state.drop_mark, "Take it away instead");
+  mark->footer(
+      "No record is copied. What the mark needs is kept until the next one, so the store may take "
+      "twice its size.\n"
+      "Examples:\n"
+      "  holdfast kv ./users mark\n"
+      "  holdfast kv ./users --at-mark get ada\n"
+      "  holdfast kv ./users rewind");
+  verb("rewind", "Set the store back to its mark; what came behind it is gone", [&] {
+    return kv_rewind(state.target);
+  })->footer("Example:\n  holdfast kv ./users rewind");
+}
+
+// Those that --at-mark is for.
+constexpr std::string_view kVerbsAtMark[] = {"get",    "list",   "scan",   "count", "export",
+                                             "verify", "spaces", "expiry", "stats"};
+
 // Those that --space is for.
 constexpr std::string_view kVerbsOfSpaces[] = {"put",    "append", "merge",  "get",    "erase",
                                                "list",   "count",  "import", "export", "script",
@@ -423,6 +444,35 @@ void add_store_verbs(KvState& state, const AddVerb& verb) {
   })->footer("Example:\n  holdfast kv ./users reclaim");
 }
 
+// Whether the verb can be what is asked; else says why not.
+bool goes_with(const KvState& state, const char* name) {
+  const bool of_directory =
+      name == std::string_view("restore") || state.backup.verify || state.backup.list;
+  if (state.target.spec.empty() && !of_directory) {
+    complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
+             std::string{"Example: holdfast kv ./mystore "} + name +
+                 (name == std::string{"put"}      ? " ada lovelace"
+                  : name == std::string{"backup"} ? " ./backups"
+                                                  : ""));
+    return false;
+  }
+  if (!state.target.space.empty() && std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces),
+                                               name) == std::end(kVerbsOfSpaces)) {
+    complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
+             "It is for put, append, merge, get, erase, list, count, import, export, script, "
+             "verify, "
+             "expire and expiry; `spaces` tells what each keyspace holds.");
+    return false;
+  }
+  if (state.target.at_mark &&
+      std::find(std::begin(kVerbsAtMark), std::end(kVerbsAtMark), name) == std::end(kVerbsAtMark)) {
+    complain("holdfast kv", std::string{"--at-mark does not go with '"} + name + "'",
+             "It is for verbs that read; `rewind` sets the store back to its mark.");
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void add_kv_command(CLI::App& root, int& exit_code) {
@@ -437,6 +487,9 @@ void add_kv_command(CLI::App& root, int& exit_code) {
                  "The keys of this keyspace: put, append, merge, get, erase, list, count, "
                  "import, export, script, verify")
       ->type_name("NAME");
+  kv->add_flag("--at-mark", state->target.at_mark,
+               "The store as it was at its mark: get, list, scan, count, export, verify, spaces, "
+               "expiry, stats");
   kv->require_subcommand(1);
   kv->footer(
       "Examples:\n"
@@ -459,28 +512,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
     }
     app->add_flag("--json", state->target.json, "Machine-readable result, errors too");
     app->final_callback([state, run = std::move(run), &exit_code, name] {
-      const bool of_directory =
-          name == std::string_view("restore") || state->backup.verify || state->backup.list;
-      if (state->target.spec.empty() && !of_directory) {
-        complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
-                 std::string{"Example: holdfast kv ./mystore "} + name +
-                     (name == std::string{"put"}      ? " ada lovelace"
-                      : name == std::string{"backup"} ? " ./backups"
-                                                      : ""));
-        exit_code = kExitBadRequest;
-        return;
-      }
-      if (!state->target.space.empty() &&
-          std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces), name) ==
-              std::end(kVerbsOfSpaces)) {
-        complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
-                 "It is for put, append, merge, get, erase, list, count, import, export, script, "
-                 "verify, "
-                 "expire and expiry; `spaces` tells what each keyspace holds.");
-        exit_code = kExitBadRequest;
-        return;
-      }
-      exit_code = run();
+      exit_code = goes_with(*state, name) ? run() : kExitBadRequest;
     });
     return app;
   };
@@ -489,6 +521,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   add_import(*state, verb);
   add_export(*state, verb);
   add_backup_verbs(*state, verb);
+  add_mark_verbs(*state, verb);
   add_space_verbs(*state, verb);
   add_store_verbs(*state, verb);
   add_kv_bench_command(*kv, exit_code);

@@ -35,7 +35,7 @@ void print_rule(const KvTarget& target, const kv::ExpiryRule& rule) {
 
 int kv_expiry(const KvTarget& target) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   Result<std::vector<kv::ExpiryRule>> rules = store->expiry_rules();
   if (!target.space.empty()) {

@@ -111,7 +111,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
     return report_error(target, status.error());
   const auto prefix = option_bytes("--prefix", arguments.prefix, arguments.key_encoding);
   if (!prefix) return report_error(target, prefix.error());
-  auto store = open_for_reading(target.spec, &options.as_bytes);
+  auto store = open_for_reading(target, &options.as_bytes);
   if (!store) return report_error(target, store.error());
 
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);

@@ -66,6 +66,8 @@ Json stats_document(const KvTarget& target, const Told& told) {
       {"dram_index_bytes", stats.dram_index_bytes},
       {"dram_other_bytes", stats.dram_other_bytes},
       {"newest_version", stats.newest_version},
+      {"mark_version", stats.mark_version},
+      {"mark_held_bytes", stats.mark_held_bytes},
       {"open",
        {{"clean", recovery.clean},
         {"seconds", recovery.seconds},
@@ -108,6 +110,7 @@ void print_stats(const KvTarget& target, const Told& told) {
                                        : ", its smallest size"));
   row_bytes("other DRAM", stats.dram_other_bytes);
   row_count("newest version", stats.newest_version);
+  if (stats.mark_version != 0) row_count("mark at version", stats.mark_version);
   row("opened", fmt::format("{} in {}", recovery.clean ? "from a clean close" : "by recovery",
                             human_seconds(recovery.seconds)));
   if (recovery.torn_bytes_dropped != 0) row_bytes("torn tail dropped", recovery.torn_bytes_dropped);
@@ -124,7 +127,7 @@ void print_stats(const KvTarget& target, const Told& told) {
 
 int kv_stats(const KvTarget& target, bool prometheus) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const RegionReport region = store->region_report();
   const Told told{store->stats(), store->recovery(), region, survival_of(region), typed};
@@ -142,7 +145,7 @@ int kv_stats(const KvTarget& target, bool prometheus) {
 
 int kv_verify(const KvTarget& target) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());

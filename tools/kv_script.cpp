@@ -143,7 +143,7 @@ Status Script::open(bool writes, bool creates) {
   auto store = writes ? open_for_writing(target_.spec,
                                          creates ? access_to_put(target_) : RegionAccess::kOpen,
                                          /*background=*/true)
-                      : open_for_reading(target_.spec);
+                      : open_for_reading(target_);
   if (!store) return store.error();
   store_.emplace(std::move(*store));
   writable_ = writes;

@@ -24,7 +24,7 @@ int print_done(const KvTarget& target, std::string_view outcome, const Survival&
 
 int kv_spaces(const KvTarget& target) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   for (const std::string& name : store->spaces()) {

@@ -80,6 +80,8 @@ std::string remedy(const std::string& spec, const Error& error) {
       if (error.detail.starts_with("there is no keyspace"))
         return fmt::format(
             "`holdfast kv {0} create-space NAME` creates one, `… spaces` lists them.", spec);
+      if (error.detail.find("has no mark") != std::string::npos)
+        return fmt::format("`holdfast kv {} mark` makes one, of the present moment.", spec);
       return remedy_of_absence(spec);
     case Errc::kNotHoldfast:
       return "Name a store, or for a new one a path that does not exist or an empty directory.";
@@ -130,16 +132,17 @@ void print_error(const KvTarget& target, std::string_view kind, const std::strin
 
 }  // namespace
 
-Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed, bool order) {
-  HF_RETURN_IF_ERROR(check_outlives_us(spec));
-  HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
+Result<kv::Store<>> open_for_reading(const KvTarget& target, bool* typed, bool order) {
+  HF_RETURN_IF_ERROR(check_outlives_us(target.spec));
+  HF_RETURN_IF_ERROR(check_is_no_other_file(target.spec));
   kv::StoreOptions options;
+  options.at_mark = target.at_mark;
   options.access = RegionAccess::kOpenReadOnly;
   options.verify_reads = true;  // What is printed is what was put.
   options.order = order;
   options.background = false;
   options.reclaim.background = false;
-  return open_any(spec, options, typed);
+  return open_any(target.spec, options, typed);
 }
 
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
@@ -154,11 +157,12 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
   return open_any(spec, options, typed);
 }
 
-Result<kv::Store<>> open_for_reclaiming(const std::string& spec) {
+Result<kv::Store<>> open_for_reclaiming(const std::string& spec, bool at_mark) {
   HF_RETURN_IF_ERROR(check_outlives_us(spec));
   HF_RETURN_IF_ERROR(check_is_no_other_file(spec));
   kv::StoreOptions options;
   options.access = RegionAccess::kOpen;
+  options.at_mark = at_mark;
   options.background = false;
   options.reclaim.background = false;
   bool typed = false;

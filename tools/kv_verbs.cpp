@@ -230,7 +230,7 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
   const auto key = argument_bytes("KEY", arguments.key, arguments.key_encoding, kv::kMaxKeyBytes);
   if (!key) return report_error(target, key.error());
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
@@ -349,7 +349,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   const auto prefix = option_bytes("--prefix", arguments.prefix, arguments.key_encoding);
   if (!prefix) return report_error(target, prefix.error());
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
@@ -383,7 +383,7 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
     return kExitBadRequest;
   }
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed, /*order=*/true);
+  auto store = open_for_reading(target, &typed, /*order=*/true);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   note("put {} in order for this scan\n", counted(store->count(), "key"));
@@ -399,7 +399,7 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
 
 int kv_count(const KvTarget& target) {
   bool typed = false;
-  auto store = open_for_reading(target.spec, &typed);
+  auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
   const bool damaged = warn_of_damage(kCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);

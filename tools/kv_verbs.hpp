@@ -18,7 +18,8 @@ namespace holdfast::tools {
 
 struct KvTarget {
   std::string spec;
-  std::string space;  // Empty: the store's own keys.
+  std::string space;     // Empty: the store's own keys.
+  bool at_mark = false;  // As it was at its mark.
   bool json = false;
 };
 
@@ -109,6 +110,8 @@ int kv_expiry(const KvTarget& target);                                      // k
 int kv_expire(const KvTarget& target, const ExpireArguments& arguments);    // kv_expiry.cpp
 int kv_clock(const KvTarget& target, std::uint64_t now);                    // kv_expiry.cpp
 int kv_drop_space(const KvTarget& target, const std::string& name);         // kv_spaces.cpp
+int kv_mark(const KvTarget& target, bool drop);                             // kv_mark.cpp
+int kv_rewind(const KvTarget& target);                                      // kv_mark.cpp
 // `prometheus`: as its text, else for people.
 int kv_stats(const KvTarget& target, bool prometheus);  // kv_inspect.cpp
 int kv_verify(const KvTarget& target);                  // kv_inspect.cpp
@@ -120,7 +123,7 @@ int kv_reclaim(const KvTarget& target);                 // kv_inspect.cpp
 // write for long. Errors are those of Store<>::open, and kInvalidOption for memory that dies with
 // us. `typed`, if given, is set for a store of a program with fixed key and value types, which is
 // then opened all the same: its bytes mean nothing to people.
-Result<kv::Store<>> open_for_reading(const std::string& spec, bool* typed = nullptr,
+Result<kv::Store<>> open_for_reading(const KvTarget& target, bool* typed = nullptr,
                                      bool order = false);
 // `typed` as above: only for what writes no keys and values.
 Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess access, bool background,
@@ -129,7 +132,8 @@ Result<kv::Store<>> open_for_writing(const std::string& spec, RegionAccess acces
 inline RegionAccess access_to_put(const KvTarget& target) {
   return target.space.empty() ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;
 }
-Result<kv::Store<>> open_for_reclaiming(const std::string& spec);  // A typed one, too.
+// A typed one, too.
+Result<kv::Store<>> open_for_reclaiming(const std::string& spec, bool at_mark = false);
 
 // Complains with what helps against this error, and returns the exit code. With --json the same
 // goes to standard output: {"error":{"kind":"busy","message":"…","remedy":"…"}}.

@@ -18,6 +18,7 @@
 #include <holdfast/stream/savepoint.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
+#include <holdfast/stream_kv/kv_connector.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
 #include "console.hpp"
@@ -44,8 +45,14 @@ int fail(const Error& error) {
   return error.code == Errc::kUnsupported ? kExitBadRequest : exit_code_of(error.code);
 }
 
-Result<stream::Script> prepared(const Arguments& arguments) {
+// Beside those of the layer itself: the store's, and those of modules.
+void offer_connectors() {
   stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  stream::offer_kv_connector();
+}
+
+Result<stream::Script> prepared(const Arguments& arguments) {
+  offer_connectors();
   if (arguments.file.empty() == arguments.text.empty())
     return Error{Errc::kInvalidOption, "the SQL is a FILE or the text of -e, one of the two"};
   if (!arguments.text.empty()) return stream::Script::prepare(arguments.text);
@@ -263,7 +270,7 @@ int run(const Arguments& arguments) {
 }
 
 int shell(const Arguments& arguments) {
-  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  offer_connectors();
   // Not restarted by the system: Ctrl-C ends a read of the terminal.
   struct sigaction action{};
   action.sa_handler = interrupt;

@@ -111,6 +111,22 @@ int32_t hf_checkpoint_private(const hf_checkpoint* checkpoint, void* buffer, siz
 
 void hf_checkpoint_end(hf_checkpoint* checkpoint) { delete checkpoint; }
 
+int32_t hf_mark(hf_store* store, uint64_t* version) {
+  return boundary([&]() -> Status {
+    HF_NEEDS(store);
+    HF_ASSIGN_OR_RETURN(const kv::Version marked, store->store.mark());
+    if (version != nullptr) *version = marked;
+    return {};
+  });
+}
+
+int32_t hf_drop_mark(hf_store* store) {
+  return boundary([&]() -> Status {
+    HF_NEEDS(store);
+    return store->store.drop_mark();
+  });
+}
+
 int32_t hf_private_runs(const void* private_part, size_t bytes, hf_run* runs, size_t capacity,
                         size_t* count) {
   return boundary([&]() -> Status {

@@ -90,7 +90,7 @@ HF_API const char* hf_code_name(int32_t code);
  * By the names of kv::StoreOptions, as text. Sizes: "4096", "64M", "1.5GiB". Switches: "true",
  * "false". Used when the store is created: block_bytes, segment_bytes, initial_bytes, file_bytes,
  * patchable_words ("0,8,24"). At every open: access (open_or_create, open, create, read_only),
- * durability (default, process, power), max_bytes, verify_reads, order, prefault,
+ * durability (default, process, power), max_bytes, verify_reads, order, at_mark, prefault,
  * recovery_threads, sync_interval_ms, background, reclaim.background, reclaim.space_amplification,
  * reclaim.bytes_per_second. */
 HF_API int32_t hf_options_new(hf_options** options); /* Those of C++. */
@@ -128,6 +128,7 @@ typedef struct hf_stats {
   uint64_t fences, lines_written_back, syncs;
   uint64_t reclaimed_blocks, relocated_bytes, tombstones_dropped, expired_records;
   uint64_t index_rehashes, displaced_records, newest_version, events_dropped;
+  uint64_t mark_version, mark_held_bytes;
 } hf_stats;
 HF_API int32_t hf_stats_get(hf_store* store, hf_stats* stats);
 /* The same fields as one JSON object, with a zero behind it as for hf_options_get(). */
@@ -306,6 +307,13 @@ HF_API int32_t hf_checkpoint_read(const hf_checkpoint* checkpoint, size_t run, v
 HF_API int32_t hf_checkpoint_private(const hf_checkpoint* checkpoint, void* buffer, size_t capacity,
                                      size_t* bytes);
 HF_API void hf_checkpoint_end(hf_checkpoint* checkpoint);
+
+/* ---- The mark: a savepoint in the store itself ----
+ *
+ * hf_open with the option at_mark finds the store as it was. `version`: may be NULL. */
+HF_API int32_t hf_mark(hf_store* store, uint64_t* version);
+HF_API int32_t hf_drop_mark(hf_store* store); /* HF_NOT_FOUND: there is none. */
+
 
 /* Fills `to` with the run's bytes: HF_OK, or the code that the restore ends with. */
 typedef int32_t (*hf_read_run)(void* context, const hf_run* run, void* to);

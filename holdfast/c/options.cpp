@@ -158,6 +158,7 @@ constexpr Option kOptions[] = {
     bytes<&Options::max_bytes>("max_bytes"),
     switch_of<&Options::verify_reads>("verify_reads"),
     switch_of<&Options::order>("order"),
+    switch_of<&Options::at_mark>("at_mark"),
     switch_of<&Options::prefault>("prefault"),
     whole_number<&Options::recovery_threads>("recovery_threads"),
     whole_number<&Options::sync_interval_ms>("sync_interval_ms"),

@@ -38,7 +38,9 @@ constexpr Field kFields[] = {HF_FIELD(records),
                              HF_FIELD(index_rehashes),
                              HF_FIELD(displaced_records),
                              HF_FIELD(newest_version),
-                             HF_FIELD(events_dropped)};
+                             HF_FIELD(events_dropped),
+                             HF_FIELD(mark_version),
+                             HF_FIELD(mark_held_bytes)};
 #undef HF_FIELD
 static_assert(sizeof(hf_stats) == 8 * (1 + std::size(kFields)));
 static_assert(sizeof(kv::StoreStats) == 8 * std::size(kFields), "a new field goes here, too");

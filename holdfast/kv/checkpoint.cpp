@@ -65,7 +65,7 @@ struct Checkpoint::State {
     for (const Held& run : held)
       core.rooms.table.meta(run.head).pins.fetch_sub(1, std::memory_order_release);
     core.count_checkpoint(-1);
-    core.rooms.wake.ask();
+    core.rooms.upkeep.wake.ask();
   }
   State(const State&) = delete;
 
@@ -89,11 +89,16 @@ struct Checkpoint::State {
   std::vector<CheckpointRun> runs;
 };
 
-Status Checkpoint::State::take() {
-  Rooms& rooms = core.rooms;
+Status may_take(const Rooms& rooms) {
   HF_RETURN_IF_ERROR(rooms.gate.check(false));
   if (rooms.inside())
     return Error{Errc::kBusy, "a verb that is under way has called this; take it later"};
+  return {};
+}
+
+Status Checkpoint::State::take() {
+  Rooms& rooms = core.rooms;
+  HF_RETURN_IF_ERROR(may_take(rooms));
   const auto names = core.keyspaces.hold();
   if (rooms.displaced && rooms.displaced->count() != 0)
     HF_RETURN_IF_ERROR(rooms.displaced->settle_all(rooms.sessions.of_this_thread()));
@@ -201,6 +206,44 @@ Result<Checkpoint> StoreBase::checkpoint() {
   HF_RETURN_IF_ERROR(state->take());
   return Checkpoint(std::move(state));
 }
+
+// ---- The mark: a checkpoint that stays where it is (mark.hpp) ----
+
+Result<Version> StoreCore::mark() {
+  HF_RETURN_IF_ERROR(may_take(rooms));
+  const Lock lock(marking_);
+  HF_RETURN_IF_ERROR(rooms.raise_flags(kHasMark));
+  Checkpoint::State moment(*this);
+  HF_RETURN_IF_ERROR(moment.take());
+  MarkImage image{moment.version, {}};
+  for (auto& run : moment.held)
+    image.runs.push_back(
+        {run.head, rooms.table.meta(run.head).generation, std::move(run.dead_lines)});
+  for (;;) {
+    auto marked = rooms.mark.put(image);
+    if (marked) break;
+    if (marked.code() == Errc::kIo) rooms.gate.fail(marked.error());
+    if (marked.code() != Errc::kNoSpace) return std::move(marked).error();
+    HF_ASSIGN_OR_RETURN(const bool made, maintenance.make_room());
+    if (!made) return maintenance.full(std::move(marked).error());
+  }
+  moment.held.clear();      // Their pins are the mark's now.
+  rooms.upkeep.wake.ask();  // What the mark before has held may go.
+  return image.version;
+}
+
+Status StoreCore::drop_mark() {
+  HF_RETURN_IF_ERROR(may_take(rooms));
+  const Lock lock(marking_);
+  if (rooms.mark.version() == 0) return Error{Errc::kNotFound, "the store has no mark"};
+  auto dropped = rooms.mark.drop();
+  if (!dropped) rooms.gate.fail(dropped.error());
+  rooms.upkeep.wake.ask();
+  return dropped;
+}
+
+Result<Version> StoreBase::mark() { return core_ ? core_->mark() : Result<Version>(closed()); }
+Status StoreBase::drop_mark() { return core_ ? core_->drop_mark() : Status(closed()); }
 
 // ---- Checkpoint ----
 

@@ -47,6 +47,7 @@ inline constexpr std::uint64_t kHasSpaces = 1 << 1;       // There may be record
 inline constexpr std::uint64_t kSharesRuns = 1 << 2;      // See kSharedLimitWordAt.
 inline constexpr std::uint64_t kHasExpiry = 1 << 3;       // The system space has rules of expiry.
 inline constexpr std::uint64_t kHasPieces = 1 << 4;       // There may be values in pieces.
+inline constexpr std::uint64_t kHasMark = 1 << 5;         // See kMarkWordAt.
 // A second superblock, written before the first one is replaced: one of them always holds.
 inline constexpr std::uint64_t kSuperblockCopyAt = kSuperblockAt + 512;
 
@@ -84,6 +85,10 @@ inline constexpr std::uint64_t kSequenceLimitWordAt = 1152;
 inline constexpr std::uint64_t kCleanMarkAt = 1216;
 // Runs of generations below may be part of a checkpoint: their words are updated in place no more.
 inline constexpr std::uint64_t kSharedLimitWordAt = 1280;
+// First block of the image of the store's mark (mark.hpp); 0: it has none. The runs that the image
+// names are not freed.
+inline constexpr std::uint64_t kMarkWordAt = 1344;
+inline constexpr std::uint64_t kReturningBit = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
 // The store was closed in order and its index lies in a run of its own. Zero first word: it was
@@ -109,7 +114,7 @@ enum class BlockState : std::uint8_t {  // Never renumber. 0 is what unformatted
   kOpen = 2,    // Records are appended; sealed all the same if its footer is valid.
   kSealed = 3,  // Its footer was durable before this word: one that is not valid is damage.
   kTail = 4,    // Belongs to the run that begins before it.
-  kImage = 5,   // Head of the run with the index image of a clean close.
+  kImage = 5,   // Head of the run with the index image of a clean close, or with that of a mark.
 };
 
 // A block's word: generation (40 bits), state (8), check (16). One aligned store: it cannot tear.

@@ -190,6 +190,14 @@ class KeyIndex {
       order_->remove(key);
   }
 
+  // Beside a fence, or before a group is published: what the order will need for keys that are new,
+  // by the looks of their homes. Inside a guard.
+  [[gnu::noinline]] void prefetch_order(const Place& place, Bytes key) const {
+    const std::string_view text(reinterpret_cast<const char*>(key.data()), key.size());
+    if (map_->candidate(place) == kNoLine) order_->prefetch({&text, 1});
+  }
+  [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group) const;
+
   // What the order is to have of a key, by whether it has an entry now.
   void settle_in_order(Bytes key, Session& session, const EpochDomain::Guard&) {
     Place at = place(hash(key));

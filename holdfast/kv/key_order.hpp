@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ class KeyOrder {
     if (state() == State::kLoading && note(key)) [[unlikely]]
       return;
     keys_->erase(text_of(key));
+  }
+
+  // Of keys that will be added soon, most likely: their descents wait together.
+  void prefetch(std::span<const std::string_view> keys) const {
+    if (state() == State::kComplete) keys_->prefetch(keys);
   }
 
   // The keys of all entries, by so many threads: reads the key of each record. O(n log n).

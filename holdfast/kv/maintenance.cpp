@@ -64,7 +64,7 @@ Status Maintenance::start() {
   if (!options.background) return {};
   pool_ = options.background_pool ? options.background_pool : BackgroundPool::of_process();
   HF_ASSIGN_OR_RETURN(upkeep_, pool_->upkeep().add(kIdleInterval, [this] { maintain(); }));
-  rooms_.wake.lead_to(&pool_->upkeep(), upkeep_);
+  rooms_.upkeep.wake.lead_to(&pool_->upkeep(), upkeep_);
   if (!rooms_.paged() || options.sync_interval_ms == 0) return {};
   const std::chrono::milliseconds interval(options.sync_interval_ms);
   HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
@@ -76,10 +76,10 @@ Status Maintenance::start() {
 
 void Maintenance::stop() {
   hurry();  // For good: what it has begun ends soon.
-  rooms_.wake.stop();
+  rooms_.upkeep.wake.stop();
   if (upkeep_ != nullptr) pool_->upkeep().remove(std::exchange(upkeep_, nullptr));
   if (syncs_ != nullptr) pool_->syncs().remove(std::exchange(syncs_, nullptr));
-  rooms_.wake.lead_to(nullptr, nullptr);  // No round is left that asks.
+  rooms_.upkeep.wake.lead_to(nullptr, nullptr);  // No round is left that asks.
   pool_.reset();
 }
 
@@ -94,7 +94,7 @@ void Maintenance::maintain() {
   const bool unfinished = reclaims && reclaim_in_background();
   grow_ahead();
   const bool unshrunk = shrink();
-  if (unsettled || unswept || unfinished || unshrunk) rooms_.wake.ask();
+  if (unsettled || unswept || unfinished || unshrunk) rooms_.upkeep.wake.ask();
 }
 
 // What was superseded unread is left to lie for a while, since many that lie side by side are read
@@ -109,7 +109,7 @@ bool Maintenance::settle_in_background() {
   const bool at_rest = std::exchange(last_sequence_, newest) == newest;
   const auto wanted = [&] {
     const std::uint64_t count = displaced.count();
-    return count != 0 && !rooms_.wake.stopped() &&
+    return count != 0 && !rooms_.upkeep.wake.stopped() &&
            (at_rest || displaced.half_full() || count > rooms_.index.count() / kKeysForEach);
   };
   if (!wanted()) return false;
@@ -129,7 +129,8 @@ void Maintenance::collect_in_background() {
 void Maintenance::grow_ahead() {
   BlockTable& table = rooms_.table;
   for (int turn = 0; turn < kSegmentsPerTurn; ++turn) {
-    if (table.free_blocks() >= rooms_.pace.blocks_ahead() || rooms_.wake.stopped()) return;
+    if (table.free_blocks() >= rooms_.upkeep.pace.blocks_ahead() || rooms_.upkeep.wake.stopped())
+      return;
     auto grown = table.grow_by_segment(table.blocks());
     if (!grown && grown.code() == Errc::kIo) rooms_.gate.fail(grown.error());
     if (!grown) return;
@@ -142,14 +143,14 @@ bool Maintenance::sweep_in_background() {
   Reclaimer reclaimer = reclaimer_of(turn);
   auto more = expired_->run(ExpirySweep::Reach::kDue, reclaimer, *relocator_);
   if (!more && more.code() == Errc::kIo) rooms_.gate.fail(more.error());
-  return more && *more && !rooms_.wake.stopped();
+  return more && *more && !rooms_.upkeep.wake.stopped();
 }
 
 std::uint64_t Maintenance::expired_records() const { return expired_->dropped(); }
 
 bool Maintenance::reclaim_in_background() {
   BlockTable& table = rooms_.table;
-  Pace& pace = rooms_.pace;
+  Pace& pace = rooms_.upkeep.pace;
   const ReclaimOptions& options = rooms_.options.reclaim;
   const Turn turn = after_waiters();
   for (;;) {
@@ -170,7 +171,7 @@ bool Maintenance::reclaim_in_background() {
     // same.
     if (table.free_blocks() <= free_before && rooms_.sequences.next() == sequence_before)
       return false;
-    if (rooms_.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return false;
+    if (rooms_.upkeep.wake.stopped() || waiters_.load(std::memory_order_relaxed) != 0) return false;
     // Growth takes a turn of this thread between two passes, and a bounded one.
     if (table.free_blocks() < pace.blocks_ahead() / 2) return true;
   }
@@ -183,7 +184,7 @@ bool Maintenance::shrink() {
   BlockTable& table = rooms_.table;
   const Geometry& geometry = table.geometry();
   const std::uint64_t per_segment = geometry.blocks_per_segment();
-  const std::uint64_t ahead = std::max(rooms_.pace.blocks_ahead(), per_segment);
+  const std::uint64_t ahead = std::max(rooms_.upkeep.pace.blocks_ahead(), per_segment);
   const std::uint64_t keep = std::max<std::uint64_t>(
       (rooms_.options.initial_bytes + geometry.segment_bytes - 1) / geometry.segment_bytes, 1);
   if (table.free_blocks() <= 3 * ahead || table.blocks() <= keep * per_segment) return false;
@@ -342,6 +343,10 @@ Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer) {
 
 Error Maintenance::full(Error why) const {
   if (rooms_.versions_held()) why.detail += "; open snapshots hold back what they can see";
+  if (const std::uint64_t held = rooms_.mark.held_bytes(); held != 0) {
+    why.detail += "; the mark holds " + std::to_string(held) +
+                  " bytes: mark() anew, or drop_mark(), lets them go";
+  }
   return why;
 }
 

@@ -19,6 +19,8 @@ Status StoreOptions::validate() const {
     return bad("access", std::to_string(static_cast<unsigned>(access)),
                "0 (kOpen) to 3 (kOpenOrCreate) is allowed");
   }
+  if (at_mark && access == RegionAccess::kCreate)
+    return bad("at_mark", "true", "a store that is created has no mark; open one that has");
   if (durability > Durability::kPower) {
     return bad("durability", std::to_string(static_cast<unsigned>(durability)),
                "0 (kDefault) to 2 (kPower) is allowed");

@@ -58,6 +58,9 @@ struct StoreOptions {
   // After an open the key of each record is read, in the background where that is on; cursors wait
   // for it. The bytes on the medium are the same.
   bool order = false;
+  // Opens the store as it was at its mark(). For writing: what came behind it is gone for good, and
+  // the store goes on from there. Read-only: it is looked at, and nothing changes.
+  bool at_mark = false;
   bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
   unsigned recovery_threads = 0;  // 0: one per CPU.
   // Page regions: bound on the age of data that is not synced; 0: only sync() syncs.

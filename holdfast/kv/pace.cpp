@@ -10,6 +10,7 @@ constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
 constexpr std::uint64_t kMostBytesAhead = 32 * MiB;
 constexpr double kAboveLeast = 0.25;  // Of the zone.
+constexpr double kAboveInVain = 0.5;  // Of the zone.
 constexpr double kSlowest = 4;        // Times what reclamation needs.
 constexpr std::uint64_t kMaxPauseNs = 8'000'000;
 constexpr std::uint64_t kMaxWaitNs = 100'000'000;  // Beyond the limit.
@@ -47,7 +48,9 @@ double Pace::position() const {
   Levels at = levels();
   const double zone = at.limit - at.start;
   const auto least = static_cast<double>(least_.load(std::memory_order_relaxed));
+  const auto in_vain = static_cast<double>(in_vain_.load(std::memory_order_relaxed));
   at.limit = std::max(at.limit, least + zone * kAboveLeast);
+  if (in_vain != 0) at.limit = std::max(at.limit, in_vain + zone * kAboveInVain);
   at.start = at.limit - zone;
   return position_at(at);
 }
@@ -76,13 +79,15 @@ std::uint64_t Pace::ns_per_block(std::uint64_t now) const {
 }
 
 bool Pace::wants_pause() const {
-  return on_ && ns_per_block_.load(std::memory_order_relaxed) != 0 && position() > 0;
+  const bool in_vain = ns_per_block_.load(std::memory_order_relaxed) == 0;
+  return on_ && position() > (in_vain ? 1 : 0);
 }
 
 void Pace::pause(std::uint64_t blocks) {
   const double p = position();
   if (!wants_pause() || p <= 0) return;
   const std::uint64_t now = now_ns();
+  if (ns_per_block_.load(std::memory_order_relaxed) == 0) return wait_for_a_pass(now + kMaxPauseNs);
   const double slower = p < 1 ? std::min(p / (1 - p), kSlowest) : kSlowest;
   const double per_block = slower * static_cast<double>(ns_per_block(now));
   const auto interval = static_cast<std::uint64_t>(
@@ -129,7 +134,11 @@ void Pace::rested(std::chrono::nanoseconds time) {
 void Pace::end_pass(double blocks) {
   const std::uint64_t took = now_ns() - began_ns_.exchange(0, std::memory_order_relaxed);
   passes_.fetch_add(1, std::memory_order_relaxed);
-  if (blocks <= 0) return ns_per_block_.store(0, std::memory_order_relaxed);
+  if (blocks <= 0) {
+    in_vain_.store(static_cast<std::uint64_t>(levels().used), std::memory_order_relaxed);
+    return ns_per_block_.store(0, std::memory_order_relaxed);
+  }
+  in_vain_.store(0, std::memory_order_relaxed);
   const double now = static_cast<double>(took) / blocks;
   const auto before = static_cast<double>(ns_per_block_.load(std::memory_order_relaxed));
   const double mean = before == 0 ? now : before + (now - before) / 4;

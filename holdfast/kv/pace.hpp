@@ -15,11 +15,15 @@
 // reclamation has brought `used` below the limit, theirs lies a quarter of a zone above the least
 // that was in use since (p = 0.75 there), so that they go on and `used` falls all the time.
 //
+// A pass may gain nothing: a pin keeps what it emptied. Pauses by the rate of reclamation would not
+// help then. Until the next pass ends, writers may take half a zone more than was in use; who wants
+// more sleeps until it has ended.
+//
 // Erases do not pause. The run of tombstones that they open raises the writers' limit with it.
 //
-// Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100. Nobody
-//            pauses inside a guard or with a latch, so that no pass waits for who pauses. Where the
-//            last pass gained nothing there is no pause: it would help nobody.
+// Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100,
+//            but 8 where the last pass gained nothing. Nobody pauses inside a guard or with a
+//            latch, so that no pass waits for who pauses.
 // Threads    Any; begin_pass() and end_pass() by who reclaims.
 // Limits     No pauses without reclamation in the background.
 #pragma once
@@ -85,6 +89,8 @@ class Pace {
   std::atomic<std::uint64_t> held_{0};
   // The least bytes in use since they exceeded the limit, as passes began; 0: they do not.
   std::atomic<std::uint64_t> least_{0};
+  // Bytes in use when the last pass ended, if it gained nothing; else 0.
+  std::atomic<std::uint64_t> in_vain_{0};
 };
 
 }  // namespace holdfast::kv

@@ -41,6 +41,9 @@ constexpr Metric kGauges[] = {
     {"displaced_records", "Records superseded without having been read, not yet counted as dead.",
      &StoreStats::displaced_records},
     {"newest_version", "Version of the newest write.", &StoreStats::newest_version},
+    {"mark_version", "Version of the mark; 0: there is none.", &StoreStats::mark_version},
+    {"mark_held_bytes", "Bytes of blocks that are kept for the mark alone.",
+     &StoreStats::mark_held_bytes},
 };
 constexpr Metric kCounters[] = {
     {"fences_total", "Fences executed since open.", &StoreStats::fences},

@@ -163,11 +163,12 @@ void Reclaimer::pace(std::chrono::steady_clock::time_point due) const {
   constexpr std::chrono::milliseconds kStep{5};
   const auto start = std::chrono::steady_clock::now();
   auto now = start;
-  for (; now < due && waiters_.load(std::memory_order_relaxed) == 0 && rooms_.pace.position() < 0.5;
+  for (; now < due && waiters_.load(std::memory_order_relaxed) == 0 &&
+         rooms_.upkeep.pace.position() < 0.5;
        now = std::chrono::steady_clock::now()) {
     std::this_thread::sleep_until(std::min(due, now + kStep));
   }
-  rooms_.pace.rested(now - start);
+  rooms_.upkeep.pace.rested(now - start);
 }
 
 // ---- Tombstones and dead bits ----
@@ -273,6 +274,23 @@ void Reclaimer::mark_moved_dead() {
   });
 }
 
+// Nothing leads to a record of these runs any more, and nothing will: they were emptied, and no
+// snapshot holds versions.
+void Reclaimer::mark_copied_dead() {
+  for (const std::uint64_t head : evacuated_) {
+    BlockMeta& meta = rooms_.table.meta(head);
+    if (!meta.moved.load(std::memory_order_relaxed)) continue;
+    const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
+    if (!run) continue;
+    for (std::uint32_t i = 0; i < run->records(); ++i) {
+      const std::uint64_t line = line_at(run->offset() + run->record_at(i)).number;
+      if (is_put(run->kind(i)) && !rooms_.table.is_dead(line))
+        rooms_.table.mark_dead(line, 0, /*tell=*/false);  // Its bytes are counted, its copy lives.
+    }
+    HF_MUTANT("K128", meta.moved.store(false, std::memory_order_relaxed), void());
+  }
+}
+
 // ---- Freeing ----
 
 void Reclaimer::forget_versions(std::uint64_t head) {
@@ -332,9 +350,12 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     blocks += rooms_.table.meta(head).run_blocks;
   for (const std::uint64_t head : evacuated_)
     held += rooms_.table.meta(head).run_blocks;
-  rooms_.pace.set_held(held);
+  rooms_.upkeep.pace.set_held(held);
   // Page media: the copies are durable before their originals go.
   if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  // Of what a pin keeps, maybe for long: their records have copies, durably, so that tombstones
+  // need not wait for them.
+  if (!rooms_.versions_held()) mark_copied_dead();
   HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
   counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);
   freed_blocks_ += blocks;

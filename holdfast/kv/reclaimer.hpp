@@ -91,6 +91,7 @@ class Reclaimer {
   Status settle_displaced(std::span<const std::uint64_t> victims);
   Status seal_resting_lanes();
   Result<std::uint64_t> free_evacuated();
+  void mark_copied_dead();
   void forget_versions(std::uint64_t head);
   void pace(std::chrono::steady_clock::time_point due) const;
   template <class Visit>

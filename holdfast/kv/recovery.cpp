@@ -9,6 +9,8 @@
 //  kSealed     invalid  the medium lied                 kCorrupt (read-only: skipped, reported)
 //  kTail       -        without its head: never opened  free
 //  kImage      -        the index of a clean close      loaded if the clean mark names it; freed
+//  kImage      -        the image of a mark             if the mark word names it, its runs are
+//                                                       kept; else freed
 //  any other   -        the word's check does not hold  kCorrupt (read-only: skipped, reported)
 //
 //  scanned run, behind its last record in order         what is done
@@ -37,6 +39,7 @@ Status Recovery::run() {
   }
   shared_limit_ = limit_word(kSharedLimitWordAt, kMaxGeneration, "limit of shared runs");
   HF_RETURN_IF_ERROR(read_table());
+  HF_RETURN_IF_ERROR(read_mark());
   const std::uint64_t sequence_limit =
       limit_word(kSequenceLimitWordAt, kMaxSequence, "sequence limit");
   const std::uint64_t generation_limit =
@@ -44,7 +47,7 @@ Status Recovery::run() {
   std::memcpy(&mark_, rooms_.medium.at(kCleanMarkAt), sizeof mark_);
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is
   // lost.
-  const bool clean = HF_MUTANT("K45", mark_.checksum != 0, false) &&
+  const bool clean = !view_ && HF_MUTANT("K45", mark_.checksum != 0, false) &&
                      mark_.checksum == clean_mark_checksum(mark_, rooms_.superblock.store_id);
   if (clean) {
     std::string damage;
@@ -64,7 +67,9 @@ Status Recovery::run() {
   report_.superseded = superseded_.load();
   // Nothing that was ever handed out is handed out again, whether or not it left a trace.
   const std::uint64_t next_sequence =
-      std::max<std::uint64_t>({clean ? mark_.next_sequence : HF_MUTANT("K12", sequence_limit, 0),
+      std::max<std::uint64_t>({clean   ? mark_.next_sequence
+                               : view_ ? 0
+                                       : HF_MUTANT("K12", sequence_limit, 0),
                                max_sequence_.load() + 1, 1});
   rooms_.sequences.start(next_sequence, sequence_limit);
   if (rooms_.paged()) rooms_.group->start(next_sequence - 1);
@@ -242,7 +247,7 @@ void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   const BlockState state = meta.state.load(std::memory_order_relaxed);
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
-  if (!run && state == BlockState::kSealed) {
+  if (!run && (state == BlockState::kSealed || view_)) {
     return note(rooms_.table.run_at(head) + rooms_.table.run_bytes(head) - sizeof(RunFooter),
                 "footer of sealed block " + std::to_string(head) +
                     ": it is not valid, so its records are not reachable");
@@ -281,11 +286,12 @@ bool Recovery::is_sound_member(const Found& found) {
 
 void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
-  raise(max_sequence_, run.footer().max_sequence);
+  raise(max_sequence_, view_ ? view_->version : run.footer().max_sequence);
   // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
   // life.
   const bool bits_count =
       HF_MUTANT("K16", meta.state.load(std::memory_order_relaxed) == BlockState::kSealed, true);
+  const MarkedRun* const marked = viewed(head);
   constexpr std::uint32_t kAhead = 12;  // Buckets on their way while one is worked on.
   std::uint64_t dead_bytes = 0, own_dead_bytes = run.footer().frame_bytes;
   std::uint64_t tombstones = 0;
@@ -304,7 +310,8 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& t
                       end - at,          run.footer().frame_bytes != 0};
     if (run.footer().space == kMixedSpaces && !is_sound_member(found)) continue;
     const bool erase = found.kind == RecordKind::kErase;
-    const bool dead = bits_count && run.dead_on_medium(i);
+    const bool dead = marked != nullptr ? marked->is_dead(run, i, view_->version)
+                                        : bits_count && run.dead_on_medium(i);
     if (dead) rooms_.table.mark_dead_as_found(line_at(found.offset).number);
     if (erase)
       own_dead_bytes += extent(found);
@@ -494,7 +501,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
   const Superblock& superblock = rooms_.superblock;
-  if ((superblock.incompatible_features & (kHasSpaces | kSharesRuns)) != 0 &&
+  if ((superblock.incompatible_features & ~kRunsOfVersion1) != 0 &&
       std::memcmp(medium.at(kSuperblockAt), &superblock, sizeof superblock) != 0)
     HF_RETURN_IF_ERROR(mend_superblock(medium, superblock));
   // Before a run of version 2 is opened, and before one of version 1 is sealed.
@@ -533,7 +540,14 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
   // These words need no fence: until they are durable, the tails say the same.
   for (const std::uint64_t head : gathered_.word_missing)
     HF_RETURN_IF_ERROR(table.mark_sealed(head));
-  to_free.insert(to_free.end(), runs_of_dropped_.begin(), runs_of_dropped_.end());
+  for (const std::uint64_t head : runs_of_dropped_) {
+    BlockMeta& run = table.meta(head);
+    // Reclamation frees those that a mark has, when it lets go.
+    if (HF_MUTANT("K127", run.pins.load(std::memory_order_relaxed) != 0, false))
+      run.dead_bytes.store(run.used_bytes.load() - run.own_dead_bytes.load());
+    else
+      to_free.push_back(head);
+  }
   to_free.insert(to_free.end(), images_.begin(), images_.end());
   to_free.insert(to_free.end(), orphans_.begin(), orphans_.end());
   return table.free_runs(to_free);

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ class Recovery {
 
   std::uint64_t limit_word(std::uint64_t at, std::uint64_t greatest, const char* name);
   Status read_table();
+  // Pins the runs of the store's mark. Where the store is looked at as it was at the mark, they are
+  // all there is.
+  Status read_mark();
+  // Of a run of the mark that is looked at; else null.
+  const MarkedRun* viewed(std::uint64_t head) const { return view_ ? view_->find(head) : nullptr; }
   std::uint64_t read_run_words(std::uint64_t block, std::uint64_t blocks);
   Status fetch_ends(std::span<const std::uint64_t> heads);
   Status make_index();
@@ -86,6 +92,7 @@ class Recovery {
   Rooms& rooms_;
   RecoveryReport& report_;
   CleanMark mark_{};
+  std::optional<MarkImage> view_;  // The mark that is looked at.
   std::vector<std::uint64_t> runs_, images_, orphans_;
   Gathered gathered_;                           // From read_runs() on.
   std::vector<std::uint64_t> runs_of_dropped_;  // Spaces.

@@ -92,7 +92,9 @@ void Recovery::forget_space(std::uint16_t id) {
     return table.meta(head).space.load(std::memory_order_relaxed) == id;
   };
   std::copy_if(runs_.begin(), runs_.end(), std::back_inserter(runs_of_dropped_), is_of_it);
-  std::erase_if(gathered_.word_missing, is_of_it);
+  std::erase_if(gathered_.word_missing, [&](std::uint64_t head) {
+    return is_of_it(head) && table.meta(head).pins.load(std::memory_order_relaxed) == 0;
+  });
   std::erase_if(gathered_.scanned, [&](const ScannedRun& run) { return is_of_it(run.head); });
   {
     auto participant = rooms_.epochs.join();

@@ -10,7 +10,10 @@ namespace holdfast::kv {
 
 inline RegionOptions region_options(const StoreOptions& options) {
   RegionOptions region;
-  region.access = options.access;
+  // Where nothing is there is no mark either.
+  region.access = options.at_mark && options.access == RegionAccess::kOpenOrCreate
+                      ? RegionAccess::kOpen
+                      : options.access;
   region.unit_bytes = options.segment_bytes;
   region.size_bytes = std::max(options.initial_bytes, options.segment_bytes);
   // Up to whole segments, but not beyond those that max_bytes leaves room for.

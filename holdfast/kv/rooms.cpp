@@ -29,7 +29,8 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       superblock(found),
       gate(medium.region().read_only(), kind_that_loses_power(medium), &events),
       table(medium, geometry_of(superblock), options.max_bytes, &events),
-      pace(table, options),
+      mark(medium, table),
+      upkeep(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),
       group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
@@ -38,7 +39,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, pace, group.get(), kDefaultSpace,
+      appender(medium, table, records, sequences, gate, upkeep.pace, group.get(), kDefaultSpace,
                [this] { ask_if_short(index); }),
       spaces(*this),
       pieces(*this) {
@@ -46,8 +47,8 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
 }
 
 void Rooms::ask_if_short(const KeyIndex& of) {
-  const bool few = table.free_blocks() < pace.blocks_ahead();
-  if (few || pace.wants_reclaim() || of.map().wants_memory()) wake.ask();
+  const bool few = table.free_blocks() < upkeep.pace.blocks_ahead();
+  if (few || upkeep.pace.wants_reclaim() || of.map().wants_memory()) upkeep.wake.ask();
 }
 
 Status Rooms::raise_flags(std::uint64_t flags) {

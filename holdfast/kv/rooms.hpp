@@ -1,6 +1,7 @@
 // rooms.hpp: the parts that a store is built of, in the order in which they are built.
 //
 //   medium, table      where bytes go, and whose blocks they are
+//   mark               which of them a savepoint keeps
 //   pace               how fast writers may take them
 //   records, index     records where they lie; from a key to its record
 //   expiry             which of them have expired
@@ -26,6 +27,7 @@
 #include <holdfast/kv/expiry_rules.hpp>
 #include <holdfast/kv/group_commit.hpp>
 #include <holdfast/kv/key_index.hpp>
+#include <holdfast/kv/mark.hpp>
 #include <holdfast/kv/medium.hpp>
 #include <holdfast/kv/options.hpp>
 #include <holdfast/kv/pace.hpp>
@@ -45,6 +47,14 @@ struct OpenSuperblock : Superblock {
   explicit OpenSuperblock(const Superblock& found) : Superblock(found) {}
 
   Mutex raising;  // Of its flags.
+};
+
+// What writers and the store's own work tell one another.
+struct Upkeep {
+  Upkeep(BlockTable& table, const StoreOptions& options) : pace(table, options) {}
+
+  Wake wake;  // Asks for that work.
+  Pace pace;  // How much writers are ahead of it.
 };
 
 struct Rooms {
@@ -79,10 +89,10 @@ struct Rooms {
   Medium medium;
   OpenSuperblock superblock;
   WriteGate gate;
-  Wake wake;  // Asks for the store's own work.
   EpochDomain epochs;
   BlockTable table;
-  Pace pace;
+  Mark mark;
+  Upkeep upkeep;
   Records records;
   Sequences sequences;
   std::unique_ptr<GroupCommit> group;  // Page media only.

@@ -27,7 +27,7 @@ struct SpaceRooms {
   WriteGate& gate;
   EpochDomain& epochs;
   BlockTable& table;
-  Pace& pace;
+  Upkeep& upkeep;
   Records& records;
   Sequences& sequences;
   GroupCommit* const group;  // Page media only.

@@ -21,7 +21,7 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       gate(of.gate),
       epochs(of.epochs),
       table(of.table),
-      pace(of.pace),
+      upkeep(of.upkeep),
       records(of.records),
       sequences(of.sequences),
       group(of.group.get()),
@@ -30,7 +30,7 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       sessions(epochs, table, &of.spaces.users()),
       index(records, of.expiry, key_hash_of(of.superblock), of.options.verify_reads),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, pace, group, id,
+      appender(medium, table, records, sequences, gate, upkeep.pace, group, id,
                [this] { store.ask_if_short(index); }) {
   index.adopt(std::move(map));
   sessions.count_in(index.map());

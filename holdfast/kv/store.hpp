@@ -78,7 +78,9 @@ struct StoreStats {
   // counted as dead.
   std::uint64_t displaced_records = 0;
   Version newest_version = 0;
-  std::uint64_t events_dropped = 0;  // That the listener was too slow for (events.hpp).
+  Version mark_version = 0;           // Of the store's mark; 0: it has none.
+  std::uint64_t mark_held_bytes = 0;  // Of blocks that are kept for the mark alone.
+  std::uint64_t events_dropped = 0;   // That the listener was too slow for (events.hpp).
 };
 
 struct Defect {
@@ -253,6 +255,15 @@ class StoreBase {
   std::vector<ExpiryRule> expiry_rules() const;
   // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on.
   Result<Checkpoint> checkpoint();
+  // A durable savepoint in place: an open with StoreOptions::at_mark finds what checkpoint() would
+  // have copied now. The mark before is gone. Copies no record: a bit per line of the medium, some
+  // milliseconds; writers go on. From then on reclamation keeps what the mark needs, up to all that
+  // lives now. Words as with a checkpoint. Fences on line media: one for each run that is open, one
+  // where there are patchable words, three; of the first mark four. Returns the version: every
+  // record at the mark has it or an older one. Errors: kReadOnly, kBusy (called by a verb that is
+  // under way), kNoSpace (the mark before stays), kTooLarge, kIo.
+  Result<Version> mark();
+  Status drop_mark();  // Two fences. Errors: kNotFound (there is none), kReadOnly, kBusy, kIo.
   StoreStats stats() const;
   // Times one in so many calls, drawn at random, of put, erase, update_word, get, put_many and
   // get_many, until it is called again; 0, as after open: none, and those verbs know nothing of it.

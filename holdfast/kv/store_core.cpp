@@ -59,8 +59,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   }
   auto superblock = read_superblock(medium.region(), options, shape);
   bool created = false;
-  const bool may_create =
-      options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
+  const bool may_create = !options.at_mark && (options.access == RegionAccess::kCreate ||
+                                               options.access == RegionAccess::kOpenOrCreate);
   if (!superblock && superblock.code() == Errc::kNotHoldfast && may_create &&
       !medium.region().read_only() && medium.region().size_bytes() >= kSuperblockPageBytes &&
       medium.word(0) == 0) {
@@ -69,6 +69,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     superblock = read_superblock(medium.region(), options, shape);
   }
   if (!superblock) return std::move(superblock).error();
+  if (!medium.region().read_only() && (options.at_mark || mark_word(medium, *superblock).returning))
+    HF_RETURN_IF_ERROR(return_to_mark(medium, *superblock));
   StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
   if (auto recovered = Recovery(core->rooms, core->recovery_).run(); !recovered) {
     core->closed_ = true;  // Left as it is: no close, no clean mark.
@@ -145,8 +147,13 @@ void StoreCore::stop_loading() {
   if (order_loader_.joinable()) order_loader_.join();
 }
 
+// The mark's pins are none.
+std::uint64_t StoreCore::values_pinned() const {
+  return rooms.table.pins_held() - rooms.mark.runs();
+}
+
 StoreCore::~StoreCore() {
-  if (checkpoints_.load(std::memory_order_acquire) == 0 && rooms.table.pins_held() != 0) {
+  if (checkpoints_.load(std::memory_order_acquire) == 0 && values_pinned() != 0) {
     check_failed("a value of get_pinned() is held while its store ends: it would lie in no memory",
                  __FILE__, __LINE__);
   }
@@ -184,7 +191,7 @@ Status StoreCore::may_close() const {
     return open(count, "snapshots");
   if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
     return open(count, "checkpoints");
-  if (const std::uint64_t count = rooms.table.pins_held(); count != 0)
+  if (const std::uint64_t count = values_pinned(); count != 0)
     return open(count, "values of get_pinned()");
   if (rooms.events.is_calling())
     return Error{Errc::kBusy, "close() of a store from its listener, which it would wait for"};
@@ -229,7 +236,7 @@ std::uint64_t StoreCore::count() {
 
 void StoreCore::release_snapshot(Version version) {
   rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
-  rooms.wake.ask();
+  rooms.upkeep.wake.ask();
 }
 
 Status StoreCore::sync() {
@@ -309,6 +316,8 @@ StoreStats StoreCore::stats() {
   stats.expired_records = maintenance.expired_records();
   stats.index_rehashes = rooms.index.map().rehashes();
   stats.newest_version = rooms.sequences.next() - 1;
+  stats.mark_version = rooms.mark.version();
+  stats.mark_held_bytes = rooms.mark.held_bytes();
   stats.events_dropped = rooms.events.dropped();
   return stats;
 }

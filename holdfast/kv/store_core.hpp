@@ -42,12 +42,16 @@ class StoreCore : public Verbs {
   StoreStats stats();
   const RecoveryReport& recovery() const { return recovery_; }
   Status close();
+  // Savepoints in place: store.hpp.
+  Result<Version> mark();
+  Status drop_mark();
   // Of checkpoints that are not released yet.
   void count_checkpoint(std::int64_t change) {
     checkpoints_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_acq_rel);
   }
   // What keeps the store from being closed; kOk: nothing.
   Status may_close() const;
+  std::uint64_t values_pinned() const;  // By get_pinned().
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
   // Other instances of the same verbs. Beside others: with sampling_ held.
@@ -81,6 +85,7 @@ class StoreCore : public Verbs {
   void stop_loading();
 
   Mutex expiring_;    // One rule, or reading of the clock, at a time.
+  Mutex marking_;     // One mark at a time.
   Mutex sampling_;    // Of which verbs there are.
   HotVerbs untimed_;  // Those that were chosen at open.
   RecoveryReport recovery_;

@@ -15,7 +15,7 @@ namespace holdfast::kv {
 namespace {
 
 constexpr std::uint64_t kKnownIncompatible =
-    kRunsOfVersion1 | kHasSpaces | kSharesRuns | kHasExpiry | kHasPieces;
+    kRunsOfVersion1 | kHasSpaces | kSharesRuns | kHasExpiry | kHasPieces | kHasMark;
 
 // XXH3 of everything behind the checksum field, which ends at `from`.
 template <class Block>

@@ -36,6 +36,11 @@ VerifyReport Verification::run() {
       defect(word_at, "table word of block " + std::to_string(head) + ": its check does not hold");
     }
   }
+  const std::uint64_t image_head = rooms_.mark.image_head();
+  if (image_head != 0 && !space_) {
+    const auto image = MarkImage::read(rooms_.medium, geometry, rooms_.table.blocks(), image_head);
+    if (!image) defect(rooms_.table.run_at(image_head), image.error().detail);
+  }
   return std::move(report_);
 }
 

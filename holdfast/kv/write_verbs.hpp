@@ -151,6 +151,20 @@ Status BasicWrites<R>::put_many(const ByteSpans& keys, const ByteSpans& values,
   return outcome;
 }
 
+// Counts what a group took, and asks for what publishing it will read.
+template <class R>
+template <class Path>
+inline void BasicWrites<R>::foresee(Session& own, std::span<const OnItsWay> group) {
+  std::uint64_t lines = 0;
+  for (const OnItsWay& one : group) {
+    lines += one.appended.padded_bytes / kCacheLineBytes;
+    rooms_.index.template prefetch_record<Path>(one.place);
+  }
+  own.count(1, lines);
+  if (rooms_.index.is_ordered()) [[unlikely]]
+    rooms_.index.prefetch_order(group);
+}
+
 // From the first that is not `done` on; counts as far as it gets.
 template <class R>
 template <class Path>
@@ -196,12 +210,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
       return rooms.appender.template commit<Path>(lane);
     };
     HF_RETURN_IF_ERROR(append_group());
-    std::uint64_t lines = 0;
-    for (const OnItsWay& one : std::span(own.group).first(written)) {
-      lines += one.appended.padded_bytes / kCacheLineBytes;
-      rooms.index.template prefetch_record<Path>(one.place);
-    }
-    own.count(1, lines);
+    foresee<Path>(own, std::span<const OnItsWay>(own.group).first(written));
     for (std::size_t i = 0; i < written; ++i) {
       OnItsWay& one = own.group[i];
       if constexpr (Path::kFixed) {

@@ -41,7 +41,7 @@ void BasicWrites<R>::pay_pause(Session& own) {
     const std::lock_guard lock(lane.latch);
     blocks = std::exchange(lane.unpaid_blocks, 0);
   }
-  if (blocks != 0 && !own.participant.inside()) rooms_.pace.pause(blocks);
+  if (blocks != 0 && !own.participant.inside()) rooms_.upkeep.pace.pause(blocks);
 }
 
 template <class R>

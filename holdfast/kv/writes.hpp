@@ -164,6 +164,8 @@ class BasicWrites {
                                                           Place place, NewRecord record,
                                                           Appended appended, WriteOptions options);
   template <class Path>
+  void foresee(Session& own, std::span<const OnItsWay> group);
+  template <class Path>
   Status try_put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                       std::size_t& done);
   template <class Path>

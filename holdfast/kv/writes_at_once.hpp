@@ -43,6 +43,8 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
     return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
+  if (rooms.index.is_ordered()) [[unlikely]]
+    rooms.index.prefetch_order(place, key);  // Beside the fence.
   rooms.appender.commit_at_once<Path>(own->lane);
 
   if (publish_put_at_once<Path>(rooms, *own, place, key, appended, outcome)) [[likely]]

@@ -60,7 +60,9 @@ class Cluster:
             'jobmanager.rpc.address': '127.0.0.1', 'jobmanager.rpc.port': free_port(), 'rest.port': self.port,
             'rest.address': '127.0.0.1', 'rest.bind-address': '127.0.0.1', 'taskmanager.host': '127.0.0.1',
             'taskmanager.numberOfTaskSlots': 1, 'parallelism.default': 2, 'heartbeat.interval': '1 s',
-            'heartbeat.timeout': '5 s', 'restart-strategy.type': 'fixed-delay', 'restart-strategy.fixed-delay.attempts': 100,
+            # A process that was killed refuses connections, which is noticed long before; a slow machine must not look like it.
+            'heartbeat.timeout': '60 s', 'pekko.startup-timeout': '120 s', 'pekko.ask.timeout': '120 s',
+            'restart-strategy.type': 'fixed-delay', 'restart-strategy.fixed-delay.attempts': 100,
             'restart-strategy.fixed-delay.delay': '1 s', 'execution.checkpointing.interval': '1 s',
             'execution.checkpointing.dir': f'file://{directory}/checkpoints',
             'execution.checkpointing.storage': 'filesystem', 'execution.checkpointing.data-inline-threshold': '0 kb',
@@ -179,7 +181,7 @@ class Broker:
         subprocess.run([*self.java('256m'), 'kafka.tools.StorageTool', 'format', '-t', 'aG9sZGZhc3QtZmxpbmstMQ', '-c', settings],
                        check=True, capture_output=True)
         cluster.start('kafka', [*self.java('512m'), 'kafka.Kafka', settings])
-        cluster.wait('Kafka', self.answers, 60)
+        cluster.wait('Kafka', self.answers, 180)
 
     def java(self, heap):
         return ['java', f'-Xmx{heap}', '-cp', self.classes]
@@ -216,12 +218,12 @@ def kafka_round(cluster, broker, arguments, chance):
     """NEXMark q5 from Kafka to Kafka while a TaskManager is killed: every result exactly once."""
     producer = subprocess.Popen(broker.bids('produce', broker.servers, 'bids', 4, arguments.bids, arguments.bids // 25,
                                             arguments.seed))
-    cluster.wait('the first bids', lambda: cluster.get('/overview')['slots-available'] >= 2 and producer.poll() is None, 60)
+    cluster.wait('the first bids', lambda: cluster.get('/overview')['slots-available'] >= 2 and producer.poll() is None, 180)
     time.sleep(3)  # The topic is there then.
     job = re.search(r'JobID (\w+)', cluster.client(
         'run', '-d', '-p', '2', '-c', 'org.holdfast.flink.cluster.HotItems', str(cluster.job_jar), broker.servers, 'bids',
         'hot'))[1]
-    cluster.wait('two checkpoints', lambda: cluster.completed(job) >= 2, 60)
+    cluster.wait('two checkpoints', lambda: cluster.completed(job) >= 2, 180)
     time.sleep(chance.random() * 5)
     victim = chance.choice([name for name in cluster.processes if name.startswith('taskmanager')])
     cluster.kill(victim)
@@ -272,7 +274,7 @@ def one_round(cluster, arguments, number, chance):
     def completed():
         return cluster.completed(job)
 
-    cluster.wait('two checkpoints', lambda: completed() >= 2, 60)
+    cluster.wait('two checkpoints', lambda: completed() >= 2, 180)
     time.sleep(chance.random() * 4)
     victim = chance.choice([name for name in cluster.processes if name.startswith('taskmanager')])
     at = completed()
@@ -298,7 +300,7 @@ def rescaling(cluster, arguments):
     results = cluster.directory / 'results' / 'rescaling'
     results.mkdir()
     cluster.start_task_manager()
-    cluster.wait('three TaskManagers', lambda: cluster.get('/overview')['slots-available'] == 3, 60)
+    cluster.wait('three TaskManagers', lambda: cluster.get('/overview')['slots-available'] == 3, 180)
     savepoint = None
     # Slowly, so that it is stopped twice before it ends.
     slow = argparse.Namespace(**{**vars(arguments), 'per_second': arguments.per_second // 4})
@@ -306,7 +308,7 @@ def rescaling(cluster, arguments):
         job = cluster.submit(slow, results, parallelism, savepoint)
         if parallelism == 1:
             break
-        cluster.wait('a checkpoint', lambda: cluster.completed(job) >= 1, 60)
+        cluster.wait('a checkpoint', lambda: cluster.completed(job) >= 1, 180)
         savepoint = cluster.stop_with_savepoint(job)
     state = cluster.end_of(job)
     wrong = wrong_results(results, arguments.numbers, arguments.keys)
@@ -339,7 +341,7 @@ def main():
         cluster.start_job_manager()
         cluster.start_task_manager()
         cluster.start_task_manager()
-        cluster.wait('two TaskManagers', lambda: cluster.get('/overview')['taskmanagers'] == 2, 60)
+        cluster.wait('two TaskManagers', lambda: cluster.get('/overview')['taskmanagers'] == 2, 180)
         print(f'Flink {cluster.get("/config")["flink-version"]}, state in {arguments.backend}, seed {arguments.seed}; '
               f'its page: http://127.0.0.1:{cluster.port}')
         for number in range(1, arguments.rounds + 1):

@@ -163,6 +163,8 @@ static void without_a_handle(void) {
   REFUSES(hf_erase_prefix(NULL, "p", 1, 0, NULL), "store");
   REFUSES(hf_erase_range(NULL, "a", 1, "b", 1, 0, NULL), "store");
   REFUSES(hf_checkpoint_begin(NULL, &checkpoint), "store");
+  REFUSES(hf_mark(NULL, NULL), "store");
+  REFUSES(hf_drop_mark(NULL), "store");
   REFUSES(hf_checkpoint_version(NULL, &number), "checkpoint");
   REFUSES(hf_checkpoint_runs(NULL, NULL, 0, &size), "checkpoint");
   REFUSES(hf_checkpoint_read(NULL, 0, &byte, 1), "checkpoint");

@@ -8,6 +8,17 @@ void path_in_scratch(char* path, size_t capacity, const char* name) {
   CHECK((size_t)snprintf(path, capacity, "%s/%s", scratch_directory, name) < capacity);
 }
 
+hf_store* create_in_small_files(const char* path) {
+  hf_options* options = NULL;
+  hf_store* store = NULL;
+  OK(hf_options_new(&options));
+  OK(hf_options_set(options, "file_bytes", "4M"));
+  OK(hf_options_set(options, "access", "create"));
+  OK(hf_open(path, options, &store));
+  hf_options_free(options);
+  return store;
+}
+
 int32_t put(hf_store* store, const char* key, const char* value) {
   return hf_put(store, key, strlen(key), value, strlen(value), 0, NULL);
 }
@@ -32,6 +43,7 @@ static const Group groups[] = {GROUP(library_and_options),
                                GROUP(snapshots_and_order),
                                GROUP(checkpoints),
                                GROUP(restores),
+                               GROUP(marks),
                                GROUP(backups),
                                GROUP(keyspaces),
                                GROUP(pipelines),

@@ -46,7 +46,7 @@ void keyspaces(void) {
   uint64_t bytes = 0, records = 0;
 
   path_in_scratch(path, sizeof path, "spaces");
-  OK(hf_open(path, NULL, &store));
+  store = create_in_small_files(path);
   names_are(store, NULL, NULL);
   OK(hf_space_create(store, "visits", &visits));
   OK(hf_space_create(store, "users", &users));
@@ -155,13 +155,14 @@ void events(void) {
   unsigned i, growths = 0;
 
   path_in_scratch(path, sizeof path, "told");
-  OK(hf_open(path, NULL, &store));
+  store = create_in_small_files(path);
   event.size = sizeof event;
   FAILS(hf_next_event(store, &event), HF_INVALID_OPTION, "hf_options_keep_events");
   OK(put(store, "k", "v"));
   OK(hf_close(store));
   OK(hf_options_new(&options));
   OK(hf_options_keep_events(options, 1));
+  OK(hf_options_set(options, "file_bytes", "4M")); /* As create_in_small_files(). */
   OK(hf_open(path, options, &store));
   hf_options_free(options);
   /* A thread of the store's tells it soon. */

@@ -106,6 +106,34 @@ void checkpoints(void) {
   forget(&kept, private_part);
 }
 
+/* The store at its mark, looked at and set back to. */
+void marks(void) {
+  char path[512];
+  uint64_t version = 0, count = 0;
+  hf_options* options;
+  hf_store* store;
+
+  path_in_scratch(path, sizeof path, "marked");
+  store = thousand_keys(path);
+  FAILS(hf_drop_mark(store), HF_NOT_FOUND, "no mark");
+  OK(hf_mark(store, NULL));
+  OK(hf_mark(store, &version));
+  CHECK(version >= 1000);
+  OK(hf_count(store, &count));
+  OK(hf_put(store, "later", 5, "1", 1, 0, NULL));
+  OK(hf_close(store));
+  OK(hf_options_new(&options));
+  OK(hf_options_set(options, "at_mark", "true"));
+  OK(hf_open(path, options, &store));
+  FAILS(hf_get(store, "later", 5, NULL, 0, &version), HF_NOT_FOUND, "HF_NOT_FOUND");
+  OK(hf_count(store, &version));
+  CHECK(version == count);
+  OK(hf_drop_mark(store));
+  OK(hf_close(store));
+  FAILS(hf_open(path, options, &store), HF_NOT_FOUND, "no mark");
+  hf_options_free(options);
+}
+
 void restores(void) {
   char path[512], again[512], third[512];
   Kept kept = {.calls = 0};

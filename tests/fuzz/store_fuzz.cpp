@@ -15,6 +15,7 @@
 
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/sealed_run.hpp>
+#include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store.hpp>
 #include <holdfast/kv/superblock.hpp>
 #include <holdfast/memory/backing.hpp>
@@ -96,8 +97,10 @@ StoreOptions options(RegionAccess access) {
   return options;
 }
 
-Result<Store<>> open(Memory& memory, RegionAccess access, std::vector<std::uint32_t> words = {}) {
+Result<Store<>> open(Memory& memory, RegionAccess access, std::vector<std::uint32_t> words = {},
+                     bool at_mark = false) {
   StoreOptions chosen = options(access);
+  chosen.at_mark = at_mark;
   chosen.patchable_words = std::move(words);
   return Store<>::open(
       Region(std::make_unique<Borrowed>(memory, access == RegionAccess::kOpenReadOnly)), chosen);
@@ -105,8 +108,26 @@ Result<Store<>> open(Memory& memory, RegionAccess access, std::vector<std::uint3
 
 std::string key(int i) { return "key" + std::to_string(i); }
 
+// A rule of expiry, a keyspace, a value in pieces, and a mark behind which all of that changed.
+void add_later_features(Store<>& store) {
+  const std::uint64_t stamp = 50;
+  store.expire({.prefix = "until", .ttl = 100}).value();
+  store.set_clock(100).value();
+  store.put("until", std::string(reinterpret_cast<const char*>(&stamp), sizeof stamp)).value();
+  Space space = store.create_space("space").value();
+  space.put("key", "of a space").value();
+  for (int i = 0; i < 8; ++i)
+    store.append("log", std::string(400, static_cast<char>('a' + i))).value();
+  store.mark().value();
+  store.append("log", std::string(900, 'z')).value();
+  store.erase(key(1)).value();
+  store.put(key(2), "later").value();
+  store.drop_space("space").value();
+  store.reclaim().value();
+}
+
 // Sealed and open blocks, tombstones, a batch, a value of several blocks; closed in order or not.
-std::string good_store(bool words, bool clean) {
+std::string good_store(bool words, bool clean, bool later_features = false) {
   Memory memory;
   std::memset(memory.data(), 0, memory.size());
   auto store = open(memory, RegionAccess::kCreate,
@@ -123,14 +144,17 @@ std::string good_store(bool words, bool clean) {
   for (int i = 0; i < 5; ++i)
     batch.put("batch" + key(i), "b");
   store.write(batch).value();
+  if (later_features) add_later_features(store);
   if (clean) store.close().value();
   return memory.bytes();
 }
 
 const std::string& seed_store(unsigned which) {
-  static const std::string stores[] = {good_store(false, true), good_store(false, false),
-                                       good_store(true, true), good_store(true, false)};
-  return stores[which % 4];
+  static const std::string stores[] = {
+      good_store(false, true),      good_store(false, false),      good_store(true, true),
+      good_store(true, false),      good_store(false, true, true), good_store(false, false, true),
+      good_store(true, true, true), good_store(true, false, true)};
+  return stores[which % 8];
 }
 
 template <class T>
@@ -142,6 +166,19 @@ T read(const std::string& bytes, std::uint64_t at) {
 template <class T>
 void write(std::string& bytes, std::uint64_t at, const T& value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+// The image of the mark.
+void mend_mark(std::string& bytes, const Geometry& geometry) {
+  const std::uint64_t head = read<std::uint64_t>(bytes, kMarkWordAt) & ~kReturningBit;
+  if (head == 0 || head >= bytes.size() / geometry.block_bytes) return;
+  const std::uint64_t at = head * geometry.block_bytes;
+  const auto words = read<std::uint64_t>(bytes, at + 24);
+  if (words < 4 || words > (bytes.size() - at) / 8) return;
+  const auto word = read<std::uint64_t>(bytes, geometry.table_word_at(head));
+  write(bytes, at,
+        hash64(std::string_view(bytes).substr(at + 8, words * 8 - 8)) ^
+            mix64(geometry.store_id ^ mix64(word & kMaxGeneration)));
 }
 
 // What checks itself is made to hold: words, footers, the clean mark with the image behind it.
@@ -201,6 +238,7 @@ void mend(std::string& bytes, unsigned what) {
       write(bytes, kCleanMarkAt, mark);
     }
   }
+  if ((what & 8) != 0) mend_mark(bytes, geometry);
 }
 
 void read_all(Store<>& store) {
@@ -238,11 +276,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   mend(bytes, data[1]);
   memory.load(bytes);
-  if (auto store = open(memory, RegionAccess::kOpenReadOnly)) read_all(*store);
-  require(memory.bytes() == bytes, "a read-only open wrote");
-  auto store = open(memory, RegionAccess::kOpen);
+  for (const bool at_mark : {false, true}) {
+    if (auto store = open(memory, RegionAccess::kOpenReadOnly, {}, at_mark)) read_all(*store);
+    require(memory.bytes() == bytes, "a read-only open wrote");
+  }
+  // What sets the store back to its mark changes it before it is opened.
+  const bool returns =
+      (data[1] & 16) != 0 || (read<std::uint64_t>(bytes, kMarkWordAt) & kReturningBit) != 0;
+  auto store = open(memory, RegionAccess::kOpen, {}, (data[1] & 16) != 0);
   if (!store) {
-    require(memory.bytes() == bytes, "a refused open wrote");
+    require(returns || memory.bytes() == bytes, "a refused open wrote");
     return 0;
   }
   read_all(*store);

@@ -17,36 +17,76 @@ namespace {
 class CheckpointsConcurrent : public OnEveryPlace {};
 INSTANTIATE_TEST_SUITE_P(Everywhere, CheckpointsConcurrent, kEveryPlace, place_name);
 
+constexpr int kWriters = 2, kKeys = 10;
+using Counts = std::array<std::uint64_t, kWriters>;
+
 // Writers count their own keys up, in turn: a moment of that is one of few states.
+class CountingWriters {
+ public:
+  explicit CountingWriters(Store<>& store) {
+    for (int writer = 0; writer < kWriters; ++writer)
+      threads_.emplace_back([this, &store, writer] { count(store, writer); });
+  }
+  ~CountingWriters() {
+    stop_ = true;
+    for (std::thread& writer : threads_)
+      writer.join();
+  }
+  // What they have acknowledged, when each has so many.
+  Counts wait_for(std::uint64_t least) const {
+    Counts counts{};
+    for (std::size_t writer = 0; writer < kWriters; ++writer) {
+      while (acknowledged_[writer] < least)
+        std::this_thread::yield();
+      counts[writer] = acknowledged_[writer];
+    }
+    return counts;
+  }
+
+ private:
+  void count(Store<>& store, int writer) {
+    for (std::uint64_t i = 0; !stop_; ++i) {
+      const std::string key = std::to_string(writer) + "/" + std::to_string(i % kKeys);
+      ASSERT_TRUE(store.put(key, std::to_string(i)));
+      acknowledged_[static_cast<std::size_t>(writer)] = i + 1;
+      // Paced: what is held may not fill the small region.
+      if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::array<std::atomic<std::uint64_t>, kWriters> acknowledged_{};
+  std::vector<std::thread> threads_;
+};
+
+// Of a moment between these two.
+void expect_a_moment(const Store<>& copy, const Counts& before, const Counts& after) {
+  for (std::size_t writer = 0; writer < kWriters; ++writer) {
+    std::uint64_t newest = 0;
+    std::array<std::uint64_t, kKeys> seen{};
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      seen[key] = std::stoull(get(copy, std::to_string(writer) + "/" + std::to_string(key)));
+      newest = std::max(newest, seen[key]);
+    }
+    EXPECT_GE(newest + 1, before[writer]) << "what was acknowledged is in it";
+    EXPECT_LE(newest, after[writer] + 1);
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      const std::uint64_t behind = (newest % kKeys + kKeys - key) % kKeys;
+      EXPECT_EQ(seen[key], newest - behind) << "writer " << writer << ", key " << key;
+    }
+  }
+}
+
 TEST_P(CheckpointsConcurrent, ItIsAMomentOfWhatWritersDid) {
   auto store = open();
-  constexpr int kWriters = 2, kKeys = 10;
-  std::atomic<bool> stop{false};
-  std::array<std::atomic<std::uint64_t>, kWriters> acknowledged{};
-  std::vector<std::thread> writers;
-  for (int writer = 0; writer < kWriters; ++writer) {
-    writers.emplace_back([&store, &stop, &acknowledged, writer] {
-      for (std::uint64_t i = 0; !stop; ++i) {
-        const std::string key = std::to_string(writer) + "/" + std::to_string(i % kKeys);
-        ASSERT_TRUE(store.put(key, std::to_string(i)));
-        acknowledged[static_cast<std::size_t>(writer)] = i + 1;
-        // Paced: what a checkpoint holds may not fill the small region.
-        if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    });
-  }
+  const CountingWriters writers(store);
   Kept kept;
-  for (int round = 0; round < 8; ++round) {
-    std::array<std::uint64_t, kWriters> before{}, after{};
-    for (std::size_t writer = 0; writer < kWriters; ++writer) {
-      while (acknowledged[writer] < static_cast<std::uint64_t>(round + 1) * 200)
-        std::this_thread::yield();
-      before[writer] = acknowledged[writer];
-    }
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    const Counts before = writers.wait_for((round + 1) * 200);
+    Counts after{};
     {
       const Checkpoint checkpoint = store.checkpoint().value();
-      for (std::size_t writer = 0; writer < kWriters; ++writer)
-        after[writer] = acknowledged[writer] + 1;
+      after = writers.wait_for(0);
       if (round % 2 == 0) {
         ASSERT_TRUE(ForTests::pass(store, 0.1));
       }
@@ -56,24 +96,28 @@ TEST_P(CheckpointsConcurrent, ItIsAMomentOfWhatWritersDid) {
     ASSERT_TRUE(kept.restore_to(spec(name)));
     auto copy = open(with_access(RegionAccess::kOpen), name);
     EXPECT_TRUE(copy.verify().ok());
-    for (std::size_t writer = 0; writer < kWriters; ++writer) {
-      std::uint64_t newest = 0;
-      std::array<std::uint64_t, kKeys> seen{};
-      for (std::size_t key = 0; key < kKeys; ++key) {
-        seen[key] = std::stoull(get(copy, std::to_string(writer) + "/" + std::to_string(key)));
-        newest = std::max(newest, seen[key]);
-      }
-      EXPECT_GE(newest + 1, before[writer]) << "what was acknowledged is in it";
-      EXPECT_LE(newest, after[writer]);
-      for (std::size_t key = 0; key < kKeys; ++key) {
-        const std::uint64_t behind = (newest % kKeys + kKeys - key) % kKeys;
-        EXPECT_EQ(seen[key], newest - behind) << "writer " << writer << ", key " << key;
-      }
-    }
+    expect_a_moment(copy, before, after);
   }
-  stop = true;
-  for (std::thread& writer : writers)
-    writer.join();
+}
+
+// What a mark needs does not change until the next one, so its files may be copied beside writers.
+TEST_P(CheckpointsConcurrent, SoIsAMark) {
+  auto store = open();
+  const CountingWriters writers(store);
+  StoreOptions options = with_access(RegionAccess::kOpenReadOnly);
+  options.at_mark = true;
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    const Counts before = writers.wait_for((round + 1) * 200);
+    ASSERT_TRUE(store.mark());
+    const Counts after = writers.wait_for(0);
+    ASSERT_TRUE(ForTests::pass(store, 0.1));
+    writers.wait_for((round + 1) * 200 + 100);
+    ASSERT_TRUE(store.reclaim());
+    const std::string name = "copy" + std::to_string(round);
+    copy_files(name);
+    const auto copy = open(options, name);
+    expect_a_moment(copy, before, after);
+  }
 }
 
 // One thread answers the other: an answer is never there without its question, though the runs of

@@ -129,6 +129,14 @@ inline std::vector<Golden> golden_stores(int version) {
     store.set_clock(100).value();
     return contents;
   };
+  // All keys that came behind the mark begin with "later".
+  const auto marked = [add, erased](Store<>& store) {
+    Contents contents = erased(store);
+    store.mark().value();
+    for (int i = 0; i < 40; ++i)
+      add(store, contents, "later" + std::to_string(i), text_of(i, 100));
+    return contents;
+  };
   StoreOptions with_patches = golden_options();
   with_patches.patchable_words = {0, 16};
   struct State {
@@ -155,6 +163,8 @@ inline std::vector<Golden> golden_stores(int version) {
     states.push_back({"grown_died", false, kLine, golden_options(), grown});
     states.push_back({"expiring_closed", true, kLine, golden_options(), expiring});
     states.push_back({"expiring_died", false, kPage, golden_options(), expiring});
+    states.push_back({"marked_closed", true, kByte, golden_options(), marked});
+    states.push_back({"marked_died", false, kLine, golden_options(), marked});
   }
   std::vector<Golden> stores;
   for (const State& state : states)

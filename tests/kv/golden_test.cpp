@@ -66,6 +66,22 @@ TEST_P(GoldenStores, ExpireWhatTheirRulesSay) {
   }
 }
 
+TEST_P(GoldenStores, OpenAtTheMarkThatTheyHave) {
+  StoreOptions options = with_access(RegionAccess::kOpenReadOnly);
+  options.at_mark = true;
+  auto look = Store<>::open(scratch_.path("golden"), options);
+  if (!std::string_view(GetParam().name).starts_with("marked")) {
+    EXPECT_EQ(look.code(), Errc::kNotFound);
+    return;
+  }
+  std::erase_if(expected_, [](const auto& record) { return record.first.starts_with("later"); });
+  expect_contents(*look, expected_);
+  ASSERT_TRUE(look->close());
+  options.access = RegionAccess::kOpen;
+  auto store = Store<>::open(scratch_.path("golden"), options).value();
+  expect_contents(store, expected_);
+}
+
 class GoldenUpgrades : public GoldenStores {};
 INSTANTIATE_TEST_SUITE_P(Version1, GoldenUpgrades, testing::ValuesIn(golden_stores(1)),
                          golden_test_name);
@@ -137,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Version2, GoldenFeatures, testing::ValuesIn(golden_stor
                          golden_test_name);
 
 TEST_P(GoldenFeatures, OneThatIsIncompatibleAndUnknownIsRefusedByItsNumber) {
-  for (const int feature : {5, 37, 63}) {
+  for (const int feature : {6, 37, 63}) {
     const Image image = with([&](Superblock& superblock) {
       superblock.incompatible_features = kRunsOfVersion1 | std::uint64_t{1} << feature;
     });

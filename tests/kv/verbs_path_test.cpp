@@ -2,6 +2,8 @@
 // found, replaced, patched and erased by the others, and the medium is sound.
 #include <random>
 
+#include <holdfast/kv/backup.hpp>
+
 #include "for_tests.hpp"
 #include "support.hpp"
 
@@ -142,6 +144,49 @@ TEST_P(VerbsPath, AValueIsCopiedAsFarAsItFitsAndNotFurther) {
       const std::size_t copied = std::min(room, value.size());
       EXPECT_EQ(buffer.substr(0, copied), value.substr(0, copied));
       EXPECT_EQ(buffer.substr(copied), std::string(200 - copied, '#'));
+    }
+  }
+}
+
+// What a machine of one kind backed up, one of another kind restores and goes on with: other
+// instructions, another way to the medium, another medium.
+TEST_P(VerbsPath, ABackupIsRestoredOnAnotherKindOfMachine) {
+  const std::vector<std::uint32_t> words = GetParam().words;
+  for (const RecordIsa from : isas()) {
+    const std::string name = "from" + std::to_string(static_cast<int>(from));
+    const std::string directory = scratch_.path("backup_" + name);
+    Contents model;
+    {
+      auto store =
+          Store<>::open(scratch_.path(name) + GetParam().suffix, with_words(words)).value();
+      take(store, from);
+      for (unsigned i = 0; i < 300; ++i) {
+        const std::string key = value_of(i % 3 == 0 ? 16 : i % 70, i);
+        ASSERT_TRUE(store.put(key, model[key] = value_of(24 + i % 200, i)));
+        if (i % 7 == 0) {
+          ASSERT_TRUE(store.erase(key));
+          model.erase(key);
+        }
+      }
+      backup(store, directory).value();
+    }
+    for (const RecordIsa to : isas()) {
+      for (const Case& other : kCases) {
+        if (!other.words.empty()) continue;
+        const std::string restored =
+            name + "_to" + std::to_string(static_cast<int>(to)) + other.name;
+        ASSERT_TRUE(restore_backup(directory, scratch_.path(restored) + other.suffix));
+        auto store =
+            Store<>::open(scratch_.path(restored) + other.suffix, with_words(words)).value();
+        take(store, to);
+        expect_contents(store, model);
+        Contents changed = model;
+        unsigned salt = 1000;
+        for (auto& [key, value] : changed)
+          ASSERT_TRUE(store.put(key, value = value_of(value.size(), salt++)));
+        ASSERT_TRUE(store.reclaim());
+        expect_contents(store, changed);
+      }
     }
   }
 }

@@ -7,6 +7,7 @@ const char* name(Kind kind) {
     case Kind::kGet: return "get";
     case Kind::kGetMany: return "get_many";
     case Kind::kSnapshot: return "snapshot";
+    case Kind::kRange: return "range";
     case Kind::kPut: return "put";
     case Kind::kPutIfAbsent: return "put_if_absent";
     case Kind::kCompareAndPut: return "compare_and_put";

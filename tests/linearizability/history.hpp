@@ -20,6 +20,7 @@ enum class Kind : std::uint32_t {
   kGet,       // Reads one key: get() or get_pinned().
   kGetMany,   // Reads several, each for itself.
   kSnapshot,  // Reads all at one moment.
+  kRange,     // The same by a scan of their range, in order.
   kPut,
   kPutIfAbsent,
   kCompareAndPut,  // Of the version that this client saw last.

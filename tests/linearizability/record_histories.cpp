@@ -33,6 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/pipeline.hpp>
 #include <holdfast/kv/store.hpp>
 
@@ -127,20 +128,36 @@ class Client {
 
   // `id`: unique in the round; + key names the single writes of a batch.
   void operate(Entry& entry, std::uint64_t id) {
-    static constexpr Kind kKinds[] = {
-        Kind::kGet,           Kind::kGet,          Kind::kGetMany,       Kind::kSnapshot,
-        Kind::kPut,           Kind::kPut,          Kind::kPutIfAbsent,   Kind::kCompareAndPut,
-        Kind::kUpdate,        Kind::kUpdateWord,   Kind::kUpdateWord,    Kind::kErase,
-        Kind::kBatch,         Kind::kBatch,        Kind::kCompareAndPut, Kind::kPipelinedGet,
-        Kind::kPipelinedGet,  Kind::kPipelinedPut, Kind::kPipelinedPut,  Kind::kPipelinedUpdateWord,
-        Kind::kPipelinedErase};
+    static constexpr Kind kKinds[] = {Kind::kGet,
+                                      Kind::kGet,
+                                      Kind::kGetMany,
+                                      Kind::kSnapshot,
+                                      Kind::kPut,
+                                      Kind::kPut,
+                                      Kind::kPutIfAbsent,
+                                      Kind::kCompareAndPut,
+                                      Kind::kUpdate,
+                                      Kind::kUpdateWord,
+                                      Kind::kUpdateWord,
+                                      Kind::kErase,
+                                      Kind::kBatch,
+                                      Kind::kBatch,
+                                      Kind::kCompareAndPut,
+                                      Kind::kPipelinedGet,
+                                      Kind::kPipelinedGet,
+                                      Kind::kPipelinedPut,
+                                      Kind::kPipelinedPut,
+                                      Kind::kPipelinedUpdateWord,
+                                      Kind::kPipelinedErase,
+                                      Kind::kRange};
     entry.kind = kKinds[draw(std::size(kKinds))];
     std::array<std::uint32_t, kKeys> keys{};
     for (std::uint32_t i = 0; i < kKeys; ++i)
       keys[i] = i;
     std::shuffle(keys.begin(), keys.end(), random_);
     const bool several = entry.kind == Kind::kBatch || entry.kind == Kind::kGetMany;
-    entry.key_count = entry.kind == Kind::kSnapshot ? kKeys : several ? 2 + draw(kKeys - 1) : 1;
+    const bool all = entry.kind == Kind::kSnapshot || entry.kind == Kind::kRange;
+    entry.key_count = all ? kKeys : several ? 2 + draw(kKeys - 1) : 1;
     for (std::uint32_t i = 0; i < entry.key_count; ++i) {
       entry.keys[i] = keys[i];
       entry.erases[i] = entry.kind == Kind::kBatch && draw(4) == 0;
@@ -239,6 +256,7 @@ class Client {
       case Kind::kGet: return get(entry, key);
       case Kind::kGetMany: return get_many(entry);
       case Kind::kSnapshot: return snapshot(entry);
+      case Kind::kRange: return range(entry);
       case Kind::kPut: {
         const auto outcome = store_.put(key, value_of(id));
         require(outcome, Errc::kOk);
@@ -330,6 +348,24 @@ class Client {
       require(version, Errc::kNotFound);
       if (version) see(entry.seen[i], value_, *version);
     }
+  }
+
+  void range(Entry& entry) {
+    const kv::Snapshot snapshot = store_.snapshot();
+    auto cursor = snapshot.cursor();
+    require(cursor, Errc::kOk);
+    std::string before;
+    for (cursor->first(key_name(history_, 0).substr(0, key_name(history_, 0).size() - 1)); *cursor;
+         cursor->next()) {
+      const std::string_view key = cursor->key();
+      if (key <= before) die(shared_, "range: keys do not ascend");
+      before = key;
+      for (std::uint32_t i = 0; i < entry.key_count; ++i) {
+        if (key != key_name(history_, entry.keys[i])) continue;
+        see(entry.seen[i], std::string(cursor->value()), cursor->version());
+      }
+    }
+    require(cursor->status(), Errc::kOk);
   }
 
   void batch(Entry& entry) {
@@ -461,6 +497,7 @@ class Round {
     options.segment_bytes = 1 * MiB;
     options.initial_bytes = 1 * MiB;
     options.patchable_words = {0};
+    options.order = true;
     auto store = kv::Store<>::open(spec_, options);
     if (!store) die(*shared_, "open: " + store.error().message());
     return std::move(store).value();

@@ -107,6 +107,28 @@ class Scans(Command):
         self.refused('kv', self.store, '--space', 'users', 'scan', says='--space does not go')
 
 
+class Marks(Command):
+    def test_a_store_is_looked_at_and_set_back(self):
+        self.kv('put', 'ada', 'lovelace')
+        self.refused('kv', self.store, '--at-mark', 'get', 'ada', code=1, says='has no mark')
+        self.refused('kv', self.store, 'rewind', code=1, says='has no mark')
+        self.refused('kv', self.store, 'mark', '--drop', code=1, says='no mark')
+        self.assertIn(b'1 record', self.kv('mark'))
+        self.kv('put', 'ada', 'later')
+        self.kv('put', 'bob', 'kahn')
+        self.assertEqual(self.kv('--at-mark', 'get', 'ada'), b'lovelace')
+        self.assertEqual(self.kv('--at-mark', 'scan', '--keys-only'), b'ada\n')
+        self.assertEqual(self.kv('count'), b'2\n')
+        self.refused('kv', self.store, '--at-mark', 'put', 'eve', '1', code=2, says='--at-mark does not go')
+        self.assertGreater(json.loads(self.kv('stats', '--json'))['mark_version'], 0)
+        self.assertIn(b'back at version', self.kv('rewind'))
+        self.assertEqual(self.kv('list'), b'ada\tlovelace\n')
+        self.kv('put', 'eve', '1')
+        self.assertEqual(json.loads(self.kv('rewind', '--json'))['records'], 1)
+        self.kv('mark', '--drop')
+        self.refused('kv', self.store, 'rewind', code=1, says='has no mark')
+
+
 class Backups(Command):
     def test_a_backup_leads_back(self):
         backups, again, before = self.path('backups'), self.path('again'), self.path('before')

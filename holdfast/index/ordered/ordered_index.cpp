@@ -100,27 +100,36 @@ Result<bool> OrderedIndex::insert_from(std::string_view key, Leaf* from) {
   return true;
 }
 
+// All go down one level at a time; nodes below one root have one depth.
+void OrderedIndex::descend(std::span<const std::string_view> group, Leaves& leaves) const {
+  std::array<const Inner*, kGroup> nodes;
+  nodes.fill(directory_.root());
+  for (std::uint32_t level = nodes[0]->level(); level > 1; --level) {
+    for (std::size_t at = 0; at < group.size(); ++at) {
+      nodes[at] = static_cast<Inner*>(nodes[at]->child(nodes[at]->child_for({group[at]})));
+      nodes[at]->prefetch();
+    }
+  }
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    leaves[at] = static_cast<Leaf*>(nodes[at]->child(nodes[at]->child_for({group[at]})));
+    leaves[at]->prefetch();
+  }
+}
+
+void OrderedIndex::prefetch(std::span<const std::string_view> keys) const {
+  Leaves leaves;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup)
+    descend(keys.subspan(begin, std::min(kGroup, keys.size() - begin)), leaves);
+}
+
 Result<std::uint64_t> OrderedIndex::insert_many(std::span<const std::string_view> keys) {
-  constexpr std::size_t kGroup = 16;
   std::uint64_t inserted = 0;
   for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
     const auto group = keys.subspan(begin, std::min(kGroup, keys.size() - begin));
     for (const std::string_view key : group)
       HF_RETURN_IF_ERROR(check(key));
-    // All of the group go down one level at a time; nodes below one root have one depth.
-    std::array<const Inner*, kGroup> nodes;
-    nodes.fill(directory_.root());
-    for (std::uint32_t level = nodes[0]->level(); level > 1; --level) {
-      for (std::size_t at = 0; at < group.size(); ++at) {
-        nodes[at] = static_cast<Inner*>(nodes[at]->child(nodes[at]->child_for({group[at]})));
-        nodes[at]->prefetch();
-      }
-    }
-    std::array<Leaf*, kGroup> leaves;
-    for (std::size_t at = 0; at < group.size(); ++at) {
-      leaves[at] = static_cast<Leaf*>(nodes[at]->child(nodes[at]->child_for({group[at]})));
-      leaves[at]->prefetch();
-    }
+    Leaves leaves;
+    descend(group, leaves);
     for (std::size_t at = 0; at < group.size(); ++at) {
       HF_ASSIGN_OR_RETURN(const bool fresh, insert_from(group[at], leaves[at]));
       inserted += fresh;

@@ -58,6 +58,9 @@ class OrderedIndex {
   // Whether the key was there. Inside a guard. Needs no memory.
   bool erase(std::string_view key);
   bool contains(std::string_view key) const;  // Inside a guard.
+  // Asks for the memory that inserts of these keys will need, if they come soon. The descents wait
+  // together. Inside a guard.
+  void prefetch(std::span<const std::string_view> keys) const;
 
   // Replaces the batch by the next keys from `key` on, of one leaf: possibly none, and yet
   // batch.more(). Inside a guard.
@@ -83,7 +86,12 @@ class OrderedIndex {
   };
   static constexpr std::size_t kCounters = 16;
 
+  static constexpr std::size_t kGroup = 16;  // Descents that wait together.
+  using Leaves = std::array<Leaf*, kGroup>;
+
   static Status check(std::string_view key);
+  // The leaves for up to kGroup keys, asked for.
+  void descend(std::span<const std::string_view> group, Leaves& leaves) const;
   void walk(LatchedLeaf& leaf, const Target& target) const;
   Result<bool> insert_from(std::string_view key, Leaf* from);
   void read(const Target& target, KeyBatch& batch) const;

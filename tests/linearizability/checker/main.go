@@ -74,7 +74,7 @@ func mutate(history []operation, random *rand.Rand) ([]operation, bool) {
 			continue
 		}
 		switch op.Kind {
-		case "get", "snapshot":
+		case "get", "snapshot", "range":
 			if other, found := anotherRead(copied, op.Members[0], random); found {
 				op.Members[0] = other
 				return copied, true
@@ -100,7 +100,7 @@ func mutate(history []operation, random *rand.Rand) ([]operation, bool) {
 	return nil, false
 }
 
-func reads(op operation) bool { return !op.Pending && (op.Kind == "get" || op.Kind == "snapshot") }
+func reads(op operation) bool { return !op.Pending && (op.Kind == "get" || op.Kind == "snapshot" || op.Kind == "range") }
 
 // anotherRead draws what some read of the same key returned that is not what m is.
 func anotherRead(history []operation, m member, random *rand.Rand) (member, bool) {

@@ -133,7 +133,7 @@ func step(s store, op operation) []store {
 	r := s[m.Key]
 	ok := false
 	switch op.Kind {
-	case "get", "snapshot":
+	case "get", "snapshot", "range":
 		for _, m := range op.Members {
 			if s[m.Key], ok = s[m.Key].sees(m); !ok {
 				return nil
@@ -282,7 +282,7 @@ func (op operation) String() string {
 	var parts []string
 	for _, m := range op.Members {
 		switch {
-		case op.Kind == "get" || op.Kind == "get_many" || op.Kind == "snapshot":
+		case op.Kind == "get" || op.Kind == "get_many" || op.Kind == "snapshot" || op.Kind == "range":
 			parts = append(parts, m.String())
 		case m.Erase || op.Kind == "erase":
 			parts = append(parts, fmt.Sprintf("%d erased", m.Key))
@@ -297,7 +297,7 @@ func (op operation) String() string {
 	switch {
 	case op.Pending:
 		text += " (killed)"
-	case !op.Succeeded && op.Kind != "get" && op.Kind != "get_many" && op.Kind != "snapshot":
+	case !op.Succeeded && op.Kind != "get" && op.Kind != "get_many" && op.Kind != "snapshot" && op.Kind != "range":
 		text += " (refused)"
 	case op.Kind == "update" || op.Kind == "update_word":
 		text += fmt.Sprintf(" was word %d", op.Members[0].Word)

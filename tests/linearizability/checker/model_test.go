@@ -48,6 +48,7 @@ func none(key int) member            { return member{Key: key} }
 func get(m member) operation         { return operation{Kind: "get", Members: []member{m}} }
 func getMany(m ...member) operation  { return operation{Kind: "get_many", Members: m} }
 func snapshot(m ...member) operation { return operation{Kind: "snapshot", Members: m} }
+func ranged(m ...member) operation   { return operation{Kind: "range", Members: m} }
 func batch(members ...member) operation {
 	return operation{Kind: "batch", Members: members, Succeeded: true}
 }
@@ -92,6 +93,9 @@ func TestHistories(t *testing.T) {
 
 		{"a snapshot sees all of a batch", true, []operation{at(1, 8, ab), at(2, 7, snapshot(seen(0, 10, 10, 1), seen(1, 11, 11, 2), none(2)))}},
 		{"a snapshot sees half of a batch", false, []operation{at(1, 8, ab), at(2, 7, snapshot(seen(0, 10, 10, 1), none(1), none(2)))}},
+		{"a range sees all of a batch", true, []operation{at(1, 8, ab), at(2, 7, ranged(seen(0, 10, 10, 1), seen(1, 11, 11, 2), none(2)))}},
+		{"a range sees half of a batch", false, []operation{at(1, 8, ab), at(2, 7, ranged(none(0), seen(1, 11, 11, 2), none(2)))}},
+		{"a range misses what an earlier put wrote", false, []operation{at(1, 2, ab), at(3, 7, ranged(seen(0, 10, 10, 1), none(1), none(2)))}},
 		{"gets see a batch half after whole", false, []operation{at(1, 8, ab), at(2, 3, get(seen(0, 10, 10, 1))), at(4, 5, get(none(1)))}},
 		{"get_many may see half of a batch", true, []operation{at(1, 8, ab), at(2, 7, getMany(seen(0, 10, 10, 0), none(1)))}},
 		{"get_many sees an old value", false, []operation{at(1, 2, ab), at(3, 7, getMany(seen(0, 10, 10, 0), none(1)))}},

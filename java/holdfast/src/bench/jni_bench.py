@@ -40,3 +40,8 @@ for at, operation in enumerate(OPERATIONS):
     more = [java[at] - cpp[at] for java, cpp in zip(seen['JNI'], seen['C++'])]
     columns.append(f'more {statistics.median(more):+6.1f} [{min(more):+.1f}, {max(more):+.1f}]')
     print(f'{operation:18}', '   '.join(columns))
+# The same keys through getMany, 64 in a call, beside C++ that gets one after the other.
+many = [row[3] for row in seen['JNI']]
+more = [java[3] - cpp[2] for java, cpp in zip(seen['JNI'], seen['C++'])]
+print(f'{"get, 64 in a call":18}', f'JNI {statistics.median(many):6.1f} [{min(many):.1f}, {max(many):.1f}]   '
+      f'more than C++ one by one {statistics.median(more):+6.1f} [{min(more):+.1f}, {max(more):+.1f}]')

@@ -5,12 +5,13 @@ import org.holdfast.HoldfastStore;
 
 /**
  * The loops of store_loop.cpp through JNI: JniLoop STORE RECORDS prints nanoseconds for a put of a new key, an overwrite,
- * a get. The loops run beforehand on another store, so that they are compiled.
+ * a get, and a get of 64 in a call. The loops run beforehand on another store, so that they are compiled.
  */
 public final class JniLoop {
   private static final long MIX = 0x9e3779b97f4a7c15L;
   private static final int KEY_BYTES = 16;
   private static final int VALUE_BYTES = 200;
+  private static final int GROUP = 64;
 
   private JniLoop() {}
 
@@ -22,7 +23,7 @@ public final class JniLoop {
 
   private static double[] loops(String path, long count) {
     final Bytes key = new Bytes(KEY_BYTES), value = new Bytes(VALUE_BYTES);
-    final double[] took = new double[3];
+    final double[] took = new double[4];
     try (HoldfastStore store = HoldfastStore.open(path, new HoldfastOptions())) {
       final LongConsumer put =
           i -> {
@@ -36,7 +37,7 @@ public final class JniLoop {
           nanosecondsOf(
               count,
               i -> {
-                final long number = ((i * MIX + 1) >>> 1) % count;
+                final long number = number(i, count);
                 key.buffer().putLong(0, number);
                 final long bytes =
                     store.get(key.address(), KEY_BYTES, value.address(), VALUE_BYTES);
@@ -44,16 +45,56 @@ public final class JniLoop {
                   throw new IllegalStateException("a wrong value of " + number);
                 }
               });
+      took[3] = getMany(store, count);
     }
     key.keep();
     value.keep();
     return took;
   }
 
+  /** The same gets, in groups. */
+  private static double getMany(HoldfastStore store, long count) {
+    final Bytes keys = new Bytes(GROUP * KEY_BYTES), keyBytes = new Bytes(GROUP * 4);
+    final Bytes values = new Bytes(GROUP * VALUE_BYTES), valueBytes = new Bytes(GROUP * 8);
+    final Bytes codes = new Bytes(GROUP * 4);
+    for (int i = 0; i < GROUP; ++i) keyBytes.buffer().putInt(4 * i, KEY_BYTES);
+    final double took =
+        nanosecondsOf(
+            count / GROUP,
+            group -> {
+              for (int i = 0; i < GROUP; ++i) {
+                keys.buffer().putLong(KEY_BYTES * i, number(group * GROUP + i, count));
+              }
+              final int found =
+                  store.getMany(
+                      GROUP,
+                      keys.address(),
+                      keyBytes.address(),
+                      values.address(),
+                      values.capacity(),
+                      valueBytes.address(),
+                      codes.address());
+              for (int i = 0; i < GROUP; ++i) {
+                if (found != GROUP
+                    || valueBytes.buffer().getLong(8 * i) != VALUE_BYTES
+                    || values.buffer().getLong(VALUE_BYTES * i)
+                        != number(group * GROUP + i, count)) {
+                  throw new IllegalStateException("a wrong value in group " + group);
+                }
+              }
+            });
+    for (Bytes bytes : new Bytes[] {keys, keyBytes, values, valueBytes, codes}) bytes.keep();
+    return took / GROUP;
+  }
+
+  private static long number(long at, long count) {
+    return ((at * MIX + 1) >>> 1) % count;
+  }
+
   public static void main(String[] words) {
     final long count = Long.parseLong(words[1]);
     loops(words[0] + "-warm", Math.min(count, 200_000));
     final double[] took = loops(words[0], count);
-    System.out.printf("%.1f %.1f %.1f%n", took[0], took[1], took[2]);
+    System.out.printf("%.1f %.1f %.1f %.1f%n", took[0], took[1], took[2], took[3]);
   }
 }

@@ -40,8 +40,12 @@ struct Registration {
   }
 };
 
+// Of a gate that may be entered.
+const int32_t open_state =
+    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 ? GATE_OPEN : GATE_FENCED;
+
 void barrier_on_all_threads() {
-  if (gate_needs_fence != 0)
+  if (open_state == GATE_FENCED)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
   else
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
@@ -49,9 +53,7 @@ void barrier_on_all_threads() {
 
 }  // namespace
 
-int gate_needs_fence = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
-
-Gate* gate_new(hf_store* store) { return new (std::nothrow) Gate{store, GATE_OPEN, 0}; }
+Gate* gate_new(hf_store* store) { return new (std::nothrow) Gate{store, open_state, 0}; }
 
 hf_store* gate_enter_slowly(Gate* gate) {
   static thread_local Registration mine;
@@ -60,7 +62,7 @@ hf_store* gate_enter_slowly(Gate* gate) {
     __atomic_store_n(&me.at, gate, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     const int32_t state = __atomic_load_n(&gate->state, __ATOMIC_ACQUIRE);
-    if (state == GATE_OPEN) return gate->store;
+    if (state == open_state) return gate->store;
     __atomic_store_n(&me.at, static_cast<Gate*>(nullptr), __ATOMIC_RELEASE);
     if (state == GATE_CLOSED) return nullptr;
     sched_yield();
@@ -79,6 +81,7 @@ int32_t gate_close(Gate* gate) {
   const bool held = __atomic_load_n(&gate->holders, __ATOMIC_ACQUIRE) != 0;
   const int32_t code = held ? static_cast<int32_t>(GATE_HELD) : hf_close(gate->store);
   const bool open = held || code == HF_BUSY;
-  __atomic_store_n(&gate->state, open ? GATE_OPEN : GATE_CLOSED, __ATOMIC_RELEASE);
+  __atomic_store_n(&gate->state, open ? open_state : static_cast<int32_t>(GATE_CLOSED),
+                   __ATOMIC_RELEASE);
   return code;
 }

@@ -6,7 +6,7 @@
  *            calls that come meanwhile wait for it.
  * Cost       Of a call: a store, a load and a store to memory of the thread. The closer pays: it
  *            asks the kernel for a barrier on all threads (membarrier). Where the kernel has none,
- *            a call has a fence.
+ *            no gate is GATE_OPEN but GATE_FENCED, which sends each call the slow way with a fence.
  * Life       A gate is never freed, since a thread may be about to enter it: 24 bytes for each
  *            store that was opened.
  * Nesting    A thread is in one gate at a time. What calls back into Java holds its store by
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { GATE_OPEN = 0, GATE_CLOSING = 1, GATE_CLOSED = 2 };
+enum { GATE_OPEN = 0, GATE_CLOSING = 1, GATE_CLOSED = 2, GATE_FENCED = 3 };
 /* Beside the codes of hf_code. */
 enum { GATE_HELD = 1000 };
 
@@ -35,7 +35,6 @@ typedef struct Visitor {
 } Visitor;
 
 extern __thread Visitor* gate_visitor __attribute__((tls_model("initial-exec")));
-extern int gate_needs_fence;
 
 /* NULL: no memory. */
 Gate* gate_new(hf_store* store);
@@ -47,7 +46,6 @@ static inline hf_store* gate_enter(Gate* gate) {
   Visitor* me = gate_visitor;
   if (__builtin_expect(me == NULL, 0)) return gate_enter_slowly(gate);
   __atomic_store_n(&me->at, gate, __ATOMIC_RELAXED);
-  if (__builtin_expect(gate_needs_fence, 0)) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   if (__builtin_expect(__atomic_load_n(&gate->state, __ATOMIC_ACQUIRE) == GATE_OPEN, 1))
     return gate->store;

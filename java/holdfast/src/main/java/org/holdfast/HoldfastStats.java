@@ -35,6 +35,11 @@ public final class HoldfastStats {
     return field(8) + field(9);
   }
 
+  /** By reclamation, since the store was opened. */
+  public long relocatedBytes() {
+    return field(16);
+  }
+
   public long snapshotsOpen() {
     return field(11);
   }

@@ -1,6 +1,7 @@
 package org.holdfast.flink;
 
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.flink.api.common.state.State;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
@@ -9,7 +10,6 @@ import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 import org.apache.flink.queryablestate.client.state.serialization.KvStateSerializer;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
-import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.internal.InternalKvState;
 import org.apache.flink.runtime.state.ttl.TtlAwareSerializer;
 import org.apache.flink.runtime.state.ttl.TtlTimeProvider;
@@ -75,42 +75,45 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
     return backend.store();
   }
 
-  /** Of the present key in the present namespace. */
-  byte[] key() {
-    return StateStore.key(
-        number, backend.keyBuilder().buildCompositeKeyNamespace(namespace, namespaceSerializer));
+  /** The key of the record of the present key and namespace: how many of {@link #keyBytes} it takes. */
+  int keyCount() {
+    return backend.keys().in(number, namespace, namespaceSerializer);
   }
 
   /** Of an entry of its map. */
-  <U> byte[] key(U userKey, TypeSerializer<U> userKeySerializer) throws IOException {
-    return StateStore.key(
-        number,
-        backend
-            .keyBuilder()
-            .buildCompositeKeyNamesSpaceUserKey(
-                namespace, namespaceSerializer, userKey, userKeySerializer));
+  <U> int keyCount(U userKey, TypeSerializer<U> userKeySerializer) throws IOException {
+    return backend
+        .keys()
+        .in(number, namespace, namespaceSerializer, userKey, userKeySerializer);
   }
 
-  <T> byte[] bytes(T value, TypeSerializer<T> serializer) throws IOException {
-    output.clear();
-    serializer.serialize(value, output);
-    return output.getCopyOfBuffer();
+  byte[] keyBytes() {
+    return backend.keys().bytes();
   }
 
-  /** Null for null. */
-  <T> T value(byte[] bytes, TypeSerializer<T> serializer) throws IOException {
-    if (bytes == null) return null;
-    input.setBuffer(bytes);
-    return serializer.deserialize(input);
+  /** A copy. */
+  byte[] key() {
+    final int count = keyCount();
+    return Arrays.copyOf(keyBytes(), count);
   }
+
+  HoldfastKeyedStateBackend<K> backend() {
+    return backend;
+  }
+
+  /** Nothing of what was written is only here. */
+  void flush() throws IOException {}
+
+  /** The same, and nothing of it is kept. */
+  void forget() throws IOException {}
 
   DataOutputSerializer output() {
     output.clear();
     return output;
   }
 
-  DataInputDeserializer input(byte[] bytes) {
-    input.setBuffer(bytes);
+  DataInputDeserializer input(byte[] bytes, int count) {
+    input.setBuffer(bytes, 0, count);
     return input;
   }
 
@@ -122,7 +125,8 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
 
   @Override
   public void clear() {
-    store().erase(key());
+    final int count = keyCount();
+    store().erase(keyBytes(), count);
   }
 
   @Override
@@ -160,14 +164,12 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
     final Tuple2<K, N> pair =
         KvStateSerializer.deserializeKeyAndNamespace(
             keyAndNamespace, keySerializer, ownNamespaceSerializer);
-    final SerializedCompositeKeyBuilder<K> builder =
-        new SerializedCompositeKeyBuilder<>(keySerializer, backend.prefixBytes(), CAPACITY);
-    builder.setKeyAndKeyGroup(
+    final KeyBytes<K> own = new KeyBytes<>(keySerializer, backend.prefixBytes());
+    own.setKey(
         pair.f0,
         KeyGroupRangeAssignment.assignToKeyGroup(pair.f0, backend.getNumberOfKeyGroups()));
-    final byte[] key =
-        StateStore.key(
-            number, builder.buildCompositeKeyNamespace(pair.f1, ownNamespaceSerializer));
+    final int count = own.in(number, pair.f1, ownNamespaceSerializer);
+    final byte[] key = Arrays.copyOf(own.bytes(), count);
     try (ResourceGuard.Lease lease = store().lease()) {
       return query(key, ownValueSerializer);
     }

@@ -6,15 +6,19 @@ import org.apache.flink.runtime.state.CheckpointStreamWithResultProvider;
 import org.apache.flink.runtime.state.CheckpointedStateScope;
 import org.apache.flink.runtime.state.FullSnapshotAsyncWriter;
 import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategy;
 import org.apache.flink.util.function.SupplierWithException;
 
-/** Writes all keyed state into one file of a checkpoint, in the canonical format. */
+/** Writes all keyed state into one file of a checkpoint, in the canonical format; with local recovery, once more here. */
 final class FullSnapshotStrategy<K> implements SnapshotStrategy<KeyedStateHandle, FullSnapshot<K>> {
+  private final LocalRecoveryConfig localRecovery;
   private final SupplierWithException<FullSnapshot<K>, Exception> take;
 
-  FullSnapshotStrategy(SupplierWithException<FullSnapshot<K>, Exception> take) {
+  FullSnapshotStrategy(
+      LocalRecoveryConfig localRecovery, SupplierWithException<FullSnapshot<K>, Exception> take) {
+    this.localRecovery = localRecovery;
     this.take = take;
   }
 
@@ -33,9 +37,19 @@ final class FullSnapshotStrategy<K> implements SnapshotStrategy<KeyedStateHandle
     if (snapshot.getMetaInfoSnapshots().isEmpty()) return registry -> SnapshotResult.empty();
     return new FullSnapshotAsyncWriter<>(
         options.getCheckpointType(),
-        () ->
-            CheckpointStreamWithResultProvider.createSimpleStream(
-                CheckpointedStateScope.EXCLUSIVE, streamFactory),
+        localRecovery.isLocalRecoveryOrLocalBackupEnabled()
+                && !options.getCheckpointType().isSavepoint()
+            ? () ->
+                CheckpointStreamWithResultProvider.createDuplicatingStream(
+                    checkpointId,
+                    CheckpointedStateScope.EXCLUSIVE,
+                    streamFactory,
+                    localRecovery
+                        .getLocalStateDirectoryProvider()
+                        .orElseThrow(LocalRecoveryConfig.localRecoveryNotEnabled()))
+            : () ->
+                CheckpointStreamWithResultProvider.createSimpleStream(
+                    CheckpointedStateScope.EXCLUSIVE, streamFactory),
         snapshot);
   }
 }

@@ -8,7 +8,7 @@ import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.runtime.state.internal.InternalAggregatingState;
 
 /** @param <A> the accumulator, which is what is kept */
-final class HoldfastAggregatingState<K, N, T, A, R> extends AbstractHoldfastState<K, N, A>
+final class HoldfastAggregatingState<K, N, T, A, R> extends CachedState<K, N, A>
     implements InternalAggregatingState<K, N, T, A, R> {
   private AggregateFunction<T, A, R> function;
 
@@ -31,20 +31,19 @@ final class HoldfastAggregatingState<K, N, T, A, R> extends AbstractHoldfastStat
 
   @Override
   public A getInternal() throws IOException {
-    return value(store().get(key()), getValueSerializer());
+    return load();
   }
 
   @Override
   public void updateInternal(A accumulator) throws IOException {
-    store().put(key(), bytes(accumulator, getValueSerializer()));
+    save(accumulator);
   }
 
   @Override
   public void add(T value) throws IOException {
-    final byte[] key = key();
-    A accumulator = value(store().get(key), getValueSerializer());
+    A accumulator = load();
     if (accumulator == null) accumulator = function.createAccumulator();
-    store().put(key, bytes(function.add(value, accumulator), getValueSerializer()));
+    save(function.add(value, accumulator));
   }
 
   @Override
@@ -54,10 +53,9 @@ final class HoldfastAggregatingState<K, N, T, A, R> extends AbstractHoldfastStat
     for (N source : sources) {
       if (source == null) continue;
       setCurrentNamespace(source);
-      final byte[] key = key();
-      final A accumulator = value(store().get(key), getValueSerializer());
+      final A accumulator = load();
       if (accumulator == null) continue;
-      store().erase(key);
+      clear();
       sum = sum == null ? accumulator : function.merge(sum, accumulator);
     }
     setCurrentNamespace(target);

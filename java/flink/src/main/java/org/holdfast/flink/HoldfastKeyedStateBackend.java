@@ -1,5 +1,6 @@
 package org.holdfast.flink;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
@@ -27,16 +28,15 @@ import org.apache.flink.runtime.state.HeapPriorityQueuesManager;
 import org.apache.flink.runtime.state.KeyGroupedInternalPriorityQueue;
 import org.apache.flink.runtime.state.Keyed;
 import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.PriorityComparable;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.SavepointResources;
-import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.SnapshotExecutionType;
 import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategyRunner;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
-import org.apache.flink.runtime.state.StreamStateHandle;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
@@ -46,11 +46,11 @@ import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
 import org.apache.flink.runtime.state.ttl.TtlAwareSerializer;
 import org.apache.flink.runtime.state.ttl.TtlTimeProvider;
 import org.apache.flink.util.FlinkRuntimeException;
+import org.apache.flink.util.IOUtils;
 import org.apache.flink.util.StateMigrationException;
 
 /** Keyed state of one operator and slot in one store. Timers are on the heap. For the task's thread. */
 public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
-  private static final int KEY_CAPACITY = 64;
   private static final int RECORDS_AT_ONCE = 256;
 
   private final StateStore store;
@@ -58,13 +58,15 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   private final Map<String, StateTable> tables;
   private final Map<String, AbstractHoldfastState<K, ?, ?>> states = new HashMap<>();
   private final HeapPriorityQueuesManager queues;
-  private final SerializedCompositeKeyBuilder<K> keyBuilder;
+  private final KeyBytes<K> keys;
+  private final int cacheEntries;
   private final int prefixBytes;
   private final SnapshotStrategyRunner<KeyedStateHandle, FullSnapshot<K>> fullCheckpoints;
-  // Null: all checkpoints are full ones.
-  private final IncrementalSnapshotStrategy<K> incremental;
-  private final SnapshotStrategyRunner<KeyedStateHandle, IncrementalSnapshot<K>>
-      incrementalCheckpoints;
+  // Incremental checkpoints, and native savepoints.
+  private final SnapshotStrategyRunner<KeyedStateHandle, IncrementalSnapshot<K>> runs;
+  private final Uploads uploads;
+  private final boolean incrementally;
+  private final Closeable budget;
   private boolean disposed;
 
   HoldfastKeyedStateBackend(
@@ -82,6 +84,10 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
       CloseableRegistry cancelStreamRegistry,
       StreamCompressionDecorator compression,
       InternalKeyContext<K> keyContext,
+      LocalRecoveryConfig localRecovery,
+      Uploads uploads,
+      Closeable budget,
+      int cacheEntries,
       boolean incrementally) {
     super(
         kvStateRegistry,
@@ -105,33 +111,37 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     prefixBytes =
         CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(
             keyContext.getNumberOfKeyGroups());
-    keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, prefixBytes, KEY_CAPACITY);
+    keys = new KeyBytes<>(keySerializer, prefixBytes);
     fullCheckpoints =
         new SnapshotStrategyRunner<>(
             "Holdfast full snapshot",
-            new FullSnapshotStrategy<>(this::fullSnapshot),
+            new FullSnapshotStrategy<>(localRecovery, this::fullSnapshot),
             cancelStreamRegistry,
             SnapshotExecutionType.ASYNCHRONOUS);
-    incremental =
-        incrementally
-            ? new IncrementalSnapshotStrategy<>(keyGroupRange, this::incrementalSnapshot)
-            : null;
-    incrementalCheckpoints =
-        incrementally
-            ? new SnapshotStrategyRunner<>(
-                "Holdfast incremental snapshot",
-                incremental,
-                cancelStreamRegistry,
-                SnapshotExecutionType.ASYNCHRONOUS)
-            : null;
+    this.uploads = uploads;
+    this.cacheEntries = cacheEntries;
+    this.incrementally = incrementally;
+    this.budget = budget;
+    runs =
+        new SnapshotStrategyRunner<>(
+            "Holdfast snapshot of runs",
+            new IncrementalSnapshotStrategy<>(
+                keyGroupRange, uploads, localRecovery, this::incrementalSnapshot),
+            cancelStreamRegistry,
+            SnapshotExecutionType.ASYNCHRONOUS);
   }
 
   StateStore store() {
     return store;
   }
 
-  SerializedCompositeKeyBuilder<K> keyBuilder() {
-    return keyBuilder;
+  KeyBytes<K> keys() {
+    return keys;
+  }
+
+  /** Of a state, at most. */
+  int cacheEntries() {
+    return cacheEntries;
   }
 
   int prefixBytes() {
@@ -141,13 +151,13 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   @Override
   public void setCurrentKey(K key) {
     super.setCurrentKey(key);
-    keyBuilder.setKeyAndKeyGroup(getCurrentKey(), getCurrentKeyGroupIndex());
+    keys.setKey(getCurrentKey(), getCurrentKeyGroupIndex());
   }
 
   @Override
   public void setCurrentKeyAndKeyGroup(K key, int keyGroup) {
     super.setCurrentKeyAndKeyGroup(key, keyGroup);
-    keyBuilder.setKeyAndKeyGroup(getCurrentKey(), getCurrentKeyGroupIndex());
+    keys.setKey(getCurrentKey(), getCurrentKeyGroupIndex());
   }
 
   // ---- States ----
@@ -219,6 +229,8 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   private <N, V, S extends State> void update(
       StateTable table, TypeSerializer<N> namespaceSerializer, StateDescriptor<S, V> descriptor)
       throws Exception {
+    final AbstractHoldfastState<K, ?, ?> known = states.get(descriptor.getName());
+    if (known != null) known.forget(); // While its serializers are those that it was written with.
     final RegisteredKeyValueStateBackendMetaInfo<N, V> info = table.info();
     final TypeSerializer<N> oldNamespaces = info.getNamespaceSerializer();
     final TypeSerializerSchemaCompatibility<N> namespaces =
@@ -304,6 +316,19 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
             + ": the format of the map's keys has changed; only that of its values can be migrated");
   }
 
+  /** The store has what was written. */
+  private void flush() throws IOException {
+    for (AbstractHoldfastState<K, ?, ?> state : states.values()) state.flush();
+  }
+
+  private void flushQuietly() {
+    try {
+      flush();
+    } catch (IOException exception) {
+      throw AbstractHoldfastState.failed("cached values could not be written", exception);
+    }
+  }
+
   // ---- Keys ----
 
   @Override
@@ -313,6 +338,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
 
   @Override
   public <N> Stream<K> getKeys(List<String> names, N namespace) {
+    flushQuietly();
     final List<StateTable> wanted = names.stream().map(tables::get).filter(t -> t != null).toList();
     return KeyStreams.keys(store, wanted, namespace, keySerializer, prefixBytes);
   }
@@ -321,6 +347,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   public <N> Stream<Tuple2<K, N>> getKeysAndNamespaces(String state) {
     final StateTable table = tables.get(state);
     if (table == null) return Stream.empty();
+    flushQuietly();
     return KeyStreams.keysAndNamespaces(store, table, keySerializer, prefixBytes);
   }
 
@@ -348,6 +375,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
   // ---- Snapshots ----
 
   private FullSnapshot<K> fullSnapshot() throws IOException {
+    flush();
     return new FullSnapshot<>(
         store,
         tables.values(),
@@ -358,8 +386,9 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
         keyGroupCompressionDecorator);
   }
 
-  private IncrementalSnapshot<K> incrementalSnapshot(Map<Pack, StreamStateHandle> reusable)
+  private IncrementalSnapshot<K> incrementalSnapshot(Map<Pack, Uploads.File> reusable)
       throws IOException {
+    flush();
     return new IncrementalSnapshot<>(
         store,
         tables.values(),
@@ -370,7 +399,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
         reusable);
   }
 
-  /** A savepoint in Flink's words "native" is a full one, too. */
+  /** A savepoint that comes here is a native one: runs, as an incremental checkpoint has them, that it shares with none. */
   @Override
   public RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot(
       long checkpointId,
@@ -378,9 +407,9 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
       CheckpointStreamFactory streamFactory,
       CheckpointOptions options)
       throws Exception {
-    return incremental == null || options.getCheckpointType().isSavepoint()
-        ? fullCheckpoints.snapshot(checkpointId, timestamp, streamFactory, options)
-        : incrementalCheckpoints.snapshot(checkpointId, timestamp, streamFactory, options);
+    return incrementally || options.getCheckpointType().isSavepoint()
+        ? runs.snapshot(checkpointId, timestamp, streamFactory, options)
+        : fullCheckpoints.snapshot(checkpointId, timestamp, streamFactory, options);
   }
 
   @Override
@@ -390,18 +419,19 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
 
   @Override
   public void notifyCheckpointComplete(long checkpointId) {
-    if (incremental != null) incremental.uploads().completed(checkpointId);
+    uploads.completed(checkpointId);
   }
 
   @Override
   public void notifyCheckpointAborted(long checkpointId) {
-    if (incremental != null) incremental.uploads().aborted(checkpointId);
+    uploads.aborted(checkpointId);
   }
 
   // ---- The rest ----
 
   @Override
   public int numKeyValueStateEntries() {
+    flushQuietly();
     long entries = 0;
     for (StateTable table : tables.values()) entries += store.countPrefix(table.prefix());
     return Math.toIntExact(entries);
@@ -418,5 +448,6 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     disposed = true;
     super.dispose();
     store.close();
+    IOUtils.closeQuietly(budget);
   }
 }

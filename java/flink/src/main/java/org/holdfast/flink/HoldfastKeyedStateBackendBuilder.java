@@ -1,6 +1,6 @@
 package org.holdfast.flink;
 
-import java.io.IOException;
+import java.io.Closeable;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.flink.api.common.ExecutionConfig;
@@ -12,6 +12,7 @@ import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.InternalKeyContextImpl;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
 import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
 import org.apache.flink.util.IOUtils;
@@ -21,13 +22,18 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
   // Of heap timers.
   private static final int QUEUE_CAPACITY = 128;
 
-  private final String region;
+  private final StatePlace place;
+  private final int cacheEntries;
   private final boolean incremental;
-  private final String name;
+  private final LocalRecoveryConfig localRecovery;
+  private final Uploads uploads = new Uploads();
+  private final Closeable budget;
 
   HoldfastKeyedStateBackendBuilder(
       KeyedStateBackendParameters<K> parameters,
-      String region,
+      StatePlace place,
+      Closeable budget,
+      int cacheEntries,
       boolean incremental,
       ExecutionConfig executionConfig,
       LatencyTrackingStateConfig latencyTracking,
@@ -46,9 +52,11 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
         parameters.getStateHandles(),
         compression,
         parameters.getCancelStreamRegistry());
-    this.region = region;
+    this.place = place;
+    this.budget = budget;
+    this.cacheEntries = cacheEntries;
     this.incremental = incremental;
-    name = parameters.getOperatorIdentifier().replaceAll("[^a-zA-Z0-9-]", "_");
+    localRecovery = parameters.getEnv().getTaskStateManager().createLocalRecoveryConfig();
   }
 
   @Override
@@ -57,14 +65,12 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
     final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
     final HeapPriorityQueueSetFactory queueFactory =
         new HeapPriorityQueueSetFactory(keyGroupRange, numberOfKeyGroups, QUEUE_CAPACITY);
-    StateStore store = null;
+    final RestoreTargets targets =
+        new RestoreTargets(place, tables, queues, queueFactory, keyGroupRange, numberOfKeyGroups);
     try {
-      store = StateStore.open(region, name);
-      restore(
-          new RestoreTargets(
-              store, tables, queues, queueFactory, keyGroupRange, numberOfKeyGroups));
+      restore(targets);
       return new HoldfastKeyedStateBackend<>(
-          store,
+          targets.store(),
           tables,
           queues,
           queueFactory,
@@ -78,14 +84,19 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
           new CloseableRegistry(), // That of the parameters is of the restore, and ends with it.
           keyGroupCompressionDecorator,
           new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups),
+          localRecovery,
+          uploads,
+          budget,
+          cacheEntries,
           incremental);
     } catch (BackendBuildingException exception) {
-      IOUtils.closeQuietly(store);
+      IOUtils.closeAllQuietly(targets, budget);
       throw exception;
     } catch (Throwable failure) {
-      IOUtils.closeQuietly(store);
+      IOUtils.closeAllQuietly(targets, budget);
       throw new BackendBuildingException(
-          "the keyed state of " + name + " could not be restored into " + region, failure);
+          "the keyed state of " + place.name() + " could not be restored into " + place.region(),
+          failure);
     }
   }
 
@@ -96,7 +107,8 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
               userCodeClassLoader,
               restoreStateHandles,
               keySerializerProvider,
-              cancelStreamRegistry)
+              cancelStreamRegistry,
+              uploads)
           .run();
     } else {
       new FullRestore<>(

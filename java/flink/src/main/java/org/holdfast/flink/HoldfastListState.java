@@ -42,7 +42,11 @@ final class HoldfastListState<K, N, V> extends AbstractHoldfastState<K, N, List<
   @Override
   public void add(V value) throws IOException {
     Preconditions.checkNotNull(value, "a list takes no null");
-    store().append(key(), StateTable.listWithEnd(bytes(value, elements())));
+    final DataOutputSerializer output = output();
+    elements().serialize(value, output);
+    output.write(StateTable.DELIMITER);
+    final int count = keyCount();
+    store().writeBehind(keyBytes(), count, output.getSharedBuffer(), output.length());
   }
 
   @Override

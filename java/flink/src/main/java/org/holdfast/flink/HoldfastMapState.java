@@ -38,11 +38,11 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
     return ((MapSerializer<U, W>) getValueSerializer()).getValueSerializer();
   }
 
-  private byte[] entryBytes(W value) throws IOException {
+  private DataOutputSerializer entryBytes(W value) throws IOException {
     final DataOutputSerializer output = output();
     output.writeBoolean(value == null);
     if (value != null) userValues().serialize(value, output);
-    return output.getCopyOfBuffer();
+    return output;
   }
 
   private static <T> T entryValue(DataInputDeserializer input, TypeSerializer<T> serializer)
@@ -52,13 +52,18 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
 
   @Override
   public W get(U key) throws IOException {
-    final byte[] entry = store().get(key(key, userKeys()));
-    return entry == null ? null : entryValue(input(entry), userValues());
+    final int count = keyCount(key, userKeys());
+    final int bytes = store().read(keyBytes(), count);
+    return bytes == StateStore.ABSENT
+        ? null
+        : entryValue(input(store().valueRead(), bytes), userValues());
   }
 
   @Override
   public void put(U key, W value) throws IOException {
-    store().put(key(key, userKeys()), entryBytes(value));
+    final DataOutputSerializer entry = entryBytes(value);
+    final int count = keyCount(key, userKeys());
+    store().write(keyBytes(), count, entry.getSharedBuffer(), entry.length());
   }
 
   @Override
@@ -69,12 +74,14 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
 
   @Override
   public void remove(U key) throws IOException {
-    store().erase(key(key, userKeys()));
+    final int count = keyCount(key, userKeys());
+    store().erase(keyBytes(), count);
   }
 
   @Override
   public boolean contains(U key) throws IOException {
-    return store().get(key(key, userKeys())) != null;
+    final int count = keyCount(key, userKeys());
+    return store().read(keyBytes(), count) != StateStore.ABSENT;
   }
 
   @Override
@@ -158,10 +165,10 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
 
     Entry(StateStore.Entry record, int prefixBytes) throws IOException {
       recordKey = record.key();
-      final DataInputDeserializer input = input(recordKey);
+      final DataInputDeserializer input = input(recordKey, recordKey.length);
       input.skipBytesToRead(prefixBytes);
       key = userKeys().deserialize(input);
-      value = entryValue(input(record.value()), userValues());
+      value = entryValue(input(record.value(), record.value().length), userValues());
     }
 
     @Override
@@ -179,7 +186,8 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
       if (removed) throw new IllegalStateException("the entry was removed");
       final W old = value;
       try {
-        store().put(recordKey, entryBytes(changed));
+        final DataOutputSerializer entry = entryBytes(changed);
+        store().write(recordKey, recordKey.length, entry.getSharedBuffer(), entry.length());
       } catch (IOException exception) {
         throw failed("an entry of a map could not be written", exception);
       }

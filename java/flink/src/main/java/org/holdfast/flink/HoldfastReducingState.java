@@ -7,7 +7,7 @@ import org.apache.flink.api.common.state.ReducingStateDescriptor;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.runtime.state.internal.InternalReducingState;
 
-final class HoldfastReducingState<K, N, V> extends AbstractHoldfastState<K, N, V>
+final class HoldfastReducingState<K, N, V> extends CachedState<K, N, V>
     implements InternalReducingState<K, N, V> {
   private ReduceFunction<V> function;
 
@@ -29,19 +29,18 @@ final class HoldfastReducingState<K, N, V> extends AbstractHoldfastState<K, N, V
 
   @Override
   public V getInternal() throws IOException {
-    return value(store().get(key()), getValueSerializer());
+    return load();
   }
 
   @Override
   public void updateInternal(V value) throws IOException {
-    store().put(key(), bytes(value, getValueSerializer()));
+    save(value);
   }
 
   @Override
   public void add(V value) throws Exception {
-    final byte[] key = key();
-    final V old = value(store().get(key), getValueSerializer());
-    store().put(key, bytes(old == null ? value : function.reduce(old, value), getValueSerializer()));
+    final V old = load();
+    save(old == null ? value : function.reduce(old, value));
   }
 
   @Override
@@ -51,10 +50,9 @@ final class HoldfastReducingState<K, N, V> extends AbstractHoldfastState<K, N, V
     for (N source : sources) {
       if (source == null) continue;
       setCurrentNamespace(source);
-      final byte[] key = key();
-      final V value = value(store().get(key), getValueSerializer());
+      final V value = load();
       if (value == null) continue;
-      store().erase(key);
+      clear();
       sum = sum == null ? value : function.reduce(sum, value);
     }
     setCurrentNamespace(target);

@@ -3,7 +3,7 @@ package org.holdfast.flink;
 import java.io.IOException;
 import org.apache.flink.runtime.state.internal.InternalValueState;
 
-final class HoldfastValueState<K, N, V> extends AbstractHoldfastState<K, N, V>
+final class HoldfastValueState<K, N, V> extends CachedState<K, N, V>
     implements InternalValueState<K, N, V> {
   HoldfastValueState(HoldfastKeyedStateBackend<K> backend, StateTable table) {
     super(backend, table);
@@ -11,13 +11,13 @@ final class HoldfastValueState<K, N, V> extends AbstractHoldfastState<K, N, V>
 
   @Override
   public V value() throws IOException {
-    final byte[] bytes = store().get(key());
-    return bytes == null ? defaultValue() : value(bytes, getValueSerializer());
+    final V value = load();
+    return value == null ? defaultValue() : value;
   }
 
   @Override
   public void update(V value) throws IOException {
     if (value == null) clear();
-    else store().put(key(), bytes(value, getValueSerializer()));
+    else save(value);
   }
 }

@@ -1,6 +1,8 @@
 package org.holdfast.flink;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -11,18 +13,23 @@ import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.core.fs.FSDataInputStream;
 import org.apache.flink.core.memory.DataInputViewStreamWrapper;
 import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.runtime.state.AbstractIncrementalStateHandle;
 import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
-import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
+import org.apache.flink.runtime.state.IncrementalLocalKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
 import org.apache.flink.runtime.state.KeyedStateHandle;
 import org.apache.flink.runtime.state.StateSerializerProvider;
 import org.apache.flink.runtime.state.StreamStateHandle;
+import org.apache.flink.runtime.state.filesystem.FileStateHandle;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
 import org.apache.flink.util.StateMigrationException;
 
-/** Reads what {@link IncrementalSnapshotStrategy} wrote, and keeps the key groups that are ours. */
+/**
+ * Reads what {@link IncrementalSnapshotStrategy} wrote, and keeps the key groups that are ours. Where one checkpoint has
+ * exactly these, its runs become the store as they are, and the next checkpoint may name its packs again.
+ */
 final class IncrementalRestore<K> {
   private static final int RECORDS_AT_ONCE = 256;
 
@@ -31,6 +38,7 @@ final class IncrementalRestore<K> {
   private final Collection<KeyedStateHandle> handles;
   private final StateSerializerProvider<K> keySerializer;
   private final CloseableRegistry cancellation;
+  private final Uploads uploads;
   private boolean keySerializerChecked;
 
   IncrementalRestore(
@@ -38,7 +46,9 @@ final class IncrementalRestore<K> {
       ClassLoader classLoader,
       Collection<KeyedStateHandle> handles,
       StateSerializerProvider<K> keySerializer,
-      CloseableRegistry cancellation) {
+      CloseableRegistry cancellation,
+      Uploads uploads) {
+    this.uploads = uploads;
     this.targets = targets;
     this.classLoader = classLoader;
     this.handles = handles;
@@ -48,18 +58,18 @@ final class IncrementalRestore<K> {
 
   static boolean canRead(Collection<KeyedStateHandle> handles) {
     return !handles.isEmpty()
-        && handles.stream().allMatch(IncrementalRemoteKeyedStateHandle.class::isInstance);
+        && handles.stream().allMatch(AbstractIncrementalStateHandle.class::isInstance);
   }
 
   void run() throws Exception {
     for (KeyedStateHandle handle : handles) {
       final KeyGroupRange ours = targets.keyGroupRange().getIntersection(handle.getKeyGroupRange());
       if (ours.getNumberOfKeyGroups() == 0) continue;
-      restore((IncrementalRemoteKeyedStateHandle) handle, ours);
+      restore((AbstractIncrementalStateHandle) handle, ours);
     }
   }
 
-  private void restore(IncrementalRemoteKeyedStateHandle handle, KeyGroupRange ours)
+  private void restore(AbstractIncrementalStateHandle handle, KeyGroupRange ours)
       throws Exception {
     try (FSDataInputStream stream = handle.getMetaDataStateHandle().openInputStream()) {
       cancellation.registerCloseable(stream);
@@ -72,7 +82,7 @@ final class IncrementalRestore<K> {
   }
 
   private void restore(
-      IncrementalRemoteKeyedStateHandle handle,
+      AbstractIncrementalStateHandle handle,
       KeyGroupRange ours,
       DataInputViewStreamWrapper input)
       throws Exception {
@@ -97,16 +107,55 @@ final class IncrementalRestore<K> {
     for (StateMetaInfoSnapshot info : infos) {
       if (!RestoreTargets.isQueue(info)) tables.add(targets.table(info));
     }
-    final Map<String, StreamStateHandle> files = new HashMap<>();
-    for (HandleAndLocalPath file : handle.getSharedState()) {
-      files.put(file.getLocalPath(), file.getHandle());
-    }
     if (!tables.isEmpty()) {
-      try (PackReader runs = new PackReader(packs, files, cancellation)) {
-        copyRecords(part, runs, tables, ours, ours.equals(handle.getKeyGroupRange()));
+      try (PackReader runs = new PackReader(packs, filesOf(handle), cancellation)) {
+        if (handles.size() == 1 && ours.equals(handle.getKeyGroupRange())) {
+          targets.adopt(part, runs);
+          uploads.restored(handle.getCheckpointId(), uploadsOf(handle, packs));
+        } else {
+          copyRecords(part, runs, tables, ours, ours.equals(handle.getKeyGroupRange()));
+        }
       }
     }
     restoreTimers(input, infos, ours);
+  }
+
+  /** Where the packs are read, by their names. */
+  private static Map<String, StreamStateHandle> filesOf(AbstractIncrementalStateHandle handle)
+      throws IOException {
+    final Map<String, StreamStateHandle> files = new HashMap<>();
+    for (HandleAndLocalPath file : handle.getSharedStateHandles()) {
+      files.put(file.getLocalPath(), file.getHandle());
+    }
+    if (!(handle instanceof IncrementalLocalKeyedStateHandle local)) return files;
+    for (String name : files.keySet()) {
+      final Path copy = local.getDirectoryStateHandle().getDirectory().resolve(name);
+      files.put(
+          name,
+          new FileStateHandle(
+              new org.apache.flink.core.fs.Path(copy.toUri()), Files.size(copy)));
+    }
+    return files;
+  }
+
+  private static Map<Pack, Uploads.File> uploadsOf(
+      AbstractIncrementalStateHandle handle, List<Pack> packs) {
+    final Map<String, StreamStateHandle> remote = new HashMap<>();
+    for (HandleAndLocalPath file : handle.getSharedStateHandles()) {
+      remote.put(file.getLocalPath(), file.getHandle());
+    }
+    final Path copies =
+        handle instanceof IncrementalLocalKeyedStateHandle local
+            ? local.getDirectoryStateHandle().getDirectory()
+            : null;
+    final Map<Pack, Uploads.File> uploads = new HashMap<>();
+    for (Pack pack : packs) {
+      uploads.put(
+          pack,
+          new Uploads.File(
+              remote.get(pack.name()), copies == null ? null : copies.resolve(pack.name())));
+    }
+    return uploads;
   }
 
   private void checkKeySerializer(KeyedBackendSerializationProxy<K> states)
@@ -140,7 +189,7 @@ final class IncrementalRestore<K> {
       return;
     }
     // Its subtask registered the states in another order.
-    try (StateStore theirs = StateStore.open(StateStore.DRAM, "restore")) {
+    try (StateStore theirs = targets.place().open()) {
       theirs.importCheckpoint(part, runs, wanted);
       for (int number = 0; number < tables.size(); ++number) {
         renumber(theirs, number, tables.get(number).number());
@@ -148,7 +197,7 @@ final class IncrementalRestore<K> {
     }
   }
 
-  private void renumber(StateStore from, int number, int ours) {
+  private void renumber(StateStore from, int number, int ours) throws IOException {
     final byte[] prefix = StateStore.key(number, new byte[0]);
     byte[] last = null;
     for (List<StateStore.Entry> some;

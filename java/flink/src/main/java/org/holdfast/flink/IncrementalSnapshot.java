@@ -13,7 +13,6 @@ import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
 import org.apache.flink.runtime.state.SnapshotResources;
-import org.apache.flink.runtime.state.StreamStateHandle;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
@@ -32,7 +31,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
   private final KeyGroupRange keyGroupRange;
   private final int prefixBytes;
   private final TypeSerializer<K> keySerializer;
-  private final Map<Pack, StreamStateHandle> reusable;
+  private final Map<Pack, Uploads.File> reusable;
   private final ResourceGuard.Lease lease;
   private final HoldfastCheckpoint checkpoint;
 
@@ -43,7 +42,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
       KeyGroupRange keyGroupRange,
       int prefixBytes,
       TypeSerializer<K> keySerializer,
-      Map<Pack, StreamStateHandle> reusable)
+      Map<Pack, Uploads.File> reusable)
       throws IOException {
     this.keyGroupRange = keyGroupRange;
     this.prefixBytes = prefixBytes;
@@ -73,7 +72,7 @@ final class IncrementalSnapshot<K> implements SnapshotResources {
   }
 
   /** What earlier checkpoints have and this one may name. */
-  Map<Pack, StreamStateHandle> reusable() {
+  Map<Pack, Uploads.File> reusable() {
     return reusable;
   }
 

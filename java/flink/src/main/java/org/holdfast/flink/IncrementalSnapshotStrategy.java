@@ -2,6 +2,7 @@ package org.holdfast.flink;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,6 +22,7 @@ import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocal
 import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.PlaceholderStreamStateHandle;
 import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategy;
@@ -28,6 +30,8 @@ import org.apache.flink.runtime.state.StateUtil;
 import org.apache.flink.runtime.state.StreamStateHandle;
 import org.apache.flink.util.function.FunctionWithException;
 import org.holdfast.Run;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Writes the runs of the store that no earlier checkpoint has, in packs of up to 32 MiB. A pack of which less than half
@@ -35,25 +39,26 @@ import org.holdfast.Run;
  */
 final class IncrementalSnapshotStrategy<K>
     implements SnapshotStrategy<KeyedStateHandle, IncrementalSnapshot<K>> {
+  private static final Logger LOG = LoggerFactory.getLogger(IncrementalSnapshotStrategy.class);
   private static final long PACK_BYTES = 32L << 20;
 
   private final UUID backend = UUID.randomUUID();
-  private final Uploads uploads = new Uploads();
+  private final Uploads uploads;
   private final KeyGroupRange keyGroupRange;
-  private final FunctionWithException<
-          Map<Pack, StreamStateHandle>, IncrementalSnapshot<K>, Exception>
+  private final LocalRecoveryConfig localRecovery;
+  private final FunctionWithException<Map<Pack, Uploads.File>, IncrementalSnapshot<K>, Exception>
       take;
 
   /** `take`: all state at this moment, given the packs that may be named again. */
   IncrementalSnapshotStrategy(
       KeyGroupRange keyGroupRange,
-      FunctionWithException<Map<Pack, StreamStateHandle>, IncrementalSnapshot<K>, Exception> take) {
+      Uploads uploads,
+      LocalRecoveryConfig localRecovery,
+      FunctionWithException<Map<Pack, Uploads.File>, IncrementalSnapshot<K>, Exception> take) {
     this.keyGroupRange = keyGroupRange;
+    this.uploads = uploads;
+    this.localRecovery = localRecovery;
     this.take = take;
-  }
-
-  Uploads uploads() {
-    return uploads;
   }
 
   @Override
@@ -69,11 +74,14 @@ final class IncrementalSnapshotStrategy<K>
       CheckpointStreamFactory factory,
       CheckpointOptions options) {
     if (snapshot.isEmpty()) return registry -> SnapshotResult.empty();
-    // After a restore that leaves its checkpoint to the user, everything is to be written anew.
-    final boolean reuse =
-        options.getCheckpointType().getSharingFilesStrategy()
-            == SharingFilesStrategy.FORWARD_BACKWARD;
-    return registry -> new Writing(snapshot, checkpointId, factory, registry).run(reuse);
+    return registry ->
+        new Writing(
+                snapshot,
+                checkpointId,
+                factory,
+                registry,
+                options.getCheckpointType().getSharingFilesStrategy())
+            .run();
   }
 
   /** One checkpoint on its way. */
@@ -82,7 +90,10 @@ final class IncrementalSnapshotStrategy<K>
     private final long id;
     private final CheckpointStreamFactory factory;
     private final CloseableRegistry registry;
-    private final Map<Pack, StreamStateHandle> packs = new HashMap<>();
+    // FORWARD: after a restore that leaves its checkpoint to the user everything is written anew. NO_SHARING: a native
+    // savepoint, of which later checkpoints know nothing.
+    private final SharingFilesStrategy sharing;
+    private final Map<Pack, Uploads.File> packs = new HashMap<>();
     private final List<StreamStateHandle> reused = new ArrayList<>();
     private final List<StreamStateHandle> written = new ArrayList<>();
     private ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 20);
@@ -91,28 +102,36 @@ final class IncrementalSnapshotStrategy<K>
         IncrementalSnapshot<K> snapshot,
         long id,
         CheckpointStreamFactory factory,
-        CloseableRegistry registry) {
+        CloseableRegistry registry,
+        SharingFilesStrategy sharing) {
+      this.sharing = sharing;
       this.snapshot = snapshot;
       this.id = id;
       this.factory = factory;
       this.registry = registry;
     }
 
-    SnapshotResult<KeyedStateHandle> run(boolean reuse) throws Exception {
+    SnapshotResult<KeyedStateHandle> run() throws Exception {
       boolean done = false;
       try {
         final Run[] runs = snapshot.checkpoint().runs();
         final Set<Run> left = new HashSet<>(List.of(runs));
-        if (reuse) snapshot.reusable().forEach((pack, handle) -> name(pack, handle, left));
+        if (sharing == SharingFilesStrategy.FORWARD_BACKWARD) {
+          snapshot.reusable().forEach((pack, file) -> name(pack, file, left));
+        }
         writePacks(runs, left);
         final StreamStateHandle meta =
             write(
                 CheckpointedStateScope.EXCLUSIVE,
                 stream ->
                     snapshot.write(new DataOutputViewStreamWrapper(stream), packs.keySet()));
-        final SnapshotResult<KeyedStateHandle> result = SnapshotResult.of(handle(meta));
+        final KeyedStateHandle local = sharing == SharingFilesStrategy.NO_SHARING ? null : local();
+        final SnapshotResult<KeyedStateHandle> result =
+            local == null
+                ? SnapshotResult.of(handle(meta))
+                : SnapshotResult.withLocalState(handle(meta), local);
         factory.reusePreviousStateHandle(reused);
-        uploads.taken(id, packs);
+        if (sharing != SharingFilesStrategy.NO_SHARING) uploads.taken(id, packs);
         done = true;
         return result;
       } finally {
@@ -121,13 +140,43 @@ final class IncrementalSnapshotStrategy<K>
     }
 
     /** Takes the runs of a pack of an earlier checkpoint from `left`, if enough of it counts. */
-    private void name(Pack pack, StreamStateHandle handle, Set<Run> left) {
+    private void name(Pack pack, Uploads.File file, Set<Run> left) {
       final long counts =
           pack.runs().stream().filter(left::contains).mapToLong(Run::bytes).sum();
-      if (2 * counts < pack.bytes() || !factory.couldReuseStateHandle(handle)) return;
-      left.removeAll(pack.runs());
-      packs.put(pack, handle);
-      reused.add(handle);
+      if (2 * counts < pack.bytes() || !factory.couldReuseStateHandle(file.remote())) return;
+      pack.runs().forEach(left::remove);
+      packs.put(pack, file);
+      reused.add(file.remote());
+    }
+
+    /** The copy on this machine; null: none is wanted, or there is none, which costs a slower recovery and no more. */
+    private KeyedStateHandle local() throws IOException {
+      if (!localRecovery.isLocalRecoveryOrLocalBackupEnabled()) return null;
+      final Path directory =
+          localRecovery
+              .getLocalStateDirectoryProvider()
+              .orElseThrow(LocalRecoveryConfig.localRecoveryNotEnabled())
+              .subtaskSpecificCheckpointDirectory(id)
+              .toPath();
+      final LocalCopy copy = new LocalCopy(directory, snapshot.checkpoint());
+      try {
+        for (Map.Entry<Pack, Uploads.File> pack : packs.entrySet()) {
+          final Uploads.File file = pack.getValue();
+          pack.setValue(
+              new Uploads.File(file.remote(), copy.add(pack.getKey(), file.local())));
+        }
+        return copy.end(
+            backend,
+            keyGroupRange,
+            id,
+            packs,
+            output -> snapshot.write(output, packs.keySet()));
+      } catch (Exception failure) {
+        LOG.warn("checkpoint {} has no copy on this machine", id, failure);
+        copy.discard();
+        packs.replaceAll((pack, file) -> new Uploads.File(file.remote(), null));
+        return null;
+      }
     }
 
     private void writePacks(Run[] runs, Set<Run> left) throws Exception {
@@ -143,13 +192,15 @@ final class IncrementalSnapshotStrategy<K>
             new Pack(
                 backend + "-" + id + "-" + packs.size(),
                 places.stream().map(place -> runs[place]).toList());
-        packs.put(
-            pack,
+        final StreamStateHandle file =
             write(
-                CheckpointedStateScope.SHARED,
+                sharing == SharingFilesStrategy.NO_SHARING
+                    ? CheckpointedStateScope.EXCLUSIVE
+                    : CheckpointedStateScope.SHARED,
                 stream -> {
                   for (int place : places) copyRun(place, runs[place].bytes(), stream);
-                }));
+                });
+        packs.put(pack, new Uploads.File(file, null));
       }
     }
 
@@ -191,16 +242,18 @@ final class IncrementalSnapshotStrategy<K>
     private IncrementalRemoteKeyedStateHandle handle(StreamStateHandle meta) {
       final List<HandleAndLocalPath> shared = new ArrayList<>();
       packs.forEach(
-          (pack, handle) ->
-              shared.add(
-                  HandleAndLocalPath.of(
-                      reused.contains(handle)
-                          ? new PlaceholderStreamStateHandle(
-                              handle.getStreamStateHandleID(),
-                              handle.getStateSize(),
-                              FileMergingSnapshotManager.isFileMergingHandle(handle))
-                          : handle,
-                      pack.name())));
+          (pack, file) -> {
+            final StreamStateHandle handle = file.remote();
+            shared.add(
+                HandleAndLocalPath.of(
+                    reused.contains(handle)
+                        ? new PlaceholderStreamStateHandle(
+                            handle.getStreamStateHandleID(),
+                            handle.getStateSize(),
+                            FileMergingSnapshotManager.isFileMergingHandle(handle))
+                        : handle,
+                    pack.name()));
+          });
       final long bytes = written.stream().mapToLong(StreamStateHandle::getStateSize).sum();
       return new IncrementalRemoteKeyedStateHandle(
           backend, keyGroupRange, id, shared, new ArrayList<>(), meta, bytes);

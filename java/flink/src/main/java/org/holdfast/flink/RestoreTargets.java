@@ -1,5 +1,6 @@
 package org.holdfast.flink;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.Map;
 import org.apache.flink.core.memory.DataInputDeserializer;
@@ -14,16 +15,20 @@ import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
+import org.apache.flink.util.Preconditions;
+import org.holdfast.RunReader;
 
 /** Where the states and timers of a snapshot go; makes those that are not there yet. */
-final class RestoreTargets {
+final class RestoreTargets implements Closeable {
   /** Where the entries of one state of a snapshot go, with keys and values of the canonical format. */
   @FunctionalInterface
   interface Target {
     void add(byte[] key, byte[] value) throws IOException;
   }
 
-  private final StateStore store;
+  private final StatePlace place;
+  // Null: it was not needed yet.
+  private StateStore store;
   private final Map<String, StateTable> tables;
   private final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues;
   private final HeapPriorityQueueSetFactory queueFactory;
@@ -32,13 +37,13 @@ final class RestoreTargets {
   private final DataInputDeserializer input = new DataInputDeserializer();
 
   RestoreTargets(
-      StateStore store,
+      StatePlace place,
       Map<String, StateTable> tables,
       Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues,
       HeapPriorityQueueSetFactory queueFactory,
       KeyGroupRange keyGroupRange,
       int numberOfKeyGroups) {
-    this.store = store;
+    this.place = place;
     this.tables = tables;
     this.queues = queues;
     this.queueFactory = queueFactory;
@@ -46,8 +51,24 @@ final class RestoreTargets {
     this.numberOfKeyGroups = numberOfKeyGroups;
   }
 
-  StateStore store() {
+  StateStore store() throws IOException {
+    if (store == null) store = place.open();
     return store;
+  }
+
+  /** The store is that of a checkpoint, whose states are all that there are. */
+  void adopt(byte[] privatePart, RunReader runs) throws IOException {
+    Preconditions.checkState(store == null, "there is a store already");
+    store = place.restore(privatePart, runs);
+  }
+
+  StatePlace place() {
+    return place;
+  }
+
+  @Override
+  public void close() {
+    if (store != null) store.close();
   }
 
   KeyGroupRange keyGroupRange() {
@@ -72,7 +93,7 @@ final class RestoreTargets {
     if (isQueue(info)) return ofQueue(info);
     final StateTable table = table(info);
     return (key, value) ->
-        store.put(StateStore.key(table.number(), key), table.stored(value));
+        store().put(StateStore.key(table.number(), key), table.stored(value));
   }
 
   // The type of the elements is known to the serializer alone.

@@ -3,18 +3,19 @@ package org.holdfast.flink;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.UUID;
 import org.apache.flink.util.FileUtils;
+import org.apache.flink.util.FlinkRuntimeException;
 import org.apache.flink.util.ResourceGuard;
+import org.holdfast.Bytes;
 import org.holdfast.HoldfastCheckpoint;
+import org.holdfast.HoldfastException;
 import org.holdfast.HoldfastIterator;
-import org.holdfast.HoldfastOptions;
 import org.holdfast.HoldfastSnapshot;
+import org.holdfast.HoldfastStats;
 import org.holdfast.HoldfastStore;
 import org.holdfast.RunReader;
 
@@ -22,11 +23,14 @@ import org.holdfast.RunReader;
  * The store of one keyed backend. A key is the state's number in 2 bytes, big-endian, and behind it what Flink's canonical
  * format has: key group, key, namespace, key of a map's entry. So a snapshot is a copy.
  *
- * <p>Threads: verbs from any. {@link #read} from the task's. Closing waits for snapshots and readers that hold a lease.
+ * <p>Threads: as it says at the verbs; {@link #read(byte[], byte[], int)} from the task's. Closing waits for snapshots and readers that hold a lease.
  */
 final class StateStore implements Closeable {
-  static final String DRAM = "dram";
   static final int NUMBER_BYTES = 2;
+  static final int ABSENT = -1;
+  // A store says what memory it takes each time that it has written so much.
+  private static final long BYTES_BETWEEN_CHECKS = 1 << 20;
+  private static final int RECORD_OVERHEAD_BYTES = 64;
 
   /** A key with the state's number, and its value. */
   record Entry(byte[] key, byte[] value) {}
@@ -35,30 +39,21 @@ final class StateStore implements Closeable {
   private final ResourceGuard guard = new ResourceGuard();
   // Null: the state lives in DRAM.
   private final Path directory;
+  private final StatePlace place;
+  private final Bytes keyCopy = new Bytes(256);
+  private final Bytes valueCopy = new Bytes(1024);
+  private byte[] valueRead = new byte[1024];
   private HoldfastIterator records;
+  // Since the budget was told last, and what it was told.
+  private long writtenBytes;
+  private long toldBytes;
 
-  private StateStore(HoldfastStore store, Path directory) {
+  /** `place`: where it is. */
+  StateStore(HoldfastStore store, Path directory, StatePlace place) {
     this.store = store;
     this.directory = directory;
-  }
-
-  /** `name`: of the operator, for people who look into the directory. */
-  static StateStore open(String region, String name) throws IOException {
-    final Path directory =
-        region.equals(DRAM) ? null : Path.of(region, name + "-" + UUID.randomUUID());
-    if (directory != null) Files.createDirectories(directory.getParent());
-    // There are many stores in a process, most of them small. Writers of small blocks wait more often for
-    // reclamation: with 64 KiB a window sum took a sixth longer.
-    final HoldfastOptions options =
-        new HoldfastOptions()
-            .set("order", "true")
-            .set("access", "create")
-            .set("durability", "process")
-            .set("block_bytes", "256K")
-            .set("segment_bytes", "2M")
-            .set("initial_bytes", "2M");
-    return new StateStore(
-        HoldfastStore.open(directory == null ? DRAM : directory.toString(), options), directory);
+    this.place = place;
+    checkBudget();
   }
 
   /** The key of a record of the state `number`. */
@@ -79,8 +74,60 @@ final class StateStore implements Closeable {
     return store.get(key);
   }
 
+  // ---- For the task's thread: keys and values in the first bytes of arrays, which are copied ----
+
+  /** The length of the value, which lies in {@link #valueRead}; or ABSENT. */
+  int read(byte[] key, int keyCount) {
+    final long at = keyCopy.set(key, 0, keyCount);
+    long bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
+    if (bytes == HoldfastStore.ABSENT) return ABSENT;
+    if (bytes > valueCopy.capacity()) {
+      valueCopy.ensure(bytes);
+      bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
+    }
+    final int count = (int) bytes;
+    if (valueRead.length < count) valueRead = new byte[Math.max(count, 2 * valueRead.length)];
+    valueCopy.buffer().get(0, valueRead, 0, count);
+    return count;
+  }
+
+  byte[] valueRead() {
+    return valueRead;
+  }
+
+  void write(byte[] key, int keyCount, byte[] value, int valueCount) {
+    final long at = keyCopy.set(key, 0, keyCount);
+    try {
+      store.put(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    }
+    wrote(keyCount + valueCount);
+  }
+
+  void writeBehind(byte[] key, int keyCount, byte[] value, int valueCount) {
+    final long at = keyCopy.set(key, 0, keyCount);
+    try {
+      store.append(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    }
+    wrote(keyCount + valueCount);
+  }
+
+  void erase(byte[] key, int keyCount) {
+    store.erase(keyCopy.set(key, 0, keyCount), keyCount, 0);
+  }
+
+  // ---- For any thread ----
+
   void put(byte[] key, byte[] value) {
-    store.put(key, value);
+    try {
+      store.put(key, value);
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    }
+    wrote(key.length + value.length);
   }
 
   void erase(byte[] key) {
@@ -88,7 +135,66 @@ final class StateStore implements Closeable {
   }
 
   void append(byte[] key, byte[] bytes) {
-    store.append(key, bytes);
+    try {
+      store.append(key, bytes);
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    }
+    wrote(key.length + bytes.length);
+  }
+
+  // ---- Memory ----
+
+  private void wrote(int bytes) {
+    writtenBytes += bytes + RECORD_OVERHEAD_BYTES;
+    if (writtenBytes >= BYTES_BETWEEN_CHECKS) checkBudget();
+  }
+
+  private void checkBudget() {
+    writtenBytes = 0;
+    final HoldfastStats stats = store.stats();
+    // In files the medium is the system's page cache.
+    final long bytes = stats.dramBytes() + (place.inMemory() ? stats.mediumBytes() : 0);
+    final long more = bytes - toldBytes;
+    toldBytes = bytes;
+    if (place.budget().add(more) || more <= 0) return;
+    throw new FlinkRuntimeException(
+        "HF_NO_SPACE: the keyed state of "
+            + place.name()
+            + " takes "
+            + bytes
+            + " bytes, and all of its slot "
+            + place.budget().bytes()
+            + ", more than its budget of "
+            + place.budget().mostBytes()
+            + ". "
+            + REMEDY);
+  }
+
+  private static final String REMEDY =
+      "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
+          + " parallelism; or set state.backend.holdfast.region to a directory.";
+
+  private RuntimeException named(HoldfastException failure) {
+    if (failure.code() != HoldfastException.NO_SPACE) return failure;
+    return new FlinkRuntimeException(
+        "HF_NO_SPACE: the keyed state of "
+            + place.name()
+            + " in "
+            + place.region()
+            + " found no space; it may take "
+            + place.mostBytes()
+            + " bytes. "
+            + REMEDY,
+        failure);
+  }
+
+  MemoryBudget budget() {
+    return place.budget();
+  }
+
+  HoldfastStats stats() {
+    return store.stats();
   }
 
   long countPrefix(byte[] prefix) {
@@ -141,7 +247,12 @@ final class StateStore implements Closeable {
 
   /** Records of a checkpoint of such a store; no prefixes: all. */
   void importCheckpoint(byte[] privatePart, RunReader runs, byte[]... prefixes) {
-    store.importCheckpoint(privatePart, runs, prefixes);
+    try {
+      store.importCheckpoint(privatePart, runs, prefixes);
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    }
+    checkBudget();
   }
 
   HoldfastSnapshot snapshot() {
@@ -159,6 +270,8 @@ final class StateStore implements Closeable {
     if (records != null) records.close();
     records = null;
     store.close();
+    place.budget().add(-toldBytes);
+    toldBytes = 0;
     if (directory == null) return;
     try {
       FileUtils.deleteDirectory(directory.toFile());

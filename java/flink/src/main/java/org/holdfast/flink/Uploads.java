@@ -1,5 +1,6 @@
 package org.holdfast.flink;
 
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.SortedMap;
@@ -14,11 +15,20 @@ import org.apache.flink.runtime.state.StreamStateHandle;
  * <p>Threads: any.
  */
 final class Uploads {
-  private final SortedMap<Long, Map<Pack, StreamStateHandle>> packs = new TreeMap<>();
+  /** A pack's file in the checkpoint folder, and its copy on this machine; null: there is none. */
+  record File(StreamStateHandle remote, Path local) {}
+
+  private final SortedMap<Long, Map<Pack, File>> packs = new TreeMap<>();
   private long completed = -1;
 
-  synchronized void taken(long checkpoint, Map<Pack, StreamStateHandle> its) {
+  synchronized void taken(long checkpoint, Map<Pack, File> its) {
     packs.put(checkpoint, Map.copyOf(its));
+  }
+
+  /** The checkpoint that the store was restored from, with its runs: it is complete. */
+  synchronized void restored(long checkpoint, Map<Pack, File> its) {
+    taken(checkpoint, its);
+    completed = checkpoint;
   }
 
   /** Of savepoints nothing is known here, and their numbers change nothing. */
@@ -32,11 +42,11 @@ final class Uploads {
     packs.remove(checkpoint);
   }
 
-  synchronized Map<Pack, StreamStateHandle> reusable() {
-    final Map<Pack, StreamStateHandle> confirmed = packs.get(completed);
+  synchronized Map<Pack, File> reusable() {
+    final Map<Pack, File> confirmed = packs.get(completed);
     if (confirmed == null) return Map.of();
-    final Map<Pack, StreamStateHandle> reusable = new HashMap<>(confirmed);
-    for (Map<Pack, StreamStateHandle> later : packs.tailMap(completed + 1).values()) {
+    final Map<Pack, File> reusable = new HashMap<>(confirmed);
+    for (Map<Pack, File> later : packs.tailMap(completed + 1).values()) {
       reusable.keySet().retainAll(later.keySet());
     }
     return reusable;

@@ -3,6 +3,7 @@ package org.holdfast.flink.bench;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
@@ -23,10 +24,11 @@ import org.apache.flink.util.Collector;
 
 /**
  * Sums of 60 s by key in a local cluster of two slots: WindowSum KEYS EVENTS-PER-WINDOW WARM-UP-S SAMPLES SAMPLE-S
- * CHECKPOINTS-DIRECTORY NAME=VALUE…, where the last are settings of Flink.
+ * CHECKPOINTS-DIRECTORY REST-PORT NAME=VALUE…, where the last are settings of Flink.
  *
- * <p>Prints millions of events per second, the median of the samples, and how many windows were checked: the sum over all keys
- * of each window that is complete must be the one that the generator gave it.
+ * <p>Prints millions of events per second, the median of the samples; how many windows were checked: the sum over all keys of
+ * each window that is complete must be the one that the generator gave it; and of the checkpoints how many were completed,
+ * the median of their bytes and milliseconds, and how long the job took to come back from one when it failed.
  */
 public final class WindowSum {
   private static final int PARALLELISM = 2;
@@ -38,6 +40,7 @@ public final class WindowSum {
 
   // Of this process, which has the whole cluster.
   private static final LongAdder EVENTS = new LongAdder();
+  private static final AtomicBoolean FAIL = new AtomicBoolean();
   private static final Map<Long, LongAdder> SUMS = new ConcurrentHashMap<>();
   private static final AtomicInteger KEYS_OF_THE_FIRST = new AtomicInteger();
 
@@ -113,6 +116,7 @@ public final class WindowSum {
       if (++since == EACH) {
         EVENTS.add(EACH);
         since = 0;
+        if (FAIL.compareAndSet(true, false)) throw new IllegalStateException("a failure, to be restored from");
       }
       out.collect(event);
     }
@@ -125,7 +129,11 @@ public final class WindowSum {
     final Configuration settings = new Configuration();
     settings.setString("execution.checkpointing.dir", "file://" + words[5]);
     settings.setString("taskmanager.numberOfTaskSlots", String.valueOf(PARALLELISM));
-    for (int i = 6; i < words.length; ++i) {
+    final int port = Integer.parseInt(words[6]);
+    settings.setString("rest.port", String.valueOf(port));
+    settings.setString("restart-strategy.type", "fixed-delay");
+    settings.setString("restart-strategy.fixed-delay.delay", "0 ms");
+    for (int i = 7; i < words.length; ++i) {
       final String[] pair = words[i].split("=", 2);
       settings.setString(pair[0], pair[1]);
     }
@@ -165,9 +173,24 @@ public final class WindowSum {
     }
     // Where a window takes long, until there is one to be checked.
     for (long left = MOST_WAIT_S; SUMS.size() < 3 && left > 0; --left) Thread.sleep(1000);
+    final int checked = checked(perSubtaskAndWindow, keys);
+    final Watch watch = new Watch(port, job.getJobID());
+    for (long left = MOST_WAIT_S; watch.checkpoints().completed() == 0 && left > 0; --left) {
+      Thread.sleep(1000);
+    }
+    final Watch.Checkpoints checkpoints = watch.checkpoints();
+    FAIL.set(true); // Behind this the sums of windows mean nothing: events come twice.
+    final long recovered = watch.recovered();
     job.cancel().get();
     Arrays.sort(rates);
-    System.out.printf("%.4f %d%n", rates[samples / 2], checked(perSubtaskAndWindow, keys));
+    System.out.printf(
+        "%.4f %d %d %d %d %d%n",
+        rates[samples / 2],
+        checked,
+        checkpoints.completed(),
+        checkpoints.stateBytes(),
+        checkpoints.tookMs(),
+        recovered);
     System.exit(0);
   }
 

@@ -1,0 +1,277 @@
+#include "kv_connector.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <holdfast/base/format.hpp>
+#include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/store.hpp>
+#include <holdfast/stream/bytes.hpp>
+#include <holdfast/stream/connector.hpp>
+#include <holdfast/stream/format.hpp>
+#include <holdfast/stream/malformed.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+using SharedStore = std::shared_ptr<kv::Store<>>;
+
+// Changes that wait for their checkpoint; more of them ask for one.
+constexpr std::size_t kFullBytes = 4 << 20;
+
+// One store per path in this process: a script may write a table and look things up in it.
+Result<SharedStore> open_shared(const std::string& path, RegionAccess access) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<kv::Store<>>> open;
+  const std::lock_guard lock(mutex);
+  if (auto store = open[path].lock()) return store;
+  kv::StoreOptions options;
+  options.access = access;
+  options.order = true;
+  HF_ASSIGN_OR_RETURN(auto opened, kv::Store<>::open(path, options));
+  auto store = std::make_shared<kv::Store<>>(std::move(opened));
+  open[path] = store;
+  return store;
+}
+
+Result<std::string> path_of(TableOptions& options) {
+  const auto path = options.text("path").value_or("");
+  if (path.empty()) return options.wrong("path", "the region of a store");
+  return path;
+}
+
+// ---- Sink ----
+
+class KvSink final : public Sink {
+ public:
+  KvSink(SharedStore store, FormatScope key_columns, std::vector<std::string> key_names,
+         std::unique_ptr<RowWriter> key, std::unique_ptr<RowWriter> value)
+      : store_(std::move(store)),
+        key_columns_(std::move(key_columns)),
+        key_names_(std::move(key_names)),
+        key_(std::move(key)),
+        value_(std::move(value)) {}
+
+  Status begin(std::uint64_t, std::string_view state) override {
+    ByteReader bytes(state);
+    while (!bytes.at_end()) {
+      const bool puts = bytes.number() != 0;
+      const std::string key(bytes.text());
+      const auto value = bytes.text();
+      if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's changes for the store"};
+      waiting_[key] = puts ? std::optional<std::string>(value) : std::nullopt;
+    }
+    return write_all();
+  }
+
+  Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
+  bool takes_changes() const override { return true; }
+  Status write_change(RowKind kind, const sql::Row& row) override {
+    for (std::size_t i = 0; i < key_names_.size(); ++i) {
+      if (row[key_columns_.columns[i]].null)
+        return Error{Errc::kInvalidOption,
+                     "a row has NULL in column " + escape(key_names_[i]) +
+                         " of the primary key; filter such rows out (WHERE … IS NOT NULL)"};
+    }
+    std::string key, value;
+    HF_RETURN_IF_ERROR(key_->append(row, key));
+    if (adds(kind)) HF_RETURN_IF_ERROR(value_->append(row, value));
+    auto& change = waiting_[key];
+    waiting_bytes_ -= change.bytes;
+    change = Change(adds(kind) ? std::optional<std::string>(std::move(value)) : std::nullopt);
+    change.bytes = key.size() + (change.value ? change.value->size() : 0);
+    waiting_bytes_ += change.bytes;
+    return {};
+  }
+
+  bool full() const override { return waiting_bytes_ >= kFullBytes; }
+  Status prepare(std::uint64_t) override { return {}; }
+  Status commit(std::uint64_t) override { return write_all(); }
+  std::string state() const override {
+    ByteWriter bytes;
+    for (const auto& [key, change] : waiting_) {
+      bytes.number(change.value ? 1 : 0);
+      bytes.text(key);
+      bytes.text(change.value.value_or(""));
+    }
+    return bytes.take();
+  }
+  bool transactional() const override { return true; }
+
+ private:
+  struct Change {
+    Change() = default;
+    Change(std::optional<std::string> to) : value(std::move(to)) {}
+    std::optional<std::string> value;  // None: the key goes.
+    std::size_t bytes = 0;
+  };
+
+  Status write_all() {
+    if (waiting_.empty()) return {};
+    kv::WriteBatch batch;
+    for (const auto& [key, change] : waiting_) {
+      if (change.value) {
+        batch.put(key, *change.value);
+      } else {
+        batch.erase(key);
+      }
+    }
+    HF_RETURN_IF_ERROR(store_->write(batch));
+    HF_RETURN_IF_ERROR(store_->sync());
+    waiting_.clear();
+    waiting_bytes_ = 0;
+    return {};
+  }
+
+  SharedStore store_;
+  FormatScope key_columns_;
+  std::vector<std::string> key_names_;
+  std::unique_ptr<RowWriter> key_, value_;
+  std::map<std::string, Change> waiting_;  // By key: since the last checkpoint.
+  std::size_t waiting_bytes_ = 0;
+};
+
+Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
+                                           const std::vector<sql::Column>& columns,
+                                           TableOptions& options, const Output&) {
+  HF_ASSIGN_OR_RETURN(const auto path, path_of(options));
+  if (table.primary_key.empty())
+    return sql::error_at(table.at, "table " + escape(table.name) +
+                                       ": PRIMARY KEY (…) NOT ENFORCED is wanted: it is the key "
+                                       "under which the store finds a row");
+  FormatScope scope{{}, "key."};
+  std::vector<std::string> names;
+  for (const auto column : table.primary_key) {
+    const auto& name = table.columns[column].name;
+    const auto at = std::find_if(columns.begin(), columns.end(),
+                                 [&](const sql::Column& other) { return other.name == name; });
+    if (at == columns.end())
+      return sql::error_at(table.at, "column " + escape(name) +
+                                         " of the primary key is computed, so it is not written");
+    scope.columns.push_back(static_cast<std::size_t>(at - columns.begin()));
+    names.push_back(name);
+  }
+  WriteFormat key, value;
+  if (options.text("key.format")) {
+    HF_ASSIGN_OR_RETURN(key, write_format_of(columns, scope, options));
+  } else if (scope.columns.size() == 1 && columns[scope.columns[0]].type == sql::kStringType) {
+    HF_ASSIGN_OR_RETURN(key.writer, write_raw_format(columns, scope, options));
+  } else {
+    HF_ASSIGN_OR_RETURN(key.writer, write_csv_format(columns, scope, options));
+  }
+  if (options.text("format")) {
+    HF_ASSIGN_OR_RETURN(value, write_format_of(columns, all_of(columns), options));
+  } else {
+    HF_ASSIGN_OR_RETURN(value.writer, write_json_format(columns, all_of(columns), options));
+  }
+  options.text("malformed-records.path");  // Of reading.
+  HF_RETURN_IF_ERROR(options.all_known());
+  HF_ASSIGN_OR_RETURN(auto store, open_shared(path, RegionAccess::kOpenOrCreate));
+  return std::unique_ptr<Sink>(std::make_unique<KvSink>(std::move(store), std::move(scope),
+                                                        std::move(names), std::move(key.writer),
+                                                        std::move(value.writer)));
+}
+
+// ---- Source ----
+
+class KvSource final : public Source {
+ public:
+  KvSource(SharedStore store, ReadFormat format, Malformed malformed)
+      : store_(std::move(store)),
+        format_(std::move(format)),
+        malformed_(std::move(malformed)),
+        snapshot_(store_->snapshot()) {}
+  Status open() {
+    HF_ASSIGN_OR_RETURN(auto cursor, snapshot_.cursor());
+    cursor_.emplace(std::move(cursor));
+    return {};
+  }
+
+  Result<bool> next(sql::Row& row) override {
+    std::string wrong;
+    while (begun_ ? cursor_->next() : cursor_->seek("")) {
+      begun_ = true;
+      key_ = cursor_->key();
+      ++records_;
+      wrong.clear();
+      const bool made = format_.reader->read(cursor_->value(), row, wrong);
+      if (wrong.empty() && made) return true;
+      HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take("key '" + escape(key_, 60) + "'",
+                                                             wrong, cursor_->value(), made));
+      if (counts) return true;
+    }
+    HF_RETURN_IF_ERROR(cursor_->status());
+    return false;
+  }
+
+  std::string position() const override {
+    ByteWriter bytes;
+    bytes.number(begun_ ? 1 : 0);
+    bytes.text(key_);
+    bytes.number(records_);
+    bytes.number(malformed_.count());
+    return bytes.take();
+  }
+  Status seek(std::string_view position) override {
+    ByteReader bytes(position);
+    begun_ = bytes.number() != 0;
+    key_ = bytes.text();
+    records_ = bytes.number();
+    malformed_.set_count(bytes.number());
+    if (!bytes.ok() || !bytes.at_end())
+      return Error{Errc::kCorrupt, "the checkpoint lacks the place in a store"};
+    if (!begun_) return {};
+    // The record behind it is the next one, also where that key is gone.
+    if (!cursor_->seek(key_)) return cursor_->status();
+    if (cursor_->key() != key_) cursor_->prev();
+    begun_ = static_cast<bool>(*cursor_);
+    return cursor_->status();
+  }
+  std::string place() const override { return "record " + std::to_string(records_); }
+  std::uint64_t malformed() const override { return malformed_.count(); }
+  std::vector<std::string> malformed_samples() const override { return malformed_.samples(); }
+
+ private:
+  SharedStore store_;
+  ReadFormat format_;
+  Malformed malformed_;
+  kv::Snapshot snapshot_;
+  std::optional<kv::Cursor> cursor_;
+  bool begun_ = false;  // The cursor is at the record that was given last, whose key this is.
+  std::string key_;
+  std::uint64_t records_ = 0;
+};
+
+Result<std::unique_ptr<Source>> open_kv_source(const sql::Table& table, TableOptions& options) {
+  HF_ASSIGN_OR_RETURN(const auto path, path_of(options));
+  const auto scope = all_physical(table);
+  const auto name = options.text("format").value_or("json");
+  ReadFormat format;
+  if (options.text("format")) {
+    HF_ASSIGN_OR_RETURN(format, read_format_of(table, scope, options));
+  } else {
+    HF_ASSIGN_OR_RETURN(format, read_json_format(table, scope, options));
+  }
+  HF_ASSIGN_OR_RETURN(auto malformed, Malformed::of(table, options, format.ignore_errors,
+                                                    name + ".ignore-parse-errors"));
+  for (const auto& option : table.options) {
+    if (option.key.starts_with("key.")) options.text(option.key);  // Of writing.
+  }
+  HF_RETURN_IF_ERROR(options.all_known());
+  HF_ASSIGN_OR_RETURN(auto store, open_shared(path, RegionAccess::kOpen));
+  auto source =
+      std::make_unique<KvSource>(std::move(store), std::move(format), std::move(malformed));
+  HF_RETURN_IF_ERROR(source->open());
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+}  // namespace
+
+void offer_kv_connector() { offer_connector("kv", {open_kv_source, open_kv_sink}); }
+
+}  // namespace holdfast::stream

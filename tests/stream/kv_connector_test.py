@@ -1,0 +1,200 @@
+"""A store of `kv` as a table: 'connector' = 'kv'.
+
+    kv_connector_test.py HOLDFAST
+
+Groups go into a store, are read from it, by `holdfast kv` too, and looked up in it; runs are killed, and the store then
+holds what the rows of a whole checkpoint give: the first so many of them.
+"""
+import collections
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HOLDFAST = sys.argv[1]
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (arguments, done.returncode, done.stdout[-500:], done.stderr)
+    return done
+
+
+def store(*arguments, code=0):
+    done = subprocess.run([HOLDFAST, 'kv', *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def contents(path):
+    lines = store(path, 'scan').stdout.splitlines()
+    return dict(line.split('\t', 1) for line in lines)
+
+
+def begun(path):
+    """Whether its making was killed: the next opening makes it anew."""
+    done = subprocess.run([HOLDFAST, 'kv', path, 'count'], capture_output=True, text=True, timeout=60)
+    return done.returncode != 0 and 'there is no store in this region' in done.stderr
+
+
+def csv_table(path, columns='name STRING, v BIGINT', name='t'):
+    return f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n"
+
+
+def kv_table(path, columns='name STRING, total BIGINT, n BIGINT, PRIMARY KEY (name) NOT ENFORCED', name='totals', more=''):
+    return f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'kv', 'path' = '{path}'{more});\n"
+
+
+TOTALS = 'INSERT INTO totals SELECT name, SUM(v), COUNT(*) FROM t GROUP BY name'
+
+
+def check_rows_come_go_and_are_read(directory):
+    rows, path = directory / 'rows.csv', directory / 'totals'
+    rows.write_text('ada,1\n"b,o""b",2\nada,5\n\\u00e9,7\n')
+    run('-e', csv_table(rows) + kv_table(path) + TOTALS)
+    assert json.loads(store(path, 'get', 'ada').stdout) == {'name': 'ada', 'total': 6, 'n': 2}
+    assert json.loads(store(path, 'get', 'b,o"b').stdout)['total'] == 2
+    read = run('-e', kv_table(path) + 'SELECT name, total FROM totals WHERE n > 1')
+    assert read.stdout == 'name,total\nada,6\n', read.stdout
+    # A group whose rows no longer hold what HAVING asks goes from the store.
+    rows.write_text('a,1\nb,1\nb,1\na,1\nc,1\na,1\n')
+    once = directory / 'once'
+    run('-e', csv_table(rows) + kv_table(once) + TOTALS + ' HAVING COUNT(*) < 3')
+    assert {key: json.loads(value)['n'] for key, value in contents(once).items()} == {'b': 2, 'c': 1}
+    # Other formats, and a key of two columns.
+    two = directory / 'two'
+    text = kv_table(two, 'a STRING, b INT, n BIGINT, PRIMARY KEY (a, b) NOT ENFORCED', 'o', ", 'format' = 'csv'")
+    run('-e', csv_table(rows, 'a STRING, b INT') + text + 'INSERT INTO o SELECT a, b, COUNT(*) FROM t GROUP BY a, b')
+    assert contents(two) == {'a,1': 'a,1,3', 'b,1': 'b,1,2', 'c,1': 'c,1,1'}, contents(two)
+    assert run('-e', text + 'SELECT SUM(n) AS s FROM o', '--final').stdout == 's\n6\n'
+
+
+def check_look_ups(directory):
+    path, rows = directory / 'names', directory / 'orders.csv'
+    for key, name in ((1, 'one'), (2, 'two')):
+        store(path, 'put', key, json.dumps({'id': key, 'name': name}))
+    rows.write_text('2,20\n1,10\n3,30\n2,21\n')
+    names = kv_table(path, 'id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED', 'names')
+    done = run('-e', csv_table(rows, 'id INT, v INT, p AS PROCTIME()') + names +
+               'SELECT t.v, names.name FROM t LEFT JOIN names FOR SYSTEM_TIME AS OF t.p ON t.id = names.id')
+    assert done.stdout == 'v,name\n20,two\n10,one\n30,\\N\n21,two\n', done.stdout
+
+
+def check_errors(directory):
+    rows, path = directory / 'errors.csv', directory / 'errors'
+    rows.write_text('ada,1\n\\N,2\n')
+    null = run('-e', csv_table(rows) + kv_table(path) + TOTALS, code=2)
+    assert 'NULL in column name of the primary key' in null.stderr, null.stderr
+    no_key = run('-e', csv_table(rows) + kv_table(path, 'name STRING, total BIGINT, n BIGINT') + TOTALS, code=2)
+    assert 'PRIMARY KEY (…) NOT ENFORCED is wanted' in no_key.stderr, no_key.stderr
+    wrong = run('-e', csv_table(rows) + kv_table(path, more=", 'pth' = 'x'") + TOTALS, code=2)
+    assert "did you mean 'path'?" in wrong.stderr, wrong.stderr
+    no_path = run('-e', kv_table('') + 'SELECT * FROM totals', code=2)
+    assert "'path'" in no_path.stderr, no_path.stderr
+    missing = run('-e', kv_table(directory / 'nowhere') + 'SELECT * FROM totals', code=1)
+    assert 'nowhere' in missing.stderr and not (directory / 'nowhere').exists(), missing.stderr
+    bad = directory / 'bad'
+    store(bad, 'put', 'a', '{"name": "a", "n": "many"}')
+    store(bad, 'put', 'b', '{"name": "b", "n": 2}')
+    named = run('-e', kv_table(bad) + 'SELECT n FROM totals', code=1)
+    assert "key 'a'" in named.stderr and "'many' is no BIGINT for column n" in named.stderr, named.stderr
+    kept = directory / 'kept'
+    lenient = run('-e', kv_table(bad, more=f", 'malformed-records.path' = '{kept}'") + 'SELECT n FROM totals')
+    assert lenient.stdout == 'n\n2\n' and 'many' in kept.read_text(), lenient.stdout
+
+
+def check_kills(directory):
+    """Whatever a killed run leaves is the state after the first so many rows; the last run ends with all of them."""
+    pick = random.Random(7)
+    rows = [(f'k{pick.randrange(300)}', pick.randrange(1000)) for _ in range(60_000)]
+    path = directory / 'killed.csv'
+    path.write_text(''.join(f'{name},{v}\n' for name, v in rows))
+    totals, checkpoints = directory / 'killed', directory / 'killed_checkpoints'
+    text = csv_table(path) + kv_table(totals) + TOTALS
+    command = [HOLDFAST, 'stream', 'run', '--checkpoint-dir', checkpoints, '--checkpoint', '5ms', '-e', text]
+
+    def after(count):
+        sums = collections.defaultdict(lambda: [0, 0])
+        for name, v in rows[:count]:
+            sums[name][0] += v
+            sums[name][1] += 1
+        return {name: (total, n) for name, (total, n) in sums.items()}
+
+    kills = within = 0
+    for round_ in range(200):
+        if kills >= 8 and within:
+            break
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(pick.uniform(0.01, 0.12 + 0.02 * (round_ % 20)))
+        killed = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += killed
+        found = {}
+        if totals.exists() and not begun(totals):
+            verified = store(totals, 'verify')
+            found = {key: (json.loads(value)['total'], json.loads(value)['n']) for key, value in contents(totals).items()}
+            count = sum(n for _, n in found.values())
+            assert found == after(count), (round_, count, verified.stdout)
+            within += 0 < count < len(rows)
+        if not killed:  # It ended: once more from the beginning.
+            assert process.returncode == 0, process.returncode
+            assert found == after(len(rows)), round_
+            shutil.rmtree(checkpoints)
+            shutil.rmtree(totals) if totals.is_dir() else totals.unlink()
+    assert kills >= 8 and within, (kills, within)
+    run(*command[3:])
+    found = {key: (json.loads(value)['total'], json.loads(value)['n']) for key, value in contents(totals).items()}
+    assert found == after(len(rows))
+
+
+def check_kills_of_a_reader(directory):
+    """A store is read to its end by runs that are killed: each record is shown once, in the order of the keys."""
+    path, lines = directory / 'read', directory / 'read.csv'
+    lines.write_text(''.join(f'{i},{i * 3}\n' for i in range(60_000)))
+    columns = 'id INT, v INT'
+    text = kv_table(path, columns + ', PRIMARY KEY (id) NOT ENFORCED', 'stored')
+    run('-e', csv_table(lines, columns) + text + 'INSERT INTO stored SELECT id, v FROM t')
+    wanted = [f'{i},{i * 3}' for i in sorted(range(60_000), key=str)]
+    pick = random.Random(8)
+    kills = 0
+    for round_ in range(200):
+        out, checkpoints = directory / f'read_{round_}', directory / f'read_checkpoints_{round_}'
+        command = [HOLDFAST, 'stream', 'run', '--checkpoint-dir', checkpoints, '--checkpoint', '5ms', '-e', text + csv_table(
+            out, columns, 'o') + 'INSERT INTO o SELECT id, v FROM stored']
+        killed = True
+        while killed:
+            process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            if kills < 8:
+                time.sleep(pick.uniform(0.01, 0.1))
+                killed = process.poll() is None
+                process.send_signal(signal.SIGKILL)
+            _, message = process.communicate(timeout=60)
+            killed = process.returncode == -signal.SIGKILL
+            assert killed or process.returncode == 0, message
+            kills += killed
+        parts = sorted(out.glob('part-*'))
+        assert [line for part in parts for line in part.read_text().splitlines()] == wanted, round_
+        if kills >= 8:
+            return
+    assert False, kills
+
+
+def main():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_kv_connector_'))
+    try:
+        check_rows_come_go_and_are_read(directory)
+        check_look_ups(directory)
+        check_errors(directory)
+        check_kills(directory)
+        check_kills_of_a_reader(directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()
