@@ -450,6 +450,17 @@ std::string directory_for(const TourArguments& arguments) {
   return temporary != nullptr && *temporary != '\0' ? temporary : ".";
 }
 
+// An exit code.
+int compare_only(const TourArguments& arguments, const std::string& directory) {
+  const auto scratch = ScratchDirectory::create(directory, arguments.keep);
+  if (!scratch) return report_error(kCommand, directory, scratch.error());
+  headline(kComparison);
+  const int compared = compare_with_others(*scratch);
+  if (compared == kExitFailed) return kExitFailed;
+  headline(kStar);
+  return scan_a_star() == kExitFailed ? kExitFailed : compared;
+}
+
 }  // namespace
 
 int run_tour(const TourArguments& arguments) {
@@ -474,15 +485,7 @@ int run_tour(const TourArguments& arguments) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 
-  if (arguments.only_compare) {
-    const auto scratch = ScratchDirectory::create(directory, arguments.keep);
-    if (!scratch) return report_error(kCommand, directory, scratch.error());
-    headline(kComparison);
-    const int compared = compare_with_others(*scratch);
-    if (compared == kExitFailed) return kExitFailed;
-    headline(kStar);
-    return scan_a_star() == kExitFailed ? kExitFailed : compared;
-  }
+  if (arguments.only_compare) return compare_only(arguments, directory);
   out("{}   seed {} (--seed {} kills at the same operations)\n",
       ink(stdout, Ink::kBold, "Holdfast tour"), seed, seed);
   headline("1. Real records");
