@@ -1,6 +1,6 @@
-// The benchmarks are in a second program, holdfast-bench, which has all verbs: it takes longer to
-// build than all else together, and who keeps records does not need it. The verbs are known here,
-// and start that program with the words as they were given.
+// The benchmarks, streams and star schemas are in a second program, holdfast-bench, which has all
+// verbs: it takes longer to build than all else together, and who keeps records does not need it.
+// The verbs are known here, and start that program with the words as they were given.
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +20,9 @@
 #include "console.hpp"
 #include "index_command.hpp"
 #include "kv_bench_command.hpp"
-#include "stream_bench_command.hpp"
+#include "olap_command.hpp"
+#include "ssb_command.hpp"
+#include "stream_command.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -55,9 +57,10 @@ int start_program() {
     complain("holdfast", fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
     return kExitFailed;
   }
-  complain("holdfast", fmt::format("{} is not in {}", kProgram, looked),
-           "The benchmarks are a program of their own: ./run bench builds it, ./run install "
-           "installs it.");
+  complain(
+      "holdfast", fmt::format("{} is not in {}", kProgram, looked),
+      "Benchmarks, streams and star schemas are a program of their own: ./run bench builds it, "
+      "./run install installs it.");
   return kExitFailed;
 }
 
@@ -74,8 +77,14 @@ void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& ex
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   add_elsewhere(kv, "bench", kKvBenchHelp, exit_code);
 }
-void add_stream_bench_command(CLI::App& stream, int& exit_code) {
-  add_elsewhere(stream, "bench", kStreamBenchHelp, exit_code);
+void add_stream_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "stream", kStreamHelp, exit_code);
+}
+void add_olap_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "olap", kOlapHelp, exit_code);
+}
+void add_ssb_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "ssb", kSsbHelp, exit_code);
 }
 void add_blocks_bench_command(CLI::App& blocks, int& exit_code) {
   add_elsewhere(blocks, "bench", kBlocksBenchHelp, exit_code);
