@@ -39,8 +39,8 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-// Does not return if the other program was started.
-int start_program() {
+// Does not return if the other program was started. `verb` is what needs it: "stream".
+int start_program(const std::string& verb) {
   std::string looked;
   for (const auto& place : bench::module_places()) {
     const auto path = std::filesystem::path(place) / kProgram;
@@ -54,13 +54,13 @@ int start_program() {
     arguments.push_back(nullptr);
     ::setenv(bench::kStartedBy, std::string(bench::peer_identity()).c_str(), 1);
     ::execv(path.c_str(), arguments.data());
-    complain("holdfast", fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
+    complain("holdfast " + verb,
+             fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
     return kExitFailed;
   }
-  complain(
-      "holdfast", fmt::format("{} is not in {}", kProgram, looked),
-      "Benchmarks, streams and star schemas are a program of their own: ./run bench builds it, "
-      "./run install installs it.");
+  complain("holdfast " + verb,
+           fmt::format("this verb is in a second program, {}, which is not in {}", kProgram, looked),
+           "From a clone `./run bench` builds it; `./run install PREFIX` installs both.");
   return kExitFailed;
 }
 
@@ -69,7 +69,8 @@ void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& ex
   auto* verb = parent.add_subcommand(name, help);
   verb->set_help_flag();
   verb->prefix_command();
-  verb->callback([&exit_code] { exit_code = start_program(); });
+  const auto words = (parent.get_parent() == nullptr ? "" : parent.get_name() + " ") + name;
+  verb->callback([&exit_code, words] { exit_code = start_program(words); });
 }
 
 }  // namespace
