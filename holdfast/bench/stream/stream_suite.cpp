@@ -145,6 +145,7 @@ Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
   plan.seconds = options.seconds;
   plan.latency = false;
   plan.progress = options.progress;
+  if (options.progress) announce({&plan, 1});
   auto outcome = run(plan);
   StreamBenchResult result;
   result.trustworthy = outcome.trustworthy;
