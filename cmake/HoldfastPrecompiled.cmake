@@ -16,6 +16,8 @@ else()
 endif()
 option(HOLDFAST_PRECOMPILE "Parse common headers once" ${default})
 
+add_custom_target(holdfast_headers)  # All of them: what reads compile_commands.json needs them.
+
 function(holdfast_precompiled name kind)
   if(NOT HOLDFAST_PRECOMPILE)
     return()
@@ -25,6 +27,7 @@ function(holdfast_precompiled name kind)
     file(WRITE ${nothing} "// Of no use but to carry headers.\n")
   endif()
   add_library(${name} OBJECT ${nothing})
+  add_dependencies(holdfast_headers ${name})
   if(kind STREQUAL PROGRAM)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${name} PRIVATE -fPIE)
@@ -32,12 +35,14 @@ function(holdfast_precompiled name kind)
   target_link_libraries(${name} PRIVATE holdfast_flags)
   target_precompile_headers(${name} PRIVATE
     <algorithm> <array> <atomic> <bit> <charconv> <chrono> <condition_variable> <cstddef> <cstdint> <cstring> <deque>
-    <filesystem> <functional> <map> <memory> <mutex> <optional> <random> <shared_mutex> <span> <string> <string_view>
-    <thread> <unordered_map> <utility> <variant> <vector> <immintrin.h> ${ARGN})
+    <functional> <map> <memory> <mutex> <optional> <shared_mutex> <span> <string> <string_view> <thread> <unordered_map>
+    <utility> <variant> <vector> <immintrin.h> ${ARGN})
 endfunction()
 
 function(holdfast_precompile target headers)
   if(TARGET ${headers})
     target_precompile_headers(${target} REUSE_FROM ${headers})
+    # The pragmas by which a standard header silences its own warnings are lost there.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
   endif()
 endfunction()

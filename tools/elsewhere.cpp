@@ -58,9 +58,10 @@ int start_program(const std::string& verb) {
              fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
     return kExitFailed;
   }
-  complain("holdfast " + verb,
-           fmt::format("this verb is in a second program, {}, which is not in {}", kProgram, looked),
-           "From a clone `./run bench` builds it; `./run install PREFIX` installs both.");
+  complain(
+      "holdfast " + verb,
+      fmt::format("this verb is in a second program, {}, which is not in {}", kProgram, looked),
+      "From a clone `./run bench` builds it; `./run install PREFIX` installs both.");
   return kExitFailed;
 }
 
