@@ -115,7 +115,7 @@ fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that la
 }
 
 stage_fuzz() {
-  seconds=20
+  seconds=10
   [ "${FULL:-0}" = 0 ] || seconds=600
   configure asan
   build asan fuzz_targets
