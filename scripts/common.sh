@@ -132,7 +132,7 @@ configure() {
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
   # ccache helps who builds again and again; a first build is faster by precompiled headers, which it cannot keep.
-  if command -v ccache >/dev/null && [ -z "${CI:-}" ]; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
+  if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
   logged "configure-$preset" cmake --preset "$preset" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
 }
