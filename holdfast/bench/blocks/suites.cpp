@@ -270,8 +270,10 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
     complete(plans.back(), options);
   }
   if (options.progress) announce(plans);
-  for (std::size_t i = 0; i < plans.size() && !result.interrupted; ++i)
+  for (std::size_t i = 0; i < plans.size() && !result.interrupted; ++i) {
     run_experiment(context, *chosen[i].first, chosen[i].second, plans[i], result);
+    plans[i] = {};  // Its subjects may hold ranges of the region, which the next ones need.
+  }
   return result;
 }
 
