@@ -56,7 +56,6 @@ TEST_P(Sampling, EveryNthOperationOfAnyKind) {
       *tier);
   EXPECT_EQ(result.operations, 4096u);
   EXPECT_EQ(result.latency.count(), 64u);
-  EXPECT_GT(result.latency.max(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(
