@@ -1,7 +1,5 @@
 #include "stream_bench_command.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -30,7 +28,7 @@ struct Arguments {
 
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
-  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.progress = !arguments.quiet;
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
     complain(kName, "--json " + status.error().detail);

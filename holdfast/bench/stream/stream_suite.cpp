@@ -206,6 +206,7 @@ class Suite {
     plan.seconds = options_.seconds;
     plan.latency = false;
     plan.progress = options_.progress;
+    if (options_.progress) announce({&plan, 1});
     auto outcome = run(plan);
     result_.trustworthy = result_.trustworthy && outcome.trustworthy;
     result_.interrupted = outcome.interrupted;
