@@ -4,7 +4,8 @@
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
 # makes holdfast_kv (alias holdfast::kv) and holdfast_kv_traced (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
-# twin out, for layers that the checker has no business in.
+# twin out, for layers that the checker has no business in. PRECOMPILED: of
+# what ./run tour builds first (HoldfastPrecompiled.cmake).
 find_package(Threads REQUIRED)
 
 add_library(holdfast_flags INTERFACE)
@@ -21,7 +22,7 @@ if(HOLDFAST_FUZZ)
 endif()
 
 function(holdfast_layer name)
-  cmake_parse_arguments(ARG "DIRECT_ONLY" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "DIRECT_ONLY;PRECOMPILED" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
   set_property(GLOBAL PROPERTY HOLDFAST_LIBRARIES_${name} ${ARG_LIBRARIES})  # For HoldfastInstall.
   set(variants direct)
   if(NOT ARG_DIRECT_ONLY)
@@ -36,6 +37,9 @@ function(holdfast_layer name)
     set(target holdfast_${name}${suffix})
     if(ARG_SOURCES)
       add_library(${target} STATIC ${ARG_SOURCES})
+      if(ARG_PRECOMPILED AND variant STREQUAL direct)
+        holdfast_precompile(${target} holdfast_library_headers)
+      endif()
       set(scope PUBLIC)
       target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:holdfast_flags>)
     else()

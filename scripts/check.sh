@@ -88,7 +88,14 @@ stage_report() { # Reports and the page of streams in a headless Chromium: on a 
   run_ctest build/release ctest-report -L browser
 }
 
-stage_asan() { sanitizer_tests asan all -LE 'slow|no_sanitizer'; }
+# Crash tests without the media that hardly differ from another: a step that is missing cannot show on byte media, and
+# line_streaming is much as line.
+QUICK_MEDIA='-*/byte:*/line_streaming'
+
+stage_asan() { # Everything, but what takes longest there.
+  [ "${FULL:-0}" = 1 ] || export GTEST_FILTER="$QUICK_MEDIA"
+  sanitizer_tests asan all -LE 'slow|check|no_sanitizer'
+}
 stage_tsan() { sanitizer_tests tsan concurrent_tests -L concurrent; }
 
 fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that later runs go on from it.
@@ -108,28 +115,19 @@ fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that la
 }
 
 stage_fuzz() {
-  seconds=20
+  seconds=10
   [ "${FULL:-0}" = 0 ] || seconds=600
   configure asan
   build asan fuzz_targets
   printf '%s\n' build/asan/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
 }
 
-stage_mutation() { # Flushes, fences and syncs that changed are left out, the logic is changed: a test must notice each.
-  build_release all
-  build release mutant_tests
-  # All mutants of the logic take long: the quick form draws some, others for every commit.
-  set -- --seed "$(git rev-parse HEAD)" --sample 8
-  [ "${FULL:-0}" = 0 ] || set --
-  python3 tests/logic_mutants.py "$@" --jobs "$JOBS"
-  set --
-  # The quick form leaves out media on which a dropped step cannot show (byte), or hardly shows otherwise
-  # (line_streaming) than on the one beside it.
-  filter='-*/byte:*/line_streaming'
-  if [ "${FULL:-0}" = 1 ]; then filter='*'; else set -- --changed "$(base_commit)"; fi
+# drop_steps FILTER OPTION…: of each traced test binary. The checker's own tests drop steps of protocols that they bring.
+drop_steps() {
+  filter=$1
+  shift
   mutated=0
   for binary in build/release/tests/*/*traced*; do
-    # The checker's own tests drop sites of protocols that they bring along.
     case $binary in */CMakeFiles/* | */crash_tests_traced*) continue ;; esac
     if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then continue; fi
     mutated=$((mutated + 1))
@@ -139,19 +137,22 @@ stage_mutation() { # Flushes, fences and syncs that changed are left out, the lo
   [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
 }
 
-stage_sample() { # A few minutes of mutants, whatever has changed; each commit draws others, and the same again.
+stage_mutation() { # Flushes, fences and syncs that changed are left out, the logic is changed: a test must notice each.
   build_release all
-  seed=$(git -c safe.directory="$PWD" rev-parse --short=12 HEAD 2>/dev/null || date +%F)
-  mutated=0
-  for binary in build/release/tests/*/*traced*; do
-    case $binary in */CMakeFiles/* | */crash_tests_traced*) continue ;; esac
-    if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then continue; fi
-    mutated=$((mutated + 1))
-    echo "== $binary"
-    python3 tests/mutation.py "$binary" --sample "$seed" --seconds "${HOLDFAST_SAMPLE_SECONDS:-150}" --jobs "$JOBS" \
-      -- --gtest_filter='-*/byte:*/line_streaming'
-  done
-  [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
+  build release mutant_tests
+  # All mutants of the logic take long: the quick form draws some, others for every commit.
+  if [ "${FULL:-0}" = 1 ]; then
+    python3 tests/logic_mutants.py --jobs "$JOBS"
+    drop_steps '*'
+  else
+    python3 tests/logic_mutants.py --seed "$(git rev-parse HEAD)" --sample 8 --jobs "$JOBS"
+    drop_steps "$QUICK_MEDIA" --changed "$(base_commit)"
+  fi
+}
+
+stage_sample() { # Some steps of each layer, whatever has changed: the same ones each time, so that it fails for a reason.
+  build_release all
+  drop_steps "$QUICK_MEDIA" --sample "${HOLDFAST_SAMPLE:-6}" --seed "${HOLDFAST_SAMPLE_SEED:-1}"
 }
 
 stage_kill() {
@@ -185,7 +186,7 @@ stage_flink() { # Flink's own suites on our state backend, and a cluster whose T
 
 stage_kafka() { # Streams from Kafka to Kafka with a real broker: exactly once over kill -9.
   need $JAVA_PACKAGES librdkafka-dev
-  build_release holdfast holdfast-peers-rdkafka
+  build_release holdfast holdfast-bench holdfast-peers-rdkafka
   logged maven-kafka mvn -q -B -ntp -f java/kafka/pom.xml package
   kills=8
   [ "${FULL:-0}" = 0 ] || kills=40

@@ -6,7 +6,7 @@ LOGS=$PWD/build/logs
 JOBS=${HOLDFAST_JOBS:-$(nproc)}
 mkdir -p "$LOGS"
 
-BUILD_PACKAGES="cmake ninja-build g++ ccache pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
+BUILD_PACKAGES="cmake ninja-build g++ pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
   libxxhash-dev libyaml-cpp-dev zlib1g-dev"
 # What benchmarks compare with (other stores, PMDK); Kafka's client and a web server for streams. Each makes a module
 # that the command loads (holdfast/bench/peers.hpp); nothing else needs them.
@@ -131,6 +131,7 @@ configure() {
   fi
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
+  # ccache helps who builds again and again; a first build is faster by precompiled headers, which it cannot keep.
   if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
   logged "configure-$preset" cmake --preset "$preset" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"

@@ -148,7 +148,7 @@ void print_members(const bench::Document& document, const std::string& heading,
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
   if (arguments.quick) options.latency = options.startup = options.longest = false;
-  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.progress = !arguments.quiet;
   options.region = with_absolute_path(options.region);
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {

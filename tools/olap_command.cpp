@@ -308,8 +308,7 @@ void add_query(CLI::App& olap, const std::shared_ptr<OlapArguments>& arguments, 
 }  // namespace
 
 void add_olap_command(CLI::App& root, int& exit_code) {
-  auto& olap = *root.add_subcommand(
-      "olap", "A star schema of your own: load, append, query, merge, schema, verify");
+  auto& olap = *root.add_subcommand("olap", kOlapHelp);
   olap.require_subcommand(1);
   olap.footer(
       "Examples:\n"

@@ -7,6 +7,8 @@ class App;
 
 namespace holdfast::tools {
 
+inline constexpr const char* kOlapHelp =
+    "A star schema of your own: load, append, query, merge, schema, verify";
 void add_olap_command(CLI::App& root, int& exit_code);
 
 }  // namespace holdfast::tools

@@ -211,9 +211,7 @@ void add_suite(CLI::App& ssb, int& exit_code) {
 }  // namespace
 
 void add_ssb_command(CLI::App& root, int& exit_code) {
-  auto& ssb = *root.add_subcommand(
-      "ssb",
-      "The Star Schema Benchmark: generate, load, append, merge, export, run, suite, verify");
+  auto& ssb = *root.add_subcommand("ssb", kSsbHelp);
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"

@@ -1,7 +1,5 @@
 #include "stream_bench_command.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -30,7 +28,7 @@ struct Arguments {
 
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
-  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.progress = !arguments.quiet;
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
     complain(kName, "--json " + status.error().detail);
@@ -50,8 +48,8 @@ int run_and_report(Arguments& arguments) {
     const auto& environment = result->document.environment;
     out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
         environment.text("compiler"));
-    out("{}: {} keys, {} events a round\n\n", options.query, with_separators(options.keys),
-        with_separators(static_cast<std::uint64_t>(result->document.command.number("events"))));
+    out("window-sum: {} keys; NEXMark: {} events\n\n", with_separators(options.keys),
+        with_separators(options.events));
     standard_output().write(
         fit_terminal(bench::table(result->document, {"floor", "dram", table_columns()})));
   }
@@ -66,29 +64,39 @@ int run_and_report(Arguments& arguments) {
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
 
+void add_count(CLI::App& app, const char* name, std::uint64_t& count, const char* by_default,
+               const char* help) {
+  app.add_option_function<std::string>(
+         name,
+         [&count, name](const std::string& text) {
+           const auto value = parse_count(text, name);
+           if (!value) throw CLI::ValidationError(name, value.error().detail);
+           count = *value;
+         },
+         help)
+      ->type_name("COUNT")
+      ->default_str(by_default);
+}
+
 }  // namespace
 
 void add_stream_bench_command(CLI::App& stream, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
   auto& app = *stream.add_subcommand("bench", kStreamBenchHelp);
-  app.add_option("--query", options.query, "window-sum: sums of 60 s by key")
-      ->capture_default_str();
-  app.add_option("--state", options.states,
-                 "dram, kv (the compiled query, with its state there), dram-interpreted, "
-                 "kv-interpreted, floor (the shortest loop by hand), tbb (the same loop on oneTBB)")
+  app.add_option("--query", options.queries,
+                 "window-sum (sums of 60 s by key), nexmark-q0 to nexmark-q22")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option_function<std::string>(
-         "--keys",
-         [&options](const std::string& text) {
-           const auto value = parse_count(text, "--keys");
-           if (!value) throw CLI::ValidationError("--keys", value.error().detail);
-           options.keys = *value;
-         },
-         "Keys, drawn uniformly (15k, 10M)")
-      ->type_name("COUNT")
-      ->default_str("15k");
+  app.add_option(
+         "--state", options.states,
+         "dram, kv (the compiled query, with its state there), dram-interpreted, "
+         "kv-interpreted, floor (the shortest loop by hand; of NEXMark q0 to q5, q7, q8), tbb "
+         "(of window-sum: the same loop on oneTBB)")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_count(app, "--keys", options.keys, "15k", "Of window-sum: keys, drawn uniformly (15k, 10M)");
+  add_count(app, "--events", options.events, "2M", "Of NEXMark: events of all three tables");
   app.add_option("--threads", options.threads, "Workers of a query: 1")->capture_default_str();
   app.add_option_function<std::string>(
          "--region",

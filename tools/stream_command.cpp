@@ -376,8 +376,7 @@ void add_text(CLI::App& app, Arguments& arguments) {
 }  // namespace
 
 void add_stream_command(CLI::App& root, int& exit_code) {
-  auto& stream =
-      *root.add_subcommand("stream", "Standing queries in SQL, over events as they come");
+  auto& stream = *root.add_subcommand("stream", kStreamHelp);
   stream.require_subcommand(1);
   const auto arguments = std::make_shared<Arguments>();
   auto& run_app = *stream.add_subcommand(

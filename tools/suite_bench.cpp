@@ -1,7 +1,5 @@
 #include "suite_bench.hpp"
 
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -55,7 +53,7 @@ int run_and_report(Arguments& arguments) {
   const auto& command = arguments.bench.command;
   if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
   if (arguments.quick) make_quick(options);
-  options.progress = !arguments.quiet && ::isatty(STDERR_FILENO) == 1;
+  options.progress = !arguments.quiet;
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
     complain("holdfast " + command, "--json " + status.error().detail);

@@ -1,6 +1,9 @@
 #include <holdfast/bench/runner.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -126,7 +129,7 @@ class Run {
       return ok_status();  // A subject that fails has invalid rows.
     };
     (void)in_turn(plan_.subjects.size(), plan_.repetitions, [](unsigned) { return true; }, turn);
-    if (plan_.progress) std::fprintf(stderr, "\r\033[K");
+    if (plan_.progress && ::isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\033[K");
     return outcome();
   }
 
@@ -336,7 +339,7 @@ class Run {
   }
 
   void show(const std::string& subject, const std::string& what, unsigned repetition) const {
-    if (!plan_.progress) return;
+    if (!plan_.progress || ::isatty(STDERR_FILENO) != 1) return;
     const auto lives = plan_.subjects.size() * plan_.repetitions;
     std::string remaining;
     if (lives_done_ >= plan_.subjects.size() || (lives_done_ > 0 && lives_done_ * 2 >= lives)) {
@@ -373,5 +376,31 @@ void PhaseThread::wrong(const std::string& what) {
 }
 
 Outcome run(const Plan& plan) { return Run(plan).all(); }
+
+double seconds_at_most(const Plan& plan) {
+  double seconds = 0;
+  for (const auto& entry : plan.subjects) {
+    if (!entry.make) continue;
+    for (const auto& operation : plan.operations) {
+      const auto threads =
+          operation.threads.empty() ? plan.threads.size() : operation.threads.size();
+      const auto latency = plan.latency ? std::min(plan.seconds, plan.latency_seconds) : 0;
+      seconds += static_cast<double>(threads) * (plan.seconds * plan.repetitions + latency);
+    }
+  }
+  return seconds;
+}
+
+void announce(std::span<const Plan> plans) {
+  double seconds = 0;
+  for (const auto& plan : plans)
+    seconds += seconds_at_most(plan);
+  const auto whole = static_cast<unsigned long>(std::ceil(seconds));
+  const auto text = whole < 120
+                        ? std::to_string(whole) + " s"
+                        : std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  std::fprintf(stderr, "%zu comparison%s, at most %s in phases; filling and checks come on top\n",
+               plans.size(), plans.size() == 1 ? "" : "s", text.c_str());
+}
 
 }  // namespace holdfast::bench

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -148,7 +149,7 @@ struct Plan {
   bool latency = true;                         // A latency pass in the first repetition…
   double latency_seconds = 0.5;                // …of at most this long…
   std::uint64_t latency_operations = 500'000;  // …and so many operations.
-  bool progress = false;                       // A line on standard error.
+  bool progress = false;                       // A line on a terminal's standard error.
   std::string baseline =
       "floor";  // Rows get time_x_<baseline>_median, _low, _high if it takes part.
 };
@@ -160,5 +161,11 @@ struct Outcome {
 };
 
 Outcome run(const Plan& plan);
+
+// How long its phases take if every subject has every operation and each phase takes all its time;
+// filling, checks and extras come on top.
+double seconds_at_most(const Plan& plan);
+// Says on standard error how much is ahead.
+void announce(std::span<const Plan> plans);
 
 }  // namespace holdfast::bench

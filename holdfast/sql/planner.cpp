@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/column_pruning.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/query_planner.hpp>
 
@@ -253,7 +254,7 @@ Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& cat
   Plan plan = std::move(graph).plan_from(node);
   plan.sink = sink;
   HF_RETURN_IF_ERROR(check_ranks(plan, statement.at));
-  return plan;
+  return without_unread_columns(std::move(plan));
 }
 
 }  // namespace holdfast::sql

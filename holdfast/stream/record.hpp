@@ -60,6 +60,8 @@ class RecordSource : public Source {
   virtual void read(const RecordClaim& claim, std::byte* out) const = 0;
   // Some of the records that follow, valid until the next call; none: there are no more.
   virtual Result<std::span<const std::byte>> next_records() = 0;
+  // The last so many of the records that were given come again: they were not taken.
+  virtual void give_back(std::size_t records) = 0;
 };
 
 }  // namespace holdfast::stream

@@ -219,7 +219,7 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
-  if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state)) {
+  if (!report.finished_before) {
     auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
                                                  [&](const Error& error) {
                                                    if (options.not_compiled)

@@ -1,5 +1,7 @@
 #include <holdfast/bench/calibration.hpp>
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/environment.hpp>
@@ -49,6 +51,15 @@ TEST(Calibration, FencesThatWaitedForNothingAreInvalid) {
   honest.set("ns_per_op_median", 120.0);
   check_against_limits(honest, limits(), 1000);
   EXPECT_TRUE(honest.valid()) << honest.invalid_reason();
+}
+
+// BEN-7: 512 MiB whatever there was; a container of as much was killed.
+TEST(Calibration, TakesAtMostAnEighthOfTheMemoryThatThisProcessMayHave) {
+  const auto before = available_memory_bytes();
+  const auto bytes = calibration_bytes();
+  const auto available = std::max(before, available_memory_bytes());
+  EXPECT_LE(bytes, std::max<std::uint64_t>(8 * MiB, available / 8));
+  EXPECT_LE(bytes, std::max<std::uint64_t>(64 * MiB, 4 * last_level_cache_bytes()));
 }
 
 TEST(Calibration, MeasuresEveryLimitOfThisMachine) {

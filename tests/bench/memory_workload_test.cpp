@@ -366,6 +366,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "w.yaml:2:8: \"node\" is unknown in a region; did you mean \"nodes\"?\n"}),
     [](const auto& mistake) { return std::string(mistake.param.label); });
 
+// BEN-5: files of cxlbench, the published tool's successor, were refused without a word on what does
+// the same here.
+TEST(WorkloadFile, KeysOfTheSuccessorSayWhatDoesTheSameHere) {
+  EXPECT_EQ(mistakes("b:\n  args: { flush_instruction: cache }\n"), "");
+  const std::pair<const char*, const char*> remedies[] = {
+      {"numa_memory_nodes: 0", "regions: (nodes: [0, 1])"},
+      {"numa_task_nodes: 0", "use --numa"},
+      {"thread_cores: 1", "use thread_pinning: core"},
+      {"device_path: /dev/dax0.0", "use --target"},
+      {"percentage_pages_first_partition: 50", "(nodes: and weights:)"},
+      {"node_count_first_partition: 1", "(nodes: and weights:)"},
+      {"dependent_reads: true", "use exec_mode: chase"},
+      {"m1_memory_range: 1G", "dram_memory_range"}};
+  for (const auto& [line, remedy] : remedies) {
+    const auto text = mistakes(std::string("b:\n  args: { ") + line + " }\n");
+    EXPECT_NE(text.find(remedy), std::string::npos) << line << ": " << text;
+  }
+}
+
 TEST(WorkloadFile, AllMistakesOfAFileAreSaidAtOnceInItsOrder) {
   EXPECT_EQ(
       mistakes("a:\n  args: { acess_size: 64, operation: raed }\nb:\n  matrix:\n    run_time: "

@@ -241,5 +241,24 @@ TEST_F(Runner, AnInterruptDestroysTheSubjectAndKeepsWhatIsComplete) {
   EXPECT_EQ(find(outcome, "b", "get"), nullptr);
 }
 
+// BEN-10: nothing said how long a comparison takes.
+TEST(Ahead, IsAllPhasesOfAllSubjectsThatAreBuilt) {
+  Plan plan;
+  plan.subjects = {{"one", [](unsigned) { return nullptr; }, ""}, {"none", {}, "not installed"}};
+  plan.operations = {{"get", {}}, {"put", {4}}};
+  plan.threads = {1, 2};
+  plan.repetitions = 5;
+  plan.seconds = 3;
+  plan.latency_seconds = 0.5;
+  // Get on one and two threads, put on four: each five times, and once more for its latencies.
+  EXPECT_DOUBLE_EQ(seconds_at_most(plan), 3 * (5 * 3 + 0.5));
+  plan.latency = false;
+  EXPECT_DOUBLE_EQ(seconds_at_most(plan), 3 * 5 * 3);
+  testing::internal::CaptureStderr();
+  announce({&plan, 1});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "1 comparison, at most 45 s in phases; filling and checks come on top\n");
+}
+
 }  // namespace
 }  // namespace holdfast::bench

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <holdfast/bench/stream/nexmark_events.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
 #include <holdfast/bench/stream/window_loop.hpp>
 
@@ -45,6 +46,29 @@ TEST(StreamBench, EverySubjectAnswersRight) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(StreamBench, TheLoopsByHandAnswerNexmarkAsTheInterpreterDoes) {
+  auto options = smallest();
+  options.queries.clear();
+  for (const auto* number : {"0", "1", "2", "3", "4", "5", "7", "8"})
+    options.queries.push_back(std::string("nexmark-q") + number);
+  options.events = 120'000;  // Twelve seconds: windows of ten end on the way.
+  options.states = {"floor", "dram-interpreted"};
+  const auto result = run_stream_bench(options);
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_EQ(result->document.rows.size(), 16u);
+  for (const auto& row : result->document.rows)
+    EXPECT_TRUE(row.valid()) << row.subject() << ": " << row.invalid_reason();
+}
+
+TEST(StreamBench, AWrongAnswerOfNexmarkIsNoticed) {
+  Answer answer, other;
+  answer.add(1, RecordText{"abc", 3});
+  other.add(1, RecordText{"abcd", 4});
+  EXPECT_FALSE(answer == other);
+  answer.change(-1, 1, RecordText{"abc", 3});
+  EXPECT_EQ(answer.text(), "0 rows, sums 0 0");
+}
+
 TEST(StreamBench, WrongOptionsAreRefusedByName) {
   const auto refused = [](auto change, const char* words) {
     auto options = smallest();
@@ -53,7 +77,9 @@ TEST(StreamBench, WrongOptionsAreRefusedByName) {
     ASSERT_EQ(result.code(), Errc::kInvalidOption);
     EXPECT_NE(result.error().detail.find(words), std::string::npos) << result.error().detail;
   };
-  refused([](auto& options) { options.query = "q5"; }, "--query 'q5'");
+  refused([](auto& options) { options.queries = {"q5"}; }, "--query 'q5'");
+  refused([](auto& options) { options.queries = {"nexmark-q23"}; }, "--query 'nexmark-q23'");
+  refused([](auto& options) { options.events = 10; }, "--events '10'");
   refused([](auto& options) { options.states = {"rocksdb"}; }, "--state 'rocksdb'");
   refused([](auto& options) { options.region = "/dev/dax0.0"; }, "--region '/dev/dax0.0'");
   refused([](auto& options) { options.threads = 2; }, "--threads '2'");

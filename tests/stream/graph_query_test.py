@@ -32,8 +32,9 @@ try:
 except ImportError:
     duckdb = None
 
+from graph_grammar import COLUMNS, DELAY, events, random_query, rows_of, same, stamp, table, write
+
 HOLDFAST = sys.argv[1]
-DELAY = 5  # Seconds by which rows may be late.
 KILLS = 8
 
 
@@ -44,80 +45,7 @@ def run(text, *options, code=0):
     return done
 
 
-def rows_of(text):
-    return list(csv.reader(io.StringIO(text)))[1:]
-
-
-def stamp(second):
-    return f'2026-01-01 {second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000'
-
-
-def table(name, path, columns, watermark=True):
-    mark = f", WATERMARK FOR ts AS ts - INTERVAL '{DELAY}' SECOND" if watermark else ''
-    return (f"CREATE TABLE {name} ({columns}{mark}) WITH ('connector' = 'filesystem', 'path' = '{path}', "
-            "'format' = 'csv');\n")
-
-
-COLUMNS = 'ts TIMESTAMP(3), k STRING, v BIGINT, d DECIMAL(10, 2)'
-
-
-def events(rand, count, late=True):
-    now, rows = 100, []
-    for _ in range(count):
-        now += rand.randrange(0, 4)
-        second = now - (rand.choice([0, 0, 0, DELAY, rand.randrange(0, 12)]) if late else 0)
-        rows.append((second, rand.choice(['a', 'b', 'c', 'd', None]), rand.choice([None, *range(-4, 12)]),
-                     rand.choice([None, rand.randrange(-999, 999)])))
-    return rows
-
-
-def write(path, rows):
-    show = lambda value: '\\N' if value is None else str(value)
-    with open(path, 'w') as out:
-        for second, key, value, cents in rows:
-            out.write(f'{stamp(second)},{show(key)},{show(value)},{show(None if cents is None else f"{cents / 100:.2f}")}\n')
-
-
 # ---- 1. DuckDB ----
-def condition(rand, a, b=None):
-    b = b or a
-    return rand.choice([f'{a}.v > {rand.randrange(-3, 9)}', f'{a}.v <= {b}.v', f'{a}.d < 2.5', f'{b}.k IS NOT NULL',
-                        f'{a}.v + {b}.v > 3', f"{a}.k <> 'c'", f'{a}.k <> {b}.k'])
-
-
-def random_query(rand):
-    """A query that both engines understand, whose answer is a set of rows."""
-    on = ' AND '.join(['a.k = b.k'] + [condition(rand, 'a', 'b') for _ in range(rand.randrange(0, 2))])
-    join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
-    where = rand.choice(['', f' WHERE {condition(rand, "a")}'])
-    inner = rand.choice(['SELECT k, v, d FROM a', 'SELECT k, v, d FROM a UNION ALL SELECT k, v, d FROM b',
-                         f'SELECT a.k AS k, b.v AS v, a.d AS d FROM a {join} b ON {on}',
-                         'SELECT k, SUM(v) AS v, MAX(d) AS d FROM b GROUP BY k',
-                         'SELECT DISTINCT k, v, d FROM a'])
-    return rand.choice([
-        lambda: f'SELECT a.k, a.v, b.v, b.d FROM a {join} b ON {on}{where}',
-        lambda: f'SELECT a.k, b.v FROM a, b WHERE a.k = b.k AND {condition(rand, "a", "b")}',
-        lambda: f'SELECT k, v FROM a WHERE {rand.choice(["", "NOT "])}EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND {condition(rand, "a", "b")})',
-        lambda: f'SELECT k, v FROM a WHERE v IN (SELECT v FROM b WHERE {condition(rand, "b")}) AND {condition(rand, "a")}',
-        lambda: f'SELECT k, COUNT(*), SUM(v), MIN(d), MAX(v), COUNT(DISTINCT v) FROM ({inner}) x GROUP BY k',
-        lambda: f'SELECT m, COUNT(*) FROM (SELECT k, MAX(v) AS m FROM ({inner}) x GROUP BY k) y GROUP BY m',
-        lambda: f'SELECT COUNT(*), SUM(v) FROM ({inner}) x WHERE {condition(rand, "x")}',
-        lambda: f'WITH x AS ({inner}) SELECT x.k, y.n FROM x JOIN (SELECT k, COUNT(*) AS n FROM x GROUP BY k HAVING COUNT(*) > 1) y ON x.k = y.k',
-        lambda: (f'SELECT k, v, n FROM (SELECT k, v, d, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, d NULLS FIRST) '
-                 f'AS n FROM (SELECT DISTINCT k, v, d FROM ({inner}) x) y) z WHERE n <= {rand.randrange(1, 4)}'),
-        lambda: f'SELECT k, v, d FROM ({inner}) x ORDER BY v DESC NULLS LAST, k NULLS FIRST, d NULLS FIRST LIMIT {rand.randrange(1, 30)}',
-    ])()
-
-
-def same(ours, theirs):
-    if ours == theirs:
-        return True
-    try:
-        return float(ours) == float(theirs)
-    except ValueError:
-        return False
-
-
 def check_duckdb(directory):
     if duckdb is None:
         print('skipped: no package duckdb (HOLDFAST_TEST_PYTHON names a Python that has it)')

@@ -39,7 +39,8 @@ def contents(path):
 def begun(path):
     """Whether its making was killed: the next opening makes it anew."""
     done = subprocess.run([HOLDFAST, 'kv', path, 'count'], capture_output=True, text=True, timeout=60)
-    return done.returncode != 0 and 'there is no store in this region' in done.stderr
+    unmade = ('there is no store in this region', 'holds no segment files')
+    return done.returncode != 0 and any(words in done.stderr for words in unmade)
 
 
 def csv_table(path, columns='name STRING, v BIGINT', name='t'):

@@ -35,14 +35,13 @@ class LibpmemlogSubject final : public BlockSubject {
     pmemlog_rewind(pool_);
     return {};
   }
-  bool supports(const std::string& operation) const override {
-    return operation == "append" || operation == "append_many";
-  }
+  bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   // Its fences are its own; it does not tell.
   bool counts_persists() const override { return false; }
   Fields facts() const override {
     auto facts = shape_.facts();
-    facts.set("layout", "dense");  // Also beside padded logs of ours.
+    facts.set("layout", "dense");                    // Also beside padded logs of ours.
+    facts.set("peer_locks", "one for all threads");  // Its own; it cannot be told to leave it out.
     add_pmdk_facts(facts, context_);
     return facts;
   }
@@ -63,9 +62,10 @@ class LibpmemlogSubject final : public BlockSubject {
         pmemlog_rewind(pool_);
       }
     };
-    if (thread.phase().operation == "append") {
+    if (thread.phase().operation != "append_many") {
+      const bool ready = thread.phase().operation == "append_ready";
       HF_RETURN_IF_ERROR(timed_loop(thread, 16, 1, shape_.record_bytes, [&](std::uint64_t i) {
-        const auto record = source.record(0, i);
+        const auto record = ready ? source.ready_record(i) : source.record(0, i);
         while (pmemlog_append(pool_, record.data(), record.size()) != 0) {
           if (errno != ENOSPC) {
             failure = Error{Errc::kIo, std::string("pmemlog_append: ") + pmemlog_errormsg()};

@@ -26,10 +26,6 @@ using holdfast::blocks::Record;
 
 constexpr unsigned kGroup = 16;
 
-bool knows(const std::string& operation) {
-  return operation == "append" || operation == "append_many";
-}
-
 // The floor: as many lines as `Log` stores and writes back, and one fence; no framing, nothing to
 // recover.
 class FenceSubject final : public BlockSubject {
@@ -37,12 +33,12 @@ class FenceSubject final : public BlockSubject {
   FenceSubject(const Context& context, const LogShape& shape)
       : BlockSubject(context), shape_(shape) {}
   Status create() override { return {}; }
-  bool supports(const std::string& operation) const override { return knows(operation); }
+  bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override { return shape_.facts(); }
   Status run(PhaseThread& thread) override {
     const auto share = round_down(shape_.log_bytes / thread.phase().threads, kCacheLineBytes);
     auto* const begin = memory() + share * thread.index();
-    const unsigned keys = thread.phase().operation == "append" ? 1 : kGroup;
+    const unsigned keys = thread.phase().operation == "append_many" ? kGroup : 1;
     constexpr std::uint64_t kFrame = 24;
     const auto bytes = keys * (kFrame + round_up(shape_.record_bytes, 8));
     const auto stride = round_up(bytes, shape_.padded ? kCacheLineBytes : 8);
@@ -72,7 +68,7 @@ class LogSubject final : public BlockSubject {
   LogSubject(const Context& context, const LogShape& shape, LogFormat format)
       : BlockSubject(context), shape_(shape), format_(format) {}
   Status create() override { return {}; }
-  bool supports(const std::string& operation) const override { return knows(operation); }
+  bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("segment_bytes", options().segment_bytes);
@@ -95,9 +91,10 @@ class LogSubject final : public BlockSubject {
   Status run_with(PhaseThread& thread, Appender& appender) {
     RecordSource source(shape_.record_bytes, thread.index());
     Status failure;
-    if (thread.phase().operation == "append") {
+    if (thread.phase().operation != "append_many") {
+      const bool ready = thread.phase().operation == "append_ready";
       HF_RETURN_IF_ERROR(timed_loop(thread, 16, 1, shape_.record_bytes, [&](std::uint64_t i) {
-        const auto record = source.record(0, i);
+        const auto record = ready ? source.ready_record(i) : source.record(0, i);
         append_in_ring(*log_, failure, [&] { return appender.append(record); });
       }));
     } else {
@@ -174,7 +171,7 @@ std::vector<Experiment> log_experiments(const Context& context) {
       }
       // It knows no padding; beside both, so that each ratio is of one run.
       plan.subjects.push_back(libpmemlog_entry(context, shape));
-      plan.operations = {{"append", {}}, {"append_many", {}}};
+      plan.operations = {{"append", {}}, {"append_ready", {}}, {"append_many", {}}};
       plan.threads = {};
       plan.baseline = "fence";
       experiment.footprint_bytes = shape.log_bytes;

@@ -114,16 +114,17 @@ void note_parameters(const Fields& parameters, Document& document) {
   }
 }
 
-void run_experiment(const Context& context, const Suite& suite, Experiment& experiment,
-                    BlocksBenchResult& result) {
-  const auto& options = context.options;
-  auto& plan = experiment.plan;
+void complete(Plan& plan, const BlocksBenchOptions& options) {
   if (plan.threads.empty()) plan.threads = options.threads;
   plan.repetitions = options.repeat;
   plan.seconds = options.seconds;
   plan.latency = options.latency;
   plan.latency_seconds = std::min(plan.latency_seconds, options.seconds);
   plan.progress = options.progress;
+}
+
+void run_experiment(const Context& context, const Suite& suite, const Experiment& experiment,
+                    const Plan& plan, BlocksBenchResult& result) {
   auto outcome = run(plan);
   note_parameters(experiment.parameters, result.document);
   for (auto& row : outcome.rows) {
@@ -252,19 +253,27 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
   result.document.environment = environment();
   result.document.calibration = context.limits.fields();
 
-  bool any = false;
+  std::vector<std::pair<const Suite*, Experiment>> chosen;
   for (const auto& suite : all) {
     if (!options.suites.empty() &&
         std::find(options.suites.begin(), options.suites.end(), suite.name) == options.suites.end())
       continue;
     for (auto& experiment : suite.experiments(context)) {
-      if (!wanted(options, experiment.name)) continue;
-      any = true;
-      if (result.interrupted) break;
-      run_experiment(context, suite, experiment, result);
+      if (wanted(options, experiment.name)) chosen.emplace_back(&suite, std::move(experiment));
     }
   }
-  if (!any) return invalid("only", joined(options.only), "no experiment's name contains this");
+  if (chosen.empty())
+    return invalid("only", joined(options.only), "no experiment's name contains this");
+  std::vector<Plan> plans;
+  for (auto& [suite, experiment] : chosen) {
+    plans.push_back(std::move(experiment.plan));
+    complete(plans.back(), options);
+  }
+  if (options.progress) announce(plans);
+  for (std::size_t i = 0; i < plans.size() && !result.interrupted; ++i) {
+    run_experiment(context, *chosen[i].first, chosen[i].second, plans[i], result);
+    plans[i] = {};  // Its subjects may hold ranges of the region, which the next ones need.
+  }
   return result;
 }
 

@@ -240,7 +240,8 @@ struct Comparison {
   const Limits& limits;
 };
 
-Outcome compare(const Comparison& comparison) {
+// `comparison` outlives the plan.
+Plan plan_of(const Comparison& comparison) {
   const auto& options = comparison.experiment.options;
   Plan plan;
   const auto kinds = subject_kinds(comparison.context);
@@ -263,6 +264,11 @@ Outcome compare(const Comparison& comparison) {
   plan.seconds = options.seconds;
   plan.latency = options.latency;
   plan.progress = options.progress;
+  return plan;
+}
+
+Outcome compare(const Comparison& comparison, const Plan& plan) {
+  const auto& options = comparison.experiment.options;
   auto outcome = run(plan);
   for (auto& row : outcome.rows) {
     if (!comparison.experiment.name.empty())
@@ -436,8 +442,15 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   result.document.parameters = kParameters;
   const auto limits = calibrate(probe.persist);
   result.document.calibration = limits.fields();
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 0; i < experiments.size(); ++i)
+    comparisons.push_back({*contexts[i], experiments[i], helper.get(), limits});
+  std::vector<Plan> plans;
+  for (const auto& comparison : comparisons)
+    plans.push_back(plan_of(comparison));
+  if (options.progress) announce(plans);
   for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
-    auto outcome = compare({*contexts[i], experiments[i], helper.get(), limits});
+    auto outcome = compare(comparisons[i], plans[i]);
     result.trustworthy = result.trustworthy && outcome.trustworthy;
     result.interrupted = outcome.interrupted;
     for (auto& row : outcome.rows)

@@ -1,15 +1,10 @@
 #include <holdfast/bench/stream/query_subject.hpp>
 
-#include <chrono>
-#include <filesystem>
-#include <optional>
 #include <utility>
 
-#include <holdfast/stream/compile/query_source.hpp>
-#include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/bench/stream/query_state.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/pipeline.hpp>
-#include <holdfast/stream_kv/kv_state_store.hpp>
 
 namespace holdfast::bench::stream {
 namespace {
@@ -25,6 +20,7 @@ class Borrowed final : public hs::RecordSource {
   void read(const hs::RecordClaim& claim, std::byte* out) const override {
     source_.read(claim, out);
   }
+  void give_back(std::size_t records) override { source_.give_back(records); }
   Result<bool> next(sql::Row& row) override { return source_.next(row); }
   std::string position() const override { return source_.position(); }
   Status seek(std::string_view position) override { return source_.seek(position); }
@@ -37,29 +33,13 @@ class Borrowed final : public hs::RecordSource {
 class QuerySubject final : public WindowSubject {
  public:
   QuerySubject(const WindowSum& query, const QuerySetting& setting)
-      : WindowSubject(query), setting_(setting) {}
+      : WindowSubject(query), setting_(setting), code_(setting.script->plans().front()) {}
 
   bool counts_persists() const override { return setting_.in_kv; }
-  // The library is in the cache when the clock starts.
-  Status create() override {
-    if (setting_.interpreted) return {};
-    HF_ASSIGN_OR_RETURN(const auto source,
-                        hs::compile::query_source(setting_.script->plans().front()));
-    HF_ASSIGN_OR_RETURN(auto compilation, hs::compile::Compilation::begin(source.text, {}));
-    const auto library = compilation.wait();
-    return library ? Status() : Status(library.error());
-  }
+  Status create() override { return setting_.interpreted ? Status() : code_.load(); }
   Status before(const Phase&) override {
-    using hs::compile::CompileMode;
-    not_compiled_.reset();
-    successor_ = hs::compile::compiled_successor(
-        setting_.script->plans().front(),
-        setting_.interpreted ? CompileMode::kNever : CompileMode::kWait, {},
-        [this](const Error& error) { not_compiled_ = error; });
     if (!setting_.in_kv) return {};
-    remove_region();
-    HF_ASSIGN_OR_RETURN(auto store, hs::KvStateStore::open_region(setting_.region));
-    state_ = std::make_unique<hs::KvStateStore>(std::move(store), 1);
+    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
     return {};
   }
   Fields phase_facts() const override {
@@ -69,7 +49,7 @@ class QuerySubject final : public WindowSubject {
   }
   void destroy() override {
     state_.reset();
-    if (setting_.in_kv) remove_region();
+    if (setting_.in_kv) remove_state(setting_.region);
   }
 
  protected:
@@ -80,26 +60,17 @@ class QuerySubject final : public WindowSubject {
     hs::Pipeline pipeline(plan, std::make_unique<Borrowed>(source), std::move(sink), state_.get(),
                           std::move(interpreter));
     HF_RETURN_IF_ERROR(pipeline.resume());
-    pipeline.set_successor(std::move(successor_));
-    const auto interval =
-        std::chrono::milliseconds(static_cast<std::int64_t>(setting_.checkpoint_seconds * 1'000));
-    HF_RETURN_IF_ERROR(pipeline.run(interval, interrupted()));
+    if (!setting_.interpreted) pipeline.set_successor(code_.successor());
+    HF_RETURN_IF_ERROR(pipeline.run(setting_.interval(), interrupted()));
     checkpoints_ = pipeline.report().checkpoints;
     if (pipeline.report().taken_over == setting_.interpreted)
-      return not_compiled_.value_or(Error{Errc::kUnsupported, "the query was not compiled"});
+      return Error{Errc::kUnsupported, "the query was not compiled"};
     return {};
   }
 
  private:
-  void remove_region() const {
-    std::error_code ignored;
-    if (setting_.region.starts_with("/"))
-      std::filesystem::remove_all(setting_.region.substr(0, setting_.region.find('?')), ignored);
-  }
-
   const QuerySetting setting_;
-  hs::Successor successor_;
-  std::optional<Error> not_compiled_;
+  QueryCode code_;
   std::unique_ptr<hs::StateStore> state_;
   std::uint64_t checkpoints_ = 0;
 };

@@ -2,6 +2,7 @@
 // source in memory to a sink that checks.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,10 @@ struct QuerySetting {
   bool interpreted = false;
   std::string region;
   double checkpoint_seconds = 1;
+
+  std::chrono::milliseconds interval() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(checkpoint_seconds * 1'000));
+  }
 };
 
 std::unique_ptr<Subject> query_subject(const WindowSum& query, const QuerySetting& setting);

@@ -6,11 +6,13 @@
 #include <array>
 #include <bit>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/peers.hpp>
+#include <holdfast/bench/stream/nexmark_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
 
 namespace holdfast::bench::stream {
@@ -18,6 +20,8 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kStates = {
     "dram", "dram-interpreted", "kv", "kv-interpreted", "floor", "tbb"};
+
+constexpr const char* kWindowSum = "window-sum";
 
 Error invalid(const std::string& option, const std::string& seen, const std::string& rule) {
   return {Errc::kInvalidOption, "--" + option + " '" + seen + "': " + rule};
@@ -57,7 +61,12 @@ class FlatTable {
 };
 
 Status validate(const StreamBenchOptions& options) {
-  if (options.query != "window-sum") return invalid("query", options.query, "there is window-sum");
+  for (const auto& query : options.queries) {
+    if (query != kWindowSum && !nexmark_number(query))
+      return invalid("query", query, "there are window-sum and nexmark-q0 to nexmark-q22");
+    if (std::count(options.queries.begin(), options.queries.end(), query) > 1)
+      return invalid("query", query, "is given twice");
+  }
   for (const auto& state : options.states) {
     if (std::find(kStates.begin(), kStates.end(), state) == kStates.end())
       return invalid("state", state,
@@ -75,6 +84,8 @@ Status validate(const StreamBenchOptions& options) {
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   if (options.keys < 1 || options.keys > 100'000'000)
     return invalid("keys", number(options.keys), "allowed are 1 to 100,000,000");
+  if (options.events < 1'000 || options.events > 100'000'000)
+    return invalid("events", number(options.events), "allowed are 1,000 to 100,000,000");
   if (options.threads != 1)
     return invalid("threads", number(options.threads), "a query has one worker so far: 1");
   if (options.events_per_ms > 100'000)
@@ -97,13 +108,13 @@ std::uint64_t events_per_ms(const StreamBenchOptions& options) {
   return std::max<std::uint64_t>(100, options.keys * 3 / static_cast<std::uint64_t>(kWindowMs));
 }
 
-Fields command_of(const StreamBenchOptions& options, const WindowSum& query) {
+Fields command_of(const StreamBenchOptions& options) {
   Fields command;
   command.set("name", "stream bench");
-  command.set("query", Value(options.query));
+  command.set("queries", Value(options.queries));
   command.set("states", Value(options.states));
   command.set("keys", options.keys);
-  command.set("events", std::uint64_t{query.events().size()});
+  command.set("events", options.events);
   command.set("windows", options.windows);
   command.set("region", Value(options.region));
   command.set("checkpoint_seconds", options.checkpoint_seconds);
@@ -113,19 +124,103 @@ Fields command_of(const StreamBenchOptions& options, const WindowSum& query) {
   return command;
 }
 
-SubjectEntry entry_of(const std::string& state, const WindowSum& query,
-                      const StreamBenchOptions& options, const holdfast::stream::Script& script) {
-  if (state == "floor")
-    return {state, [&](unsigned) { return std::make_unique<HandWritten<FlatTable>>(query); }, ""};
-  if (state == "tbb") {
-    const auto make = peer_function<std::unique_ptr<Subject>(const WindowSum&)>(state);
-    if (!make) return {state, {}, make.error().detail};
-    return {state, [&query, make = *make](unsigned) { return make(query); }, ""};
+// Runs the subjects of one query after the other, into one document.
+class Suite {
+ public:
+  explicit Suite(const StreamBenchOptions& options) : options_(options) {
+    result_.document.command = command_of(options);
+    result_.document.environment = environment();
+    result_.document.parameters = {"keys", "events_per_round"};
   }
-  const QuerySetting setting{&script, state.starts_with("kv"), state.ends_with("-interpreted"),
-                             options.region, options.checkpoint_seconds};
-  return {state, [&query, setting](unsigned) { return query_subject(query, setting); }, ""};
-}
+
+  Status window_sum() {
+    HF_ASSIGN_OR_RETURN(const auto script, holdfast::stream::Script::prepare(WindowSum::sql()));
+    const WindowSum query(options_.keys, events_per_ms(options_), options_.windows, options_.seed);
+    measure(kWindowSum, {options_.keys, query.events().size()},
+            [&](const std::string& state) { return window_sum_entry(state, query, script); });
+    return {};
+  }
+  Status nexmark(unsigned number) {
+    if (events_ == nullptr) {
+      HF_ASSIGN_OR_RETURN(events_, NexmarkEvents::make(options_.events, options_.seed));
+    }
+    HF_ASSIGN_OR_RETURN(const auto query,
+                        NexmarkQuery::make(number, *events_, options_.events, options_.seed));
+    measure("nexmark-q" + std::to_string(number), {0, query->rows()},
+            [&](const std::string& state) { return nexmark_entry(state, *query); });
+    return {};
+  }
+  bool interrupted() const { return result_.interrupted; }
+  StreamBenchResult take() { return std::move(result_); }
+
+ private:
+  struct Size {
+    std::uint64_t keys, events;
+  };
+
+  QuerySetting setting(const std::string& state, const holdfast::stream::Script& script) const {
+    return {&script, state.starts_with("kv"), state.ends_with("-interpreted"), options_.region,
+            options_.checkpoint_seconds};
+  }
+  SubjectEntry window_sum_entry(const std::string& state, const WindowSum& query,
+                                const holdfast::stream::Script& script) const {
+    if (state == "floor")
+      return {state, [&](unsigned) { return std::make_unique<HandWritten<FlatTable>>(query); }, ""};
+    if (state == "tbb") {
+      const auto make = peer_function<std::unique_ptr<Subject>(const WindowSum&)>(state);
+      if (!make) return {state, {}, make.error().detail};
+      return {state, [&query, make = *make](unsigned) { return make(query); }, ""};
+    }
+    return {state,
+            [&query, setting = setting(state, script)](unsigned) {
+              return query_subject(query, setting);
+            },
+            ""};
+  }
+  SubjectEntry nexmark_entry(const std::string& state, const NexmarkQuery& query) const {
+    if (state == "floor") {
+      auto* const loop = nexmark_loop(query.number());
+      return {state, [&query, loop](unsigned) { return nexmark_floor(query, *loop); }, ""};
+    }
+    return {state,
+            [&query, setting = setting(state, query.script())](unsigned) {
+              return nexmark_subject(query, setting);
+            },
+            ""};
+  }
+  // What there is no such subject of has no row.
+  bool has(const std::string& query, const std::string& state) const {
+    const auto number = nexmark_number(query);
+    if (!number) return true;
+    return state != "tbb" && (state != "floor" || nexmark_loop(*number) != nullptr);
+  }
+
+  template <class EntryOf>
+  void measure(const std::string& query, const Size& size, const EntryOf& entry_of) {
+    Plan plan;
+    for (const auto& state : options_.states) {
+      if (has(query, state)) plan.subjects.push_back(entry_of(state));
+    }
+    plan.operations = {{query, {}}};
+    plan.repetitions = options_.repeat;
+    plan.seconds = options_.seconds;
+    plan.latency = false;
+    plan.progress = options_.progress;
+    if (options_.progress) announce({&plan, 1});
+    auto outcome = run(plan);
+    result_.trustworthy = result_.trustworthy && outcome.trustworthy;
+    result_.interrupted = outcome.interrupted;
+    for (auto& row : outcome.rows) {
+      row.set("keys", size.keys);
+      row.set("events_per_round", size.events);
+      result_.document.rows.push_back(std::move(row));
+    }
+  }
+
+  const StreamBenchOptions& options_;
+  std::unique_ptr<NexmarkEvents> events_;
+  StreamBenchResult result_;
+};
 
 }  // namespace
 
@@ -135,29 +230,13 @@ Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
     options.region =
         "/dev/shm/holdfast-stream-bench-" + std::to_string(::getpid()) + "?granularity=line";
   HF_RETURN_IF_ERROR(validate(options));
-  HF_ASSIGN_OR_RETURN(const auto script, holdfast::stream::Script::prepare(WindowSum::sql()));
-  const WindowSum query(options.keys, events_per_ms(options), options.windows, options.seed);
-  Plan plan;
-  for (const auto& state : options.states)
-    plan.subjects.push_back(entry_of(state, query, options, script));
-  plan.operations = {{options.query, {}}};
-  plan.repetitions = options.repeat;
-  plan.seconds = options.seconds;
-  plan.latency = false;
-  plan.progress = options.progress;
-  auto outcome = run(plan);
-  StreamBenchResult result;
-  result.trustworthy = outcome.trustworthy;
-  result.interrupted = outcome.interrupted;
-  result.document.command = command_of(options, query);
-  result.document.environment = environment();
-  result.document.parameters = {"keys"};
-  for (auto& row : outcome.rows) {
-    row.set("keys", options.keys);
-    row.set("events_per_round", std::uint64_t{query.events().size()});
-    result.document.rows.push_back(std::move(row));
+  Suite suite(options);
+  for (const auto& query : options.queries) {
+    if (suite.interrupted()) break;
+    const auto number = nexmark_number(query);
+    HF_RETURN_IF_ERROR(number ? suite.nexmark(*number) : suite.window_sum());
   }
-  return result;
+  return suite.take();
 }
 
 }  // namespace holdfast::bench::stream

@@ -1,8 +1,9 @@
 // stream_suite.hpp: `holdfast stream bench`: a query of ours beside hand-written loops, over the
 // same events in memory. Measured by bench/runner.hpp: subjects in turn, every answer checked.
 //
-//   floor             the shortest loop over a flat table: no NULL, no late rows, no checkpoints
-//   tbb               the same loop over oneTBB's concurrent_hash_map
+//   floor             the shortest loop by hand: no NULL, no late rows, no checkpoints; of NEXMark
+//                     q0 to q5, q7 and q8
+//   tbb               of window-sum: the same loop over oneTBB's concurrent_hash_map
 //   dram, kv          the query, compiled, with its state in DRAM without checkpoints, or in a
 //                     region; dram-interpreted, kv-interpreted: the same by the interpreter
 #pragma once
@@ -17,14 +18,15 @@
 namespace holdfast::bench::stream {
 
 struct StreamBenchOptions {
-  std::string query = "window-sum";
+  std::vector<std::string> queries = {"window-sum"};  // And nexmark-q0 to nexmark-q22.
   std::vector<std::string> states = {"dram", "kv", "floor"};
-  std::uint64_t keys = 15'000;  // 1 to 100,000,000.
-  unsigned threads = 1;         // 1.
+  std::uint64_t keys = 15'000;       // Of window-sum: 1 to 100,000,000.
+  std::uint64_t events = 2'000'000;  // Of NEXMark's three tables together: 1,000 to 100,000,000.
+  unsigned threads = 1;              // 1.
   // Of kv: a path that does not exist, or dram; empty: below /dev/shm, of line granularity.
   std::string region;
   double checkpoint_seconds = 1;    // Of `kv`.
-  unsigned windows = 1;             // Of one round of the events: 1 to 100.
+  unsigned windows = 1;             // Of one round of window-sum's events: 1 to 100.
   unsigned repeat = 5;              // 1 to 1,000.
   double seconds = 2;               // Rounds are begun for this long; 0.001 to 3,600.
   std::uint64_t events_per_ms = 0;  // 1 to 100,000; 0: 100, and three per key and window at least.

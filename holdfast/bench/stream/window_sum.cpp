@@ -1,6 +1,7 @@
 #include <holdfast/bench/stream/window_sum.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/bytes.hpp>
@@ -90,9 +91,9 @@ bool EventSource::fill() {
 }
 
 Result<std::span<const std::byte>> EventSource::next_records() {
-  if (!fill()) return std::span<const std::byte>();
-  taken_ = in_block_;
-  return std::as_bytes(std::span(block_.data(), in_block_));
+  if (taken_ == in_block_ && !fill()) return std::span<const std::byte>();
+  const auto from = std::exchange(taken_, in_block_);
+  return std::as_bytes(std::span(block_.data() + from, in_block_ - from));
 }
 
 Result<bool> EventSource::next(sql::Row& row) {

@@ -71,6 +71,7 @@ class EventSource : public holdfast::stream::RecordSource {
   Result<std::span<const std::byte>> next_records() override;
   holdfast::stream::RecordClaim claim(std::size_t most) override;
   void read(const holdfast::stream::RecordClaim& claim, std::byte* out) const override;
+  void give_back(std::size_t records) override { taken_ -= records; }
   Result<bool> next(sql::Row& row) override;
   std::string position() const override;
   Status seek(std::string_view position) override;

@@ -1,11 +1,9 @@
 #include "compiled_operators.hpp"
 
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <utility>
 
-#include <holdfast/sql/evaluate.hpp>
 #include <holdfast/stream/compile/compiled_part.hpp>
 
 namespace holdfast::stream::compile {
@@ -15,84 +13,7 @@ constexpr std::size_t kRows = 256;
 // A source may wait for its rows: those that are there are not kept waiting with it.
 constexpr std::chrono::milliseconds kPatience{10};
 
-std::string_view view(query::Text text) { return {text.data, text.size}; }
-query::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
-
-void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value) {
-  value.null = slot.null;
-  if (slot.null) return;
-  if (type.kind == sql::Kind::kString)
-    value.text.assign(slot.text.data, slot.text.size);
-  else if (type.is_real())
-    value.real = slot.real;
-  else
-    value.number = slot.number;
-}
-
-const sql::Project& projection_of(const sql::Plan& plan) {
-  return std::get<sql::Project>(plan.nodes.back().what);
-}
-
 }  // namespace
-
-CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink,
-                           StateStore* store)
-    : plan_(plan),
-      parts_(parts),
-      sink_(sink),
-      store_(store),
-      out_(projection_of(plan).expressions.size()) {}
-
-bool CompiledHost::take(const Status& status) {
-  if (!status && status_) status_ = status;
-  return bool(status);
-}
-
-bool CompiledHost::evaluate(std::uint32_t expression, const query::Slot* columns,
-                            query::Slot& out) {
-  const auto& part = parts_.interpreted[expression];
-  row_.resize(part.width);
-  for (std::size_t i = 0; i < part.columns.size(); ++i)
-    set_value(columns[i], part.types[i], row_[part.columns[i]]);
-  sql::Value value;
-  if (!take(sql::evaluate(*part.expression, row_, value))) return false;
-  out.null = value.null;
-  if (value.null) return true;
-  if (part.expression->type.kind == sql::Kind::kString)
-    out.text = text_of(texts_.emplace_back(std::move(value.text)));
-  else if (part.expression->type.is_real())
-    out.real = value.real;
-  else
-    out.number = value.number;
-  return true;
-}
-
-bool CompiledHost::average(std::uint32_t failure, query::Int128 sum, std::int64_t count,
-                           std::uint32_t shift, query::Int128& out) {
-  const auto quotient = sql::divided(sum, count, shift);
-  if (!quotient) return fail(failure), false;
-  out = *quotient;
-  return true;
-}
-
-bool CompiledHost::write(const query::Slot* row) {
-  const auto& expressions = projection_of(plan_).expressions;
-  for (std::size_t i = 0; i < out_.size(); ++i)
-    set_value(row[i], expressions[i]->type, out_[i]);
-  ++rows_out;
-  return take(sink_->write(out_));
-}
-
-bool CompiledHost::put(std::int64_t slice, query::Text key, query::Text state) {
-  return take(store_->put(slice, view(key), view(state)));
-}
-
-bool CompiledHost::for_each(std::int64_t slice, query::VisitEntry& visit) {
-  return take(store_->for_each(slice, [&](std::string_view key, std::string_view state) -> Status {
-    if (visit(text_of(key), text_of(state))) return {};
-    return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
-  }));
-}
 
 CompiledOperators::CompiledOperators(const sql::Plan& plan,
                                      std::shared_ptr<const QuerySource> source,
@@ -100,11 +21,11 @@ CompiledOperators::CompiledOperators(const sql::Plan& plan,
                                      StateStore* store)
     : plan_(plan),
       source_(std::move(source)),
-      layout_(source_->layout),
+      layout_(source_->layouts.front()),
       store_(store),
       library_(std::move(library)),
       host_(plan, source_->parts, &sink, store),
-      query_(library_->make(host_)) {}
+      query_(library_->make_query(host_)) {}
 
 Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(
     const Operators& before, const sql::Plan& plan, std::shared_ptr<const QuerySource> source,

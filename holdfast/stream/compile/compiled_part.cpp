@@ -50,10 +50,10 @@ CompiledPart::CompiledPart(const sql::Plan& plan, std::shared_ptr<const QuerySou
                            Give give)
     : plan_(plan),
       source_(std::move(source)),
-      layout_(source_->layout),
+      layout_(source_->layouts.front()),
       library_(std::move(library)),
       host_(plan, source_->parts, library_, std::move(give)),
-      query_(library_->make(host_)) {
+      query_(library_->make_query(host_)) {
   query_->adopt({watermark, 0, 0});
   query_->become_part();
 }

@@ -164,6 +164,15 @@ std::string of_type(std::string_view name, std::string_view type) {
 
 }  // namespace
 
+bool is_idle_clock(const sql::Table& table, std::size_t column, bool read) {
+  const auto* computed = table.computed[column].get();
+  if (computed == nullptr || computed->operation != Operation::kProcessingTime || read)
+    return false;
+  if (!table.has_watermark) return true;
+  const auto reads = sql::columns_of(*table.watermark);
+  return std::find(reads.begin(), reads.end(), column) == reads.end();
+}
+
 bool ExpressionSource::can_fail(const sql::Expression& e) {
   return !is_compiled(e) || fails_itself(e) ||
          std::any_of(e.arguments.begin(), e.arguments.end(),

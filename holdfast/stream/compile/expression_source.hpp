@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/expression.hpp>
 
 namespace holdfast::stream::compile {
@@ -28,6 +29,9 @@ struct QueryParts {
   std::vector<Error> failures;
   std::vector<Interpreted> interpreted;
 };
+
+// A computed column of the table that is the clock, where nobody reads it: it is not asked for.
+bool is_idle_clock(const sql::Table& table, std::size_t column, bool read);
 
 class ExpressionSource {
  public:

@@ -18,16 +18,21 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  // The query must go before the library.
-  std::unique_ptr<query::Query> make(query::Host& host) const {
-    return std::unique_ptr<query::Query>(make_(host));
+  // What it makes must go before the library. Null: it makes the other of the two.
+  std::unique_ptr<query::Query> make_query(query::Host& host) const {
+    return std::unique_ptr<query::Query>(make_query_ == nullptr ? nullptr : make_query_(host));
+  }
+  std::unique_ptr<query::Graph> make_graph(query::Host& host) const {
+    return std::unique_ptr<query::Graph>(make_graph_ == nullptr ? nullptr : make_graph_(host));
   }
 
  private:
-  Library(void* handle, query::MakeQuery* entry) : handle_(handle), make_(entry) {}
+  Library(void* handle, query::MakeQuery* of_query, query::MakeGraph* of_graph)
+      : handle_(handle), make_query_(of_query), make_graph_(of_graph) {}
 
   void* handle_;
-  query::MakeQuery* make_;
+  query::MakeQuery* make_query_;
+  query::MakeGraph* make_graph_;
 };
 
 }  // namespace holdfast::stream::compile

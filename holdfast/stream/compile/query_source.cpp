@@ -3,18 +3,16 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/sql/column_pruning.hpp>
+#include <holdfast/stream/compile/aggregate_source.hpp>
+#include <holdfast/stream/compile/graph_code.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
 
-using sql::AggregateKind;
-using sql::Kind;
 using sql::names_of;
-
-Error unsupported(const std::string& what) {
-  return {Errc::kUnsupported, what + " is not compiled; the interpreter does it"};
-}
 
 std::vector<std::string> identifiers(std::string_view before,
                                      const std::vector<sql::Column>& columns) {
@@ -35,9 +33,9 @@ class Writer {
     HF_RETURN_IF_ERROR(sort_nodes());
     const auto layout = RecordLayout::of(table_);
     if (!layout)
-      return unsupported("a table of more than " + std::to_string(RecordLayout::kColumnsMax) +
-                         " columns");
-    source_.layout = *layout;
+      return not_compiled("a table of more than " + std::to_string(RecordLayout::kColumnsMax) +
+                          " columns");
+    source_.layouts = {*layout};
     head();
     line("namespace {\n\nusing namespace holdfast::query;\n");
     row();
@@ -72,10 +70,10 @@ class Writer {
       } else if (const auto* project = std::get_if<sql::Project>(&what)) {
         project_ = project;
       } else {
-        return unsupported("a window without a GROUP BY of its windows");
+        return not_compiled("a window without a GROUP BY of its windows");
       }
     }
-    return project_ == nullptr ? Status(unsupported("a query without a projection")) : Status();
+    return project_ == nullptr ? Status(not_compiled("a query without a projection")) : Status();
   }
 
   void head() {
@@ -90,18 +88,21 @@ class Writer {
     const auto columns = identifiers("", table_.columns);
     ExpressionSource expressions(columns, names_of(table_.columns), source_.parts);
     line("// A row of " + identifier('t', 0, table_.name) + ", of a record of " +
-         std::to_string(source_.layout.bytes) + " bytes.");
+         std::to_string(source_.layouts[0].bytes) + " bytes.");
     line("struct Row {");
     std::vector<std::string> made;
+    const auto read = sql::read_columns(plan_).front();
     for (const bool computed : {false, true}) {
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if ((table_.computed[i] != nullptr) != computed) continue;
         const auto& type = table_.columns[i].type;
         line("  " + maybe(type) + " " + columns[i] + ";");
         const auto bytes = "column<" + std::string(cpp_type(type)) + ", " + std::to_string(i) +
-                           ", " + std::to_string(source_.layout.offsets[i]) + ">(record, nulls)";
-        made.push_back(columns[i] + "(" + (computed ? expressions.of(*table_.computed[i]) : bytes) +
-                       ")");
+                           ", " + std::to_string(source_.layouts[0].offsets[i]) +
+                           ">(record, nulls)";
+        const bool idle = is_idle_clock(table_, i, read[i]);
+        const auto value = !computed ? bytes : idle ? "" : expressions.of(*table_.computed[i]);
+        made.push_back(columns[i] + "(" + value + ")");
       }
     }
     line("\n  Row(const std::byte* record, std::uint64_t nulls, Run& run)");
@@ -136,25 +137,12 @@ class Writer {
   }
 
   Status group() {
-    std::vector<std::string> keys, states;
-    for (const auto& key : group_->keys)
-      keys.emplace_back(cpp_type(key->type));
-    for (const auto& aggregate : group_->aggregates) {
-      HF_ASSIGN_OR_RETURN(auto state, state_of(aggregate));
-      states.push_back(std::move(state));
-    }
-    line("  using Key = KeyOf<" + joined(keys) + ">;");
-    line("  using State = StateOf<" + joined(states) + ">;");
+    HF_ASSIGN_OR_RETURN(const auto state, state_type(group_->aggregates, false, source_.parts));
+    line("  using Key = " + key_type(group_->keys) + ";");
+    line("  using State = " + state + ";");
     take_row();
     emit();
     return {};
-  }
-
-  static std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      text += (i == 0 ? "" : ", ") + parts[i];
-    return text;
   }
 
   void take_row() {
@@ -175,15 +163,8 @@ class Writer {
     line(
         "  static void gather(State& state, const Row& row, Run& "
         "run) {");
-    for (std::size_t i = 0; i < group_->aggregates.size(); ++i) {
-      const auto& aggregate = group_->aggregates[i];
-      std::string text = "    ";
-      if (aggregate.filter != nullptr)
-        text += "if (is_true(" + expressions.of(*aggregate.filter) + ")) ";
-      text += "state.get<" + std::to_string(i) + ">().add(";
-      if (aggregate.argument != nullptr) text += expressions.of(*aggregate.argument);
-      line(text + ");");
-    }
+    for (const auto& statement : gathering(group_->aggregates, "add", expressions))
+      line("    " + statement);
     line("  }");
   }
 
@@ -206,45 +187,6 @@ class Writer {
     conditions(expressions, having_, "");
     output(expressions);
     line("  }");
-  }
-
-  Result<std::string> state_of(const sql::Aggregate& aggregate) {
-    const auto count = std::string("Count");
-    if (aggregate.argument == nullptr) return count;
-    const auto& type = aggregate.argument->type;
-    const std::string cpp(cpp_type(type));
-    const bool average = aggregate.kind == AggregateKind::kAverage;
-    std::string state;
-    if (aggregate.kind == AggregateKind::kCount) {
-      state = count;
-    } else if (aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax) {
-      if (aggregate.distinct && type.kind == Kind::kString)
-        return unsupported("MIN or MAX of DISTINCT texts");
-      const bool most = aggregate.kind == AggregateKind::kMax;
-      state = "Extreme<" + cpp + (most ? ", true>" : ", false>");
-    } else if (type.is_real()) {
-      const bool single = aggregate.type.kind == Kind::kFloat;
-      state = std::string("SumOfReals<") + (single ? "true, " : "false, ") +
-              (average ? "true>" : "false>");
-    } else if (type.is_integer()) {
-      state = (average ? "AverageOfIntegers<" : "SumOfIntegers<") + cpp + ">";
-    } else {
-      state = decimal_state(aggregate);
-    }
-    return aggregate.distinct ? "Distinct<" + cpp + ", " + state + ">" : state;
-  }
-
-  std::string decimal_state(const sql::Aggregate& aggregate) {
-    auto& failures = source_.parts.failures;
-    const auto number = [&](const char* what) {
-      failures.push_back(sql::error_at(aggregate.at, what));
-      return std::to_string(failures.size() - 1);
-    };
-    const auto sum = number("the sum has more than 38 digits");
-    if (aggregate.kind == AggregateKind::kSum) return "SumOfDecimals<" + sum + ">";
-    const auto shift = aggregate.type.scale - aggregate.argument->type.scale;
-    return "AverageOfDecimals<" + sum + ", " + number("the average has more than 38 digits") +
-           ", " + std::to_string(shift) + ">";
   }
 
   void watermark() {
@@ -279,7 +221,7 @@ class Writer {
            ";");
     };
     line("");
-    number("kRecordBytes", source_.layout.bytes);
+    number("kRecordBytes", source_.layouts[0].bytes);
     boolean("kHasWatermark", table_.has_watermark);
     boolean("kInterprets", !source_.parts.interpreted.empty());
     if (group_ == nullptr) return;
@@ -303,6 +245,10 @@ class Writer {
 
 }  // namespace
 
-Result<QuerySource> query_source(const sql::Plan& plan) { return Writer(plan).write(); }
+Result<QuerySource> query_source(const sql::Plan& plan) {
+  // Groups of a chain that change are a graph's, but for those that are shown at the end.
+  if (InterpretedOperators::can_run(plan, !plan.updating)) return Writer(plan).write();
+  return graph_code(plan);
+}
 
 }  // namespace holdfast::stream::compile

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
@@ -13,8 +14,9 @@ namespace holdfast::stream::compile {
 
 struct QuerySource {
   std::string text;
-  QueryParts parts;  // Points into the plan.
-  RecordLayout layout;
+  QueryParts parts;                   // Points into the plan.
+  std::vector<RecordLayout> layouts;  // Of the tables, in the order of their scans.
+  bool graph = false;                 // It is a Graph, else a Query (runtime/interface.hpp).
 };
 
 // The same plan gives the same source. Errors: kUnsupported, what of the plan has no compiled form:

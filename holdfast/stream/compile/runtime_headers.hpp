@@ -7,21 +7,28 @@
 
 namespace holdfast::stream::compile {
 
-extern const std::string_view kAggregatesHeader, kBytesHeader, kGroupsHeader, kInterfaceHeader,
-    kOrderHeader, kRowsHeader, kTableHeader, kValuesHeader;
+extern const std::string_view kAggregatesHeader, kBytesHeader, kChangesHeader, kGraphHeader,
+    kGraphGroupsHeader, kGraphJoinsHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
+    kOrderHeader, kRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 8> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 14> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bytes.hpp", kBytesHeader},
+    {"changes.hpp", kChangesHeader},
+    {"graph.hpp", kGraphHeader},
+    {"graph_groups.hpp", kGraphGroupsHeader},
+    {"graph_joins.hpp", kGraphJoinsHeader},
+    {"graph_ranks.hpp", kGraphRanksHeader},
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
     {"order.hpp", kOrderHeader},
     {"rows.hpp", kRowsHeader},
+    {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},
     {"values.hpp", kValuesHeader},
 }};

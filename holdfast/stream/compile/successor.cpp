@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <holdfast/stream/compile/compiled_graph.hpp>
 #include <holdfast/stream/compile/compiled_operators.hpp>
 
 namespace holdfast::stream::compile {
@@ -38,9 +39,7 @@ class Attempt {
     if (!library) give_up(library.error());
     if (!library || *library == nullptr) return std::unique_ptr<Operators>();
     HF_RETURN_IF_ERROR(now.settle());
-    HF_ASSIGN_OR_RETURN(auto operators,
-                        CompiledOperators::after(now, plan_, source_, *library, sink, store));
-    return std::unique_ptr<Operators>(std::move(operators));
+    return compiled_operators(now, plan_, source_, *library, sink, store);
   }
 
  private:
@@ -69,6 +68,19 @@ class Attempt {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<Operators>> compiled_operators(const Operators& now, const sql::Plan& plan,
+                                                      std::shared_ptr<const QuerySource> source,
+                                                      std::shared_ptr<const Library> library,
+                                                      Sink& sink, StateStore* store) {
+  if (const auto* graph = dynamic_cast<const graph::GraphOperators*>(&now)) {
+    HF_ASSIGN_OR_RETURN(auto made,
+                        CompiledGraph::after(*graph, plan, source, library, sink, store));
+    return std::unique_ptr<Operators>(std::move(made));
+  }
+  HF_ASSIGN_OR_RETURN(auto made, CompiledOperators::after(now, plan, source, library, sink, store));
+  return std::unique_ptr<Operators>(std::move(made));
+}
 
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              const CompileSettings& settings,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <holdfast/stream/compile/compilation.hpp>
+#include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/pipeline.hpp>
 
 namespace holdfast::stream::compile {
@@ -16,6 +18,12 @@ enum class CompileMode {
   kNever,
 };
 
+// Operators of a library that was made of `source`, which was made of `plan`. They go on where
+// `now` is.
+Result<std::unique_ptr<Operators>> compiled_operators(const Operators& now, const sql::Plan& plan,
+                                                      std::shared_ptr<const QuerySource> source,
+                                                      std::shared_ptr<const Library> library,
+                                                      Sink& sink, StateStore* store);
 // For `plan`, which outlives it; `failed` is told why the interpreter has to do all of it.
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              const CompileSettings& settings,

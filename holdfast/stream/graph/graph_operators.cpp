@@ -75,7 +75,7 @@ class GraphOperators::Output : public Operator {
 
 GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
                                StateStore* store)
-    : plan_(plan), source_(source), progress_(store, 0, {}) {
+    : plan_(plan), source_(source), progress_(store) {
   operators_.resize(plan.nodes.size());
   for (std::size_t node = 0; node < plan.nodes.size(); ++node)
     build(node, store);
@@ -246,27 +246,19 @@ OperatorCounts GraphOperators::counts() const {
   return counts;
 }
 
+std::vector<GraphOperators::TableProgress> GraphOperators::tables() const {
+  std::vector<TableProgress> all;
+  for (const auto& input : inputs_)
+    all.push_back({input.table, input.watermark, input.rows, input.ended});
+  return all;
+}
+
 // ---- Checkpoints ----
-namespace {
-
-std::string number_key(char of, std::size_t number) { return of + std::to_string(number); }
-
-}  // namespace
-
 Status GraphOperators::put_state() {
-  const auto set = [&](const std::string& key, std::int64_t number) {
-    const auto known = progress_.find(key);
-    if (known == progress_.end() || known->second.value != number) progress_.at(key) = number;
-  };
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    set(number_key('w', i), inputs_[i].watermark);
-    set(number_key('r', i), static_cast<std::int64_t>(inputs_[i].rows));
-  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    progress_.set_input(i, inputs_[i].watermark, inputs_[i].rows);
   for (std::size_t i = 0; i < operators_.size(); ++i) {
-    if (operators_[i]->late_rows != 0)
-      set(number_key('l', i), static_cast<std::int64_t>(operators_[i]->late_rows));
-    if (operators_[i]->rows_without_time != 0)
-      set(number_key('t', i), static_cast<std::int64_t>(operators_[i]->rows_without_time));
+    progress_.set_dropped(i, operators_[i]->late_rows, operators_[i]->rows_without_time);
     HF_RETURN_IF_ERROR(operators_[i]->put_state());
   }
   return progress_.put_all();
@@ -274,15 +266,11 @@ Status GraphOperators::put_state() {
 
 Status GraphOperators::restore(const OperatorCounts&) {
   HF_RETURN_IF_ERROR(progress_.restore());
-  const auto get = [&](char of, std::size_t number, std::int64_t otherwise) {
-    const auto found = progress_.find(number_key(of, number));
-    return found == progress_.end() ? otherwise : found->second.value;
-  };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     auto& input = inputs_[i];
     if (input.looked_up) continue;  // It is read again.
-    input.watermark = get('w', i, kNoWatermark);
-    input.rows = static_cast<std::uint64_t>(get('r', i, 0));
+    input.watermark = progress_.get('w', i, kNoWatermark);
+    input.rows = static_cast<std::uint64_t>(progress_.get('r', i, 0));
     input.ended = input.watermark == kEndOfTime;
     input.scan->set_watermark(0, input.watermark);
   }
@@ -291,8 +279,8 @@ Status GraphOperators::restore(const OperatorCounts&) {
     const auto& inputs = plan_.nodes[node].inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       one.set_watermark(i, operators_[inputs[i]]->forwarded(operators_[inputs[i]]->watermark()));
-    one.late_rows = static_cast<std::uint64_t>(get('l', node, 0));
-    one.rows_without_time = static_cast<std::uint64_t>(get('t', node, 0));
+    one.late_rows = static_cast<std::uint64_t>(progress_.get('l', node, 0));
+    one.rows_without_time = static_cast<std::uint64_t>(progress_.get('t', node, 0));
     HF_RETURN_IF_ERROR(one.restore());
   }
   return {};

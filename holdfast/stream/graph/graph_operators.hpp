@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <holdfast/sql/plan.hpp>
@@ -17,6 +18,37 @@
 #include <holdfast/stream/sink.hpp>
 
 namespace holdfast::stream::graph {
+
+// What a checkpoint has beside the state of the operators: of each input its watermark and rows, of
+// each operator what it has dropped.
+class GraphProgress {
+ public:
+  explicit GraphProgress(StateStore* store) : numbers_(store, 0, {}) {}
+
+  std::int64_t get(char of, std::size_t number, std::int64_t otherwise) const {
+    const auto found = numbers_.find(of + std::to_string(number));
+    return found == numbers_.end() ? otherwise : found->second.value;
+  }
+  void set_input(std::size_t number, std::int64_t watermark, std::uint64_t rows) {
+    set('w', number, watermark);
+    set('r', number, static_cast<std::int64_t>(rows));
+  }
+  void set_dropped(std::size_t node, std::uint64_t late, std::uint64_t without_time) {
+    if (late != 0) set('l', node, static_cast<std::int64_t>(late));
+    if (without_time != 0) set('t', node, static_cast<std::int64_t>(without_time));
+  }
+  Status restore() { return numbers_.restore(); }
+  Status put_all() { return numbers_.put_all(); }
+
+ private:
+  void set(char of, std::size_t at, std::int64_t number) {
+    const auto key = of + std::to_string(at);
+    const auto known = numbers_.find(key);
+    if (known == numbers_.end() || known->second.value != number) numbers_.at(key) = number;
+  }
+
+  NumberTable numbers_;
+};
 
 class GraphOperators : public Operators {
  public:
@@ -31,6 +63,18 @@ class GraphOperators : public Operators {
   OperatorCounts counts() const override;
   std::set<std::int64_t> stored_slices() const override { return {}; }
   Status visit_entries(VisitEntry) const override { return {}; }
+
+  // For others that go on from here (compile/compiled_graph.hpp).
+  struct TableProgress {
+    const sql::Table* table;
+    std::int64_t watermark;
+    std::uint64_t rows;
+    bool ended;
+  };
+  std::vector<TableProgress> tables() const;
+  const GraphProgress& progress() const { return progress_; }
+  GraphSource& source() const { return source_; }
+  const Operator& node(std::size_t number) const { return *operators_[number]; }
 
  private:
   class Output;
@@ -58,7 +102,7 @@ class GraphOperators : public Operators {
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
   std::unique_ptr<Output> output_;
   std::vector<Input> inputs_;
-  NumberTable progress_;  // Of each input: its watermark and rows; counters of operators.
+  GraphProgress progress_;
   bool begun_ = false;
   sql::Row row_;
 };

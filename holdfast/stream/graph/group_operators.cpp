@@ -65,6 +65,20 @@ Status SliceGroups::restore() {
   return groups_.restore(watermark());
 }
 
+Status SliceGroups::visit_state(VisitState visit) const {
+  return groups_.visit_entries(
+      [&](std::int64_t number, std::string_view key, std::string_view state) {
+        return visit(slice(number), key, state, 0, true);
+      });
+}
+
+std::set<std::int64_t> SliceGroups::stored_slices() const {
+  std::set<std::int64_t> slices;
+  for (const auto number : groups_.stored_slices())
+    slices.insert(slice(number));
+  return slices;
+}
+
 Status SliceGroups::pass(std::int64_t watermark) {
   return groups_.advance(watermark, [this](sql::Row& row) { return emit(RowKind::kInsert, row); });
 }

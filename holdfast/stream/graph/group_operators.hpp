@@ -54,6 +54,8 @@ class SliceGroups : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override { return groups_.put_state(); }
+  Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override;
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -73,6 +75,7 @@ class WindowGroups : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override { return table_.restore(); }
   Status put_state() override { return table_.put_all(); }
+  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -96,6 +99,7 @@ class RunningGroups : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override { return table_.restore(); }
   Status put_state() override { return table_.put_all(); }
+  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
 
  protected:
   Status pass(std::int64_t watermark) override;

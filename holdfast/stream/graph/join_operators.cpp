@@ -86,6 +86,11 @@ Status RegularJoin::put_state() {
   return tables_[kRight].put_all();
 }
 
+Status RegularJoin::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(tables_[kLeft].visit_state(visit));
+  return tables_[kRight].visit_state(visit);
+}
+
 Status RegularJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto key, key_of(side, row, null));
@@ -182,6 +187,11 @@ Status WindowJoin::restore() {
 Status WindowJoin::put_state() {
   HF_RETURN_IF_ERROR(tables_[kLeft].put_all());
   return tables_[kRight].put_all();
+}
+
+Status WindowJoin::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(tables_[kLeft].visit_state(visit));
+  return tables_[kRight].visit_state(visit);
 }
 
 Status WindowJoin::take(std::size_t side, RowKind, const sql::Row& row) {

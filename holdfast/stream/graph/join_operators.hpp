@@ -50,6 +50,7 @@ class RegularJoin : public JoinOperator {
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
+  Status visit_state(VisitState visit) const override;
 
  private:
   struct Counted {
@@ -80,6 +81,7 @@ class WindowJoin : public JoinOperator {
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
+  Status visit_state(VisitState visit) const override;
 
  protected:
   Status pass(std::int64_t watermark) override;

@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/graph/keys.hpp>
@@ -23,6 +25,10 @@
 #include <holdfast/stream/state_store.hpp>
 
 namespace holdfast::stream::graph {
+
+// StateTable::visit_state().
+using VisitState = FunctionRef<Status(std::int64_t slice, std::string_view key,
+                                      std::string_view state, std::uint64_t version, bool changed)>;
 
 // What an operator is made of. All outlives it.
 struct Parts {
@@ -60,6 +66,9 @@ class Operator {
   }
   virtual Status restore() { return {}; }
   virtual Status put_state() { return {}; }
+  // Another goes on from here: the entries of the state, and slices that the store has.
+  virtual Status visit_state(VisitState) const { return {}; }
+  virtual std::set<std::int64_t> stored_slices() const { return {}; }
 
   void add_reader(Operator& reader, std::size_t input) { readers_.push_back({&reader, input}); }
   const sql::Node& node() const { return node_; }

@@ -27,6 +27,7 @@ class RunningRank : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override { return table_.put_all(); }
+  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
 
  private:
   using Rows = std::vector<RankedRow>;
@@ -53,6 +54,7 @@ class WindowRank : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override { return table_.put_all(); }
+  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
 
  protected:
   Status pass(std::int64_t watermark) override;

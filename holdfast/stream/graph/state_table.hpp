@@ -40,6 +40,8 @@ class StateTable {
       : store_(store), slice_(slice), codec_(std::move(codec)) {}
 
   iterator find(std::string_view key) { return entries_.find(key); }
+  typename Entries::const_iterator find(std::string_view key) const { return entries_.find(key); }
+  typename Entries::const_iterator end() const { return entries_.end(); }
   iterator lower_bound(std::string_view key) { return entries_.lower_bound(key); }
   iterator begin() { return entries_.begin(); }
   iterator end() { return entries_.end(); }
@@ -70,6 +72,21 @@ class StateTable {
     for (auto place = entries_.lower_bound(prefix);
          place != entries_.end() && place->first.starts_with(prefix); ++place)
       HF_RETURN_IF_ERROR(visit(place->first, place));
+    return {};
+  }
+
+  // All that a checkpoint would have, and what it would take away: visit(slice, key, state,
+  // version, changed), no state for what is gone.
+  template <class Visit>
+  Status visit_state(Visit visit) const {
+    std::string bytes;
+    for (const auto& [key, version] : gone_)
+      HF_RETURN_IF_ERROR(visit(slice_, key, {}, version, true));
+    for (const auto& [key, entry] : entries_) {
+      bytes = '\1';
+      codec_.encode(entry.value, bytes);
+      HF_RETURN_IF_ERROR(visit(slice_, key, bytes, entry.version, entry.changed));
+    }
     return {};
   }
 

@@ -3,6 +3,7 @@
 // so.
 #pragma once
 
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -18,6 +19,11 @@ class Count {
   template <class T>
   void add(const Maybe<T>& value) {
     count_ += value.known;
+  }
+  void take_back() { --count_; }
+  template <class T>
+  void take_back(const Maybe<T>& value) {
+    count_ -= value.known;
   }
   void merge(const Count& other) { count_ += other.count_; }
   Maybe<std::int64_t> result(Run&) const { return some(count_); }
@@ -35,6 +41,10 @@ class SumOfIntegers {
   void add(const Maybe<T>& value) {
     count_ += value.known;
     sum_ += value.known ? static_cast<std::uint64_t>(value.value) : 0;
+  }
+  void take_back(const Maybe<T>& value) {
+    count_ -= value.known;
+    sum_ -= value.known ? static_cast<std::uint64_t>(value.value) : 0;
   }
   void merge(const SumOfIntegers& other) {
     count_ += other.count_;
@@ -67,6 +77,10 @@ class AverageOfIntegers {
     count_ += value.known;
     sum_ += value.known ? static_cast<Int128>(value.value) : 0;
   }
+  void take_back(const Maybe<T>& value) {
+    count_ -= value.known;
+    sum_ -= value.known ? static_cast<Int128>(value.value) : 0;
+  }
   void merge(const AverageOfIntegers& other) {
     count_ += other.count_;
     sum_ += other.sum_;
@@ -98,6 +112,11 @@ class SumOfDecimals {
     if (!value.known) return;
     ++count_;
     add_number(value.value);
+  }
+  void take_back(const Maybe<Int128>& value) {
+    if (!value.known) return;
+    --count_;
+    add_number(-value.value);
   }
   void merge(const SumOfDecimals& other) {
     count_ += other.count_;
@@ -163,6 +182,11 @@ class SumOfReals {
     ++count_;
     add_number(value.value);
   }
+  void take_back(const Maybe<double>& value) {
+    if (!value.known) return;
+    --count_;
+    add_number(-value.value);
+  }
   void merge(const SumOfReals& other) {
     count_ += other.count_;
     add_number(other.sum_);
@@ -210,6 +234,10 @@ class Extreme {
     if (value.known) offer(value.value);
   }
   Maybe<T> result(Run&) const { return get(); }
+  static bool is_better(const T& value, const T& than) {
+    const int order = compare(value, than);
+    return kMax ? order > 0 : order < 0;
+  }
   void append(std::string& bytes) const {
     append_raw(count_, bytes);
     append_value(get(), bytes);
@@ -232,8 +260,7 @@ class Extreme {
       return {kept_, known_};
   }
   void offer(const T& value) {
-    const int order = known_ ? compare(value, get().value) : 0;
-    if (known_ && (kMax ? order <= 0 : order >= 0)) return;
+    if (known_ && !is_better(value, get().value)) return;
     known_ = true;
     keep(value);
   }
@@ -248,6 +275,11 @@ class Extreme {
   std::conditional_t<kText, std::string, T> kept_{};
   bool known_ = false;
 };
+
+template <class T>
+inline constexpr bool is_extreme = false;
+template <class T, bool kMax>
+inline constexpr bool is_extreme<Extreme<T, kMax>> = true;
 
 // Of different values only: their bytes, of which the rest is made at the end.
 template <class T, class Inner>
@@ -292,6 +324,73 @@ class Distinct {
 
  private:
   std::set<std::string> values_;
+};
+
+// Of values that may be taken back, where a sum is not enough: how often each is there, by its
+// bytes. What graph/running_aggregate.cpp holds. `kOnce`: a value counts once.
+template <class T, class Inner, bool kOnce>
+class OfValues {
+ public:
+  void add(const Maybe<T>& value) {
+    if (value.known) ++values_[bytes_of(value)];
+  }
+  void take_back(const Maybe<T>& value) {
+    if (!value.known) return;
+    const auto found = values_.find(bytes_of(value));
+    if (found != values_.end() && --found->second == 0) values_.erase(found);
+  }
+  auto result(Run& run) const {
+    if constexpr (is_extreme<Inner>) {
+      Maybe<T> best;  // A text is one of the bytes here.
+      for_each([&](const Maybe<T>& value, std::int64_t) {
+        if (!best.known || Inner::is_better(value.value, best.value)) best = value;
+      });
+      return best;
+    } else {
+      Inner inner;
+      for_each([&](const Maybe<T>& value, std::int64_t count) {
+        for (std::int64_t i = 0; i < (kOnce ? 1 : count); ++i)
+          inner.add(value);
+      });
+      return inner.result(run);
+    }
+  }
+  void append(std::string& bytes) const {
+    append_ordered(static_cast<std::int64_t>(values_.size()), bytes);
+    for (const auto& [value, count] : values_) {
+      append_size(value.size(), bytes);
+      bytes += value;
+      append_ordered(count, bytes);
+    }
+  }
+  bool take(Text& bytes) {
+    std::int64_t count = 0, times = 0;
+    if (!take_ordered(bytes, count)) return false;
+    for (; count > 0; --count) {
+      Text value;
+      if (!take_part(bytes, value) || !take_ordered(bytes, times)) return false;
+      values_[std::string(value.data, value.size)] = times;
+    }
+    return true;
+  }
+
+ private:
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto& [bytes, count] : values_) {
+      Text rest{bytes.data(), bytes.size()};
+      Maybe<T> value;
+      take_value(rest, value);
+      visit(value, count);
+    }
+  }
+  static std::string bytes_of(const Maybe<T>& value) {
+    std::string bytes;
+    append_value(value, bytes);
+    return bytes;
+  }
+
+  std::map<std::string, std::int64_t> values_;
 };
 
 // All aggregates of a group.

@@ -68,4 +68,31 @@ bool take_value(Text& bytes, Maybe<T>& value) {
   }
 }
 
+// ---- Keys of the state, in the order of their bytes (graph/keys.hpp) ----
+
+inline void append_ordered(std::int64_t value, std::string& bytes) {
+  const auto swapped =
+      __builtin_bswap64(static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63));
+  append_raw(swapped, bytes);
+}
+inline bool take_ordered(Text& bytes, std::int64_t& value) {
+  std::uint64_t swapped = 0;
+  if (!take_raw(bytes, swapped)) return false;
+  value = static_cast<std::int64_t>(__builtin_bswap64(swapped) ^ (std::uint64_t{1} << 63));
+  return true;
+}
+// Of a part that others follow.
+inline void append_size(std::size_t size, std::string& bytes) {
+  append_raw(__builtin_bswap32(static_cast<std::uint32_t>(size)), bytes);
+}
+inline bool take_part(Text& bytes, Text& part) {
+  std::uint32_t size = 0;
+  if (!take_raw(bytes, size)) return false;
+  size = __builtin_bswap32(size);
+  if (bytes.size < size) return false;
+  part = {bytes.data, size};
+  bytes.data += size;
+  bytes.size -= size;
+  return true;
+}
 }  // namespace holdfast::query

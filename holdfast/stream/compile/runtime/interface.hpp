@@ -12,7 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_2
+#define HOLDFAST_QUERY_ENTRY holdfast_query_3
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_3
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -32,6 +33,9 @@ struct Slot {
   };
   bool null = true;
 };
+
+// What a row of a changelog does to the rows before it (stream/row_kind.hpp).
+enum class Change : std::uint8_t { kInsert, kUpdateBefore, kUpdateAfter, kDelete };
 
 // An entry of the state, as checkpoints have it. False: it is none of this query.
 class VisitEntry {
@@ -60,6 +64,7 @@ class Host {
   virtual void forget_texts() = 0;
   // A row for the sink.
   virtual bool write(const Slot* row) = 0;
+  virtual bool write_change(Change change, const Slot* row) = 0;
   // One of the query's failures, by its number.
   virtual void fail(std::uint32_t failure) = 0;
   // The state store.
@@ -68,6 +73,11 @@ class Host {
   virtual void drop(std::int64_t slice) = 0;
   // Of a query that is a part: for windows up to this end. The command owns it from now on.
   virtual void give(std::int64_t end, Parcel* parcel) = 0;
+  // An entry that takes the place of the one of `version`, which becomes its own; of no bytes: none
+  // does.
+  virtual bool replace(std::int64_t slice, Text key, Text state, std::uint64_t& version) = 0;
+  // Whether there is a store that keeps what it is given.
+  virtual bool keeps_entries() const = 0;
 
  protected:
   ~Host() = default;
@@ -109,5 +119,45 @@ class Query {
 };
 
 using MakeQuery = Query*(Host& host);
+
+// A table that a graph reads.
+struct GraphInput {
+  const std::byte* records = nullptr;  // That have not been taken.
+  std::size_t count = 0;
+  std::int64_t watermark = INT64_MIN;
+  std::uint64_t rows = 0;  // So far.
+  bool waits = false;      // Has none now; the others do not wait for it.
+  bool ended = false;
+};
+
+// An entry of the state, in a store or in memory only. No state: it is gone.
+struct GraphEntry {
+  std::int64_t slice;
+  Text key, state;
+  std::uint64_t version;
+  bool changed;
+};
+
+// A compiled graph of operators.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  // Goes on where another has ended: the watermarks of the inputs, entries, slices the store has
+  // entries of. False: an entry is none of this query.
+  virtual void adopt(const GraphInput* inputs) = 0;
+  virtual bool adopt_entry(const GraphEntry& entry) = 0;
+  virtual void adopt_stored(std::int64_t slice) = 0;
+  // Takes records in the order of the inputs' watermarks, until `most` of them, or until the input
+  // that is next has none: its number, or that of no input if all have ended or wait.
+  virtual bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) = 0;
+  // The input has ended.
+  virtual bool end(GraphInput* inputs, std::size_t input) = 0;
+  virtual bool put_state() = 0;
+  // Rows that a node has dropped.
+  virtual std::uint64_t late_rows(std::size_t node) const = 0;
+  virtual std::uint64_t rows_without_time(std::size_t node) const = 0;
+};
+
+using MakeGraph = Graph*(Host& host);
 
 }  // namespace holdfast::query

@@ -112,6 +112,31 @@ class KeyOf {
   void append(std::string& bytes) const { append(bytes, Numbers()); }
   // Texts point into `bytes`. False: they are no such key.
   bool take(Text bytes) { return take(bytes, Numbers()) && bytes.size == 0; }
+  bool has_null() const { return nulls_ != 0; }
+  // Memory that its texts are in from now on.
+  std::unique_ptr<char[]> own_texts() {
+    if constexpr ((std::is_same_v<Values, Text> || ...)) {
+      std::uint64_t bytes = 0;
+      const auto each = [&](const auto& visit) {
+        std::apply([&](auto&... value) { (visit(value), ...); }, values_);
+      };
+      each([&](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) bytes += value.size;
+      });
+      auto memory = std::make_unique_for_overwrite<char[]>(bytes);
+      char* place = memory.get();
+      each([&](auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) {
+          if (value.size != 0) std::memcpy(place, value.data, value.size);
+          value.data = place;
+          place += value.size;
+        }
+      });
+      return memory;
+    } else {
+      return nullptr;
+    }
+  }
   // Its texts are in the arena from now on.
   void keep_texts(TextArena& arena) {
     const auto keep = [&](auto& value) {
@@ -179,6 +204,7 @@ class Table {
     if (number != 0) __builtin_prefetch(&entries_[number - 1], 1);
   }
   const std::vector<Entry>& entries() const { return entries_; }
+  std::vector<Entry>& entries() { return entries_; }
   // Its memory stays for the next ones.
   void clear() {
     entries_.clear();

@@ -83,6 +83,12 @@ void write(Run& run, const Values&... values) {
   if (!run.failed && !run.host.write(slots)) run.failed = true;
 }
 
+template <class... Values>
+void write_change(Run& run, Change change, const Values&... values) {
+  const Slot slots[] = {slot(values)...};
+  if (!run.failed && !run.host.write_change(change, slots)) run.failed = true;
+}
+
 // By the interpreter, of these columns.
 template <class T, class... Columns>
 Maybe<T> interpreted(Run& run, std::uint32_t expression, const Columns&... columns) {

@@ -1,6 +1,6 @@
-// The benchmarks are in a second program, holdfast-bench, which has all verbs: it takes longer to
-// build than all else together, and who keeps records does not need it. The verbs are known here,
-// and start that program with the words as they were given.
+// The benchmarks, streams and star schemas are in a second program, holdfast-bench, which has all
+// verbs: it takes longer to build than all else together, and who keeps records does not need it.
+// The verbs are known here, and start that program with the words as they were given.
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +20,9 @@
 #include "console.hpp"
 #include "index_command.hpp"
 #include "kv_bench_command.hpp"
-#include "stream_bench_command.hpp"
+#include "olap_command.hpp"
+#include "ssb_command.hpp"
+#include "stream_command.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -37,8 +39,8 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-// Does not return if the other program was started.
-int start_program() {
+// Does not return if the other program was started. `verb` is what needs it: "stream".
+int start_program(const std::string& verb) {
   std::string looked;
   for (const auto& place : bench::module_places()) {
     const auto path = std::filesystem::path(place) / kProgram;
@@ -52,12 +54,14 @@ int start_program() {
     arguments.push_back(nullptr);
     ::setenv(bench::kStartedBy, std::string(bench::peer_identity()).c_str(), 1);
     ::execv(path.c_str(), arguments.data());
-    complain("holdfast", fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
+    complain("holdfast " + verb,
+             fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));
     return kExitFailed;
   }
-  complain("holdfast", fmt::format("{} is not in {}", kProgram, looked),
-           "The benchmarks are a program of their own: ./run bench builds it, ./run install "
-           "installs it.");
+  complain(
+      "holdfast " + verb,
+      fmt::format("this verb is in a second program, {}, which is not in {}", kProgram, looked),
+      "From a clone `./run bench` builds it; `./run install PREFIX` installs both.");
   return kExitFailed;
 }
 
@@ -66,7 +70,8 @@ void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& ex
   auto* verb = parent.add_subcommand(name, help);
   verb->set_help_flag();
   verb->prefix_command();
-  verb->callback([&exit_code] { exit_code = start_program(); });
+  const auto words = (parent.get_parent() == nullptr ? "" : parent.get_name() + " ") + name;
+  verb->callback([&exit_code, words] { exit_code = start_program(words); });
 }
 
 }  // namespace
@@ -74,8 +79,14 @@ void add_elsewhere(CLI::App& parent, const char* name, const char* help, int& ex
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
   add_elsewhere(kv, "bench", kKvBenchHelp, exit_code);
 }
-void add_stream_bench_command(CLI::App& stream, int& exit_code) {
-  add_elsewhere(stream, "bench", kStreamBenchHelp, exit_code);
+void add_stream_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "stream", kStreamHelp, exit_code);
+}
+void add_olap_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "olap", kOlapHelp, exit_code);
+}
+void add_ssb_command(CLI::App& root, int& exit_code) {
+  add_elsewhere(root, "ssb", kSsbHelp, exit_code);
 }
 void add_blocks_bench_command(CLI::App& blocks, int& exit_code) {
   add_elsewhere(blocks, "bench", kBlocksBenchHelp, exit_code);

@@ -1,0 +1,177 @@
+#include <holdfast/bench/stream/nexmark_subject.hpp>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/stream/query_state.hpp>
+#include <holdfast/stream/graph/graph_operators.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/pipeline.hpp>
+
+namespace holdfast::bench::stream {
+namespace {
+
+namespace hs = holdfast::stream;
+
+// One run from the first event to the last.
+struct QueryRun {
+  const NexmarkQuery& query;
+  hs::StateStore* state = nullptr;
+  hs::Successor successor;  // Empty: interpreted.
+  std::chrono::milliseconds interval{0};
+
+  Result<hs::PipelineReport> of(Answer& answer) {
+    const auto& plan = query.plan();
+    std::unique_ptr<hs::Sink> sink = std::make_unique<SummingSink>(plan.columns(), answer);
+    std::unique_ptr<hs::Source> source;
+    std::unique_ptr<hs::Operators> operators;
+    if (hs::InterpretedOperators::can_run(plan, false)) {
+      source = source_of(plan.source());
+      operators = std::make_unique<hs::InterpretedOperators>(plan, *sink, state);
+    } else {
+      std::vector<hs::graph::GraphSource::Part> parts;
+      for (const auto& node : plan.nodes) {
+        if (const auto* scan = std::get_if<sql::Scan>(&node.what))
+          parts.push_back({source_of(*scan->table), scan->looked_up});
+      }
+      auto tables = std::make_unique<hs::graph::GraphSource>(std::move(parts));
+      operators = std::make_unique<hs::graph::GraphOperators>(plan, *tables, *sink, state);
+      source = std::move(tables);
+    }
+    hs::Pipeline pipeline(plan, std::move(source), std::move(sink), state, std::move(operators));
+    HF_RETURN_IF_ERROR(pipeline.resume());
+    if (successor) pipeline.set_successor(std::move(successor));
+    HF_RETURN_IF_ERROR(pipeline.run(interval, interrupted()));
+    return pipeline.report();
+  }
+
+ private:
+  std::unique_ptr<hs::Source> source_of(const sql::Table& table) const {
+    return std::make_unique<MemorySource>(query.events().table(table.name), table);
+  }
+};
+
+class NexmarkRuns : public Subject {
+ public:
+  explicit NexmarkRuns(const NexmarkQuery& query) : query_(query) {}
+
+  Status create() override { return {}; }
+  Status prefill() override { return {}; }
+  bool supports(const std::string&) const override { return true; }
+  Status run(PhaseThread& thread) override {
+    thread.begin();
+    do {
+      HF_RETURN_IF_ERROR(run_once(answers_.emplace_back()));
+      thread.operations += query_.rows();
+    } while (!only_once() && thread.more(0));
+    thread.end();
+    return {};
+  }
+  Status after(const Phase&) override {
+    const auto answers = std::exchange(answers_, {});
+    for (const auto& answer : answers) {
+      if (interrupted() || answer == query_.answer()) continue;
+      return Error{Errc::kCorrupt,
+                   "wrong: " + answer.text() + "; interpreted " + query_.answer().text()};
+    }
+    return {};
+  }
+  void destroy() override {}
+
+ protected:
+  virtual Status run_once(Answer& answer) = 0;
+  virtual bool only_once() const { return false; }
+
+  const NexmarkQuery& query_;
+
+ private:
+  std::vector<Answer> answers_;
+};
+
+class HandWrittenLoop final : public NexmarkRuns {
+ public:
+  HandWrittenLoop(const NexmarkQuery& query, NexmarkLoop& loop) : NexmarkRuns(query), loop_(loop) {}
+
+ protected:
+  Status run_once(Answer& answer) override {
+    answer.sums.resize(query_.plan().columns().size());
+    return loop_(query_.events(), answer), Status();
+  }
+
+ private:
+  NexmarkLoop& loop_;
+};
+
+class NexmarkSubject final : public NexmarkRuns {
+ public:
+  NexmarkSubject(const NexmarkQuery& query, const QuerySetting& setting)
+      : NexmarkRuns(query), setting_(setting), code_(query.plan()) {}
+
+  bool counts_persists() const override { return setting_.in_kv; }
+  Status create() override { return setting_.interpreted ? Status() : code_.load(); }
+  Status before(const Phase&) override {
+    if (!setting_.in_kv) return {};
+    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
+    return {};
+  }
+  Fields phase_facts() const override {
+    Fields facts;
+    if (setting_.in_kv) facts.set("checkpoints", checkpoints_);
+    return facts;
+  }
+  void destroy() override {
+    state_.reset();
+    if (setting_.in_kv) remove_state(setting_.region);
+  }
+
+ protected:
+  bool only_once() const override { return setting_.in_kv; }
+  Status run_once(Answer& answer) override {
+    QueryRun run{query_, state_.get(), {}, setting_.interval()};
+    if (!setting_.interpreted) run.successor = code_.successor();
+    HF_ASSIGN_OR_RETURN(const auto report, run.of(answer));
+    checkpoints_ = report.checkpoints;
+    if (report.taken_over == setting_.interpreted)
+      return Error{Errc::kUnsupported, "the query was not compiled"};
+    return {};
+  }
+
+ private:
+  const QuerySetting setting_;
+  QueryCode code_;
+  std::unique_ptr<hs::StateStore> state_;
+  std::uint64_t checkpoints_ = 0;
+};
+
+}  // namespace
+
+NexmarkQuery::NexmarkQuery(unsigned number, const NexmarkEvents& events, hs::Script script)
+    : number_(number), events_(events), script_(std::move(script)) {
+  for (const auto& node : plan().nodes) {
+    if (const auto* scan = std::get_if<sql::Scan>(&node.what))
+      rows_ += events_.table(scan->table->name).rows();
+  }
+}
+
+Result<std::unique_ptr<NexmarkQuery>> NexmarkQuery::make(unsigned number,
+                                                         const NexmarkEvents& events,
+                                                         std::uint64_t count, std::uint64_t seed) {
+  HF_ASSIGN_OR_RETURN(auto script, hs::Script::prepare(nexmark_sql(number, count, seed)));
+  std::unique_ptr<NexmarkQuery> query(new NexmarkQuery(number, events, std::move(script)));
+  QueryRun interpreted{*query, nullptr, {}};
+  HF_RETURN_IF_ERROR(interpreted.of(query->answer_));
+  return query;
+}
+
+std::unique_ptr<Subject> nexmark_subject(const NexmarkQuery& query, const QuerySetting& setting) {
+  return std::make_unique<NexmarkSubject>(query, setting);
+}
+
+std::unique_ptr<Subject> nexmark_floor(const NexmarkQuery& query, NexmarkLoop& loop) {
+  return std::make_unique<HandWrittenLoop>(query, loop);
+}
+
+}  // namespace holdfast::bench::stream

@@ -1,0 +1,39 @@
+#include <holdfast/bench/stream/query_state.hpp>
+
+#include <filesystem>
+#include <utility>
+
+#include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream_kv/kv_state_store.hpp>
+
+namespace holdfast::bench::stream {
+
+namespace hs = holdfast::stream;
+
+Status QueryCode::load() {
+  HF_ASSIGN_OR_RETURN(auto source, hs::compile::query_source(plan_));
+  HF_ASSIGN_OR_RETURN(auto compilation, hs::compile::Compilation::begin(source.text, {}));
+  HF_ASSIGN_OR_RETURN(library_, compilation.wait());
+  source_ = std::make_shared<const hs::compile::QuerySource>(std::move(source));
+  return {};
+}
+
+hs::Successor QueryCode::successor() const {
+  return [this](hs::Operators& now, hs::Sink& sink, hs::StateStore* store) {
+    return hs::compile::compiled_operators(now, plan_, source_, library_, sink, store);
+  };
+}
+
+Result<std::unique_ptr<hs::StateStore>> open_state(const std::string& region) {
+  remove_state(region);
+  HF_ASSIGN_OR_RETURN(auto store, hs::KvStateStore::open_region(region));
+  return std::unique_ptr<hs::StateStore>(std::make_unique<hs::KvStateStore>(std::move(store), 1));
+}
+
+void remove_state(const std::string& region) {
+  std::error_code ignored;
+  if (region.starts_with("/"))
+    std::filesystem::remove_all(region.substr(0, region.find('?')), ignored);
+}
+
+}  // namespace holdfast::bench::stream

@@ -1,0 +1,99 @@
+#include "aggregate_source.hpp"
+
+#include <utility>
+
+#include <holdfast/stream/compile/source_text.hpp>
+
+namespace holdfast::stream::compile {
+namespace {
+
+using sql::AggregateKind;
+using sql::Kind;
+
+std::string decimal_state(const sql::Aggregate& aggregate, QueryParts& parts) {
+  const auto number = [&](const char* what) {
+    parts.failures.push_back(sql::error_at(aggregate.at, what));
+    return std::to_string(parts.failures.size() - 1);
+  };
+  const auto sum = number("the sum has more than 38 digits");
+  if (aggregate.kind == AggregateKind::kSum) return "SumOfDecimals<" + sum + ">";
+  const auto shift = aggregate.type.scale - aggregate.argument->type.scale;
+  return "AverageOfDecimals<" + sum + ", " + number("the average has more than 38 digits") + ", " +
+         std::to_string(shift) + ">";
+}
+
+// Of values that stay, each as often as it comes.
+std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
+  if (aggregate.kind == AggregateKind::kCount) return "Count";
+  const auto& type = aggregate.argument->type;
+  const std::string cpp(cpp_type(type));
+  const bool average = aggregate.kind == AggregateKind::kAverage;
+  if (aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax)
+    return "Extreme<" + cpp + (aggregate.kind == AggregateKind::kMax ? ", true>" : ", false>");
+  if (type.is_real()) {
+    const bool single = aggregate.type.kind == Kind::kFloat;
+    return std::string("SumOfReals<") + (single ? "true, " : "false, ") +
+           (average ? "true>" : "false>");
+  }
+  if (type.is_integer()) return (average ? "AverageOfIntegers<" : "SumOfIntegers<") + cpp + ">";
+  return decimal_state(aggregate, parts);
+}
+
+Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
+  if (aggregate.argument == nullptr) return std::string("Count");
+  const auto plain = plain_state(aggregate, parts);
+  const std::string cpp(cpp_type(aggregate.argument->type));
+  if (retracts && !sql::can_take_back(aggregate))
+    return "OfValues<" + cpp + ", " + plain + (aggregate.distinct ? ", true>" : ", false>");
+  if (!aggregate.distinct) return plain;
+  if (plain.starts_with("Extreme") && aggregate.argument->type.kind == Kind::kString)
+    return not_compiled("MIN or MAX of DISTINCT texts");
+  return "Distinct<" + cpp + ", " + plain + ">";
+}
+
+}  // namespace
+
+Error not_compiled(const std::string& what) {
+  return {Errc::kUnsupported, what + " is not compiled; the interpreter does it"};
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const auto& part : parts)
+    text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+Result<std::string> state_type(const std::vector<sql::Aggregate>& aggregates, bool retracts,
+                               QueryParts& parts) {
+  std::vector<std::string> states;
+  for (const auto& aggregate : aggregates) {
+    HF_ASSIGN_OR_RETURN(auto state, state_of(aggregate, retracts, parts));
+    states.push_back(std::move(state));
+  }
+  return "StateOf<" + joined(states) + ">";
+}
+
+std::vector<std::string> gathering(const std::vector<sql::Aggregate>& aggregates,
+                                   std::string_view verb, ExpressionSource& expressions) {
+  std::vector<std::string> statements;
+  for (std::size_t i = 0; i < aggregates.size(); ++i) {
+    const auto& aggregate = aggregates[i];
+    std::string text;
+    if (aggregate.filter != nullptr)
+      text += "if (is_true(" + expressions.of(*aggregate.filter) + ")) ";
+    text += "state.get<" + std::to_string(i) + ">()." + std::string(verb) + "(";
+    if (aggregate.argument != nullptr) text += expressions.of(*aggregate.argument);
+    statements.push_back(text + ");");
+  }
+  return statements;
+}
+
+std::string key_type(const std::vector<sql::ExpressionPointer>& keys) {
+  std::vector<std::string> types;
+  for (const auto& key : keys)
+    types.emplace_back(cpp_type(key->type));
+  return "KeyOf<" + joined(types) + ">";
+}
+
+}  // namespace holdfast::stream::compile

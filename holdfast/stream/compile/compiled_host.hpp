@@ -1,0 +1,58 @@
+// compiled_host.hpp: the command's side of compiled code.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/compile/expression_source.hpp>
+#include <holdfast/stream/compile/runtime/interface.hpp>
+#include <holdfast/stream/sink.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream::compile {
+
+inline query::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
+
+// What compiled code asks of us. The first error is kept; all calls after it fail.
+class CompiledHost : public query::Host {
+ public:
+  CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink, StateStore* store);
+
+  bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
+  bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
+               query::Int128& out) override;
+  void forget_texts() override { texts_.clear(); }
+  bool write(const query::Slot* row) override { return write_change(query::Change::kInsert, row); }
+  bool write_change(query::Change change, const query::Slot* row) override;
+  void fail(std::uint32_t failure) override { take(parts_.failures[failure]); }
+  bool put(std::int64_t slice, query::Text key, query::Text state) override;
+  bool for_each(std::int64_t slice, query::VisitEntry& visit) override;
+  void drop(std::int64_t slice) override { store_->drop(slice); }
+  bool replace(std::int64_t slice, query::Text key, query::Text state,
+               std::uint64_t& version) override;
+  bool keeps_entries() const override { return store_ != nullptr && store_->keeps_entries(); }
+
+  void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
+
+  Status status() const { return status_; }
+  // So that calls succeed again.
+  Status take_status() { return std::exchange(status_, Status()); }
+  std::uint64_t rows_out = 0;
+
+ private:
+  bool take(const Status& status);
+
+  const sql::Plan& plan_;
+  const QueryParts& parts_;
+  Sink* sink_;  // Null: there are no results, nor is there a store.
+  StateStore* store_;
+  Status status_;
+  sql::Row out_;                   // A row for the sink.
+  sql::Row row_;                   // What an interpreted expression reads.
+  std::deque<std::string> texts_;  // Of interpreted expressions.
+};
+
+}  // namespace holdfast::stream::compile

@@ -1,0 +1,270 @@
+#include "node_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <holdfast/stream/compile/aggregate_source.hpp>
+#include <holdfast/stream/compile/source_text.hpp>
+
+namespace holdfast::stream::compile {
+namespace {
+
+std::string text(std::uint64_t number) { return std::to_string(number); }
+
+std::vector<std::string> columns_of_row(const std::string& row, std::size_t count) {
+  std::vector<std::string> columns;
+  for (std::size_t i = 0; i < count; ++i)
+    columns.push_back(row + ".get<" + text(i) + ">()");
+  return columns;
+}
+
+class NodeWriter {
+ public:
+  NodeWriter(const sql::Plan& plan, std::size_t node, QueryParts& parts)
+      : plan_(plan), node_(plan.nodes[node]), self_(text(node)), parts_(parts) {
+    made_.take.resize(node_.inputs.size());
+  }
+
+  using Made = Result<NodeSource>;
+  Made operator()(const sql::Scan&) { return std::move(made_); }
+  Made operator()(const sql::Filter& filter) {
+    auto expressions = of_row();
+    made_.take[0] = {"if (is_true(" + expressions.of(*filter.predicate) + ")) from" + self_ +
+                     "(change, row);"};
+    return std::move(made_);
+  }
+  Made operator()(const sql::Project& project) {
+    auto expressions = of_row();
+    std::vector<std::string> values;
+    for (const auto& expression : project.expressions)
+      values.push_back(expressions.of(*expression));
+    made_.take[0] = {"const Row" + self_ + " made(" + joined(values) + ");",
+                     "if (!run.failed) from" + self_ + "(change, made);"};
+    return std::move(made_);
+  }
+  Made operator()(const sql::Union&) {
+    for (auto& take : made_.take)
+      take = {"from" + self_ + "(change, row);"};
+    return std::move(made_);
+  }
+  Made operator()(const sql::AssignWindows& assign) {
+    const auto& window = assign.window;
+    made_.counts_times = true;
+    made_.take[0] = {"const auto time = row.get<" + text(window.time_column) + ">();",
+                     "if (!time.known) return static_cast<void>(++without_time" + self_ + "_);",
+                     "for_each_window<" + std::to_string(window.size_ms) + ", " +
+                         std::to_string(window.slide_ms) + ", " + std::to_string(window.offset_ms) +
+                         (window.cumulates ? ", true>(" : ", false>(") +
+                         "time.value, [&](std::int64_t start, std::int64_t end) {",
+                     "  if (!run.failed) from" + self_ + "(change, followed_by<Row" + self_ +
+                         ">(row, some(start), some(end), some(end - 1)));",
+                     "});"};
+    return std::move(made_);
+  }
+  Made operator()(const sql::Group& group) {
+    if (group.windowed && !group.by_columns && group.window.cumulates)
+      return not_compiled("a group by CUMULATE");
+    const bool retracts = !group.windowed && plan_.nodes[node_.inputs[0]].updating;
+    HF_ASSIGN_OR_RETURN(const auto state, state_type(group.aggregates, retracts, parts_));
+    begin(input_row(0));
+    alias("Out", "Row" + self_);
+    alias("Key", key_type(group.keys));
+    alias("State", state);
+    key("key", "Row", group.keys, 0);
+    gather("add", group);
+    if (retracts) gather("take_back", group);
+    if (!group.windowed) constant("bool", "kRetracts", retracts ? "true" : "false");
+    out(group);
+    group_times(group);
+    made_.member = !group.windowed    ? "RunningGroups"
+                   : group.by_columns ? "WindowGroups"
+                                      : "SliceGroups";
+    made_.slices = group.windowed && !group.by_columns;
+    // Without keys there is a group at the end, also where there was no row.
+    made_.passes = group.windowed || group.keys.empty();
+    return end();
+  }
+  Made operator()(const sql::Join& join) {
+    if (join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kWindow)
+      return not_compiled("a join of near times, of versions or with a look-up");
+    const auto left = columns_of(0).size();
+    line("struct Node" + self_ + " {");
+    constant("std::int64_t", "kNode", self_);
+    constant("auto", "kKind", "JoinKind::" + name_of(join.kind));
+    alias("Left", input_row(0));
+    alias("Right", input_row(1));
+    alias("Out", "Row" + self_);
+    alias("Key", key_type(join.left_keys));
+    key("left_key", "Left", join.left_keys, 0);
+    key("right_key", "Right", join.right_keys, 1);
+    auto names = columns_of_row("left", left),
+         of_right = columns_of_row("right", columns_of(1).size());
+    names.insert(names.end(), of_right.begin(), of_right.end());
+    auto people = sql::names_of(columns_of(0)), more = sql::names_of(columns_of(1));
+    people.insert(people.end(), more.begin(), more.end());
+    ExpressionSource both(names, people, parts_);
+    line(
+        "  static bool holds([[maybe_unused]] const Left& left, "
+        "[[maybe_unused]] const Right& right, [[maybe_unused]] Run& run) {");
+    line("    return " +
+         (join.condition == nullptr ? "true" : "is_true(" + both.of(*join.condition) + ")") +
+         ";\n  }");
+    give("const Out& row", "row");
+    made_.member = "RegularJoin";
+    if (join.form == sql::JoinForm::kWindow) {
+      column("left_end", "Left", join.left_time);
+      column("right_end", "Right", join.right_time);
+      made_.member = "WindowJoin";
+      made_.passes = true;
+    }
+    made_.take[0] = {"node" + self_ + "_.take<Side::kLeft>(*this, change, row);"};
+    made_.take[1] = {"node" + self_ + "_.take<Side::kRight>(*this, change, row);"};
+    return finish();
+  }
+  Made operator()(const sql::Rank& rank) {
+    for (const auto& order : rank.order) {
+      if (order.value->operation != sql::Operation::kColumn)
+        return not_compiled("an order by what is no column");
+    }
+    begin(input_row(0));
+    constant("std::uint64_t", "kFirst", text(rank.first) + "u");
+    constant("std::uint64_t", "kLast", text(rank.last) + "u");
+    constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
+    alias("Key", key_type(rank.partition));
+    key("key", "Row", rank.partition, 0);
+    line("  static int compare(const Row& a, const Row& b) {\n    int order = 0;");
+    for (const auto& order : rank.order) {
+      const auto get = ".get<" + text(order.value->column) + ">()";
+      line(std::string("    if (order == 0) order = compare_in_order<") +
+           (order.descending ? "true, " : "false, ") +
+           (order.nulls_first ? "true>(a" : "false>(a") + get + ", b" + get + ");");
+    }
+    line("    return order;\n  }");
+    give("const Row& row, [[maybe_unused]] std::int64_t number",
+         rank.numbered ? "followed_by<Row" + self_ + ">(row, some(number))" : "row");
+    if (rank.by_columns) column("end", "Row", rank.end_column);
+    made_.member = rank.by_columns ? "WindowRank" : "RunningRank";
+    made_.passes = rank.by_columns;
+    return end();
+  }
+  Made operator()(const sql::Literals&) { return not_compiled("VALUES"); }
+  Made operator()(const sql::AssignSessions&) { return not_compiled("a window of SESSION"); }
+  Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
+  Made operator()(const sql::Sort&) { return not_compiled("ORDER BY"); }
+  Made operator()(const sql::Materialize&) { return not_compiled("--final of such a query"); }
+
+ private:
+  void line(const std::string& text) { made_.definition += text + "\n"; }
+  void alias(const std::string& name, const std::string& type) {
+    line("  using " + name + " = " + type + ";");
+  }
+  void constant(const std::string& type, const std::string& name, const std::string& value) {
+    line("  static constexpr " + type + " " + name + " = " + value + ";");
+  }
+  std::string input_row(std::size_t input) const { return "Row" + text(node_.inputs[input]); }
+  const std::vector<sql::Column>& columns_of(std::size_t input) const {
+    return plan_.nodes[node_.inputs[input]].columns;
+  }
+  ExpressionSource of_row(std::size_t input = 0) {
+    return {columns_of_row("row", columns_of(input).size()), sql::names_of(columns_of(input)),
+            parts_};
+  }
+
+  void begin(const std::string& row) {
+    line("struct Node" + self_ + " {");
+    constant("std::int64_t", "kNode", self_);
+    alias("Row", row);
+  }
+  Made end() {
+    made_.take[0] = {"node" + self_ + "_.take(*this, change, row);"};
+    return finish();
+  }
+  Made finish() {
+    line("};\n");
+    made_.member += "<Node" + self_ + ">";
+    return std::move(made_);
+  }
+  void give(const std::string& parameters, const std::string& row) {
+    line("  template <class Graph>\n  static void give(Graph& graph, Change change, " + parameters +
+         ") {");
+    line("    graph.from" + self_ + "(change, " + row + ");\n  }");
+  }
+  void key(const std::string& name, const std::string& row,
+           const std::vector<sql::ExpressionPointer>& keys, std::size_t input) {
+    auto expressions = of_row(input);
+    std::vector<std::string> values;
+    for (const auto& key : keys)
+      values.push_back(expressions.of(*key));
+    line("  static Key " + name + "([[maybe_unused]] const " + row +
+         "& row, [[maybe_unused]] Run& run) {");
+    line("    return " + call("Key", values) + ";\n  }");
+  }
+  void gather(const std::string& verb, const sql::Group& group) {
+    auto expressions = of_row();
+    line("  static void " + verb +
+         "([[maybe_unused]] State& state, [[maybe_unused]] const Row& row, "
+         "[[maybe_unused]] Run& run) {");
+    for (const auto& statement : gathering(group.aggregates, verb, expressions))
+      line("    " + statement);
+    line("  }");
+  }
+  // [keys, aggregates, window_start, window_end, window_time]
+  void out(const sql::Group& group) {
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < group.keys.size(); ++i)
+      values.push_back("key.get<" + text(i) + ">()");
+    for (std::size_t i = 0; i < group.aggregates.size(); ++i)
+      values.push_back("state.get<" + text(i) + ">().result(run)");
+    std::string times;
+    if (group.windowed) {
+      times = "std::int64_t start, std::int64_t end, ";
+      for (const auto* bound : {"some(start)", "some(end)", "some(end - 1)"})
+        values.emplace_back(bound);
+    }
+    line("  static Out out([[maybe_unused]] const Key& key, [[maybe_unused]] const State& state, " +
+         times + "[[maybe_unused]] Run& run) {");
+    line("    return " + call("Out", values) + ";\n  }");
+    give("const Out& row", "row");
+  }
+  void group_times(const sql::Group& group) {
+    if (!group.windowed) return;
+    if (group.by_columns) {
+      column("start", "Row", group.start_column);
+      column("end", "Row", group.end_column);
+      return;
+    }
+    column("time", "Row", group.window.time_column);
+    constant("bool", "kWindowed", "true");
+    constant("std::int64_t", "kSizeMs", std::to_string(group.window.size_ms));
+    constant("std::int64_t", "kSlideMs", std::to_string(group.window.slide_ms));
+    constant("std::int64_t", "kOffsetMs", std::to_string(group.window.offset_ms));
+  }
+  void column(const std::string& name, const std::string& row, std::uint32_t number) {
+    line("  static Maybe<std::int64_t> " + name + "(const " + row + "& row) {");
+    line("    return row.get<" + text(number) + ">();\n  }");
+  }
+  static std::string name_of(sql::JoinKind kind) {
+    switch (kind) {
+      case sql::JoinKind::kInner: return "kInner";
+      case sql::JoinKind::kLeft: return "kLeft";
+      case sql::JoinKind::kRight: return "kRight";
+      case sql::JoinKind::kFull: return "kFull";
+      case sql::JoinKind::kSemi: return "kSemi";
+      default: return "kAnti";
+    }
+  }
+
+  const sql::Plan& plan_;
+  const sql::Node& node_;
+  const std::string self_;
+  QueryParts& parts_;
+  NodeSource made_;
+};
+
+}  // namespace
+
+Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, QueryParts& parts) {
+  return std::visit(NodeWriter(plan, node, parts), plan.nodes[node].what);
+}
+
+}  // namespace holdfast::stream::compile

@@ -1,0 +1,27 @@
+// node_source.hpp: one operator of a graph as C++ over runtime/graph.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/compile/expression_source.hpp>
+
+namespace holdfast::stream::compile {
+
+// Rows are called RowN, N the number of the node that they come from; what goes out of this one is
+// given to fromN(change, row).
+struct NodeSource {
+  std::string definition;                      // A struct NodeN, if it has a state.
+  std::string member;                          // "RegularJoin<NodeN>"; empty: it has none.
+  std::vector<std::vector<std::string>> take;  // Statements that take `row`, by input.
+  bool passes = false;                         // It does something when time goes on.
+  bool slices = false;                         // Its state is merged by slices.
+  bool counts_times = false;                   // It drops rows without a time itself.
+};
+
+// Errors: kUnsupported.
+Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, QueryParts& parts);
+
+}  // namespace holdfast::stream::compile

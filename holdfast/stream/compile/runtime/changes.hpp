@@ -1,0 +1,368 @@
+// changes.hpp: rows that come and go, between the operators of a graph, and the state that they
+// leave: what stream/graph/operator.hpp and state_table.hpp are to the interpreter. The same bytes.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <holdfast/stream/compile/runtime/table.hpp>
+
+namespace holdfast::query {
+
+// Whether the row is there from now on.
+inline bool adds(Change change) {
+  return change == Change::kInsert || change == Change::kUpdateAfter;
+}
+
+// The values of a key, and their size before them.
+template <class Key>
+void append_key_part(const Key& key, std::string& bytes) {
+  const auto at = bytes.size();
+  append_raw(std::uint32_t{0}, bytes);
+  key.append(bytes);
+  const auto size = __builtin_bswap32(static_cast<std::uint32_t>(bytes.size() - at - 4));
+  std::memcpy(bytes.data() + at, &size, sizeof size);
+}
+
+// ---- Rows ----
+
+// As their bytes in the state would be compared.
+template <class T>
+int compare_bytes(const Maybe<T>& a, const Maybe<T>& b) {
+  if (a.known != b.known) return a.known ? 1 : -1;
+  if (!a.known) return 0;
+  if constexpr (std::is_same_v<T, Text>) {
+    const auto size = [](const Text& text) {
+      return __builtin_bswap32(static_cast<std::uint32_t>(text.size));
+    };
+    if (a.value.size != b.value.size) return size(a.value) < size(b.value) ? -1 : 1;
+    return a.value.size == 0 ? 0 : std::memcmp(a.value.data, b.value.data, a.value.size);
+  } else if constexpr (std::is_same_v<T, double>) {
+    const double x = canonical(a.value), y = canonical(b.value);
+    return std::memcmp(&x, &y, sizeof x);
+  } else {
+    return std::memcmp(&a.value, &b.value, sizeof(T));
+  }
+}
+
+// The columns of a row. Texts are anyone's.
+template <class... Values>
+class RowOf {
+ public:
+  static constexpr bool kTexts = (std::is_same_v<Values, Text> || ...);
+  static constexpr std::size_t kColumns = sizeof...(Values);
+
+  RowOf() = default;
+  explicit RowOf(const Maybe<Values>&... values)
+    requires(sizeof...(Values) > 0)
+      : values_(values...) {}
+  explicit RowOf(std::tuple<Maybe<Values>...> values) : values_(std::move(values)) {}
+
+  template <std::size_t kNumber>
+  const auto& get() const {
+    return std::get<kNumber>(values_);
+  }
+  const auto& all() const { return values_; }
+  void append(std::string& bytes) const {
+    std::apply([&](const auto&... value) { (append_value(value, bytes), ...); }, values_);
+  }
+  // Its texts point into `bytes`, which is what is left. False: they are no such row.
+  bool take(Text& bytes) {
+    return std::apply([&](auto&... value) { return (take_value(bytes, value) && ...); }, values_);
+  }
+  std::uint64_t text_bytes() const {
+    return std::apply([](const auto&... value) { return (std::uint64_t{0} + ... + size(value)); },
+                      values_);
+  }
+  // Its texts are at `place` from now on.
+  void move_texts(char* place) {
+    const auto move = [&](auto& value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value.value)>, Text>) {
+        if (!value.known) return;
+        if (value.value.size != 0) std::memcpy(place, value.value.data, value.value.size);
+        value.value.data = place;
+        place += value.value.size;
+      }
+    };
+    std::apply([&](auto&... value) { (move(value), ...); }, values_);
+  }
+  // By their bytes: -1, 0, 1, as all that reads rows of a state sees them.
+  static int compare(const RowOf& a, const RowOf& b) {
+    return compare(a, b, std::index_sequence_for<Values...>());
+  }
+  // By their values: what is the same to a reader of results.
+  static bool equal(const RowOf& a, const RowOf& b) {
+    return equal(a, b, std::index_sequence_for<Values...>());
+  }
+
+ private:
+  template <class T>
+  static std::uint64_t size(const Maybe<T>& value) {
+    if constexpr (std::is_same_v<T, Text>)
+      return value.known ? value.value.size : 0;
+    else
+      return 0;
+  }
+  template <std::size_t... kNumbers>
+  static int compare(const RowOf& a, const RowOf& b, std::index_sequence<kNumbers...>) {
+    int order = 0;
+    static_cast<void>(
+        (((order = compare_bytes(a.get<kNumbers>(), b.get<kNumbers>())) == 0) && ...));
+    return order;
+  }
+  template <class T>
+  static bool same_value(const Maybe<T>& a, const Maybe<T>& b) {
+    return a.known == b.known && (!a.known || query::compare(a.value, b.value) == 0);
+  }
+  template <std::size_t... kNumbers>
+  static bool equal(const RowOf& a, const RowOf& b, std::index_sequence<kNumbers...>) {
+    return (same_value(a.get<kNumbers>(), b.get<kNumbers>()) && ...);
+  }
+
+  std::tuple<Maybe<Values>...> values_;
+};
+
+// The columns of one row, then those of another.
+template <class Row, class... Left, class... Right>
+Row beside(const RowOf<Left...>& left, const RowOf<Right...>& right) {
+  return Row(std::tuple_cat(left.all(), right.all()));
+}
+// The same with values.
+template <class Row, class... Left, class... More>
+Row followed_by(const RowOf<Left...>& left, const Maybe<More>&... more) {
+  return Row(std::tuple_cat(left.all(), std::tuple<Maybe<More>...>(more...)));
+}
+
+// A row with memory for its texts.
+template <class Row>
+class Kept {
+ public:
+  Kept() = default;
+  explicit Kept(const Row& row) : row_(row) {
+    if constexpr (Row::kTexts) {
+      const auto bytes = row.text_bytes();
+      if (bytes == 0) return;
+      texts_ = std::make_unique_for_overwrite<char[]>(bytes);
+      row_.move_texts(texts_.get());
+    }
+  }
+  const Row& row() const { return row_; }
+
+ private:
+  struct Nothing {};
+  Row row_;
+  [[no_unique_address]] std::conditional_t<Row::kTexts, std::unique_ptr<char[]>, Nothing> texts_;
+};
+
+// ---- State ----
+
+// Of an entry of the state: what the store has of it.
+struct Mark {
+  std::uint64_t version = 0;  // 0: nothing.
+  bool changed = false;       // Since.
+};
+
+// One table of an operator in the state store: entries that replace one another.
+class StoredEntries {
+ public:
+  StoredEntries(Host& host, std::int64_t slice)
+      : host_(&host), slice_(slice), keeps_(host.keeps_entries()) {}
+
+  // The store keeps what it was given: changes are enough.
+  bool keeps() const { return keeps_; }
+  // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
+  bool change(Mark& mark) const {
+    if (!keeps_ || mark.changed) return false;
+    return mark.changed = true;
+  }
+  // An entry goes, or comes; key(bytes) appends its key. One that was there before the last
+  // checkpoint takes the place of what the store has of it.
+  template <class AppendKey>
+  void erase(const Mark& mark, const AppendKey& key) {
+    if (!keeps_ || mark.version == 0) return;
+    std::string bytes;
+    key(bytes);
+    gone_.emplace(std::move(bytes), mark.version);
+  }
+  template <class AppendKey>
+  void come(Mark& mark, const AppendKey& key) {
+    if (gone_.empty()) return;
+    std::string bytes;
+    key(bytes);
+    const auto found = gone_.find(bytes);
+    if (found == gone_.end()) return;
+    mark.version = found->second;
+    gone_.erase(found);
+  }
+  void adopt_gone(Text key, std::uint64_t version) {
+    gone_.emplace(std::string(key.data, key.size), version);
+  }
+
+  // A checkpoint: first what is gone, then each entry that it needs.
+  bool put_gone() {
+    for (auto& [key, version] : gone_) {
+      if (!host_->replace(slice_, {key.data(), key.size()}, {nullptr, 0}, version)) return false;
+    }
+    gone_.clear();
+    return true;
+  }
+  template <class AppendKey, class AppendState>
+  bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
+    key_.clear();
+    state_.assign(1, '\1');  // What has no bytes is gone.
+    key(key_), state(state_);
+    mark.changed = false;
+    return host_->replace(slice_, {key_.data(), key_.size()}, {state_.data(), state_.size()},
+                          mark.version);
+  }
+
+ private:
+  Host* host_;
+  std::int64_t slice_;
+  bool keeps_;
+  std::map<std::string, std::uint64_t> gone_;  // Versions the store still has.
+  std::string key_, state_;
+};
+
+// Slices of an operator begin here (graph_operators.cpp: kSlicesOfOperator).
+constexpr std::int64_t first_slice(std::int64_t node) {
+  return (node + 1) * (std::int64_t{1} << 50);
+}
+// Times are before and behind it.
+constexpr std::int64_t node_of_slice(std::int64_t slice) {
+  return ((slice + (std::int64_t{1} << 49)) >> 50) - 1;
+}
+
+// Values by key, each of which may go. `Key` is a KeyOf.
+template <class Key, class Value>
+class KeyedValues {
+ public:
+  struct Entry {
+    Key key;
+    Value value;
+    std::unique_ptr<char[]> texts;  // Of the key.
+    bool used = false;
+  };
+
+  KeyedValues() { index_.assign(kLeast, 0); }
+
+  std::size_t size() const { return entries_.size() - free_.size(); }
+  // None: null. Valid until the next at().
+  Entry* find(const Key& key) { return find(key, key.hash()); }
+  Entry* find(const Key& key, std::uint64_t hash) {
+    const auto number = index_[place_of(key, hash)];
+    return number == 0 ? nullptr : &entries_[number - 1];
+  }
+  // Made if there is none.
+  Entry& at(const Key& key) { return at(key, key.hash()); }
+  Entry& at(const Key& key, std::uint64_t hash) {
+    auto place = place_of(key, hash);
+    if (index_[place] != 0) return entries_[index_[place] - 1];
+    if (size() * 2 >= index_.size()) {
+      grow();
+      place = place_of(key, hash);
+    }
+    index_[place] = take_free();
+    Entry& entry = entries_[index_[place] - 1];
+    entry.key = key;
+    entry.used = true;
+    entry.texts = entry.key.own_texts();
+    return entry;
+  }
+  std::uint32_t number_of(const Entry& entry) const {
+    return static_cast<std::uint32_t>(&entry - entries_.data());
+  }
+  Entry& entry(std::uint32_t number) { return entries_[number]; }
+  void erase(Entry& entry) {
+    auto hole = place_of(entry.key, entry.key.hash());
+    const auto number = index_[hole];
+    // What stands behind moves up, so that no search ends at the hole.
+    for (auto next = (hole + 1) & mask(); index_[next] != 0; next = (next + 1) & mask()) {
+      const auto wanted = home(entries_[index_[next] - 1].key.hash());
+      if (((next - wanted) & mask()) < ((next - hole) & mask())) continue;
+      index_[hole] = index_[next];
+      hole = next;
+    }
+    index_[hole] = 0;
+    entry = Entry();
+    free_.push_back(number);
+  }
+  // All that are there, in no order: visit(entry) -> go on.
+  template <class Visit>
+  bool for_each(const Visit& visit) {
+    for (auto& entry : entries_) {
+      if (entry.used && !visit(entry)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 64;
+
+  std::size_t mask() const { return index_.size() - 1; }
+  std::size_t home(std::uint64_t hash) const {
+    return hash >> (64 - static_cast<unsigned>(__builtin_ctzll(index_.size())));
+  }
+  std::size_t place_of(const Key& key, std::uint64_t hash) const {
+    auto place = home(hash);
+    while (index_[place] != 0 && !(entries_[index_[place] - 1].key == key))
+      place = (place + 1) & mask();
+    return place;
+  }
+  std::uint32_t take_free() {
+    if (!free_.empty()) {
+      const auto number = free_.back();
+      free_.pop_back();
+      return number;
+    }
+    if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
+    entries_.emplace_back();
+    return static_cast<std::uint32_t>(entries_.size());
+  }
+  void grow() {
+    index_.assign(index_.size() * 2, 0);
+    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+      if (!entries_[i].used) continue;
+      auto place = home(entries_[i].key.hash());
+      while (index_[place] != 0)
+        place = (place + 1) & mask();
+      index_[place] = i + 1;
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  std::vector<std::uint32_t> free_;
+};
+
+// The watermarks of an operator's inputs, and the least: its own.
+template <std::size_t kInputs>
+class Marks {
+ public:
+  Marks() { set({}, true); }
+  std::int64_t now() const { return now_; }
+  // The least of all, if it is above now().
+  bool move(std::size_t input, std::int64_t watermark) {
+    inputs_[input] = watermark;
+    next_ = least();
+    return next_ > now_;
+  }
+  std::int64_t next() const { return next_; }
+  void settle() { now_ = next_; }
+  std::int64_t set(std::array<std::int64_t, kInputs> inputs, bool none = false) {
+    if (none) inputs.fill(INT64_MIN);
+    inputs_ = inputs;
+    return now_ = next_ = least();
+  }
+
+ private:
+  std::int64_t least() const { return *std::min_element(inputs_.begin(), inputs_.end()); }
+
+  std::array<std::int64_t, kInputs> inputs_;
+  std::int64_t now_ = INT64_MIN, next_ = INT64_MIN;
+};
+
+}  // namespace holdfast::query

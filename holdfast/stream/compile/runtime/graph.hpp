@@ -1,0 +1,104 @@
+// graph.hpp: a compiled graph of operators: its tables in the order of their watermarks, and rows
+// from one operator to the next. What stream/graph/graph_operators.cpp is to the interpreter.
+//
+// `TheGraph`, the generated source, derives from GraphOf<TheGraph>, and has
+//
+//   kInputs                        how many tables it reads
+//   kHasWatermark                  of each of them
+//   kRecordBytes                   of each of them
+//   kInterprets                    some of it is not compiled
+//   take_row(input, record, watermark)   the row, to those that read it; the watermark behind it
+//   follow(input, watermark)       the watermark of the table, to those that read it
+//   set_watermarks(inputs)         after a checkpoint: those of all operators
+//   adopt_entry, adopt_stored, put_state, late_rows, rows_without_time: of Graph
+#pragma once
+
+#include <holdfast/stream/compile/runtime/graph_groups.hpp>
+#include <holdfast/stream/compile/runtime/graph_joins.hpp>
+#include <holdfast/stream/compile/runtime/graph_ranks.hpp>
+
+namespace holdfast::query {
+
+// Each window that a time is in, the earliest end first: visit(start, end).
+template <std::int64_t kSizeMs, std::int64_t kSlideMs, std::int64_t kOffsetMs, bool kCumulates,
+          class Visit>
+void for_each_window(std::int64_t time, const Visit& visit) {
+  const std::int64_t ms = time - kOffsetMs;
+  const std::int64_t slice = floor_divide(ms, kSlideMs) * kSlideMs;
+  if constexpr (kCumulates) {
+    const std::int64_t start = floor_divide(ms, kSizeMs) * kSizeMs;
+    for (auto end = slice + kSlideMs; end <= start + kSizeMs; end += kSlideMs)
+      visit(start + kOffsetMs, end + kOffsetMs);
+  } else {
+    for (auto start = slice - kSizeMs + kSlideMs; start <= slice; start += kSlideMs)
+      visit(start + kOffsetMs, start + kOffsetMs + kSizeMs);
+  }
+}
+
+template <class TheGraph>
+class GraphOf : public Graph {
+ public:
+  explicit GraphOf(Host& host) : run_{host} {}
+
+  void adopt(const GraphInput* inputs) override { self().set_watermarks(inputs); }
+  bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) override {
+    for (std::uint64_t taken = 0; taken < most; ++taken) {
+      next = next_input(inputs);
+      if (next == TheGraph::kInputs || inputs[next].count == 0) return true;
+      if (!take_one(inputs[next], next)) return false;
+    }
+    next = next_input(inputs);
+    return true;
+  }
+  bool end(GraphInput* inputs, std::size_t input) override {
+    inputs[input].ended = true;
+    inputs[input].watermark = kEndOfTime;
+    self().follow(input, kEndOfTime);
+    forget_texts();
+    return !run_.failed;
+  }
+
+ protected:
+  Run run_;
+
+ private:
+  TheGraph& self() { return static_cast<TheGraph&>(*this); }
+  void forget_texts() {
+    if constexpr (TheGraph::kInterprets) run_.host.forget_texts();
+  }
+
+  // The earliest; a table without a watermark counts its rows instead, and takes turns with those
+  // that have one.
+  std::size_t next_input(const GraphInput* inputs) const {
+    constexpr auto kNone = TheGraph::kInputs;
+    std::size_t by_time = kNone, by_rows = kNone;
+    for (std::size_t i = 0; i < TheGraph::kInputs; ++i) {
+      if (inputs[i].ended || inputs[i].waits) continue;
+      if (TheGraph::kHasWatermark[i]) {
+        if (by_time == kNone || inputs[i].watermark < inputs[by_time].watermark) by_time = i;
+      } else if (by_rows == kNone || inputs[i].rows < inputs[by_rows].rows) {
+        by_rows = i;
+      }
+    }
+    if (by_time == kNone) return by_rows;
+    if (by_rows == kNone) return by_time;
+    return inputs[by_rows].rows <= inputs[by_time].rows ? by_rows : by_time;
+  }
+
+  bool take_one(GraphInput& input, std::size_t number) {
+    ++input.rows;
+    const auto* const record = input.records;
+    input.records += TheGraph::kRecordBytes[number];
+    --input.count;
+    Maybe<std::int64_t> watermark;
+    self().take_row(number, record, watermark);
+    if (!run_.failed && watermark.known && watermark.value > input.watermark) {
+      input.watermark = watermark.value;
+      self().follow(number, watermark.value);
+    }
+    forget_texts();
+    return !run_.failed;
+  }
+};
+
+}  // namespace holdfast::query

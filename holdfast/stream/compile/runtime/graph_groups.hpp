@@ -1,0 +1,263 @@
+// graph_groups.hpp: groups of rows in a graph: of windows by slices, of windows that rows bring
+// along, and those that change with each row. What stream/graph/group_operators.cpp is to the
+// interpreter.
+//
+// A `Definition` is what the generated source says of its node:
+//
+//   kNode                                 its number
+//   Row, Out                              what comes in, what goes out
+//   Key, key(row, run)
+//   State, add(state, row, run), take_back(state, row, run)
+//   out(key, state, run)                  the row of a group; with the window's end behind it if
+//   out(key, state, start, end, run)      there is one
+//   give(graph, change, out)              to those that read it
+//   time(row), kSizeMs, kSlideMs, kOffsetMs       by slices
+//   start(row), end(row)                          by columns
+//   kRetracts                                     rows may be taken back
+#pragma once
+
+#include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/slices.hpp>
+
+namespace holdfast::query {
+
+template <class Definition>
+class SliceGroups {
+  using Row = typename Definition::Row;
+
+ public:
+  explicit SliceGroups(Run& run) : run_(run), slices_(run, first_slice(Definition::kNode)) {}
+
+  template <class Graph>
+  void take(Graph&, Change, const Row& row) {
+    const auto time = Definition::time(row);
+    if (!time.known) return static_cast<void>(++rows_without_time);
+    if (!slices_.find(time.value)) return static_cast<void>(++late_rows);
+    const auto key = Definition::key(row, run_);
+    if (!run_.failed) Definition::add(slices_.current()->at(key, key.hash()), row, run_);
+  }
+  template <class Graph>
+  void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
+    const auto emit = [&](const auto& key, const auto& state, std::int64_t end) {
+      const auto row = Definition::out(key, state, end - Definition::kSizeMs, end, run_);
+      if (!run_.failed) Definition::give(graph, Change::kInsert, row);
+    };
+    slices_.advance(watermark, [&](std::int64_t end) { slices_.fire(end, emit); });
+  }
+  void set_watermark(std::int64_t watermark) { slices_.set_watermark(watermark); }
+  void adopt_stored(std::int64_t slice) { slices_.adopt_stored(slice); }
+  bool adopt(const GraphEntry& entry) {
+    return slices_.adopt_entry(entry.slice - first_slice(Definition::kNode), entry.key,
+                               entry.state);
+  }
+  bool put_state() { return slices_.put_state(run_.host.keeps_entries()); }
+
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  Run& run_;
+  Slices<Definition> slices_;
+};
+
+// State  [end, start, keys] -> accumulators.
+template <class Definition>
+class WindowGroups {
+  using Row = typename Definition::Row;
+  using Key = typename Definition::Key;
+
+ public:
+  explicit WindowGroups(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+
+  template <class Graph>
+  void take(Graph&, Change, const Row& row) {
+    const auto start = Definition::start(row), end = Definition::end(row);
+    if (!start.known || !end.known) return static_cast<void>(++rows_without_time);
+    if (end.value - 1 <= now_) return static_cast<void>(++late_rows);
+    const auto key = Definition::key(row, run_);
+    if (run_.failed) return;
+    const Bounds bounds{end.value, start.value};
+    auto& groups = windows_[bounds];
+    const auto before = groups.entries().size();
+    auto& group = groups.at(key, key.hash());
+    if (groups.entries().size() != before) stored_.come(group.mark, key_of(bounds, key));
+    stored_.change(group.mark);
+    Definition::add(group.state, row, run_);
+  }
+  template <class Graph>
+  void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
+    while (!windows_.empty() && windows_.begin()->first.first - 1 <= watermark && !run_.failed) {
+      auto window = windows_.extract(windows_.begin());
+      const auto [end, start] = window.key();
+      visit_in_order(window.mapped(), [&](const auto& entry) {
+        stored_.erase(entry.state.mark, key_of(window.key(), entry.key));
+        const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
+        if (!run_.failed) Definition::give(graph, Change::kInsert, row);
+        return !run_.failed;
+      });
+    }
+    now_ = watermark;
+  }
+  void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  bool adopt(const GraphEntry& entry) {
+    Text rest = entry.key, state = entry.state;
+    if (state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Bounds bounds;
+    Key key;
+    if (!take_ordered(rest, bounds.first) || !take_ordered(rest, bounds.second) || !key.take(rest))
+      return false;
+    auto& group = windows_[bounds].at(key, key.hash());
+    group.mark = {entry.version, entry.changed};
+    return group.state.take({state.data + 1, state.size - 1});
+  }
+  bool put_state() {
+    if (!stored_.put_gone()) return false;
+    for (auto& [bounds, groups] : windows_) {
+      for (auto& entry : groups.entries()) {
+        auto& group = entry.state;
+        if (stored_.keeps() && !group.mark.changed) continue;
+        if (!stored_.put(group.mark, key_of(bounds, entry.key),
+                         [&](std::string& bytes) { group.state.append(bytes); }))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  using Bounds = std::pair<std::int64_t, std::int64_t>;  // End, start.
+  struct Group {
+    typename Definition::State state;
+    Mark mark;
+  };
+  static auto key_of(const Bounds& bounds, const Key& key) {
+    return [&](std::string& bytes) {
+      append_ordered(bounds.first, bytes);
+      append_ordered(bounds.second, bytes);
+      key.append(bytes);
+    };
+  }
+
+  Run& run_;
+  StoredEntries stored_;
+  std::map<Bounds, Table<Key, Group>> windows_;
+  std::int64_t now_ = kNoTime;  // The watermark.
+};
+
+// State  keys -> how many rows, aggregates.
+template <class Definition>
+class RunningGroups {
+  using Row = typename Definition::Row;
+  using Out = typename Definition::Out;
+  using Key = typename Definition::Key;
+  using State = typename Definition::State;
+
+ public:
+  explicit RunningGroups(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+
+  template <class Graph>
+  void take(Graph& graph, Change change, const Row& row) {
+    const auto key = Definition::key(row, run_);
+    if (run_.failed) return;
+    const auto hash = key.hash();
+    auto* known = groups_.find(key, hash);
+    if (known == nullptr) {
+      if (!adds(change)) return;  // Of a row that was late, and was never seen.
+      known = &groups_.at(key, hash);
+      stored_.come(known->value.mark, [&](std::string& bytes) { key.append(bytes); });
+      note(*known);
+      gather(*known, true, row);
+      return show(graph, Change::kInsert, known->key, known->value.state);
+    }
+    if (std::tuple_size_v<decltype(State::all)> == 0 && !Definition::kRetracts) return;
+    const Kept<Out> before(Definition::out(known->key, known->value.state, run_));
+    if (run_.failed) return;
+    note(*known);
+    gather(*known, adds(change), row);
+    if (run_.failed) return;
+    if (known->value.rows == 0) {
+      stored_.erase(known->value.mark, [&](std::string& bytes) { known->key.append(bytes); });
+      const auto row_before = before.row();
+      groups_.erase(*known);
+      return Definition::give(graph, Change::kDelete, row_before);
+    }
+    const Out after = Definition::out(known->key, known->value.state, run_);
+    if (run_.failed || Out::equal(before.row(), after)) return;
+    Definition::give(graph, Change::kUpdateBefore, before.row());
+    if (!run_.failed) Definition::give(graph, Change::kUpdateAfter, after);
+  }
+  // Without keys there is a group even where there was no row.
+  template <class Graph>
+  void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
+    if constexpr (std::is_same_v<Key, KeyOf<>>) {
+      if (watermark == kEndOfTime && groups_.size() == 0)
+        show(graph, Change::kInsert, Key(), State());
+    }
+  }
+  void set_watermark(std::int64_t) {}
+  bool adopt(const GraphEntry& entry) {
+    Text state = entry.state;
+    if (state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Key key;
+    state = {state.data + 1, state.size - 1};
+    if (!key.take(entry.key)) return false;
+    auto& known = groups_.at(key);
+    if (!take_ordered(state, known.value.rows) || !known.value.state.take(state)) return false;
+    known.value.mark.version = entry.version;
+    if (entry.changed) note(known);
+    return true;
+  }
+  bool put_state() {
+    if (!stored_.put_gone()) return false;
+    if (!stored_.keeps()) return groups_.for_each([&](Entry& entry) { return put(entry); });
+    for (const auto number : changed_) {
+      auto& entry = groups_.entry(number);
+      if (entry.used && entry.value.mark.changed && !put(entry)) return false;
+    }
+    changed_.clear();
+    return true;
+  }
+
+  static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  struct Group {
+    std::int64_t rows = 0;
+    State state;
+    Mark mark;
+  };
+  using Entry = typename KeyedValues<Key, Group>::Entry;
+
+  void note(Entry& entry) {
+    if (stored_.change(entry.value.mark)) changed_.push_back(groups_.number_of(entry));
+  }
+  void gather(Entry& entry, bool adding, const Row& row) {
+    entry.value.rows += adding ? 1 : -1;
+    if constexpr (Definition::kRetracts) {
+      if (!adding) return Definition::take_back(entry.value.state, row, run_);
+    }
+    Definition::add(entry.value.state, row, run_);
+  }
+  template <class Graph>
+  void show(Graph& graph, Change change, const Key& key, const State& state) {
+    if (run_.failed) return;
+    const auto row = Definition::out(key, state, run_);
+    if (!run_.failed) Definition::give(graph, change, row);
+  }
+  bool put(Entry& entry) {
+    return stored_.put(
+        entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); },
+        [&](std::string& bytes) {
+          append_ordered(entry.value.rows, bytes);
+          entry.value.state.append(bytes);
+        });
+  }
+
+  Run& run_;
+  StoredEntries stored_;
+  KeyedValues<Key, Group> groups_;
+  std::vector<std::uint32_t> changed_;  // Since the last checkpoint; some may be gone.
+};
+
+}  // namespace holdfast::query

@@ -1,0 +1,275 @@
+// graph_ranks.hpp: the first rows of each partition, in a graph. What
+// stream/graph/rank_operators.cpp is to the interpreter.
+//
+// A `Definition` is what the generated source says of its node:
+//
+//   kNode, kFirst, kLast, kRetracts       its number, the rows it shows, whether rows may go
+//   Row, Key, key(row, run)               what comes in, its partition
+//   compare(row, row)                     in the order of the ranking: -1, 0, 1
+//   give(graph, change, row, number)      to those that read it
+//   end(row)                              window_end, of a ranking of windows
+#pragma once
+
+#include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/slices.hpp>
+
+namespace holdfast::query {
+
+// How two columns stand in an order: NULL is where `kNullsFirst` says.
+template <bool kDescending, bool kNullsFirst, class T>
+int compare_in_order(const Maybe<T>& a, const Maybe<T>& b) {
+  if (!a.known || !b.known) {
+    if (a.known == b.known) return 0;
+    return a.known != kNullsFirst ? -1 : 1;
+  }
+  const int order = compare(a.value, b.value);
+  return kDescending ? -order : order;
+}
+
+template <class Row>
+struct RankedRow {
+  Kept<Row> kept;
+  std::int64_t number = 0;  // By which equal ones keep the order in which they came.
+  Mark mark;
+  const Row& row() const { return kept.row(); }
+};
+
+// Rows of a partition as they change.
+//
+// State  [partition, number] -> row.
+template <class Definition>
+class RunningRank {
+  using Row = typename Definition::Row;
+  using Key = typename Definition::Key;
+
+ public:
+  explicit RunningRank(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+
+  template <class Graph>
+  void take(Graph& graph, Change change, const Row& row) {
+    const auto key = Definition::key(row, run_);
+    if (run_.failed) return;
+    if (adds(change))
+      come(graph, key, row);
+    else
+      go(graph, key, row);
+  }
+  bool adopt(const GraphEntry& entry) {
+    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Text rest = entry.key, values, state{entry.state.data + 1, entry.state.size - 1};
+    Key key;
+    Row row;
+    std::int64_t number = 0;
+    if (!take_part(rest, values) || !key.take(values) || !take_ordered(rest, number) ||
+        rest.size != 0 || !row.take(state) || state.size != 0)
+      return false;
+    auto& partition = partitions_.at(key);
+    auto& rows = partition.value.rows;
+    const auto at = std::lower_bound(rows.begin(), rows.end(), row,
+                                     [number](const RankedRow<Row>& one, const Row& other) {
+                                       const int order = Definition::compare(one.row(), other);
+                                       return order != 0 ? order < 0 : one.number < number;
+                                     });
+    rows.insert(at, {Kept<Row>(row), number, {entry.version, entry.changed}});
+    if (entry.changed) note(partition);
+    next_number_ = std::max(next_number_, number + 1);
+    return true;
+  }
+  bool put_state() {
+    if (!stored_.put_gone()) return false;
+    if (!stored_.keeps()) return partitions_.for_each([&](Entry& entry) { return put(entry); });
+    for (const auto number : changed_) {
+      auto& entry = partitions_.entry(number);
+      entry.value.noted = false;
+      if (entry.used && !put(entry)) return false;
+    }
+    changed_.clear();
+    return true;
+  }
+  static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  using Rows = std::vector<RankedRow<Row>>;
+  struct Partition {
+    Rows rows;
+    bool noted = false;
+  };
+  using Entry = typename KeyedValues<Key, Partition>::Entry;
+
+  void note(Entry& entry) {
+    if (!std::exchange(entry.value.noted, true)) changed_.push_back(partitions_.number_of(entry));
+  }
+  static auto key_of(const Key& key, std::int64_t number) {
+    return [&key, number](std::string& bytes) {
+      append_key_part(key, bytes);
+      append_ordered(number, bytes);
+    };
+  }
+  template <class Graph>
+  void show(Graph& graph, Change change, const Row& row, std::size_t place) {
+    if (place + 1 >= Definition::kFirst && !run_.failed)
+      Definition::give(graph, change, row, static_cast<std::int64_t>(place) + 1);
+  }
+
+  template <class Graph>
+  void come(Graph& graph, const Key& key, const Row& row) {
+    const auto number = next_number_++;
+    auto& entry = partitions_.at(key);
+    auto& rows = entry.value.rows;
+    // Behind those that are equal: it is the newest.
+    const auto at = std::upper_bound(rows.begin(), rows.end(), row,
+                                     [](const Row& one, const RankedRow<Row>& other) {
+                                       return Definition::compare(one, other.row()) < 0;
+                                     });
+    const auto from = static_cast<std::size_t>(at - rows.begin());
+    if (!Definition::kRetracts && from >= Definition::kLast) return;  // Never one of the first.
+    const std::size_t end = std::min<std::uint64_t>(rows.size() + 1, Definition::kLast);
+    for (std::size_t i = from; i < end; ++i) {
+      const bool was = i < rows.size();
+      if (was) show(graph, Change::kUpdateBefore, rows[i].row(), i);
+      show(graph, was ? Change::kUpdateAfter : Change::kInsert, i == from ? row : rows[i - 1].row(),
+           i);
+    }
+    RankedRow<Row> ranked{Kept<Row>(row), number, {}};
+    if (stored_.change(ranked.mark)) note(entry);
+    rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(from), std::move(ranked));
+    if (Definition::kRetracts || rows.size() <= Definition::kLast) return;
+    stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
+    rows.pop_back();
+  }
+  template <class Graph>
+  void go(Graph& graph, const Key& key, const Row& row) {
+    auto* const entry = partitions_.find(key);
+    if (entry == nullptr) return;
+    auto& rows = entry->value.rows;
+    const auto at = std::find_if(rows.begin(), rows.end(), [&](const RankedRow<Row>& one) {
+      return Row::compare(one.row(), row) == 0;
+    });
+    if (at == rows.end()) return;
+    const auto from = static_cast<std::size_t>(at - rows.begin());
+    const std::size_t end = std::min<std::uint64_t>(rows.size(), Definition::kLast);
+    for (std::size_t i = from; i < end; ++i) {
+      const bool is = i + 1 < rows.size();
+      show(graph, is ? Change::kUpdateBefore : Change::kDelete, rows[i].row(), i);
+      if (is) show(graph, Change::kUpdateAfter, rows[i + 1].row(), i);
+    }
+    stored_.erase(at->mark, key_of(entry->key, at->number));
+    rows.erase(at);
+    if (rows.empty()) partitions_.erase(*entry);
+  }
+  bool put(Entry& entry) {
+    for (auto& ranked : entry.value.rows) {
+      if (stored_.keeps() && !ranked.mark.changed) continue;
+      if (!stored_.put(ranked.mark, key_of(entry.key, ranked.number),
+                       [&](std::string& bytes) { ranked.row().append(bytes); }))
+        return false;
+    }
+    return true;
+  }
+
+  Run& run_;
+  StoredEntries stored_;
+  KeyedValues<Key, Partition> partitions_;
+  std::vector<std::uint32_t> changed_;  // Since the last checkpoint.
+  std::int64_t next_number_ = 0;
+};
+
+// Rows of a window, when it has ended.
+//
+// State  [window_end, partition, number] -> row.
+template <class Definition>
+class WindowRank {
+  using Row = typename Definition::Row;
+
+ public:
+  explicit WindowRank(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+
+  template <class Graph>
+  void take(Graph&, Change, const Row& row) {
+    const auto end = Definition::end(row);
+    if (!end.known) return static_cast<void>(++rows_without_time);
+    if (end.value - 1 <= now_) return static_cast<void>(++late_rows);
+    const auto key = Definition::key(row, run_);
+    if (run_.failed) return;
+    std::string partition;
+    append_key_part(key, partition);
+    auto& ranked = windows_[end.value][std::move(partition)].emplace_back();
+    ranked.kept = Kept<Row>(row);
+    ranked.number = next_number_++;
+    stored_.change(ranked.mark);
+  }
+  template <class Graph>
+  void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
+    while (!windows_.empty() && windows_.begin()->first - 1 <= watermark && !run_.failed) {
+      auto window = windows_.extract(windows_.begin());
+      for (auto& [partition, rows] : window.mapped()) {
+        for (const auto& ranked : rows)
+          stored_.erase(ranked.mark, key_of(window.key(), partition, ranked.number));
+        show(graph, rows);
+      }
+    }
+    now_ = watermark;
+  }
+  void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  bool adopt(const GraphEntry& entry) {
+    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Text key = entry.key, state{entry.state.data + 1, entry.state.size - 1};
+    std::int64_t end = 0;
+    Row row;
+    if (!take_ordered(key, end) || key.size < 12 || !row.take(state) || state.size != 0)
+      return false;
+    auto& ranked = windows_[end][std::string(key.data, key.size - 8)].emplace_back();
+    Text number{key.data + key.size - 8, 8};
+    ranked.kept = Kept<Row>(row);
+    take_ordered(number, ranked.number);
+    ranked.mark = {entry.version, entry.changed};
+    next_number_ = std::max(next_number_, ranked.number + 1);
+    return true;
+  }
+  bool put_state() {
+    if (!stored_.put_gone()) return false;
+    for (auto& [end, partitions] : windows_) {
+      for (auto& [partition, rows] : partitions) {
+        for (auto& ranked : rows) {
+          if (stored_.keeps() && !ranked.mark.changed) continue;
+          if (!stored_.put(ranked.mark, key_of(end, partition, ranked.number),
+                           [&](std::string& bytes) { ranked.row().append(bytes); }))
+            return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  using Rows = std::vector<RankedRow<Row>>;
+
+  static auto key_of(std::int64_t end, const std::string& partition, std::int64_t number) {
+    return [end, &partition, number](std::string& bytes) {
+      append_ordered(end, bytes);
+      bytes += partition;
+      append_ordered(number, bytes);
+    };
+  }
+  template <class Graph>
+  void show(Graph& graph, Rows& rows) {
+    std::sort(rows.begin(), rows.end(), [](const RankedRow<Row>& a, const RankedRow<Row>& b) {
+      const int order = Definition::compare(a.row(), b.row());
+      return order != 0 ? order < 0 : a.number < b.number;
+    });
+    for (std::size_t i = 0; i < rows.size() && i < Definition::kLast && !run_.failed; ++i) {
+      if (i + 1 >= Definition::kFirst)
+        Definition::give(graph, Change::kInsert, rows[i].row(), static_cast<std::int64_t>(i) + 1);
+    }
+  }
+
+  Run& run_;
+  StoredEntries stored_;
+  std::map<std::int64_t, std::map<std::string, Rows>> windows_;  // By end and partition.
+  std::int64_t next_number_ = 0;
+  std::int64_t now_ = kNoTime;  // The watermark.
+};
+
+}  // namespace holdfast::query

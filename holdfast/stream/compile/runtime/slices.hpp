@@ -1,0 +1,265 @@
+// slices.hpp: groups by slices of time. A slice is as long as the windows' slide. A row is in one
+// of them, whatever the number of its windows; a window that ends merges its slices. A query
+// without windows has one slice, which ends with the input.
+//
+// A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include <holdfast/stream/compile/runtime/order.hpp>
+
+namespace holdfast::query {
+
+inline constexpr std::int64_t kEndOfTime = INT64_MAX;
+inline constexpr std::int64_t kNoTime = INT64_MIN;  // No timestamp is so early.
+
+template <class Definition>
+class Slices {
+ public:
+  using Key = typename Definition::Key;
+  using State = typename Definition::State;
+  using Slice = Table<Key, State>;
+  using Map = std::map<std::int64_t, Slice>;
+
+  // `offset`: what a slice is called in the store is moved by it.
+  explicit Slices(Run& run, std::int64_t offset = 0) : run_(run), offset_(offset) {}
+
+  std::int64_t watermark() const { return watermark_; }
+  void set_watermark(std::int64_t watermark) { watermark_ = watermark; }
+  // Slices of the store, and entries, of one that has ended here.
+  void adopt_stored(std::int64_t slice) {
+    stored_.insert(slice);
+    next_end_ = std::min(next_end_, first_open_end(slice));
+  }
+  bool adopt_entry(std::int64_t slice, Text key, Text state) {
+    Slice& groups = slice_at(slice);
+    next_end_ = std::min(next_end_, first_open_end(slice));
+    return take_entry(groups, key, state);
+  }
+
+  // The slice of the last row; null: it has gone, or there was none.
+  Slice* current() const { return current_; }
+  // The slice of this time becomes the current one. False: it is late for all its windows.
+  [[gnu::always_inline]] bool find(std::int64_t time) {
+    const auto since = static_cast<std::uint64_t>(time - current_begin_);
+    const bool same = since < static_cast<std::uint64_t>(Definition::kSlideMs);
+    return (same && current_ != nullptr) || find_slice_of(time);
+  }
+  // Of a query without windows.
+  void find_only() {
+    if (current_ == nullptr) current_ = &slice_at(kEndOfTime);
+  }
+
+  // Ends the windows that `watermark` has passed: end_window(end), which fires it or takes its
+  // slices.
+  template <class EndWindow>
+  void advance(std::int64_t watermark, const EndWindow& end_window) {
+    if constexpr (Definition::kWindowed) {
+      if (next_end_ != kEndOfTime && next_end_ - 1 <= watermark) [[unlikely]]
+        end_windows(watermark, end_window);
+    }
+    watermark_ = watermark;
+  }
+  // Of a query without windows: there is a group even where there was no row, if it has no key.
+  template <class Emit>
+  void end(const Emit& emit) {
+    if constexpr (std::is_same_v<Key, KeyOf<>>) slice_at(kEndOfTime).at(Key(), Key().hash());
+    fire(kEndOfTime, emit);
+    drop(kEndOfTime);
+    watermark_ = kEndOfTime;
+  }
+
+  // `kept`: what is put need not be put again.
+  bool put_state(bool kept) {
+    std::string key, state;
+    for (const auto& [slice, groups] : slices_) {
+      for (const auto& entry : groups.entries()) {
+        key.clear(), state.clear();
+        entry.key.append(key), entry.state.append(state);
+        if (!run_.host.put(offset_ + slice, {key.data(), key.size()}, {state.data(), state.size()}))
+          return false;
+      }
+    }
+    if (!kept) return true;
+    while (!slices_.empty()) {
+      stored_.insert(slices_.begin()->first);
+      forget(slices_.begin());
+    }
+    return true;
+  }
+
+  // The groups of a window: emit(key, state, window_end).
+  template <class Emit>
+  void fire(std::int64_t end, const Emit& emit) {
+    std::set<std::int64_t> ending;
+    const auto first =
+        Definition::kWindowed ? end - Definition::kSizeMs + Definition::kSlideMs : end;
+    ending.insert(stored_.lower_bound(first), stored_.upper_bound(end));
+    for (auto it = slices_.lower_bound(first); it != slices_.end() && it->first <= end; ++it)
+      ending.insert(it->first);
+    if (ending.size() == 1 && stored_.count(*ending.begin()) == 0) {
+      show(slices_.at(*ending.begin()), end, emit);
+      return;
+    }
+    merged_.clear();
+    for (const auto slice : ending) {
+      if (!merge_slice(slice)) return;
+    }
+    show(merged_, end, emit);
+  }
+
+  // Slices up to this end leave; the command has them from now on.
+  Map take_up_to(std::int64_t end) {
+    Map taken;
+    while (!slices_.empty() && slices_.begin()->first <= end)
+      taken.insert(slices_.extract(slices_.begin()));
+    current_ = nullptr;
+    if (end == kEndOfTime) next_end_ = kEndOfTime;
+    return taken;
+  }
+  // Those that another has gathered.
+  void absorb(Map& given) {
+    for (auto& [slice, groups] : given) {
+      next_end_ = std::min(next_end_, first_open_end(slice));
+      Slice& ours = slice_at(slice);
+      if (ours.entries().size() < groups.entries().size()) std::swap(ours, groups);
+      merge_table(ours, groups);
+    }
+  }
+
+ private:
+  bool find_slice_of(std::int64_t time) {
+    const auto ms = time - Definition::kOffsetMs;
+    const auto slice =
+        (floor_divide(ms, Definition::kSlideMs) + 1) * Definition::kSlideMs + Definition::kOffsetMs;
+    const auto end = first_open_end(slice);
+    if (end > last_end(slice)) return false;
+    next_end_ = std::min(next_end_, end);
+    current_ = &slice_at(slice);
+    current_begin_ = slice - Definition::kSlideMs;
+    return true;
+  }
+
+  // ---- Windows ----
+
+  // The end of the last window that has this slice.
+  static std::int64_t last_end(std::int64_t slice) {
+    return slice + Definition::kSizeMs - Definition::kSlideMs;
+  }
+  // The end of the first window that has this slice and is not past: window_end - 1 > watermark.
+  std::int64_t first_open_end(std::int64_t slice) const {
+    if (!Definition::kWindowed) return kEndOfTime;
+    if (watermark_ == INT64_MIN || slice - 1 > watermark_) return slice;
+    constexpr auto slide = Definition::kSlideMs;
+    return slice + (floor_divide(watermark_ + 1 - slice, slide) + 1) * slide;
+  }
+
+  template <class EndWindow>
+  [[gnu::noinline]] void end_windows(std::int64_t watermark, const EndWindow& end_window) {
+    while (next_end_ != kEndOfTime && next_end_ - 1 <= watermark && !run_.failed) {
+      const auto end = next_end_;
+      end_window(end);
+      watermark_ = std::max(watermark_, end - 1);
+      // Those that are in no later window go: so this ends, whatever the slices are.
+      while (!stored_.empty() && last_end(*stored_.begin()) <= end)
+        drop(*stored_.begin());
+      while (!slices_.empty() && last_end(slices_.begin()->first) <= end)
+        drop(slices_.begin()->first);
+      next_end_ = kEndOfTime;
+      for (const auto slice : stored_)
+        next_end_ = std::min(next_end_, first_open_end(slice));
+      for (const auto& [slice, groups] : slices_)
+        next_end_ = std::min(next_end_, first_open_end(slice));
+    }
+  }
+
+  bool merge_slice(std::int64_t slice) {
+    if (stored_.count(slice) != 0) {
+      Merger merger(*this);
+      if (!run_.host.for_each(offset_ + slice, merger)) return !(run_.failed = true);
+    }
+    const auto found = slices_.find(slice);
+    if (found == slices_.end()) return true;
+    for (const auto& entry : found->second.entries())
+      merged_.at(entry.key, entry.key.hash()).merge(entry.state);
+    return true;
+  }
+
+  template <class Emit>
+  void show(const Slice& groups, std::int64_t end, const Emit& emit) {
+    visit_in_order(groups, [&](const typename Slice::Entry& entry) {
+      emit(entry.key, entry.state, end);
+      return !run_.failed;
+    });
+  }
+
+  // ---- Slices ----
+
+  // What one wants of the other from memory is asked for ahead of its turn.
+  static void merge_table(Slice& into, const Slice& from) {
+    constexpr std::size_t kAhead = 16;
+    const auto& entries = from.entries();
+    std::uint64_t hashes[kAhead];
+    for (std::size_t begin = 0; begin < entries.size(); begin += kAhead) {
+      const std::size_t count = std::min(kAhead, entries.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        hashes[i] = entries[begin + i].key.hash();
+        into.prefetch_index(hashes[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        into.prefetch_entry(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i)
+        into.at(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
+    }
+  }
+
+  static bool take_entry(Slice& groups, Text key, Text state) {
+    Key taken;
+    State gathered;
+    if (!taken.take(key) || !gathered.take(state)) return false;
+    groups.at(taken, taken.hash()).merge(gathered);
+    return true;
+  }
+  class Merger final : public VisitEntry {
+   public:
+    explicit Merger(Slices& slices) : slices_(slices) {}
+    bool operator()(Text key, Text state) override {
+      return take_entry(slices_.merged_, key, state);
+    }
+
+   private:
+    Slices& slices_;
+  };
+
+  Slice& slice_at(std::int64_t slice) {
+    const auto found = slices_.find(slice);
+    if (found != slices_.end()) return found->second;
+    return slices_.emplace(slice, std::exchange(spare_, Slice())).first->second;
+  }
+  void drop(std::int64_t slice) {
+    const auto found = slices_.find(slice);
+    if (found != slices_.end()) forget(found);
+    if (stored_.erase(slice) != 0) run_.host.drop(offset_ + slice);
+  }
+  void forget(typename Map::iterator slice) {
+    slice->second.clear();
+    spare_ = std::move(slice->second);
+    slices_.erase(slice);
+    current_ = nullptr;
+  }
+
+  Run& run_;
+  const std::int64_t offset_;
+  std::int64_t watermark_ = kNoTime;
+  Map slices_;
+  std::set<std::int64_t> stored_;       // Slices with entries in a store that keeps them.
+  std::int64_t next_end_ = kEndOfTime;  // Of the first window that is open and not empty.
+  Slice* current_ = nullptr;            // The slice of the last row, and where it begins.
+  std::int64_t current_begin_ = 0;
+  Slice spare_, merged_;
+};
+
+}  // namespace holdfast::query

@@ -1,0 +1,295 @@
+"""Compiled queries that are more than a chain, against the interpreter and DuckDB.
+
+    compiled_graph_test.py HOLDFAST WORKLOADS
+
+  1. Random queries over rows that are late, with NULL, texts and decimals: each run interpreted and compiled; the same bytes,
+     row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
+  2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes.
+  3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
+  4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
+  5. An error of a row: the same words, the same place.
+"""
+import collections
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
+if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
+    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
+    os.execv(PYTHON, [PYTHON, *sys.argv])
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None
+
+from graph_grammar import COLUMNS, events, random_query, rows_of, same, table, write
+
+HOLDFAST, WORKLOADS = sys.argv[1], pathlib.Path(sys.argv[2])
+SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
+ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
+QUERIES = 5  # Of each kind; a compiler takes some seconds for one.
+
+WINDOW = "TABLE({}(TABLE {}, DESCRIPTOR(ts), INTERVAL '10' SECOND{}))"
+SIZES = {'TUMBLE': '', 'HOP': ", INTERVAL '30' SECOND", 'CUMULATE': ", INTERVAL '30' SECOND"}
+
+
+def run(cache, mode, text, *more):
+    return subprocess.run([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text, *more],
+                          capture_output=True, text=True, timeout=300)
+
+
+def outcome(done):
+    """What both must agree on: code, rows, and messages but for who did it."""
+    return done.returncode, done.stdout, [line.replace(', compiled', '') for line in done.stderr.splitlines()]
+
+
+def check_same(cache, text):
+    interpreted, compiled = run(cache, 'never', text), run(cache, 'wait', text)
+    assert 'interpreted:' not in compiled.stderr, (text, compiled.stderr)
+    assert interpreted.returncode != 0 or ', compiled' in compiled.stderr, compiled.stderr
+    a, b = outcome(interpreted), outcome(compiled)
+    first = next((pair for pair in zip(a[1].splitlines() + a[2], b[1].splitlines() + b[2]) if pair[0] != pair[1]), None)
+    assert a == b, (text, first, a[0], b[0], len(a[1]), len(b[1]))
+    return interpreted
+
+
+# ---- 1. Random queries ----
+def check_random(directory, cache):
+    compared, base = 0, duckdb.connect() if duckdb else None
+    for round_ in range(ROUNDS):
+        rand = random.Random(SEED * 100 + round_)
+        paths = {name: directory / f'{name}.csv' for name in 'ab'}
+        for name, path in paths.items():
+            write(path, events(rand, 60))
+            if base:
+                base.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM read_csv('{path}', header=false, nullstr='\\N', "
+                             "columns={'ts': 'TIMESTAMP', 'k': 'VARCHAR', 'v': 'BIGINT', 'd': 'DECIMAL(10,2)'})")
+        head = ''.join(table(name, path, COLUMNS) for name, path in paths.items())
+        done = 0
+        while done < QUERIES:
+            query = random_query(rand)
+            if 'LIMIT' in query:  # ORDER BY is the interpreter's.
+                continue
+            shown = rows_of(check_same(cache, head + query).stdout)
+            done += 1
+            if not base:
+                continue
+            # What never changes has no column of changes.
+            theirs = [['\\N' if value is None else str(value) for value in row] for row in base.execute(query).fetchall()]
+            if shown and len(shown[0]) > len(base.description):
+                left = collections.Counter()
+                for op, *row in shown:
+                    left[tuple(row)] += 1 if op in ('+I', '+U') else -1
+                shown = list((+left).elements())
+            ours, theirs = sorted(map(list, shown)), sorted(theirs)
+            equal = len(ours) == len(theirs) and all(same(x, y) for a, b in zip(ours, theirs) for x, y in zip(a, b))
+            assert equal, f'{query}\n{ours[:8]}\n{theirs[:8]}'
+            compared += 1
+    print(f'{QUERIES * ROUNDS} random queries are the same, {compared} agree with DuckDB', flush=True)
+
+
+# ---- 2. Windows ----
+def window_query(rand):
+    kind = rand.choice(['TUMBLE', 'HOP'])
+    of = lambda name: WINDOW.format(kind, name, SIZES[kind])
+    counts = lambda name: f'SELECT window_start, window_end, k, COUNT(*) AS n, MAX(d) AS m, MIN(k) AS t FROM {of(name)} GROUP BY window_start, window_end, k'
+    join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
+    same_window = 'x.window_start = y.window_start AND x.window_end = y.window_end'
+    return rand.choice([
+        lambda: f'SELECT x.k, x.n, y.k, y.m FROM ({counts("a")}) x {join} ({counts("b")}) y ON {same_window} AND x.k = y.k AND x.n >= y.n',
+        lambda: f'SELECT x.ts, x.v, y.v, y.k FROM (SELECT * FROM {of("a")}) x {join} (SELECT * FROM {of("b")}) y ON {same_window} AND x.v = y.v',
+        lambda: f'SELECT window_start, MAX(n), COUNT(*), SUM(m) FROM ({counts("a")}) x GROUP BY window_start, window_end',
+        lambda: f'SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n DESC, k NULLS FIRST) AS r FROM ({counts("a")}) x) y WHERE r <= {rand.randrange(1, 4)}',
+        lambda: f'SELECT window_end, k, v, d FROM {WINDOW.format("CUMULATE", "a", SIZES["CUMULATE"])} WHERE v > 0',
+        lambda: f'SELECT k, COUNT(*), MAX(t), AVG(n) FROM ({counts("a")} UNION ALL {counts("b")}) x GROUP BY k',
+        lambda: f'SELECT k, v FROM (SELECT * FROM {of("a")}) x WHERE {rand.choice(["", "NOT "])}EXISTS (SELECT 1 FROM (SELECT * FROM {of("b")}) y WHERE {same_window} AND x.k = y.k)',
+    ])()
+
+
+def check_windows(directory, cache):
+    rand, rows = random.Random(SEED), 0
+    for name in 'ab':
+        write(directory / f'{name}.csv', events(rand, 300))
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    seen = set()
+    while len(seen) < QUERIES * ROUNDS:
+        query = window_query(rand)
+        if query not in seen:
+            seen.add(query)
+            rows += len(check_same(cache, head + query).stdout.splitlines())
+    assert rows > 200, rows
+    print(f'{len(seen)} queries of windows are the same, {rows} rows', flush=True)
+
+
+# ---- 3. NEXMark ----
+def nexmark(name, count):
+    tables = (WORKLOADS / 'tables.sql').read_text().replace("'number-of-events' = '100000'", f"'number-of-events' = '{count}'")
+    return tables + (WORKLOADS / f'{name}.sql').read_text()
+
+
+def check_nexmark(cache):
+    shown = subprocess.run([HOLDFAST, 'stream', 'explain', '-e', nexmark('q4', 1000)], capture_output=True, text=True, check=True).stdout
+    assert 'Project auction AS auction BIGINT, price AS price BIGINT, dateTime AS dateTime TIMESTAMP(3)\n' in shown, 'the join keeps no more'
+    assert 'RegularJoin<Node' in shown and 'RunningGroups<Node' in shown, shown
+    for name in ('q4', 'q5', 'q7', 'q9'):
+        check_same(cache, nexmark(name, 20_000))
+    # The library is there: it takes over when a tenth of a second has gone by.
+    on_the_way = 0
+    for name in ('q4', 'q9'):
+        for count in (100_000, 400_000):
+            interpreted = run(cache, 'never', nexmark(name, count))
+            run(cache, 'wait', nexmark(name, count))
+            changed = run(cache, 'background', nexmark(name, count))
+            assert outcome(changed) == outcome(interpreted), name
+            if ', compiled' in changed.stderr:
+                on_the_way += 1
+                break
+    assert on_the_way > 0, 'none was taken over'
+    print(f'NEXMark is the same, {on_the_way} queries were taken over on the way', flush=True)
+
+
+# ---- 4. Stopped and killed ----
+def where(directory, state, name):
+    return ['--state', 'kv', '--region', f'{directory}/region_{name}'] if state == 'kv' else \
+        ['--checkpoint-dir', f'{directory}/checkpoints_{name}']
+
+
+def check_stops(directory, cache, state, name, count):
+    """SIGINT ends a run with a checkpoint: what the next one shows goes on where this one's ends."""
+    text = nexmark(name, count)
+    wanted = run(cache, 'never', text).stdout
+    started = time.monotonic()
+    assert run(cache, 'wait', text, *where(directory, state, f'{name}_whole')).stdout == wanted
+    undisturbed = time.monotonic() - started
+    rand, turns = random.Random(SEED), {'never': 0, 'wait': 0}  # Runs that went on where another was stopped.
+    for attempt in range(30):
+        shown, turn = '', 0
+        while True:
+            mode = ('never', 'wait')[(attempt + turn) % 2]
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text, '--checkpoint',
+                                        '10ms', *where(directory, state, f'{name}_{attempt}')], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            if turn < 6:
+                time.sleep(rand.uniform(0.1, 0.6) * undisturbed)
+                process.send_signal(signal.SIGINT)
+            out, message = process.communicate(timeout=120)
+            if process.returncode == -signal.SIGINT:  # It had not begun.
+                assert not out, message
+                turn += 1
+                continue
+            shown += out  # One that goes on has no header.
+            assert wanted.startswith(shown), (name, state, mode, message)
+            turns[mode] += 'resumed from checkpoint' in message
+            turn += 1
+            if shown == wanted:
+                break
+        if min(turns.values()) >= 2:
+            return turns
+    raise AssertionError(f'{name}, {state}: {turns}')
+
+
+KILLED = [
+    'SELECT a.ts, a.v, b.ts, b.v FROM a JOIN b ON a.k = b.k AND a.v = b.v',
+    f"SELECT x.window_start, x.m, x.window_end, y.n FROM (SELECT window_start, window_end, MAX(v) AS m FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} "
+    f"GROUP BY window_start, window_end) x JOIN (SELECT window_start, window_end, COUNT(*) AS n FROM {WINDOW.format('HOP', 'b', SIZES['HOP'])} "
+    'GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end',
+    'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
+    f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
+]
+
+
+def parts(to):
+    return ''.join(part.read_text() for part in sorted(pathlib.Path(to).glob('part-*.csv')))
+
+
+def check_kills(directory, cache, state, query, rand):
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+
+    def text(to):
+        return (head + "CREATE TABLE o (t TIMESTAMP(3), x BIGINT, u TIMESTAMP(3), y BIGINT) WITH ('connector' = 'filesystem', "
+                f"'path' = '{to}', 'format' = 'csv');\nINSERT INTO o {query}")
+
+    takes = {}  # Seconds of an undisturbed run.
+    for mode in ('never', 'wait', 'wait'):  # The first compiles.
+        to, begin = directory / f'whole_{len(takes)}_{mode}', time.monotonic()
+        done = run(cache, mode, text(to), '--checkpoint', '3ms', *where(directory, state, to.name))
+        takes[mode] = time.monotonic() - begin
+        wanted = parts(to)
+        assert done.returncode == 0 and wanted, done.stderr
+        shutil.rmtree(to)
+        shutil.rmtree(directory / f'region_{to.name}', ignore_errors=True)
+        shutil.rmtree(directory / f'checkpoints_{to.name}', ignore_errors=True)
+    kills, taken_over = 0, {'never': 0, 'wait': 0}
+    for round_ in range(60):
+        to, turn = directory / f'broken_{round_}', 0
+        while True:
+            mode = ('never', 'wait')[(turn + round_) % 2]
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text(to), '--checkpoint',
+                                        '3ms', *where(directory, state, round_)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if turn < 6:
+                time.sleep(rand.uniform(0.2, 1) * takes[mode])
+                process.send_signal(signal.SIGKILL)
+            _, message = process.communicate(timeout=120)
+            assert process.returncode in (0, -signal.SIGKILL), message
+            assert wanted.startswith(parts(to)), 'what is shown is a prefix of the whole'
+            taken_over[mode] += turn > 0 and 'resumed from checkpoint' in message
+            if process.returncode == 0:
+                break
+            kills += 1
+            turn += 1
+        assert parts(to) == wanted, (query, state)
+        # Both ways: check_stops() has that for certain.
+        if kills >= 4 and (sum(taken_over.values()) >= 2 or round_ >= 20):
+            return f'{kills} kills, taken over: {taken_over}'
+    raise AssertionError(f'only {kills} kills, {taken_over}')
+
+
+# ---- 5. Errors ----
+def check_errors(directory, cache):
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    for query in ('SELECT a.k, 10 / (b.v - 3) FROM a JOIN b ON a.k = b.k',
+                  'SELECT k, SUM(10 / (v - 3)) FROM a GROUP BY k',
+                  'SELECT a.k FROM a JOIN b ON a.k = b.k AND 10 / (a.v - b.v) > 1'):
+        done = check_same(cache, head + query)
+        assert done.returncode != 0 and 'division by zero' in done.stderr and '(table ' in done.stderr, done.stderr
+    print('errors are the same', flush=True)
+
+
+def main():
+    if shutil.which('g++') is None and shutil.which('clang++') is None:
+        print('skipped: there is no compiler')
+        sys.exit(77)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_code_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    cache = directory / 'cache'
+    try:
+        check_random(directory, cache)
+        check_windows(directory, cache)
+        check_errors(directory, cache)
+        check_nexmark(cache)
+        for state in ('dram', 'kv'):
+            for name, count in (('q4', 60_000), ('q19', 40_000)):
+                print(f'{name}, {state}: {check_stops(directory, cache, state, name, count)}', flush=True)
+        rand = random.Random(SEED)
+        for name in 'ab':
+            write(directory / f'{name}.csv', events(rand, 1500))
+        for number, query in enumerate(KILLED):
+            for state in ('dram', 'kv'):
+                place = directory / f'kills_{number}_{state}'
+                place.mkdir()
+                for name in 'ab':
+                    (place / f'{name}.csv').symlink_to(directory / f'{name}.csv')
+                print(f'query {number}, {state}: {check_kills(place, cache, state, query, rand)}', flush=True)
+                shutil.rmtree(place)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()
