@@ -8,6 +8,19 @@ bool Cursor::keep() {
   return static_cast<bool>(*this);
 }
 
+std::size_t Cursor::known_keys() const {
+  std::size_t low = at_ + 1, high = batch_.size();
+  if (prefix_.empty() || batch_[high - 1].starts_with(prefix_)) return high - at_;
+  while (low < high) {  // The first key that does not begin with the prefix; this one does.
+    const std::size_t middle = low + (high - low) / 2;
+    if (batch_[middle].starts_with(prefix_))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low - at_;
+}
+
 bool Cursor::forward_from(std::string_view key) {
   at_ = 0, ascending_ = true;
   index_.read_from(key, batch_);
