@@ -81,11 +81,8 @@ struct Cursor::State {
                    "move it outside"});
     rooms.index.order()->wait();
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
-    const KeyOrder& order = *rooms.index.order();
-    if (order.state() != KeyOrder::State::kComplete)
-      return fail(
-          {Errc::kNoSpace, "there was no memory to keep all keys in order; open the store again"});
-    if (!keys) keys.emplace(order.keys());
+    if (!is_complete(*rooms.index.order())) return false;
+    if (!keys) keys.emplace(rooms.index.order()->keys());
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
       if (!rooms.paged()) {
         look_ahead.step(rooms.index, *keys, forward);
@@ -96,7 +93,12 @@ struct Cursor::State {
     }
     return false;
   }
-  // Packs the records of keys that are known, leaf by leaf, and stays at the first that has no room.
+  bool is_complete(const KeyOrder& order) {
+    return order.state() == KeyOrder::State::kComplete ||
+           fail({Errc::kNoSpace,
+                 "there was no memory to keep all keys in order; open the store again"});
+  }
+  // Packs the records of known keys, leaf by leaf, and stays at the first that has no room.
   // Of a live store in memory; else nothing happens. The cursor is at a record.
   void pack(Packing& packing) {
     if (!values || snapshot) return;
@@ -108,6 +110,7 @@ struct Cursor::State {
     for (;;) {
       // One for each leaf: what a buffer takes may be much.
       const auto guard = core.rooms.epochs.enter(core.rooms.sessions.of_this_thread().participant);
+      if (!is_complete(*core.rooms.index.order())) return false;
       const Packed done = pack_keys(core, *keys, packing, record);
       if (done.keys != 0 && !keys->next(done.keys)) return false;
       if (done.end == Packed::End::kNoRoom) return true;

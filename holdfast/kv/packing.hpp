@@ -1,4 +1,4 @@
-// packing.hpp: how fill() of a cursor puts records into a buffer. unpack() in cursor.hpp takes them out.
+// packing.hpp: how fill() of a cursor puts records into a buffer. unpack() takes them out.
 #pragma once
 
 #include <cstdint>
