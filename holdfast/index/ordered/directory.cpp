@@ -4,6 +4,7 @@
 #include <deque>
 
 #include <holdfast/base/lock.hpp>
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::index::ordered {
 namespace {
@@ -101,8 +102,10 @@ bool Directory::build(std::vector<Inner::Entry> level) {
 
 Leaf* Directory::leaf_for(const Target& target) const {
   const Inner* node = root();
-  while (node->level() > 1)
+  while (node->level() > 1) {
     node = static_cast<const Inner*>(node->child(node->child_for(target)));
+    node->prefetch();  // A search by halves would wait for one line after the other.
+  }
   return static_cast<Leaf*>(node->child(node->child_for(target)));
 }
 
@@ -188,7 +191,8 @@ bool Directory::merge(std::vector<Step>& path, std::uint32_t left) {
   auto* into = static_cast<Leaf*>(node->child(left));
   auto* from = static_cast<Leaf*>(node->child(left + 1));
   const Lock left_latch(into->latch());
-  if (into->next() != from) return false;  // A split in between is not known here yet.
+  if (HF_MUTANT("E18", into->next() != from, false))
+    return false;  // A split in between is not known here yet.
   const Lock right_latch(from->latch());
   Draft draft(*node);
   draft.remove(left + 1);
