@@ -339,9 +339,12 @@ TEST_P(Backups, WhatIsMissingForeignOrOfAnotherTypeIsNamed) {
   EXPECT_FALSE(missing);
   EXPECT_TRUE(mentions(missing.error(), runs)) << missing.error().message();
   EXPECT_FALSE(Store<>::open(spec("none"), with_access(RegionAccess::kOpen)));
-  EXPECT_EQ(verify_backup(directory()).value().defects.size(), 1u);
+  const BackupVerification verified = verify_backup(directory()).value();
+  EXPECT_FALSE(verified.defects.empty());
+  for (const std::string& defect : verified.defects)
+    EXPECT_NE(defect.find(runs), std::string::npos) << defect;
   std::ofstream(runs) << "not a run";
-  const auto other = restore_backup(directory(), spec("none"));
+  const auto other = restore_backup(directory(), spec("none either"));
   EXPECT_EQ(other.code(), Errc::kCorrupt);
   EXPECT_TRUE(mentions(other.error(), runs)) << other.error().message();
 }

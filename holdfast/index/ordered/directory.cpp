@@ -4,7 +4,6 @@
 #include <deque>
 
 #include <holdfast/base/lock.hpp>
-#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::index::ordered {
 namespace {
@@ -191,8 +190,7 @@ bool Directory::merge(std::vector<Step>& path, std::uint32_t left) {
   auto* into = static_cast<Leaf*>(node->child(left));
   auto* from = static_cast<Leaf*>(node->child(left + 1));
   const Lock left_latch(into->latch());
-  if (HF_MUTANT("E18", into->next() != from, false))
-    return false;  // A split in between is not known here yet.
+  if (into->next() != from) return false;  // A split in between is not known here yet.
   const Lock right_latch(from->latch());
   Draft draft(*node);
   draft.remove(left + 1);

@@ -58,9 +58,7 @@ void Leaf::prefetch_all() const {
 
 bool Leaf::holds(const Target& target) const {
   if (target.end) return next_ == nullptr;
-  if (target.below)
-    return HF_MUTANT("E01", low() < target.key, low() <= target.key) &&
-           (next_ == nullptr || target.key <= high());
+  if (target.below) return low() < target.key && (next_ == nullptr || target.key <= high());
   return low() <= target.key && (next_ == nullptr || target.key < high());
 }
 

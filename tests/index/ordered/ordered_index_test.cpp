@@ -188,6 +188,28 @@ TEST_F(OrderedIndexTest, PrefixesBoundTheCursorAtBothEnds) {
   EXPECT_EQ(forward().size(), 10u);
 }
 
+TEST_F(OrderedIndexTest, ACursorThatTurnsRoundComesByTheSameKeys) {
+  std::mt19937_64 random(17);
+  Model model;
+  for (int number = 0; number < 3000; ++number)
+    model.insert(key_of(Shape::kMixed, random));
+  for (const std::string& key : model)
+    insert(key);
+  const auto guard = domain.enter(participant);
+  Cursor at = cursor();
+  auto wanted = model.begin();
+  ASSERT_TRUE(at.first());
+  for (int turn = 0; turn < 400; ++turn) {
+    const bool forward = random() % 2 == 0;
+    for (std::uint64_t moves = random() % 300; moves > 0; --moves) {
+      if (wanted == (forward ? std::prev(model.end()) : model.begin())) break;
+      ASSERT_TRUE(forward ? at.next() : at.prev());
+      wanted = forward ? std::next(wanted) : std::prev(wanted);
+      ASSERT_EQ(at.key(), *wanted) << turn;
+    }
+  }
+}
+
 // What a cursor knows it can pass at once.
 TEST_F(OrderedIndexTest, KnownKeysAreThoseThatNextComesTo) {
   Model model;
