@@ -192,6 +192,14 @@ test_python() {
   export HOLDFAST_TEST_PYTHON="$python"
 }
 
+# A part of the tour: real events as a stream. Without a network it says so, and the tour goes on.
+flights() {
+  test_python
+  echo
+  echo "A year of flights as a stream"
+  "${HOLDFAST_TEST_PYTHON:-python3}" scripts/flights.py build/release/holdfast build/flights || { code=$?; [ $code -eq 3 ] || return $code; }
+}
+
 # run_ctest DIRECTORY LOG-NAME OPTION…: shows what did not pass and ctest's own summary; all of it is in the log.
 run_ctest() {
   dir=$1

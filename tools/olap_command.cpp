@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "olap_output.hpp"
 #include "olap_schema.hpp"
 #include "parquet_process.hpp"
+#include "peer_python.hpp"
 #include "ssb_run.hpp"
 
 namespace holdfast::tools {
@@ -55,12 +55,6 @@ int fail(const Error& error) {
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::string python_of(const OlapArguments& arguments) {
-  if (!arguments.python.empty()) return arguments.python;
-  const char* named = std::getenv("HOLDFAST_PEER_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
 }
 
 Result<OpenMart> open_mart(const OlapArguments& arguments, RegionAccess access) {
@@ -95,7 +89,7 @@ Status read_file(Load& load, std::uint32_t table, const std::string& path, const
     return load.read(table, reader, format.header);
   }
   if (!std::filesystem::exists(path)) return Error{Errc::kNotFound, path + ": there is none"};
-  HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::reader(python_of(arguments), path));
+  HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::reader(peer_python(arguments.python), path));
   CsvReader reader(process.take_output(), path, CsvFormat{});
   const auto read = load.read(table, reader, true);
   // What the process says is why the rows ended.
@@ -254,7 +248,7 @@ Status query(const OlapArguments& arguments) {
     return write_file(arguments.out, page);
   }
   if (arguments.format == "parquet")
-    return write_parquet(found, python_of(arguments), arguments.out);
+    return write_parquet(found, peer_python(arguments.python), arguments.out);
   if (arguments.format == "csv")
     return write_file(arguments.out, csv_of(found, QuoteTexts::kAsNeeded, true));
   if (arguments.format == "json") return write_file(arguments.out, json_of(found, median));

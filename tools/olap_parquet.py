@@ -53,14 +53,17 @@ def write(path, types):
     kinds = [type_of(name) for name in types.split(',')]
     names = [str(number) for number in range(len(kinds))]
     header = sys.stdin.buffer.readline().decode().rstrip('\n').split('\x1f')
-    table = pyarrow.csv.read_csv(
-        sys.stdin.buffer, read_options=pyarrow.csv.ReadOptions(column_names=names),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict(zip(names, kinds)), strings_can_be_null=True, quoted_strings_can_be_null=False,
-            null_values=[''], true_values=['true'], false_values=['false'])) if any_rows() else pyarrow.table(
-                [pyarrow.array([], kind) for kind in kinds], names=names)
-    pyarrow.parquet.write_table(table.rename_columns(header), path)
+    with pyarrow.parquet.ParquetWriter(path, pyarrow.schema(zip(header, kinds))) as writer:
+        if not any_rows():
+            return
+        batches = pyarrow.csv.open_csv(
+            sys.stdin.buffer, read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=32 << 20),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict(zip(names, kinds)), strings_can_be_null=True, quoted_strings_can_be_null=False,
+                null_values=[''], true_values=['true'], false_values=['false']))
+        for batch in batches:
+            writer.write_table(pyarrow.Table.from_batches([batch]).rename_columns(header))
 
 
 def any_rows():

@@ -13,6 +13,7 @@
 #include <holdfast/olap/ssb/write_tables.hpp>
 
 #include "console.hpp"
+#include "ssb_generate.hpp"
 #include "ssb_run.hpp"
 #include "ssb_suite.hpp"
 
@@ -24,22 +25,6 @@ using namespace olap;
 int fail(const Error& error) {
   complain("holdfast ssb", plain(error));
   return exit_code_of(error.code);
-}
-
-int generate(const SsbArguments& arguments) {
-  const auto generator = ssb::Generator::create(arguments.scale, arguments.seed);
-  if (!generator) return fail(generator.error());
-  std::error_code code;
-  std::filesystem::create_directories(arguments.tables, code);
-  if (code) return fail({Errc::kIo, "--tbl " + arguments.tables + ": " + code.message()});
-  const auto begin = std::chrono::steady_clock::now();
-  const auto written = ssb::write_tables(*generator, arguments.tables, arguments.threads);
-  if (!written) return fail(written.error());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  note("{}: {} lines of lineorder, {} in all, {}\n", arguments.tables,
-       with_separators(written->lines), human_bytes(static_cast<double>(written->bytes)),
-       human_seconds(took.count()));
-  return kExitDone;
 }
 
 int load(const SsbArguments& arguments) {
@@ -233,7 +218,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   ssb.footer(
       "Examples:\n"
       "  holdfast ssb run --sf 1                     generate into DRAM, run all thirteen\n"
-      "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five .tbl files\n"
+      "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five tables; --csv, --parquet\n"
       "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
       "  holdfast ssb run --sf 1 --layout row        the published design\n"
@@ -244,16 +229,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       "What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<SsbArguments>();
   arguments->threads = std::max(1u, std::thread::hardware_concurrency());
-  auto& generate_app = *ssb.add_subcommand("generate", "Write the five tables as .tbl files");
-  generate_app.add_option("--sf", arguments->scale, "Scale factor; may be a fraction")->required();
-  generate_app.add_option("--tbl", arguments->tables, "The directory")
-      ->type_name("DIR")
-      ->required();
-  generate_app.add_option("--seed", arguments->seed, "Other seeds, other rows")
-      ->capture_default_str();
-  add_threads(generate_app, *arguments);
-  generate_app.callback([arguments, &exit_code] { exit_code = generate(*arguments); });
-
+  offer_ssb_generate(ssb, exit_code);
   auto& load_app = *ssb.add_subcommand(
       "load", "Load tables; a star that is there is replaced at the end, by one word");
   add_source(load_app, *arguments, "--tbl");

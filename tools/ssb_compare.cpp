@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <holdfast/olap/ssb/write_tables.hpp>
 
 #include "console.hpp"
+#include "peer_python.hpp"
 
 namespace holdfast::tools {
 
@@ -39,12 +39,6 @@ Result<std::vector<std::string>> names_of(std::string_view list) {
     names.emplace_back(name);
   }
   return names;
-}
-
-std::string python_of(const SsbArguments& arguments) {
-  if (!arguments.python.empty()) return arguments.python;
-  const char* named = std::getenv("HOLDFAST_PEER_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
 }
 
 std::string joined(const std::vector<std::string>& row) {
@@ -117,7 +111,8 @@ Result<SsbComparison> SsbComparison::start(const SsbArguments& arguments, Team& 
                       ScratchDirectory::create(std::filesystem::temp_directory_path(), false));
   const std::string place = scratch.path();
   comparison.scratch_.emplace(std::move(scratch));
-  SsbPeer::Start how{python_of(arguments), arguments.tables, arguments.order, team.size(), ""};
+  SsbPeer::Start how{peer_python(arguments.python), arguments.tables, arguments.order, team.size(),
+                     ""};
   const bool wants_files = names != std::vector<std::string>{std::string(kRow)};
   if (arguments.scale != 0 && wants_files) {
     how.tables = place + "/tables";

@@ -26,6 +26,7 @@ class SsbEngine {
   // Bytes of the fact table that the query must touch, given how many rows pass.
   Result<std::uint64_t> touched_bytes(const olap::StarQuery& query, std::uint64_t passed) const;
 
+  const olap::Kernels& kernels() const { return *kernels_; }
   bool by_row() const { return store_->rows() != nullptr; }
   std::string_view layout() const { return by_row() ? "row" : "column"; }
   std::string_view kernel() const { return by_row() ? "Dash" : name(kernels_->width); }

@@ -214,7 +214,7 @@ Status run_queries(const SsbArguments& arguments) {
   }
   for (std::size_t i = 0; i < run.timings.size(); ++i)
     HF_RETURN_IF_ERROR(others.ask(i, *run.timings[i].query, run.timings[i].table, false));
-  run.bandwidth = measure_bandwidth(store, team, 5);
+  run.bandwidth = measure_bandwidth(store, team, engine.kernels(), 5);
   for (unsigned round = 0; round < arguments.repeat; ++round) {
     for (std::size_t i = 0; i < run.timings.size(); ++i) {
       auto& timing = run.timings[i];

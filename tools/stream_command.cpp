@@ -1,5 +1,6 @@
 #include "stream_command.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -34,7 +35,9 @@ struct Arguments {
                           from, target;
   stream::compile::CompileSettings compile_settings;
   bool final_state = false, watch = false;
-  int ui = -1;  // The port; -1: no page.
+  int ui = -1;           // The port; -1: no page.
+  unsigned workers = 0;  // 0: what the script says.
+  std::string sharing;
 };
 
 std::atomic<bool> interrupted{false};
@@ -172,6 +175,10 @@ void tell_not_compiled(std::size_t query, const Error& error) {
   note("query {}: interpreted: {}\n", query, plain(error));
 }
 
+void tell_not_split(std::size_t query, const Error& error) {
+  note("query {}: one worker: {}\n", query, error.detail);
+}
+
 void tell_done(const stream::QueryName& name, const stream::PipelineReport& report) {
   const auto query = text_of(name);
   if (report.finished_before) {
@@ -211,6 +218,12 @@ stream::OutputFormat format_of(const std::string& word) {
                           : stream::OutputFormat::kCsv;
 }
 
+stream::Sharing sharing_of(const std::string& word) {
+  return word == "merge"  ? stream::Sharing::kLateMerge
+         : word == "keys" ? stream::Sharing::kByKey
+                          : stream::Sharing::kMeasured;
+}
+
 // What the command line says of a run, but for state and checkpoints.
 stream::ScriptOptions options_of(const Arguments& arguments) {
   stream::ScriptOptions options;
@@ -220,6 +233,8 @@ stream::ScriptOptions options_of(const Arguments& arguments) {
   options.compile = mode_of(arguments.compile);
   options.compile_settings = arguments.compile_settings;
   options.not_compiled = tell_not_compiled;
+  options.not_split = tell_not_split;
+  options.sharing = sharing_of(arguments.sharing);
   options.resumed = tell_resumed;
   options.report = tell_done;
   options.members_directory = arguments.members;
@@ -231,6 +246,7 @@ Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
                                                  const stream::Script& script) {
   auto options = options_of(arguments);
   options.checkpoint_interval = script.checkpoint_interval();
+  options.workers = arguments.workers != 0 ? arguments.workers : std::max(script.workers(), 1u);
   if (!arguments.checkpoint.empty()) {
     HF_ASSIGN_OR_RETURN(options.checkpoint_interval,
                         stream::duration_of(arguments.checkpoint, "--checkpoint"));
@@ -333,6 +349,19 @@ void add_places(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
 }
 
+void add_workers(CLI::App& app, Arguments& arguments) {
+  app.add_option("--workers", arguments.workers,
+                 "Threads of a query that groups rows of one table (default: what the statements "
+                 "set, else 1)")
+      ->check(CLI::Range(1u, stream::ParallelOperators::kMostWorkers))
+      ->type_name("N");
+  app.add_option("--sharing", arguments.sharing,
+                 "How rows are divided among workers. merge: each takes some, groups are merged "
+                 "when windows end; keys: each takes the rows of its keys; auto: as measured")
+      ->check(CLI::IsMember({"auto", "merge", "keys"}))
+      ->default_str("auto");
+}
+
 void add_output(CLI::App& app, Arguments& arguments) {
   app.add_option("--format", arguments.format, "Of the rows of a plain SELECT: csv, table, json")
       ->check(CLI::IsMember({"csv", "table", "json"}))
@@ -373,6 +402,7 @@ void add_stream_command(CLI::App& root, int& exit_code) {
   run_app.add_flag("--watch", arguments->watch,
                    "What the queries do, on standard error, renewed each second");
   add_compiling(run_app, *arguments);
+  add_workers(run_app, *arguments);
   run_app.add_flag("--final", arguments->final_state,
                    "Groups without a window: show them when the input has ended");
   run_app.footer(

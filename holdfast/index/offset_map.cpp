@@ -524,8 +524,34 @@ Entry OffsetMap::Home::claim_behind() {
   }
 }
 
+// Nobody has seen the key yet, so its entry needs no claim first. A guest is visible when both its
+// entry and the bit of its distance are.
 bool OffsetMap::Home::insert_new(Line line) {
-  return !find([](Line) { return true; }) && insert(line);
+  const std::uint64_t published = payload(tag_, line.number);
+  const Vacancy here = AnyProbing::vacancy(*bucket_, tag_);
+  const auto reach = [this] { return table().reach_of(number()); };
+  const auto has_tag = [this](const Bucket* bucket, std::uint32_t) {
+    return probe(*bucket, tag_).candidates != 0;
+  };
+  if (here.candidates != 0 || detail::visit_behind(bucket_, here.controls, reach, has_tag))
+    return false;
+  for (unsigned left = here.free; left != 0; left &= left - 1) {
+    if (!take(*bucket_, static_cast<unsigned>(std::countr_zero(left)), published)) continue;
+    map_->count(tally_, true);
+    return true;
+  }
+  if (bucket_count(word_) == 1) return insert(line);
+  // From the last on: who is at home there takes the first.
+  for (unsigned left = probe(bucket_[1], 0).candidates; left >> kFirstDistanceEntry != 0;) {
+    const auto entry = static_cast<unsigned>(std::bit_width(left)) - 1;
+    left ^= 1u << entry;
+    if (!take(bucket_[1], entry, published)) continue;
+    if ((here.controls >> kFirstDistanceEntry & 1) == 0)
+      bucket_->words[kFirstDistanceEntry].fetch_or(kControl, std::memory_order_release);
+    map_->count(tally_, true);
+    return true;
+  }
+  return insert(line);
 }
 
 void OffsetMap::Home::remove(Entry entry) {
@@ -556,45 +582,6 @@ void OffsetMap::Home::forget_distance(std::uint32_t distance) {
   if (!left) {
     bucket_->words[kFirstDistanceEntry - 1 + bit].fetch_and(~kControl, std::memory_order_release);
   }
-}
-
-// Hashes in ascending order are homes in ascending order: the partition is the top of the hash, and
-// within it homes rise with the tag. Once one home of a partition is latched its table stays, so a
-// home that equals the last latched one is always found to be so.
-void OffsetMap::LatchedMany::acquire(OffsetMap& map, std::span<const std::uint64_t> hashes) {
-  HF_DCHECK(homes_.empty());
-  map.grow_in_turn();
-  homes_.resize(hashes.size());
-  order_.clear();
-  for (std::size_t i = 0; i < hashes.size(); ++i)
-    order_.push_back({hashes[i], i});
-  std::sort(order_.begin(), order_.end(),
-            [](const Ordered& a, const Ordered& b) { return a.hash < b.hash; });
-  const Home* last = nullptr;
-  for (const Ordered& next : order_) {
-    Home& home = homes_[next.index];
-    Place place = map.place(next.hash);
-    if (last != nullptr && place.home == last->bucket_) {
-      home = *last;
-      home.tag_ = place.tag;
-    } else {
-      Latched latched = map.latch_now(place, nullptr);
-      home = std::exchange(static_cast<Home&>(latched), Home());
-    }
-    last = &home;
-  }
-}
-
-void OffsetMap::LatchedMany::release() {
-  // In the order of latching, where equal homes are neighbours.
-  const Bucket* last = nullptr;
-  for (const Ordered& next : order_) {
-    Home& home = homes_[next.index];
-    if (home.bucket_ != last) home.unlatch();
-    last = home.bucket_;
-  }
-  homes_.clear();
-  order_.clear();
 }
 
 }  // namespace holdfast::index

@@ -133,8 +133,9 @@ class OffsetMap {
   template <class Probing = AnyProbing, class Match>
   Seen look(const Place& place, Match&& matches) const;
 
-  // look() without what is rare. False: it cannot say, and look() can.
-  template <class Probing, class Match>
+  // look() without what is rare. False: it cannot say, and look() can. kBehind: an entry may also
+  // lie one bucket behind.
+  template <class Probing, bool kBehind = false, class Match>
   bool glance(const Place& place, Match&& matches, Seen& seen) const;
 
   // Where this hash belongs now. Inside a guard: one made before it may be of a table that is gone.

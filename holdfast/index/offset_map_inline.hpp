@@ -48,15 +48,24 @@ inline Seen OffsetMap::look(const Place& at, Match&& matches) const {
   return look_further(at, matches);
 }
 
-template <class Probing, class Match>
+template <class Probing, bool kBehind, class Match>
 inline bool OffsetMap::glance(const Place& at, Match&& matches, Seen& seen) const {
   const Probe here = Probing::look(*at.home, at.tag);
-  if (here.candidates == 0) {
-    seen = {};
-    return here.controls >> kFirstDistanceEntry == 0;
+  Bucket* bucket = at.home;
+  unsigned candidates = here.candidates;
+  if (candidates == 0) {
+    const bool sure = here.controls >> kFirstDistanceEntry == 0;
+    if (kBehind && (here.controls >> kFirstDistanceEntry & 1) != 0)
+      candidates = Probing::look(*++bucket, at.tag).candidates;
+    if (candidates == 0) {
+      seen = {};
+      return sure;
+    }
   }
-  auto& word = at.home->words[static_cast<unsigned>(std::countr_zero(here.candidates))];
-  seen = {{&word, 0}, payload_of(word.load(std::memory_order_acquire)), at.table};
+  auto& word = bucket->words[static_cast<unsigned>(std::countr_zero(candidates))];
+  seen = {{&word, static_cast<std::uint32_t>(bucket - at.home)},
+          payload_of(word.load(std::memory_order_acquire)),
+          at.table};
   return line_of(seen.payload) != 0 && matches(seen.line());
 }
 

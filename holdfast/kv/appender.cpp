@@ -222,11 +222,11 @@ Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
   BlockMeta& run = table_.meta(head);
   run.records = static_cast<std::uint32_t>(entries.size());
   run.space.store(space, std::memory_order_relaxed);
-  run.tombstones = static_cast<std::uint32_t>(
-      std::count_if(entries.begin(), entries.end(),
-                    [](const RunEntry& entry) { return entry.kind() == RecordKind::kErase; }));
   auto tail = compose_run_tail(entries, {run.generation, run.run_blocks, used_bytes, frame_bytes,
                                          geometry_.seed(run.generation), false, space});
+  RunFooter footer;
+  std::memcpy(&footer, tail.data() + tail.size() - sizeof footer, sizeof footer);
+  run.tombstones = footer.tombstones;
   if (group_ != nullptr) {
     group_->seal(head, std::move(tail));
     return {};

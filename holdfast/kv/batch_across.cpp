@@ -154,6 +154,7 @@ Across gather(R& rooms, Session& own, const WriteBatch& batch,
 template <class R>
 void publish(R& rooms, Session& own, Across& all) {
   auto under_way = std::make_unique<BatchUnderWay>();
+  under_way->previous.reserve(all.members.size());
   std::vector<std::unique_lock<Mutex>> publishing;
   for (auto& [id, part] : all.parts)
     part.note_previous(all.members, under_way->previous);

@@ -8,7 +8,7 @@
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
-#include <unordered_map>
+#include <bit>
 
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
@@ -41,24 +41,60 @@ Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions opti
 
 namespace {
 
+// Where the operation on a key stands among the members. Open addressing by the key's hash, which
+// nobody can make collide.
+class PlacesByKey {
+ public:
+  PlacesByKey(const std::vector<BatchMember>& members, std::size_t most)
+      : members_(members), places_(std::bit_ceil(2 * most + 1), kNone) {}
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  // Its place, to be set where it is kNone.
+  std::size_t& operator[](const NewRecord& record) {
+    for (std::size_t at = record.hash;; ++at) {
+      std::size_t& place = places_[at & (places_.size() - 1)];
+      if (place == kNone) return place;
+      const NewRecord& other = members_[place].record;
+      if (other.hash == record.hash && text_of(other.key) == text_of(record.key)) return place;
+    }
+  }
+
+ private:
+  static std::string_view text_of(Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  const std::vector<BatchMember>& members_;
+  std::vector<std::size_t> places_;
+};
+
 // The last operation on a key is the one that counts.
 std::vector<BatchMember> members_of(const WriteBatch& batch, const KeyIndex& index) {
   std::vector<BatchMember> members;
   members.reserve(batch.size());
-  std::unordered_map<std::string_view, std::size_t> by_key;
-  by_key.reserve(batch.size());
+  PlacesByKey places(members, batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto [key, value, space, erase] = batch[i];
     const BatchMember member{{erase ? RecordKind::kErase : RecordKind::kPut,
                               index.hash(bytes_of(key)), bytes_of(key), bytes_of(value)},
                              {}};
-    const auto [found, fresh] = by_key.try_emplace(key, members.size());
-    if (fresh)
+    std::size_t& place = places[member.record];
+    if (place == PlacesByKey::kNone) {
+      place = members.size();
       members.push_back(member);
-    else
-      members[found->second] = member;
+    } else {
+      members[place] = member;
+    }
   }
   return members;
+}
+
+// Whether growing comes first: of so many puts some must be of new keys, and they will hardly find
+// places. Of large batches only, since it looks at all partitions.
+bool needs_growth(const OffsetMap& map, std::size_t puts) {
+  constexpr std::size_t kLarge = 1024;
+  if (puts < kLarge) return false;
+  const std::uint64_t present = map.size();
+  return puts > present && (present + puts) * 5 > map.slots() * 4;
 }
 
 }  // namespace
@@ -75,10 +111,13 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   std::vector<std::uint64_t> hashes, puts;
+  hashes.reserve(members.size());
+  puts.reserve(members.size());
   for (const BatchMember& member : members) {
     hashes.push_back(member.record.hash);
     if (member.record.kind == RecordKind::kPut) puts.push_back(member.record.hash);
   }
+  if (needs_growth(index.map(), puts.size())) HF_RETURN_IF_ERROR(index.map().grow(puts));
   for (;;) {
     HF_RETURN_IF_ERROR(latch_all(own, hashes));
     std::vector<Entry> entries(members.size());
@@ -138,6 +177,7 @@ void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
                                    const std::vector<bool>& claimed) {
   const bool snapshots = rooms_.versions.snapshots_open() != 0;
   auto batch = std::make_unique<BatchUnderWay>();
+  batch->previous.reserve(members.size());
   std::vector<Line> old(members.size(), kNoLine), dead(members.size(), kNoLine);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!entries[i]) continue;

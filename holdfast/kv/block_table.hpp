@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/sparse_array.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/kv/medium.hpp>
@@ -160,6 +161,16 @@ class BlockTable {
     // After the bit: the thread that clears the flag reads the bits afterwards.
     if (!run.dead_dirty.load(std::memory_order_relaxed))
       run.dead_dirty.store(true, std::memory_order_release);
+  }
+  // What mark_dead() will touch: first what is known of the block, then, where that is there, the
+  // bits that it leads to. Inside a guard, or while the record cannot be freed.
+  void prefetch_block(std::uint64_t line) const {
+    prefetch_for_write(&meta(block_of(line * kCacheLineBytes)));
+  }
+  void prefetch_dead_line(std::uint64_t line) const {
+    auto* const bits =
+        meta(block_of(line * kCacheLineBytes)).dead_lines.load(std::memory_order_acquire);
+    if (bits != nullptr) prefetch_for_write(&bits[(line & (lines_per_block_ - 1)) / 64]);
   }
   void watch_dead(DeadWatch* watch) { dead_watch_.store(watch, std::memory_order_release); }
   // As the medium has it already; the caller counts the bytes.

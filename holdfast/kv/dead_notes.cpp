@@ -1,17 +1,23 @@
 #include <holdfast/kv/dead_notes.hpp>
 
-#include <holdfast/base/prefetch.hpp>
+#include <algorithm>
 
 namespace holdfast::kv {
 
 void DeadNotes::drain(BlockTable& table) {
   const Lock lock(draining_);
   const std::uint64_t end = added_.load(std::memory_order_acquire);
+  // What is known of a block leads to its bits: two misses, one after the other.
   constexpr std::uint64_t kAhead = 8;
   std::uint64_t bytes = 0;
-  for (std::uint64_t i = drained_.load(std::memory_order_relaxed); i != end; ++i) {
-    if (i + kAhead < end)
-      prefetch_for_write(&table.run_of(notes_[(i + kAhead) % kNotes].line * kCacheLineBytes));
+  const std::uint64_t first = drained_.load(std::memory_order_relaxed);
+  for (std::uint64_t i = first; i != std::min(first + 2 * kAhead, end); ++i)
+    table.prefetch_block(notes_[i % kNotes].line);
+  for (std::uint64_t i = first; i != std::min(first + kAhead, end); ++i)
+    table.prefetch_dead_line(notes_[i % kNotes].line);
+  for (std::uint64_t i = first; i != end; ++i) {
+    if (i + 2 * kAhead < end) table.prefetch_block(notes_[(i + 2 * kAhead) % kNotes].line);
+    if (i + kAhead < end) table.prefetch_dead_line(notes_[(i + kAhead) % kNotes].line);
     const Note& note = notes_[i % kNotes];
     const std::uint64_t padded_bytes = note.padded_bytes & ~kUntold;
     table.mark_dead(note.line, padded_bytes, padded_bytes == note.padded_bytes);

@@ -115,8 +115,8 @@ std::size_t update_words_at_once(Rooms& rooms, Session& own, std::span<Operation
     Operation& operation = operations[count];
     if (operation.verb != Operation::Verb::kUpdateWord || operation.done) break;
     LatchedWord latched;
-    if (!latch_word_in_guard<Path>(rooms, operation.hash, operation.key, operation.offset_bytes,
-                                   latched))
+    if (!latch_word_in_guard<Path, false>(rooms, operation.hash, operation.key,
+                                          operation.offset_bytes, latched))
       break;
     homes[count] = latched.home;
     const std::uint64_t before = Persist::load(latched.word);

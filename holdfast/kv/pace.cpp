@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSlackBlocks = 10, kZoneBlocks = 8;
 constexpr double kZoneShare = 1.0 / 32;  // Of what the goal lets be dead.
-constexpr std::uint64_t kMostBytesAhead = 32 * MiB;
+constexpr std::uint64_t kMostBytesAhead = 64 * MiB;
 constexpr double kAboveLeast = 0.25;  // Of the zone.
 constexpr double kAboveInVain = 0.5;  // Of the zone.
 constexpr double kSlowest = 4;        // Times what reclamation needs.

@@ -53,17 +53,6 @@ template <class R>
   return found;
 }
 
-HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash, Line line, std::uint64_t answer) {
-  const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
-  const Place place = rooms.index.place(hash);
-  if (rooms.index.map().patching(place) &&
-      rooms.index.map().look(place, [line](Line other) { return other == line; })) {
-    const RecordView record = rooms.records.at(line);
-    rooms.medium.persist().persist(record.bytes(), record.record_bytes());
-  }
-  return {0, answer};
-}
-
 template <class R>
 Result<Pinned> BasicReads<R>::get_pinned(Bytes key) const {
   Session& own = rooms_.sessions.of_this_thread();

@@ -13,23 +13,18 @@ namespace holdfast::kv {
 
 struct ReadAtOnce {
   enum class Rest : std::uint8_t {
-    kAll,          // Something was unusual; nothing has happened.
-    kNothing,      // The answer is right.
-    kMakeDurable,  // A word of the value may be being updated: tell_durable().
+    kAll,      // Something was unusual, or a word of the value may be being updated: then what
+               // was copied may not be durable. To be read anew.
+    kNothing,  // The answer is right.
   };
   Rest rest = Rest::kAll;
   bool absent = false;
-  std::uint64_t answer = 0, hash = 0;
-  Line line;
+  std::uint64_t answer = 0;
 };
 
-// In a guard of its own. If the key leads to that record no more, it was moved or superseded since.
-// Both wait for the end of an update of it, so the word is durable.
-[[gnu::noinline, gnu::cold]] HotVerbs::Word tell_durable(Rooms& rooms, std::uint64_t hash,
-                                                         Line line, std::uint64_t answer);
-
 // `copy(record, value)` is called while the record cannot go away, and if `copy.takes(value)`.
-template <class Path, class Copy>
+// kBehind: the key may lie one bucket behind, too.
+template <class Path, bool kBehind, class Copy>
 ReadAtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
   using Rest = ReadAtOnce::Rest;
   ReadAtOnce found;
@@ -40,21 +35,19 @@ ReadAtOnce read_at_once(Rooms& rooms, Bytes key, Copy&& copy) {
   const Place place = rooms.index.place(rooms.index.hash<Path>(key));
   prefetch_for_read(place.home + 1);  // Where one key in twenty lies.
   Seen seen;
-  const bool sure = rooms.index.map().template glance<typename Path::Probing>(
+  const bool sure = rooms.index.map().template glance<typename Path::Probing, kBehind>(
       place, [&](Line line) { return rooms.records.is_put_of(line, key, Path::kHeaderBytes); },
       seen);
   if (sure && seen) [[likely]] {
     const RecordView record = rooms.records.at(seen.line(), Path::kHeaderBytes);
     const std::uint64_t value_at = round_up(Path::kHeaderBytes + key.size(), 8);
     const Bytes value = {record.bytes() + value_at, own->sizes.of(record.header().value_bytes())};
-    found.hash = place.hash;
-    found.line = seen.line();
     if (rooms.index.is_settled() &&
         rooms.records.value_fits_block(seen.line(), value_at, value.size()) && copy.takes(value))
         [[likely]] {
       found.answer = copy(record, value);
-      found.rest = Path::kHasWords && rooms.index.map().may_be_patching(place) ? Rest::kMakeDurable
-                                                                               : Rest::kNothing;
+      if (!Path::kHasWords || !rooms.index.map().may_be_patching(place)) [[likely]]
+        found.rest = Rest::kNothing;
     }
   } else if (sure) {
     found.rest = Rest::kNothing;

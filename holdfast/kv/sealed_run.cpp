@@ -15,6 +15,21 @@ std::uint64_t run_tail_checksum(const std::byte* tail, std::uint64_t records, st
   return mix64(over_summary) ^ over_footer ^ seed;
 }
 
+namespace {
+
+template <class Make>
+void compose_summary(std::span<const RunEntry> entries, std::uint64_t base_sequence, Make&& make,
+                     std::byte* summary) {
+  for (const RunEntry& entry : entries) {
+    const SummaryEntry made =
+        make(entry.hash, entry.sequence - base_sequence, entry.kind(), entry.offset());
+    std::memcpy(summary, &made, sizeof made);
+    summary += sizeof made;
+  }
+}
+
+}  // namespace
+
 std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const RunTail& run) {
   std::vector<std::byte> tail(run_tail_bytes(entries.size()));
   RunFooter footer{};
@@ -31,11 +46,11 @@ std::vector<std::byte> compose_run_tail(std::span<const RunEntry> entries, const
   footer.frame_bytes = run.frame_bytes;
   footer.records = static_cast<std::uint32_t>(entries.size());
   std::byte* const summary = tail.data() + dead_bits_bytes(entries.size());
-  const auto make = run.version1 ? &v1::summary_entry : &SummaryEntry::of;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const SummaryEntry entry = make(entries[i].hash, entries[i].sequence - footer.base_sequence,
-                                    entries[i].kind(), entries[i].offset());
-    std::memcpy(summary + i * sizeof entry, &entry, sizeof entry);
+  if (run.version1) {
+    compose_summary(entries, footer.base_sequence, v1::summary_entry, summary);
+  } else {
+    const auto make = [](auto... parts) { return SummaryEntry::of(parts...); };  // Inlined.
+    compose_summary(entries, footer.base_sequence, make, summary);
   }
   std::byte* const footer_at = tail.data() + tail.size() - sizeof footer;
   std::memcpy(footer_at, &footer, sizeof footer);

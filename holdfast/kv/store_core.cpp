@@ -89,13 +89,14 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
       return std::move(swept).error();
     }
   }
-  if (core->rooms.expiry.any()) core->take(verbs_for(core->rooms));
   if (options.order) {
     if (auto ordered = core->keep_order(recovery.take_order()); !ordered) {
       core->closed_ = true;
       return std::move(ordered).error();
     }
   }
+  // Some need what recovery found, or an order.
+  if (core->rooms.expiry.any() || options.order) core->take(verbs_for(core->rooms));
   core->recovery_.created = created;
   core->recovery_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -3,7 +3,7 @@
 
 namespace holdfast::kv {
 
-Verbs verbs_of_any() { return verbs_of<WritesOn<AnyPath>, ReadsOn<AnyPath>>(); }
+Verbs verbs_of_any() { return verbs_of<WritesOn<AnyPath>, ReadsOn<AnyPath>>(false); }
 
 namespace {
 
@@ -11,10 +11,11 @@ Verbs best_verbs(const Rooms& rooms, RecordIsa at_most) {
   const Patchable patchable = patchable_of(rooms.records.patchable());
   if (rooms.paged() || !rooms.index.hashes_by_instruction() || patchable == Patchable::kSome)
     return verbs_of_any();
+  const bool ordered = rooms.index.is_ordered();
   const LineWay way = rooms.medium.persist().line_way();
   switch (std::min(at_most, record_isa())) {
-    case RecordIsa::kAvx512: return verbs_avx512(way, patchable);
-    case RecordIsa::kAvx2: return verbs_avx2(way, patchable);
+    case RecordIsa::kAvx512: return verbs_avx512(way, patchable, ordered);
+    case RecordIsa::kAvx2: return verbs_avx2(way, patchable, ordered);
     case RecordIsa::kPortable: break;
   }
   return verbs_of_any();

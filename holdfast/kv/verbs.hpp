@@ -45,8 +45,8 @@ Verbs verbs_for(const Rooms& rooms, RecordIsa at_most = record_isa());
 
 // Of one instruction set each: the CPU has it, the medium is not paged, and keys are hashed by
 // instruction. kSome is none of theirs.
-Verbs verbs_avx512(LineWay way, Patchable patchable);
-Verbs verbs_avx2(LineWay way, Patchable patchable);
+Verbs verbs_avx512(LineWay way, Patchable patchable, bool ordered);
+Verbs verbs_avx2(LineWay way, Patchable patchable, bool ordered);
 // Of any store.
 Verbs verbs_of_any();
 

@@ -5,8 +5,8 @@
 
 namespace holdfast::kv {
 
-Verbs verbs_avx512(LineWay way, Patchable patchable) {
-  return verbs_of_lines<Avx512Lines>(way, patchable);
+Verbs verbs_avx512(LineWay way, Patchable patchable, bool ordered) {
+  return verbs_of_lines<Avx512Lines>(way, patchable, ordered);
 }
 
 }  // namespace holdfast::kv

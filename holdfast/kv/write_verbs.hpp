@@ -146,6 +146,24 @@ Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const
   return publish_put_slowly(own, std::move(home), place, record, appended, options);
 }
 
+template <class R>
+template <class Path>
+Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint64_t offset,
+                                              std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kPut, rooms_.index.template hash<Path>(key), key, value};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_put<Path>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
+  return outcome;
+}
+
 // ---- erase ----
 
 template <class R>
@@ -206,6 +224,23 @@ Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const New
     return there;
   }
   return publish_erase_slowly(own, std::move(home), place, record, appended, options);
+}
+
+template <class R>
+template <class Path>
+Result<bool> BasicWrites<R>::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
+  Session& own = rooms_.sessions.of_this_thread();
+  const NewRecord record{RecordKind::kErase, rooms_.index.template hash<Path>(key), key, {}};
+  const auto publish = [&] {
+    const auto guard = rooms_.epochs.continues(own.participant);
+    Place place = rooms_.index.place(record.hash);
+    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
+    return publish_erase<Path>(own, place, record, {offset, padded, sequence}, {});
+  };
+  auto outcome = publish();
+  if (!outcome) [[unlikely]]
+    settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
+  return outcome;
 }
 
 // ---- update_word ----

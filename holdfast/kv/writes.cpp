@@ -173,23 +173,6 @@ Result<PutOutcome> BasicWrites<R>::publish_put_slowly(Session& own, OffsetMap::L
   }
 }
 
-template <class R>
-Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint64_t offset,
-                                              std::uint64_t sequence) {
-  Session& own = rooms_.sessions.of_this_thread();
-  const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
-  const auto publish = [&] {
-    const auto guard = rooms_.epochs.continues(own.participant);
-    Place place = rooms_.index.place(record.hash);
-    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
-    return publish_put<AnyPath>(own, place, record, {offset, padded, sequence}, {});
-  };
-  auto outcome = publish();
-  if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
-  return outcome;
-}
-
 // ---- put_many ----
 
 template <class R>
@@ -273,22 +256,6 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
 }
 
 // ---- erase ----
-
-template <class R>
-Result<bool> BasicWrites<R>::finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence) {
-  Session& own = rooms_.sessions.of_this_thread();
-  const NewRecord record{RecordKind::kErase, rooms_.index.hash(key), key, {}};
-  const auto publish = [&] {
-    const auto guard = rooms_.epochs.continues(own.participant);
-    Place place = rooms_.index.place(record.hash);
-    const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
-    return publish_erase<AnyPath>(own, place, record, {offset, padded, sequence}, {});
-  };
-  auto outcome = publish();
-  if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
-  return outcome;
-}
 
 template <class R>
 Result<bool> BasicWrites<R>::publish_erase_slowly(Session& own, OffsetMap::Latched home,

@@ -62,8 +62,10 @@ class BasicWrites {
                                     WriteOptions options);
   // They continue what put_at_once() or erase_at_once() began (writes_at_once.hpp), in its guard.
   // `sequence`, `offset`: of the record.
+  template <class Path>
   Result<PutOutcome> finish_put(Bytes key, Bytes value, std::uint64_t offset,
                                 std::uint64_t sequence);
+  template <class Path>
   Result<bool> finish_erase(Bytes key, std::uint64_t offset, std::uint64_t sequence);
   Result<Version> put_if(Bytes key, Bytes value, Condition condition, Version expected,
                          WriteOptions options);

@@ -1,9 +1,10 @@
 // writes_at_once.hpp: what nearly every put, erase and update_word of a store's own keys is: by a
 // thread that is in no guard, with room in its run, of a home that nobody holds, while there is no
-// snapshot. Compiled so that it calls nothing: it needs no frame, and whatever is rare is a jump
-// away. Included where verbs are instantiated, and nowhere else.
+// snapshot. Put and erase are those of stores without an order. Compiled so that it calls nothing:
+// it needs no frame, and whatever is rare is a jump away.
 //
 // The protocol is that of write_verbs.hpp, which does all of it where something is unusual.
+// Included where verbs are instantiated, and nowhere else.
 #pragma once
 
 #include <holdfast/kv/verb_table.hpp>
@@ -32,8 +33,7 @@ template <class Path>
 WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
                       Appended& appended) {
   Session* const own = writes_at_once(rooms);
-  if (!Path::is_usual(key.size(), value.size()) || own == nullptr || rooms.index.is_ordered())
-      [[unlikely]]
+  if (!Path::is_usual(key.size(), value.size()) || own == nullptr) [[unlikely]]
     return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
@@ -78,7 +78,7 @@ bool publish_erase_over(Rooms& rooms, Session& own, const Place& place, Bytes ke
 template <class Path>
 WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   Session* const own = writes_at_once(rooms);
-  if (key.size() != 16 || own == nullptr || rooms.index.is_ordered()) [[unlikely]]
+  if (key.size() != 16 || own == nullptr) [[unlikely]]
     return WriteRest::kAll;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
@@ -104,8 +104,8 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
 }
 
 // Latches the home of a word that may change in place, of a key of 8 to 16 bytes. False: nothing
-// has happened. Inside a guard.
-template <class Path>
+// has happened. Inside a guard. kBehind: the key may lie one bucket behind, too.
+template <class Path, bool kBehind>
 bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint32_t offset_bytes,
                          LatchedWord& latched) {
   if (!is_of_two_words(key.size()) || !Path::is_patchable(rooms.records.patchable(), offset_bytes))
@@ -114,7 +114,7 @@ bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint3
   const Place place = rooms.index.place(hash);
   OffsetMap& map = rooms.index.map();
   Seen seen;
-  const bool sure = map.glance<typename Path::Probing>(
+  const bool sure = map.glance<typename Path::Probing, kBehind>(
       place, [&](Line line) { return rooms.records.is_put_of(line, key, Path::kHeaderBytes); },
       seen);
   if (!sure || !seen) [[unlikely]]
@@ -140,7 +140,7 @@ bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint3
   latched.word = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(record.bytes()) + word_at);
   return true;
 }
-template <class Path>
+template <class Path, bool kBehind>
 bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, LatchedWord& latched) {
   Session* const own = writes_at_once(rooms);
   // Both are asked for before the hash is made.
@@ -148,8 +148,8 @@ bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, Lat
     return false;
   auto guard = rooms.epochs.enter_briefly(own->participant);
   latched.own = own;
-  if (!latch_word_in_guard<Path>(rooms, rooms.index.hash<Path>(key), key, offset_bytes, latched))
-      [[unlikely]]
+  if (!latch_word_in_guard<Path, kBehind>(rooms, rooms.index.hash<Path>(key), key, offset_bytes,
+                                          latched)) [[unlikely]]
     return false;
   guard.leave_open();
   return true;

@@ -3,29 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <vector>
 
 namespace holdfast::olap {
-namespace {
-
-std::uint64_t sum_of(const std::byte* bytes, std::uint64_t count) {
-  std::uint64_t sums[8] = {};
-  for (std::uint64_t at = 0; at + sizeof sums <= count; at += sizeof sums) {
-    std::uint64_t words[8];
-    std::memcpy(words, bytes + at, sizeof words);
-    for (unsigned i = 0; i < 8; ++i)
-      sums[i] ^= words[i];
-  }
-  std::uint64_t sum = 0;
-  for (const auto word : sums)
-    sum ^= word;
-  return sum;
-}
-
-}  // namespace
-
-double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds) {
+double measure_bandwidth(const StarStore& store, Team& team, const Kernels& kernels,
+                         unsigned rounds) {
   const auto& catalogue = store.catalogue();
   std::vector<Extent> pieces;
   for (const auto& block : catalogue.blocks)
@@ -44,7 +26,8 @@ double measure_bandwidth(const StarStore& store, Team& team, unsigned rounds) {
     team.run([&](unsigned) {
       std::uint64_t sum = 0;
       for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
-        sum ^= sum_of(store.region().data() + pieces[i].offset_bytes, pieces[i].size_bytes);
+        sum ^= kernels.read(store.region().data() + pieces[i].offset_bytes,
+                            pieces[i].size_bytes / kCacheLineBytes * kCacheLineBytes);
       sink.fetch_xor(sum, std::memory_order_relaxed);
     });
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

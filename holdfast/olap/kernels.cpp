@@ -31,10 +31,15 @@ std::uint64_t in_ranges(const std::byte* bytes, std::span<const ByteRange> range
   return mask;
 }
 
-void narrow(const ByteFilter& filter, std::uint32_t groups, std::uint64_t* masks) {
+// The one that passes over groups without candidates: a compare costs more than a wrong guess here.
+std::uint32_t narrow(const ByteFilter& filter, std::uint32_t groups, std::uint64_t* masks) {
+  std::uint32_t open = 0;
   for (std::uint32_t group = 0; group < groups; ++group) {
-    if (masks[group] != 0) masks[group] &= in_ranges(filter.bytes + 64 * group, filter.ranges);
+    if (masks[group] == 0) continue;
+    masks[group] &= in_ranges(filter.bytes + 64 * group, filter.ranges);
+    open += masks[group] != 0 ? 1 : 0;
   }
+  return open;
 }
 
 std::uint32_t expand(const std::uint64_t* masks, std::uint32_t groups, std::uint32_t first,
@@ -47,15 +52,35 @@ std::uint32_t expand(const std::uint64_t* masks, std::uint32_t groups, std::uint
   return count;
 }
 
+std::uint64_t read(const std::byte* bytes, std::uint64_t count) {
+  std::uint64_t sums[8] = {};
+  for (std::uint64_t at = 0; at < count; at += sizeof sums) {
+    std::uint64_t words[8];
+    std::memcpy(words, bytes + at, sizeof words);
+    for (unsigned i = 0; i < 8; ++i)
+      sums[i] ^= words[i];
+  }
+  std::uint64_t sum = 0;
+  for (const auto word : sums)
+    sum ^= word;
+  return sum;
+}
+
 }  // namespace
 
-const Kernels kPortableKernels{VectorWidth::kPortable, narrow, expand};
+const Kernels kPortableKernels{VectorWidth::kPortable, narrow, expand, read};
 
 }  // namespace kernel_detail
 
 const Kernels& kernels(VectorWidth width) {
   switch (std::min(width, cpu().vectors)) {
-    case VectorWidth::kAvx512: return kernel_detail::kAvx512Kernels;
+    case VectorWidth::kAvx512: {
+#if defined(__x86_64__)
+      static const bool packs_bytes = __builtin_cpu_supports("avx512vbmi2") != 0;
+      if (packs_bytes) return kernel_detail::kVbmi2Kernels;
+#endif
+      return kernel_detail::kAvx512Kernels;
+    }
     case VectorWidth::kAvx2: return kernel_detail::kAvx2Kernels;
     default: return kernel_detail::kPortableKernels;
   }

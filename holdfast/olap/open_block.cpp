@@ -25,6 +25,7 @@ Result<bool> OpenBlock::open(std::size_t number) {
   block_ = star_.block(number);
   filters_.clear();
   digits_.clear();
+  late_columns_.clear();
   first_group_ = 0;
   for (const auto& predicate : query_.bytes) {
     const auto verdict = judge(info_->columns[predicate.column], predicate.ranges);
@@ -34,11 +35,11 @@ Result<bool> OpenBlock::open(std::size_t number) {
     filters_.push_back({bytes(predicate.column), predicate.ranges});
   }
   for (const auto& pairs : query_.pairs) {
-    HF_RETURN_IF_ERROR(use(pairs.outer));
-    HF_RETURN_IF_ERROR(use(pairs.inner));
+    HF_RETURN_IF_ERROR(use_late(pairs.outer));
+    HF_RETURN_IF_ERROR(use_late(pairs.inner));
   }
   for (const auto& digit : query_.digits) {
-    HF_RETURN_IF_ERROR(use(digit.column));
+    HF_RETURN_IF_ERROR(use_late(digit.column));
     const auto& of = info_->columns[digit.column];
     if (of.constant())
       first_group_ += digit.add[of.min];
@@ -49,19 +50,30 @@ Result<bool> OpenBlock::open(std::size_t number) {
   return true;
 }
 
+Status OpenBlock::use_late(Column column) {
+  HF_RETURN_IF_ERROR(use(column));
+  const std::byte* const late = bytes(column);
+  if (late == nullptr) return {};
+  for (const auto& filter : filters_) {
+    if (filter.bytes == late) return {};
+  }
+  late_columns_.push_back({late, info_->columns[column].width});
+  return {};
+}
+
 Status OpenBlock::open_sum() {
   const auto view = [&](Column column) {
     return PackedView(bytes(column), info_->columns[column]);
   };
   const auto first = query_.sum == Sum::kPriceTimesDiscount ? kExtendedPrice : kRevenue;
-  HF_RETURN_IF_ERROR(use(first));
+  HF_RETURN_IF_ERROR(use_late(first));
   measures_[0] = view(first);
   if (query_.sum == Sum::kProfit) {
-    HF_RETURN_IF_ERROR(use(kSupplyCost));
+    HF_RETURN_IF_ERROR(use_late(kSupplyCost));
     measures_[1] = view(kSupplyCost);
   }
   if (query_.sum == Sum::kPriceTimesDiscount) {
-    HF_RETURN_IF_ERROR(use(kDiscount));
+    HF_RETURN_IF_ERROR(use_late(kDiscount));
     discount_ = bytes(kDiscount);
     constant_discount_ = info_->columns[kDiscount].min;
   }

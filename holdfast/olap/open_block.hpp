@@ -19,12 +19,19 @@ struct OpenDigit {
   const std::uint32_t* add;
 };
 
+// A column that is read for the rows that passed only.
+struct LateColumn {
+  const std::byte* bytes;
+  std::uint32_t width;  // Bits per row.
+};
+
 // For one block after the other; open() allocates nothing.
 class OpenBlock {
  public:
   OpenBlock(const StarVersion& star, const BoundQuery& query) : star_(star), query_(query) {
     filters_.reserve(query.bytes.size());
     digits_.reserve(query.digits.size());
+    late_columns_.reserve(query.digits.size() + 2 * query.pairs.size() + 2);
   }
 
   // False: no row of the block can pass. Errors: kCorrupt.
@@ -33,6 +40,7 @@ class OpenBlock {
   const BlockInfo& info() const { return *info_; }
   // Those that the block's bounds leave open.
   std::span<const ByteFilter> filters() const { return filters_; }
+  std::span<const LateColumn> late_columns() const { return late_columns_; }
   std::span<const OpenDigit> digits() const { return digits_; }
   std::uint32_t first_group() const { return first_group_; }  // What constant digits add up to.
   // Only with query().pairs: whether the row passes them.
@@ -52,6 +60,7 @@ class OpenBlock {
  private:
   Status open_sum();
   Status use(Column column) const { return star_.use(number_, column); }
+  Status use_late(Column column);
 
   const StarVersion& star_;
   const BoundQuery& query_;
@@ -59,6 +68,7 @@ class OpenBlock {
   const BlockInfo* info_ = nullptr;
   const std::byte* block_ = nullptr;
   std::vector<ByteFilter> filters_;
+  std::vector<LateColumn> late_columns_;
   std::vector<OpenDigit> digits_;
   std::uint32_t first_group_ = 0;
   std::array<PackedView, 2> measures_;

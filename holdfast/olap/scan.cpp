@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/olap/morsels.hpp>
 #include <holdfast/olap/open_block.hpp>
 
@@ -77,33 +78,79 @@ class Worker {
     if (!open) return {};
     const auto add = add_rows_of(block_.query().sum, block_.digits().size());
     const auto rows = block_.info().rows;
-    for (std::uint32_t first = 0; first < rows; first += kChunkRows)
-      add(block_, passing(first, std::min(kChunkRows, rows - first)), cells_.data());
+    for (std::uint32_t first = 0; first < rows; first += kChunkRows) {
+      const auto count = std::min(kChunkRows, rows - first);
+      const auto groups = (count + kGroupRows - 1) / kGroupRows;
+      const auto candidates = narrow(first, count, groups);
+      if (candidates == 0) continue;
+      const bool many = candidates * 4 >= groups;
+      if (many) ask_for_all(first, count);
+      if (found_ >= kRowsAtOnce) add_found(add);
+      expand(first, groups, !many);
+      if (many) add_found(add);
+    }
+    add_found(add);
     return {};
   }
   const std::vector<Cell>& cells() const { return cells_; }
 
  private:
-  Rows passing(std::uint32_t first, std::uint32_t count) {
-    const auto groups = (count + kGroupRows - 1) / kGroupRows;
+  // Rows whose lines are asked for one by one are summed later, so many at least at once: so their
+  // lines come together.
+  static constexpr std::uint32_t kRowsAtOnce = 64;
+
+  // The masks of the chunk's rows that pass all filters; how many groups have one.
+  std::uint32_t narrow(std::uint32_t first, std::uint32_t count, std::uint32_t groups) {
     set_all(count, masks_.data());
-    for (const auto& filter : block_.filters())
-      kernels_.narrow({filter.bytes + first, filter.ranges}, groups, masks_.data());
-    auto found = kernels_.expand(masks_.data(), groups, first, rows_.data());
+    auto candidates = groups;
+    for (const auto& filter : block_.filters()) {
+      candidates = kernels_.narrow({filter.bytes + first, filter.ranges}, groups, masks_.data());
+      if (candidates == 0) break;
+    }
+    return candidates;
+  }
+
+  // Where many groups have a row that passes, all lines of the columns behind the filters: a
+  // stream of them comes sooner than a third of them one by one.
+  void ask_for_all(std::uint32_t first, std::uint32_t count) const {
+    for (const auto& column : block_.late_columns()) {
+      const std::byte* at = column.bytes + std::uint64_t{first} * column.width / 8;
+      const std::byte* const end = at + std::uint64_t{count} * column.width / 8;
+      for (; at < end; at += kCacheLineBytes)
+        prefetch_for_read(at);
+    }
+  }
+  void ask_for(Rows rows) const {
+    for (const auto& column : block_.late_columns()) {
+      for (const auto row : rows)
+        prefetch_for_read(column.bytes + std::uint64_t{row} * column.width / 8);
+    }
+  }
+
+  // The masks' rows, behind those that were found before.
+  void expand(std::uint32_t first, std::uint32_t groups, bool ask) {
+    const Rows found{rows_.data() + found_,
+                     kernels_.expand(masks_.data(), groups, first, rows_.data() + found_)};
+    if (ask) ask_for(found);
+    found_ += static_cast<std::uint32_t>(found.size());
+  }
+
+  void add_found(AddRows add) {
+    auto* end = rows_.data() + std::exchange(found_, 0);
     if (!block_.query().pairs.empty()) {
-      const auto end = std::remove_if(rows_.begin(), rows_.begin() + found, [&](std::uint32_t row) {
+      end = std::remove_if(rows_.data(), end, [&](std::uint32_t row) {
         return !HF_MUTANT("O06", block_.pairs_allow(row), true);
       });
-      found = static_cast<std::uint32_t>(end - rows_.begin());
     }
-    return {rows_.data(), found};
+    add(block_, {rows_.data(), end}, cells_.data());
   }
 
   OpenBlock block_;
   const Kernels& kernels_;
   std::vector<Cell> cells_;
   alignas(64) std::array<std::uint64_t, kChunkGroups> masks_;
-  alignas(64) std::array<std::uint32_t, kChunkRows + 16> rows_;
+  alignas(64) std::array<std::uint32_t, kRowsAtOnce + kChunkRows + 16> rows_;
+  std::uint32_t found_ = 0;
 };
 
 }  // namespace

@@ -26,10 +26,7 @@ std::int64_t saturated(double value, Kind kind) {
 double as_real(const Value& value, const Type& from) {
   if (from.is_real()) return value.real;
   if (from.kind != Kind::kDecimal) return static_cast<double>(value.number);
-  double real = 0;  // Through the digits: correctly rounded.
-  if (const auto parsed = value_of(decimal_text(value.number, from.scale), kDoubleType))
-    real = parsed->real;
-  return real;
+  return real_of(value.number, from.scale);
 }
 
 std::optional<Value> to_decimal(const Value& value, const Type& from, const Type& to) {
@@ -54,6 +51,16 @@ std::optional<Value> to_integer(const Value& value, const Type& from, Kind kind)
 }
 
 }  // namespace
+
+double real_of(Int128 number, std::uint32_t scale) {
+  constexpr Int128 kExact = Int128{1} << 53;
+  constexpr std::uint32_t kExactPower = 22;
+  // Both are doubles as they are, and a division rounds once.
+  if (-kExact <= number && number <= kExact && scale <= kExactPower)
+    return static_cast<double>(number) / static_cast<double>(power_of_ten(scale));
+  const auto parsed = value_of(decimal_text(number, scale), kDoubleType);
+  return parsed ? parsed->real : 0;
+}
 
 bool can_cast(const Type& from, const Type& to) {
   if (from.kind == Kind::kNull || from.kind == to.kind) return true;

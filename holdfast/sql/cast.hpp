@@ -15,4 +15,7 @@ bool can_cast(const Type& from, const Type& to);
 // too many digits. Integers wrap to narrower ones, reals saturate, as in Flink.
 std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to);
 
+// number / 10^scale, correctly rounded.
+double real_of(Int128 number, std::uint32_t scale);
+
 }  // namespace holdfast::sql

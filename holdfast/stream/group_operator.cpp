@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
@@ -62,15 +63,27 @@ bool GroupOperator::slice_of(const sql::Row& row, std::int64_t& slice) {
   return true;
 }
 
-Status GroupOperator::add(const sql::Row& row) {
-  std::int64_t slice = 0;
-  if (!slice_of(row, slice)) return {};
+Status GroupOperator::key_of(const sql::Row& row) {
   key_.clear();
   sql::Value value;
   for (const auto& key : group_.keys) {
     HF_RETURN_IF_ERROR(sql::evaluate(*key, row, value));
     sql::append_bytes(value, key->type, key_);
   }
+  return {};
+}
+
+bool GroupOperator::is_ours() const { return ((hash64(key_) & 0xFFFFFFFF) * of_ >> 32) == number_; }
+
+Status GroupOperator::add(const sql::Row& row) {
+  if (of_ > 1) {
+    HF_RETURN_IF_ERROR(key_of(row));
+    if (!is_ours()) return {};
+  }
+  std::int64_t slice = 0;
+  if (!slice_of(row, slice)) return {};
+  if (of_ == 1) HF_RETURN_IF_ERROR(key_of(row));
+  sql::Value value;
   auto& accumulators = state_.at(slice, key_);
   for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
     const auto& aggregate = group_.aggregates[i];
@@ -96,7 +109,10 @@ Status GroupOperator::advance(std::int64_t watermark, Emit emit) {
   }
   while (next_end_ != kEndOfTime && HF_MUTANT("ST05", next_end_ - 1, next_end_) <= watermark) {
     const std::int64_t end = next_end_;
-    HF_RETURN_IF_ERROR(fire(end, emit));
+    if (hand_over_)
+      hand_over_(end, state_.take_slices(end));
+    else
+      HF_RETURN_IF_ERROR(fire(end, emit));
     watermark_ = std::max(watermark_, end - 1);
     next_end_ = kEndOfTime;
     for (const auto slice : state_.slices()) {
@@ -109,6 +125,17 @@ Status GroupOperator::advance(std::int64_t watermark, Emit emit) {
   }
   watermark_ = std::max(watermark_, watermark);
   return {};
+}
+
+void GroupOperator::give_rest() {
+  next_end_ = kEndOfTime;
+  hand_over_(kEndOfTime, state_.take_slices(kEndOfTime));
+}
+
+void GroupOperator::absorb(SliceMap slices) {
+  for (const auto& [slice, groups] : slices)
+    if (group_.windowed) next_end_ = std::min(next_end_, first_open_end(slice));
+  state_.absorb(std::move(slices));
 }
 
 Status GroupOperator::fire(std::int64_t window_end, Emit emit) {

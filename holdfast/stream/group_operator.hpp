@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/function_ref.hpp>
@@ -22,6 +24,8 @@ namespace holdfast::stream {
 class GroupOperator {
  public:
   using Emit = FunctionRef<Status(sql::Row& row)>;
+  // What was gathered for windows up to this end: instead of ending them.
+  using HandOver = std::function<void(std::int64_t end, SliceMap slices)>;
 
   GroupOperator(const sql::Group& group, StateStore* store)
       : group_(group), state_(group.aggregates, store) {}
@@ -31,6 +35,18 @@ class GroupOperator {
   Status add(const sql::Row& row);
   // Ends the windows that `watermark` has passed; kEndOfTime ends all.
   Status advance(std::int64_t watermark, Emit emit);
+  // Of one of several workers, before any row: workers/part.hpp.
+  void become_part(std::int64_t watermark, HandOver hand_over) {
+    watermark_ = watermark;
+    hand_over_ = std::move(hand_over);
+  }
+  // Of rows to come, only those with these keys are added.
+  void own(std::uint32_t number, std::uint32_t of) {
+    number_ = number;
+    of_ = of;
+  }
+  void give_rest();
+  void absorb(SliceMap slices);
   Status put_state() { return state_.put_all(); }
   const std::set<std::int64_t>& stored_slices() const { return state_.stored_slices(); }
   Status visit_entries(Operators::VisitEntry visit) const { return state_.visit_entries(visit); }
@@ -43,6 +59,8 @@ class GroupOperator {
   }
 
  private:
+  Status key_of(const sql::Row& row);
+  bool is_ours() const;
   bool slice_of(const sql::Row& row, std::int64_t& slice);
   std::int64_t first_open_end(std::int64_t slice) const;
   std::int64_t start_of(std::int64_t window_end) const;
@@ -57,6 +75,8 @@ class GroupOperator {
   std::int64_t next_end_ = kEndOfTime;  // Of the first window that is open and not empty.
   std::uint64_t late_rows_ = 0, rows_without_time_ = 0;
   std::string key_;
+  HandOver hand_over_;  // Empty: this is no part.
+  std::uint32_t number_ = 0, of_ = 1;
 };
 
 }  // namespace holdfast::stream

@@ -1,9 +1,11 @@
 #include "interpreted_operators.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/stream/workers/interpreted_part.hpp>
 
 namespace holdfast::stream {
 
@@ -22,6 +24,15 @@ bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
     ++breakers;
   }
   return breakers <= 1;
+}
+
+Status InterpretedOperators::can_split(const sql::Plan& plan, bool at_the_end) {
+  const auto grouped = std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) {
+    return std::holds_alternative<sql::Group>(node.what);
+  });
+  if (!can_run(plan, at_the_end))
+    return Error{Errc::kUnsupported, "it is more than one chain of conditions and one group"};
+  return grouped ? Status() : Error{Errc::kUnsupported, "its rows are not grouped"};
 }
 
 InterpretedOperators::InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store)
@@ -57,6 +68,15 @@ std::set<std::int64_t> InterpretedOperators::stored_slices() const {
 
 Status InterpretedOperators::visit_entries(VisitEntry visit) const {
   return group_ == nullptr ? Status() : group_->visit_entries(visit);
+}
+
+std::unique_ptr<Part> InterpretedOperators::make_part(std::int64_t watermark,
+                                                      Part::Give give) const {
+  return std::make_unique<InterpretedPart>(plan_, group_node_, watermark, std::move(give));
+}
+
+void InterpretedOperators::absorb(Parcel& parcel) {
+  group_->absorb(std::move(static_cast<InterpretedParcel&>(parcel).slices));
 }
 
 Result<Operators::Progress> InterpretedOperators::take(Source& source) {
@@ -96,7 +116,7 @@ Status InterpretedOperators::follow_watermark(const sql::Row& row) {
 }
 
 Status InterpretedOperators::advance(std::int64_t watermark) {
-  watermark_ = watermark;
+  watermark_ = std::max(watermark_, watermark);
   if (group_ == nullptr) return {};
   return group_->advance(watermark,
                          [this](sql::Row& row) { return pass_on(group_node_ + 1, row); });

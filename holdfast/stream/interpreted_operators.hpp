@@ -6,16 +6,18 @@
 
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/group_operator.hpp>
-#include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/sink.hpp>
+#include <holdfast/stream/workers/part.hpp>
 
 namespace holdfast::stream {
 
-class InterpretedOperators : public Operators {
+class InterpretedOperators : public MergingOperators {
  public:
   // Whether a plan is one chain: conditions, one window or group, conditions, a projection. Groups
   // without a window are given when the input ends: `at_the_end` says that this is wanted.
   static bool can_run(const sql::Plan& plan, bool at_the_end);
+  // Whether such a plan can have several workers; else why not.
+  static Status can_split(const sql::Plan& plan, bool at_the_end);
   // All outlive it. `store` may be null: no checkpoints.
   InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store);
 
@@ -26,13 +28,16 @@ class InterpretedOperators : public Operators {
   OperatorCounts counts() const override;
   std::set<std::int64_t> stored_slices() const override;
   Status visit_entries(VisitEntry visit) const override;
+  std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;
+  void absorb(Parcel& parcel) override;
+  std::size_t source_columns() const override { return plan_.source().columns.size(); }
+  Status advance(std::int64_t watermark) override;
 
  private:
   Status take_row(sql::Row& row);
   Status follow_watermark(const sql::Row& row);
   Status pass_on(std::size_t node, sql::Row& row);
   Status assign(const sql::AssignWindows& windows, std::size_t node, const sql::Row& row);
-  Status advance(std::int64_t watermark);
 
   const sql::Plan& plan_;
   Sink& sink_;

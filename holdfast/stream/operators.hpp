@@ -48,6 +48,8 @@ class Operators {
   virtual Status put_state() = 0;
   virtual OperatorCounts counts() const = 0;
 
+  // Before the next two are asked: what is in several places comes together.
+  virtual Status settle() { return {}; }
   // Others go on from here, between two rows: the slices of which the store has entries that it
   // keeps, and what is in memory beside them.
   virtual std::set<std::int64_t> stored_slices() const = 0;

@@ -40,7 +40,7 @@ struct PipelineReport {
 };
 
 // Asked between two rows for operators that go on where `now` is; null: there are none yet.
-using Successor = std::function<Result<std::unique_ptr<Operators>>(const Operators& now, Sink& sink,
+using Successor = std::function<Result<std::unique_ptr<Operators>>(Operators& now, Sink& sink,
                                                                    StateStore* store)>;
 
 class Pipeline {

@@ -1,5 +1,6 @@
 #include "script.hpp"
 
+#include <charconv>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -41,6 +42,21 @@ Status Script::set(const sql::syntax::Option& option) {
     interval_ = *interval;
     return {};
   }
+  const bool of_sql = option.key == "table.exec.resource.default-parallelism";
+  if (of_sql || option.key == "parallelism.default") {
+    unsigned workers = 0;
+    const auto* const end = option.value.data() + option.value.size();
+    const auto read = std::from_chars(option.value.data(), end, workers);
+    if (read.ec != std::errc() || read.ptr != end || workers < 1 ||
+        workers > ParallelOperators::kMostWorkers) {
+      return sql::error_at(option.at, escape(option.key) + " '" + escape(option.value) +
+                                          "': allowed are 1 to " +
+                                          std::to_string(ParallelOperators::kMostWorkers));
+    }
+    if (of_sql || !workers_of_sql_) workers_ = workers;
+    workers_of_sql_ = workers_of_sql_ || of_sql;
+    return {};
+  }
   // As in Flink, but that INSERTs wait for one another where nothing is said.
   if (option.key == "table.dml-sync" && (option.value == "true" || option.value == "false")) {
     side_by_side_ = option.value == "false";
@@ -55,6 +71,8 @@ Status Script::set(const sql::syntax::Option& option) {
 Result<std::unique_ptr<Sink>> Script::sink_of(const QueryName& name,
                                               const ScriptOptions& options) const {
   const auto& plan = plans_[name.number - 1];
+  if (plan.sink == nullptr && options.on_row)
+    return std::unique_ptr<Sink>(std::make_unique<CallbackSink>(options.on_row));
   if (plan.updating && plan.sink == nullptr)
     return open_changelog_sink(plan.columns(), options.output, options.format);
   HF_ASSIGN_OR_RETURN(
@@ -67,6 +85,19 @@ Result<std::unique_ptr<Sink>> Script::sink_of(const QueryName& name,
                      " takes new rows only; --final writes them as they are at the end"};
   }
   return sink;
+}
+
+// Of a plan that is one chain.
+Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
+                                                        const ScriptOptions& options, Sink& sink,
+                                                        StateStore* state) const {
+  const auto& plan = plans_[name.number - 1];
+  auto interpreter = std::make_unique<InterpretedOperators>(plan, sink, state);
+  if (options.workers < 2 || !InterpretedOperators::can_split(plan, options.final_state))
+    return std::unique_ptr<Operators>(std::move(interpreter));
+  HF_ASSIGN_OR_RETURN(auto parallel, ParallelOperators::start(std::move(interpreter),
+                                                              options.workers, options.sharing));
+  return std::unique_ptr<Operators>(std::move(parallel));
 }
 
 Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
@@ -85,7 +116,7 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
   std::unique_ptr<Operators> operators;
   if (InterpretedOperators::can_run(plan, options.final_state)) {
     HF_ASSIGN_OR_RETURN(source, open_source(plan.source(), name.split));
-    operators = std::make_unique<InterpretedOperators>(plan, *sink, state);
+    HF_ASSIGN_OR_RETURN(operators, operators_of(name, options, *sink, state));
   } else {
     HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
     operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state);
@@ -182,14 +213,22 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
+  if (const Status split = InterpretedOperators::can_split(plan, options.final_state);
+      options.workers > 1 && !split && options.not_split)
+    options.not_split(name.number, split.error());
   HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
-  if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state))
-    pipeline->set_successor(compile::compiled_successor(
-        plan, options.compile, options.compile_settings, [&](const Error& error) {
-          if (options.not_compiled) options.not_compiled(name.number, error);
-        }));
+  if (!report.finished_before && InterpretedOperators::can_run(plan, options.final_state)) {
+    auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
+                                                 [&](const Error& error) {
+                                                   if (options.not_compiled)
+                                                     options.not_compiled(name.number, error);
+                                                 });
+    if (options.workers > 1 && InterpretedOperators::can_split(plan, options.final_state))
+      successor = parallel_successor(std::move(successor), options.workers, options.sharing);
+    pipeline->set_successor(std::move(successor));
+  }
   if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
   HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
   if (options.report) options.report(name, report);

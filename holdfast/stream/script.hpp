@@ -16,10 +16,12 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/callback_sink.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/sink.hpp>
+#include <holdfast/stream/workers/parallel_operators.hpp>
 
 namespace holdfast::stream {
 
@@ -40,12 +42,15 @@ struct ScriptOptions {
   // Queries are shared out with the other processes that name this directory: shared_run.hpp.
   // Empty: they are not.
   std::string members_directory;
+  OnRow on_row;                              // Rows of SELECT; empty: they go to `output`.
   Output output;                             // Rows of SELECT and of `print`.
   OutputFormat format = OutputFormat::kCsv;  // Of rows of SELECT.
   compile::CompileMode compile = compile::CompileMode::kNever;
   compile::CompileSettings compile_settings;
-  // May be empty. Why a query is not compiled.
-  std::function<void(std::size_t, const Error&)> not_compiled;
+  // May be empty. Why a query is not compiled, and why it has one worker.
+  std::function<void(std::size_t, const Error&)> not_compiled, not_split;
+  unsigned workers = 1;  // Of a query; at most ParallelOperators::kMostWorkers.
+  Sharing sharing = Sharing::kMeasured;
   // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
   // By several threads at a time.
   std::function<void(const QueryName&, const PipelineReport&)> resumed, report;
@@ -60,6 +65,8 @@ class Script {
   const std::vector<sql::Plan>& plans() const { return plans_; }
   // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }
+  // Of SET 'parallelism.default' and its like; 0: it was not set.
+  unsigned workers() const { return workers_; }
   Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 
  private:
@@ -71,6 +78,9 @@ class Script {
   Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
   Status run_query(std::size_t number, const ScriptOptions& options,
                    const std::atomic<bool>& stop) const;
+  Result<std::unique_ptr<Operators>> operators_of(const QueryName& name,
+                                                  const ScriptOptions& options, Sink& sink,
+                                                  StateStore* state) const;
   // True: it came to its end.
   Result<bool> run_part(const QueryName& name, const ScriptOptions& options,
                         const std::atomic<bool>& stop) const;
@@ -78,6 +88,8 @@ class Script {
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
   std::vector<sql::Plan> plans_;
   std::chrono::milliseconds interval_{0};
+  unsigned workers_ = 0;
+  bool workers_of_sql_ = false;  // By the name that counts more.
   bool side_by_side_ = false;
 };
 

@@ -15,7 +15,7 @@ Status WindowState::restore() {
       stored_.insert(slice);
       continue;
     }
-    Groups& groups = memory_[slice];
+    GroupMap& groups = memory_[slice];
     const auto take = [&](std::string_view key, std::string_view state) -> Status {
       Accumulators accumulators;
       HF_RETURN_IF_ERROR(read(state, accumulators));
@@ -125,6 +125,24 @@ std::uint64_t WindowState::entries() const {
   for (const auto& [slice, groups] : memory_)
     count += groups.size();
   return count;
+}
+
+SliceMap WindowState::take_slices(std::int64_t last) {
+  SliceMap taken;
+  while (!memory_.empty() && memory_.begin()->first <= last)
+    taken.insert(memory_.extract(memory_.begin()));
+  last_ = nullptr;
+  return taken;
+}
+
+void WindowState::absorb(SliceMap slices) {
+  last_ = nullptr;
+  for (auto& [slice, groups] : slices) {
+    GroupMap& ours = memory_[slice];
+    if (ours.size() < groups.size()) ours.swap(groups);
+    for (const auto& [key, accumulators] : groups)
+      merge(ours[key], accumulators);
+  }
 }
 
 }  // namespace holdfast::stream

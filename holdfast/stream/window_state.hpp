@@ -28,6 +28,8 @@ namespace holdfast::stream {
 inline constexpr std::int64_t kNoWindow = std::numeric_limits<std::int64_t>::max();
 
 using Accumulators = std::vector<sql::Accumulator>;
+using GroupMap = std::unordered_map<std::string, Accumulators>;
+using SliceMap = std::map<std::int64_t, GroupMap>;
 
 class WindowState {
  public:
@@ -54,19 +56,22 @@ class WindowState {
   // Puts into the store what the checkpoint needs.
   Status put_all();
   std::uint64_t entries() const;  // In memory.
+  // What is in memory of slices up to `last`; it is here no more.
+  SliceMap take_slices(std::int64_t last);
+  // The reverse.
+  void absorb(SliceMap slices);
 
  private:
-  using Groups = std::unordered_map<std::string, Accumulators>;
   Status read(std::string_view bytes, Accumulators& accumulators) const;
   Status read_stored(std::int64_t slice, std::map<std::string, Accumulators>& merged);
   void merge(Accumulators& into, const Accumulators& from) const;
 
   const std::vector<sql::Aggregate>& aggregates_;
   StateStore* store_;
-  std::map<std::int64_t, Groups> memory_;
+  SliceMap memory_;
   std::set<std::int64_t> stored_;  // Slices with entries in a store that keeps them.
   std::int64_t last_slice_ = 0;
-  Groups* last_ = nullptr;  // Of last_slice_: rows of one time come together.
+  GroupMap* last_ = nullptr;  // Of last_slice_: rows of one time come together.
 };
 
 }  // namespace holdfast::stream

@@ -49,6 +49,12 @@ def log(path):
         expect('log_guide', run('log_guide', path), 'order\nweigh\npack\nship\n')
 
 
+def streams(path):
+    for _ in range(2):
+        expect('stream_guide', run('stream_guide', path),
+               'minute 0: tea 7\nminute 0: cake 5\nminute 1: tea 1\n')
+
+
 def pages(path):
     for number in 1, 2:
         expect('page_guide', run('page_guide', f'{path}?granularity=line'), f'run {number}\n')
@@ -79,13 +85,13 @@ def crash_test(path):
 
 
 def main():
-    for test in store, in_c, pipeline, log, pages, fields, interleaving, crash_test:
+    for test in store, in_c, pipeline, log, streams, pages, fields, interleaving, crash_test:
         directory = tempfile.mkdtemp(prefix='holdfast-examples-')
         try:
             test(f'{directory}/x')
         finally:
             shutil.rmtree(directory)
-    print('8 programs')
+    print('9 programs')
 
 
 main()

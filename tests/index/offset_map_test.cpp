@@ -59,7 +59,15 @@ struct Fixture {
   }
   std::uint64_t get(std::uint64_t hash, std::uint64_t key) {
     const auto guard = domain.enter(participant);
-    return map->find(hash, is(key)).number;
+    const std::uint64_t found = map->find(hash, is(key)).number;
+    // A glance cannot always say, but what it says is the same.
+    const Place at = map->place(hash);
+    Seen near, seen;
+    const bool sure_near = map->glance<AnyProbing>(at, is(key), near);
+    const bool sure = map->glance<AnyProbing, true>(at, is(key), seen);
+    EXPECT_TRUE(!sure_near || near.line().number == found);
+    EXPECT_TRUE(!sure || seen.line().number == found);
+    return found;
   }
   std::multiset<std::uint64_t> lines() {
     const auto guard = domain.enter(participant);

@@ -2,6 +2,8 @@
 // busy.
 #include <thread>
 
+#include <holdfast/kv/write_verbs.hpp>
+
 #include "for_tests.hpp"
 #include "support.hpp"
 
@@ -339,10 +341,11 @@ TEST(Horizons, APutThatAnEraseOvertookIsAppendedAgain) {
     }).join();
     EXPECT_EQ(get(store, key), "<kNotFound>");
     rooms.epochs.enter_briefly(own.participant).leave_open();
-    EXPECT_EQ(store.core()
-                  ->writes.finish_put(record.key, record.value, appended.offset, appended.sequence)
-                  .value(),
-              PutOutcome::kInserted);
+    Writes& writes = store.core()->writes;
+    EXPECT_EQ(
+        writes.finish_put<AnyPath>(record.key, record.value, appended.offset, appended.sequence)
+            .value(),
+        PutOutcome::kInserted);
     EXPECT_EQ(get(store, key), "new");
     ForTests::abandon(store);
   }

@@ -226,10 +226,14 @@ TEST_F(DamagedOrder, IsNoticedWhereItsChecksumHolds) {
   std::string more = packed;  // Of the second key: that it has more in common than there is.
   const std::size_t second = 2 + static_cast<unsigned char>(packed[1]);
   more[second] = 100;
+  std::string fewer;
+  for (int i = 0; i < 39; ++i)
+    fewer += std::string("\0\1", 2) + static_cast<char>('0' + i);
   const Image cases[] = {
-      with(40, packed + '\0'),                        // A byte behind the last key.
-      with(39, packed),                               // Fewer keys than records.
-      with(41, packed),                               // More than there are.
+      with(39, fewer),          // Sound in itself, and fewer keys than records.
+      with(40, packed + '\0'),  // A byte behind the last key.
+      with(39, packed),         // Fewer keys than records.
+      with(41, packed),         // More than there are.
       with(40, packed.substr(0, packed.size() - 1)),  // The last one ends too early.
       with(40, more),                                 //
       with(40, std::string(packed.size(), '\xff')),   // Numbers without an end.

@@ -1,6 +1,7 @@
 """holdfast ssb from outside: ssb_command_test.py HOLDFAST. Words, exit codes, files, messages."""
 import csv
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -10,6 +11,7 @@ import time
 import unittest
 
 HOLDFAST = sys.argv.pop(1)
+PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON', sys.executable)
 QUERIES = ['q1.1', 'q1.2', 'q1.3', 'q2.1', 'q2.2', 'q2.3', 'q3.1', 'q3.2', 'q3.3', 'q3.4', 'q4.1', 'q4.2', 'q4.3']
 
 
@@ -48,6 +50,33 @@ class Ssb(unittest.TestCase):
         self.assertEqual(self.answers('--sf', 0.02, '--layout', 'row', '--order', 'date'), expected)
         self.assertEqual(self.answers('--data', tables, '--layout', 'row', '--threads', 3), expected)
         self.assertTrue(expected['q2.1'].startswith('sum(lo_revenue),d_year,p_brand1\n'))
+
+    def test_csv_and_parquet_hold_what_the_tbl_files_hold(self):
+        tables = ['customer', 'supplier', 'part', 'date', 'lineorder']
+        words = ('generate', '--sf', 0.01, '--seed', 5, '--threads', 3)
+        self.ssb(*words, '--tbl', self.dir / 'tbl')
+        self.ssb(*words, '--csv', self.dir / 'csv')
+        lines = {}
+        for table in tables:
+            lines[table] = (self.dir / 'tbl' / f'{table}.tbl').read_text().splitlines()
+            with open(self.dir / 'csv' / f'{table}.csv', newline='') as file:
+                header, *rows = list(csv.reader(file))
+            self.assertEqual(['|'.join(row) + '|' for row in rows], lines[table])
+            self.assertEqual(len(set(header)), lines[table][0].count('|'))
+        self.assertIn('one of the three', self.ssb(*words, expect=2).stderr)
+        self.assertIn('one of the three', self.ssb(*words, '--csv', 'a', '--parquet', 'b', expect=2).stderr)
+        self.assertIn('no such place', self.ssb(*words, '--parquet', self.dir / 'x', '--python', 'no such place',
+                                                expect=1).stderr)
+        if subprocess.run([PYTHON, '-c', 'import pyarrow'], capture_output=True).returncode != 0:
+            self.skipTest('no pyarrow')
+        self.ssb(*words, '--parquet', self.dir / 'parquet', '--python', PYTHON)
+        for table in tables:
+            read = ('import sys, pyarrow.parquet as p\n'
+                    'table = p.read_table(sys.argv[1])\n'
+                    'for row in zip(*(column.to_pylist() for column in table)): print(*row, sep="|", end="|\\n")')
+            rows = subprocess.run([PYTHON, '-c', read, self.dir / 'parquet' / f'{table}.parquet'], check=True,
+                                  capture_output=True, text=True).stdout
+            self.assertEqual(rows.splitlines(), lines[table])
 
     def test_the_suite_compares_media_and_writes_a_report(self):
         study = self.dir / 'study'

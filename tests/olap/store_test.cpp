@@ -1,4 +1,5 @@
 // The star on its medium: reopened, replaced, damaged.
+#include <algorithm>
 #include <cstring>
 
 #include <holdfast/base/checksum.hpp>
@@ -175,30 +176,92 @@ TEST(DimensionTable, LeavesAreInTheOrderOfTheirHierarchy) {
   EXPECT_EQ(table.key({0, 1, 0}), std::nullopt);
 }
 
-TEST(Kernels, AgreeOnEveryRangeAndMask) {
+// All that this CPU runs, with and without an instruction that packs bytes.
+std::vector<const Kernels*> all_kernels() {
+  std::vector<const Kernels*> all;
+  for (const auto width : {VectorWidth::kPortable, VectorWidth::kAvx2, VectorWidth::kAvx512})
+    all.push_back(&kernels(width));
+  if (cpu().avx512) all.push_back(&kernel_detail::kAvx512Kernels);
+  return all;
+}
+
+std::vector<std::byte> some_bytes() {
   std::vector<std::byte> bytes(kChunkRows + kSlackBytes);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = static_cast<std::byte>(i * 167 >> 3);
-  for (unsigned from = 0; from < 256; from += 15) {
-    for (unsigned to = from; to < 256; to += 17) {
-      const std::vector<ByteRange> ranges{
-          {static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)}, {7, 9}};
-      std::vector<std::uint32_t> expected;
-      for (std::uint32_t i = 0; i < kChunkRows; ++i) {
-        const auto value = static_cast<unsigned>(bytes[i]);
-        const bool asked = i / 64 % 5 != 0 && i % 3 != 0;
-        if (asked && ((value >= from && value <= to) || (value >= 7 && value <= 9)))
-          expected.push_back(1000 + i);
+  return bytes;
+}
+
+// The masks of a chunk before a filter: of every fifth group none, or of one group alone some.
+std::vector<std::uint64_t> candidates(bool few) {
+  std::vector<std::uint64_t> masks(kChunkGroups);
+  for (std::uint32_t i = 0; i < kChunkRows; ++i) {
+    const auto group = i / kGroupRows;
+    const bool asked = (few ? group == 3 : group % 5 != 0) && i % 3 != 0;
+    masks[group] |= std::uint64_t{asked} << i % kGroupRows;
+  }
+  return masks;
+}
+
+std::uint32_t count_open(const std::vector<std::uint64_t>& masks) {
+  return static_cast<std::uint32_t>(masks.size()) -
+         static_cast<std::uint32_t>(std::count(masks.begin(), masks.end(), 0u));
+}
+
+TEST(Kernels, AgreeOnEveryRangeAndMask) {
+  const auto bytes = some_bytes();
+  for (const bool few : {false, true}) {
+    const auto before = candidates(few);
+    for (unsigned from = 0; from < 256; from += 15) {
+      for (unsigned to = from; to < 256; to += 17) {
+        const std::vector<ByteRange> ranges{
+            {static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)}, {7, 9}};
+        std::vector<std::uint32_t> expected;
+        for (std::uint32_t i = 0; i < kChunkRows; ++i) {
+          const auto value = static_cast<unsigned>(bytes[i]);
+          const bool asked = (before[i / kGroupRows] >> i % kGroupRows & 1) != 0;
+          if (asked && ((value >= from && value <= to) || (value >= 7 && value <= 9)))
+            expected.push_back(1000 + i);
+        }
+        for (const auto* of : all_kernels()) {
+          auto masks = before;
+          const auto open = of->narrow({bytes.data(), ranges}, kChunkGroups, masks.data());
+          EXPECT_EQ(open, count_open(masks));
+          std::vector<std::uint32_t> rows(kChunkRows + 16);
+          rows.resize(of->expand(masks.data(), kChunkGroups, 1000, rows.data()));
+          EXPECT_EQ(rows, expected) << name(of->width) << " " << from << ".." << to;
+        }
       }
-      for (const auto width : {VectorWidth::kPortable, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
-        std::vector<std::uint64_t> masks(kChunkGroups);
-        for (std::uint32_t i = 0; i < kChunkRows; ++i)
-          masks[i / 64] |= std::uint64_t{i / 64 % 5 != 0 && i % 3 != 0} << i % 64;
-        std::vector<std::uint32_t> rows(kChunkRows + 16);
-        kernels(width).narrow({bytes.data(), ranges}, kChunkGroups, masks.data());
-        rows.resize(kernels(width).expand(masks.data(), kChunkGroups, 1000, rows.data()));
-        EXPECT_EQ(rows, expected) << name(width) << " " << from << ".." << to;
-      }
+    }
+  }
+}
+
+TEST(Kernels, ExpandGroupsOfEveryNumberOfRows) {
+  for (unsigned count = 0; count <= kGroupRows; ++count) {
+    std::vector<std::uint64_t> masks(3);
+    masks[1] = count == kGroupRows ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << count);
+    masks[2] = std::uint64_t{1} << 63;
+    std::vector<std::uint32_t> expected;
+    for (unsigned i = 0; i < count; ++i)
+      expected.push_back(64 + i);
+    expected.push_back(191);
+    for (const auto* of : all_kernels()) {
+      std::vector<std::uint32_t> rows(3 * kGroupRows + 16);
+      rows.resize(of->expand(masks.data(), 3, 0, rows.data()));
+      EXPECT_EQ(rows, expected) << name(of->width) << " " << count;
+    }
+  }
+}
+
+TEST(Kernels, ReadEachByteOnce) {
+  auto bytes = some_bytes();
+  for (const auto* of : all_kernels()) {
+    const auto before = of->read(bytes.data(), bytes.size());
+    EXPECT_EQ(before, kernels(VectorWidth::kPortable).read(bytes.data(), bytes.size()));
+    for (std::size_t i = 0; i < bytes.size(); i += 41) {
+      bytes[i] ^= std::byte{64};
+      EXPECT_EQ(of->read(bytes.data(), bytes.size()) ^ before, std::uint64_t{64} << i % 8 * 8);
+      bytes[i] ^= std::byte{64};
     }
   }
 }

@@ -1,7 +1,11 @@
 // Exact numbers: answers worked out by hand and by Python's decimal.
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
+#include <holdfast/base/random.hpp>
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/decimal.hpp>
 
 namespace holdfast::sql {
@@ -21,6 +25,22 @@ TEST(Decimal, TextAndBack) {
     EXPECT_FALSE(decimal_of(none, 2)) << none;
   EXPECT_FALSE(decimal_of(std::string(39, '9'), 0));
   EXPECT_FALSE(decimal_of("9." + std::string(38, '9'), 37)) << "rounds up to 10, 39 digits";
+}
+
+// The quick way and the one through digits meet at 2^53 and 10^22.
+TEST(Decimal, AsDoubleIsWhatItsDigitsAre) {
+  Random random(7);
+  for (int i = 0; i < 20000; ++i) {
+    const auto bits = 1 + random.below(62);
+    auto number = static_cast<std::int64_t>(random.next() >> (64 - bits));
+    if (i % 2 != 0) number = -number;
+    const auto scale = static_cast<std::uint32_t>(random.below(39));
+    const auto text = decimal_text(number, scale);
+    EXPECT_EQ(real_of(number, scale), std::strtod(text.c_str(), nullptr)) << text;
+  }
+  EXPECT_EQ(real_of((Int128{1} << 53) + 1, 0), 9007199254740992.0);
+  EXPECT_EQ(real_of(kLargest, 0), 1e38);
+  EXPECT_EQ(real_of(1, 38), 1e-38);
 }
 
 TEST(Decimal, RoundsHalfAwayFromZero) {

@@ -69,6 +69,8 @@ class EventSource : public holdfast::stream::RecordSource {
       : query_(query), again_(std::move(again)) {}
 
   Result<std::span<const std::byte>> next_records() override;
+  holdfast::stream::RecordClaim claim(std::size_t most) override;
+  void read(const holdfast::stream::RecordClaim& claim, std::byte* out) const override;
   Result<bool> next(sql::Row& row) override;
   std::string position() const override;
   Status seek(std::string_view position) override;
@@ -78,6 +80,7 @@ class EventSource : public holdfast::stream::RecordSource {
 
  private:
   bool fill();
+  void copy(const holdfast::stream::RecordClaim& claim, Event* out) const;
 
   const WindowSum& query_;
   const std::function<bool()> again_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
 
 namespace holdfast::olap::mart {
@@ -177,6 +178,23 @@ void plain_in(const Expression& e, const Vector& a, std::size_t size, Vector& ou
   out.null = a.null;
 }
 
+// ---- Whole numbers and decimals as doubles ----
+
+bool makes_double(const Expression& e) {
+  return (e.operation == Operation::kCast || e.operation == Operation::kTryCast) &&
+         e.type.kind == sql::Kind::kDouble &&
+         (e.arguments[0]->type.is_integer() || e.arguments[0]->type.kind == sql::Kind::kDecimal) &&
+         form_of(e.arguments[0]->type) == Form::kNumbers;
+}
+
+void doubles(const Expression& e, const Vector& a, std::size_t size, Vector& out) {
+  const auto scale = scale_of(e.arguments[0]->type);
+  for (std::size_t i = 0; i < size; ++i)
+    out.reals[i] =
+        scale == 0 ? static_cast<double>(a.numbers[i]) : sql::real_of(a.numbers[i], scale);
+  out.null = a.null;
+}
+
 // ---- All else: value by value ----
 
 Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::size_t size,
@@ -216,6 +234,7 @@ Status run_operation(const Expression& e, const std::vector<Vector>& arguments, 
   out.reset(form_of(e.type), size);
   if (nulls_differ(e.operation)) return truth(e.operation, arguments[0], size, out), Status();
   if (is_plain_in(e)) return plain_in(e, arguments[0], size, out), Status();
+  if (makes_double(e)) return doubles(e, arguments[0], size, out), Status();
   const bool of_two = is_arithmetic(e.operation) || is_comparison(e.operation);
   if (!of_two) {
     if (e.operation != Operation::kNot) return by_value(e, arguments, size, out);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include <holdfast/olap/in_order.hpp>
 #include <holdfast/olap/ssb/fact_line.hpp>
@@ -26,21 +28,17 @@ struct Text {
   std::uint64_t lines = 0;
 };
 
-// Appends pieces to a file.
-class TextFile {
+class FileSink : public TableSink {
  public:
-  static Result<TextFile> create(const std::string& path) {
-    std::FILE* file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr) return file_error(path);
-    std::setvbuf(file, nullptr, _IONBF, 0);  // Pieces are large.
-    return TextFile(file, path);
+  FileSink(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {
+    std::setvbuf(file, nullptr, _IONBF, 0);  // Texts are large.
   }
-  Status append(const std::string& bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+  Status append(std::string_view text) override {
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size())
       return file_error(path_);
     return {};
   }
-  Status close() {
+  Status close() override {
     if (std::fclose(file_.release()) != 0) return file_error(path_);
     return {};
   }
@@ -49,16 +47,38 @@ class TextFile {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  TextFile(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
   std::unique_ptr<std::FILE, Close> file_;
   std::string path_;
 };
 
+// Lines of a .tbl file as lines of CSV.
+std::string csv_of(std::string_view lines, std::span<const TableColumn> columns) {
+  std::string csv;
+  csv.reserve(lines.size() + lines.size() / 4);
+  std::size_t column = 0;
+  for (std::size_t at = 0; at < lines.size();) {
+    const auto end = lines.find('|', at);
+    const auto field = lines.substr(at, end - at);
+    if (columns[column].text) {
+      csv += '"';
+      for (const char letter : field)
+        csv.append(letter == '"' ? 2 : 1, letter);
+      csv += '"';
+    } else {
+      csv += field;
+    }
+    const bool last = ++column == columns.size();
+    csv += last ? '\n' : ',';
+    at = end + (last ? 2 : 1);  // The line's end stands behind the last |.
+    if (last) column = 0;
+  }
+  return csv;
+}
+
 // Pieces of `at_once` items each, by append(item, text).
 template <class Append>
-Status write_file(const std::string& path, std::uint64_t items, std::uint64_t at_once,
-                  unsigned threads, WrittenTables& written, const Append& append) {
-  HF_ASSIGN_OR_RETURN(auto file, TextFile::create(path));
+Status write_table(TableSink& sink, std::uint64_t items, std::uint64_t at_once, unsigned threads,
+                   WrittenTables& written, const Append& append) {
   const auto make = [&](std::uint64_t piece) -> Result<Text> {
     Text text;
     const auto end = std::min((piece + 1) * at_once, items);
@@ -69,33 +89,60 @@ Status write_file(const std::string& path, std::uint64_t items, std::uint64_t at
   const auto take = [&](const Text& text) -> Status {
     written.lines += text.lines;
     written.bytes += text.bytes.size();
-    return file.append(text.bytes);
+    return sink.append(text.bytes);
   };
   HF_RETURN_IF_ERROR(in_order<Text>((items + at_once - 1) / at_once, threads, make, take));
-  return file.close();
+  return sink.close();
 }
 
 }  // namespace
 
-Result<WrittenTables> write_tables(const Generator& generator, const std::string& directory,
-                                   unsigned threads) {
+Result<std::unique_ptr<TableSink>> file_sink(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return file_error(path);
+  return std::unique_ptr<TableSink>(std::make_unique<FileSink>(file, path));
+}
+
+Result<WrittenTables> write_tables(const Generator& generator, TableText form,
+                                   const OpenTable& open, unsigned threads) {
   WrittenTables written;
+  const auto write = [&](const TableColumns& table, std::uint64_t items, std::uint64_t at_once,
+                         const auto& append) -> Status {
+    HF_ASSIGN_OR_RETURN(const auto sink, open(table));
+    if (form == TableText::kTbl)
+      return write_table(*sink, items, at_once, threads, written, append);
+    return write_table(*sink, items, at_once, threads, written,
+                       [&](std::uint64_t item, std::string& text) {
+                         std::string lines;
+                         const auto count = append(item, lines);
+                         text += csv_of(lines, table.columns);
+                         return count;
+                       });
+  };
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
-    HF_RETURN_IF_ERROR(write_file(
-        directory + "/" + std::string(shape(dimension).table) + ".tbl", generator.rows(dimension),
-        kRowsAtOnce, threads, written, [&](std::uint64_t row, std::string& text) {
-          generator.append_text(dimension, static_cast<std::uint32_t>(row), text);
-          return 0u;
-        }));
+    HF_RETURN_IF_ERROR(write(columns_of(dimension), generator.rows(dimension), kRowsAtOnce,
+                             [&](std::uint64_t row, std::string& text) {
+                               generator.append_text(dimension, static_cast<std::uint32_t>(row),
+                                                     text);
+                               return 0u;
+                             }));
   }
-  HF_RETURN_IF_ERROR(write_file(directory + "/lineorder.tbl", generator.orders(), kOrdersAtOnce,
-                                threads, written, [&](std::uint64_t number, std::string& text) {
-                                  const Order order = generator.order(number);
-                                  generator.append_text(order, text);
-                                  return order.lines;
-                                }));
+  HF_RETURN_IF_ERROR(write(columns_of_lineorder(), generator.orders(), kOrdersAtOnce,
+                           [&](std::uint64_t number, std::string& text) {
+                             const Order order = generator.order(number);
+                             generator.append_text(order, text);
+                             return order.lines;
+                           }));
   return written;
+}
+
+Result<WrittenTables> write_tables(const Generator& generator, const std::string& directory,
+                                   unsigned threads) {
+  const auto open = [&](const TableColumns& table) {
+    return file_sink(directory + "/" + std::string(table.table) + ".tbl");
+  };
+  return write_tables(generator, TableText::kTbl, open, threads);
 }
 
 Result<WrittenTables> export_lines(const StoredRows& rows, const std::string& path,
@@ -104,13 +151,14 @@ Result<WrittenTables> export_lines(const StoredRows& rows, const std::string& pa
   for (std::size_t run = 0; run < rows.runs(); ++run)
     HF_RETURN_IF_ERROR(rows.facts(run));
   WrittenTables written;
-  HF_RETURN_IF_ERROR(
-      write_file(path, rows.runs(), 1, threads, written, [&](std::uint64_t run, std::string& text) {
-        const auto facts = rows.facts(run).value();
-        for (const FactRow& row : facts)
-          append_line(row, text);
-        return facts.size();
-      }));
+  HF_ASSIGN_OR_RETURN(const auto sink, file_sink(path));
+  HF_RETURN_IF_ERROR(write_table(*sink, rows.runs(), 1, threads, written,
+                                 [&](std::uint64_t run, std::string& text) {
+                                   const auto facts = rows.facts(run).value();
+                                   for (const FactRow& row : facts)
+                                     append_line(row, text);
+                                   return facts.size();
+                                 }));
   return written;
 }
 

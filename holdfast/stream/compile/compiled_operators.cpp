@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/stream/compile/compiled_part.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -34,7 +35,7 @@ const sql::Project& projection_of(const sql::Plan& plan) {
 
 }  // namespace
 
-CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink& sink,
+CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink,
                            StateStore* store)
     : plan_(plan),
       parts_(parts),
@@ -79,7 +80,7 @@ bool CompiledHost::write(const query::Slot* row) {
   for (std::size_t i = 0; i < out_.size(); ++i)
     set_value(row[i], expressions[i]->type, out_[i]);
   ++rows_out;
-  return take(sink_.write(out_));
+  return take(sink_->write(out_));
 }
 
 bool CompiledHost::put(std::int64_t slice, query::Text key, query::Text state) {
@@ -102,7 +103,7 @@ CompiledOperators::CompiledOperators(const sql::Plan& plan,
       layout_(source_->layout),
       store_(store),
       library_(std::move(library)),
-      host_(plan, source_->parts, sink, store),
+      host_(plan, source_->parts, &sink, store),
       query_(library_->make(host_)) {}
 
 Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(
@@ -127,6 +128,18 @@ Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(
 OperatorCounts CompiledOperators::counts() const {
   const auto counts = query_->counts();
   return {counts.watermark, counts.late_rows, counts.rows_without_time, host_.rows_out};
+}
+
+std::unique_ptr<Part> CompiledOperators::make_part(std::int64_t watermark, Part::Give give) const {
+  return std::make_unique<CompiledPart>(plan_, source_, library_, watermark, std::move(give));
+}
+
+void CompiledOperators::absorb(Parcel& parcel) {
+  query_->absorb(*static_cast<CompiledParcel&>(parcel).given);
+}
+
+Status CompiledOperators::advance(std::int64_t watermark) {
+  return query_->advance_to(watermark) ? Status() : host_.status();
 }
 
 Status CompiledOperators::end() { return query_->end() ? Status() : host_.status(); }

@@ -29,7 +29,7 @@ class Attempt {
         failed_(std::move(failed)),
         next_(Clock::now() + (mode == CompileMode::kWait ? Clock::duration{} : kWorthCompiling)) {}
 
-  OperatorsResult poll(const Operators& now, Sink& sink, StateStore* store) {
+  OperatorsResult poll(Operators& now, Sink& sink, StateStore* store) {
     if (given_up_ || Clock::now() < next_) return std::unique_ptr<Operators>();
     next_ = Clock::now() + kPause;
     if (!compilation_) begin();
@@ -37,6 +37,7 @@ class Attempt {
     const auto library = mode_ == CompileMode::kWait ? compilation_->wait() : compilation_->poll();
     if (!library) give_up(library.error());
     if (!library || *library == nullptr) return std::unique_ptr<Operators>();
+    HF_RETURN_IF_ERROR(now.settle());
     HF_ASSIGN_OR_RETURN(auto operators,
                         CompiledOperators::after(now, plan_, source_, *library, sink, store));
     return std::unique_ptr<Operators>(std::move(operators));
@@ -74,7 +75,7 @@ Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              std::function<void(const Error&)> failed) {
   if (mode == CompileMode::kNever) return {};
   const auto attempt = std::make_shared<Attempt>(plan, mode, settings, std::move(failed));
-  return [attempt](const Operators& now, Sink& sink, StateStore* store) {
+  return [attempt](Operators& now, Sink& sink, StateStore* store) {
     return attempt->poll(now, sink, store);
   };
 }

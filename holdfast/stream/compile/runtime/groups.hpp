@@ -17,6 +17,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -94,11 +95,52 @@ class Groups final : public Query {
 
   Counts counts() const override { return counts_; }
 
+  void become_part() override { part_ = true; }
+  void own(std::uint32_t number, std::uint32_t of) override {
+    number_ = number;
+    of_ = of;
+    last_time_ = kNoTime;
+  }
+  bool find_watermark(const std::byte* records, std::size_t count, std::int64_t& highest,
+                      std::size_t& sound) override {
+    sound = count;
+    if constexpr (Definition::kHasWatermark) {
+      std::int64_t last = kNoTime;
+      for (std::size_t i = 0; i < count; ++i, records += Definition::kRecordBytes) {
+        const auto nulls = nulls_of(records);
+        const bool found = nulls == 0 ? raise(Row(records, 0, run_), last, highest)
+                                      : raise(Row(records, nulls, run_), last, highest);
+        forget_texts();
+        if (found) [[likely]]
+          continue;
+        run_.failed = false;
+        return sound = i, false;
+      }
+    }
+    return true;
+  }
+  bool advance_to(std::int64_t watermark) override {
+    if (watermark > counts_.watermark) advance(watermark);
+    return !run_.failed;
+  }
+  void give_rest() override { hand_over(kEndOfTime); }
+  void absorb(Parcel& parcel) override {
+    for (auto& [slice, groups] : static_cast<Given&>(parcel).slices) {
+      next_end_ = std::min(next_end_, first_open_end(slice));
+      Slice& ours = slice_at(slice);
+      if (ours.entries().size() < groups.entries().size()) std::swap(ours, groups);
+      merge_table(ours, groups);
+    }
+  }
+
  private:
   static constexpr std::size_t kBlock = 32;            // Rows.
   static constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables are near.
 
   using Slices = std::map<std::int64_t, Slice>;
+  struct Given final : Parcel {
+    Slices slices;
+  };
 
   // ---- Rows ----
 
@@ -136,6 +178,10 @@ class Groups final : public Query {
   // `number`: of the row in its block.
   template <bool kNear>
   [[gnu::always_inline]] void take_row(const Row& row, std::size_t number) {
+    if (of_ > 1 && !is_ours(row)) {
+      if (!run_.failed) follow_watermark(row);
+      return forget_texts();
+    }
     if constexpr (Definition::kTimeDecides) {
       // Rows of one time come together: its slice is open, its watermark has been followed.
       const auto time = Definition::time(row);
@@ -152,11 +198,14 @@ class Groups final : public Query {
     if (open) add_to_group<kNear>(row, number);
     if constexpr (Definition::kTimeDecides)
       last_time_ = open ? Definition::time(row).value : kNoTime;
+    follow_watermark(row);
+    forget_texts();
+  }
+  void follow_watermark(const Row& row) {
     if constexpr (Definition::kHasWatermark) {
       const auto watermark = Definition::watermark(row, run_);
       if (watermark.known && watermark.value > counts_.watermark) advance(watermark.value);
     }
-    forget_texts();
   }
   void forget_texts() {
     if constexpr (Definition::kInterprets) run_.host.forget_texts();
@@ -167,6 +216,54 @@ class Groups final : public Query {
     const Key key = Definition::key(row, run_);
     if (!Definition::kRowsAreFree && run_.failed) return;
     Definition::gather(current_->at(key, kNear ? key.hash() : hashes_[number]), row, run_);
+  }
+
+  // ---- Parts ----
+
+  bool is_ours(const Row& row) {
+    if (!Definition::passes(row, run_)) return false;
+    const Key key = Definition::key(row, run_);
+    // Of the lower half: the table takes the upper bits.
+    const std::uint64_t hash = key.hash() & 0xFFFFFFFF;
+    return !run_.failed && (hash * of_ >> 32) == number_;
+  }
+  // False: the row fails.
+  bool raise(const Row& row, std::int64_t& last, std::int64_t& highest) {
+    if constexpr (Definition::kTimeDecides) {
+      const auto time = Definition::time(row);
+      const auto value = time.known ? time.value : kNoTime;
+      if (value == last) return !run_.failed;
+      last = value;
+    }
+    const auto watermark = Definition::watermark(row, run_);
+    if (watermark.known && watermark.value > highest) highest = watermark.value;
+    return !run_.failed;
+  }
+  void hand_over(std::int64_t end) {
+    auto given = std::make_unique<Given>();
+    while (!slices_.empty() && slices_.begin()->first <= end)
+      given->slices.insert(slices_.extract(slices_.begin()));
+    current_ = nullptr;
+    last_time_ = kNoTime;
+    if (end == kEndOfTime) next_end_ = kEndOfTime;
+    if (!given->slices.empty()) run_.host.give(end, given.release());
+  }
+  // What one wants of the other from memory is asked for ahead of its turn.
+  static void merge_table(Slice& into, const Slice& from) {
+    constexpr std::size_t kAhead = 16;
+    const auto& entries = from.entries();
+    std::uint64_t hashes[kAhead];
+    for (std::size_t begin = 0; begin < entries.size(); begin += kAhead) {
+      const std::size_t count = std::min(kAhead, entries.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        hashes[i] = entries[begin + i].key.hash();
+        into.prefetch_index(hashes[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        into.prefetch_entry(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i)
+        into.at(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
+    }
   }
 
   // The slice of the row becomes the current one. False: it has no time, or is late for all its
@@ -226,7 +323,7 @@ class Groups final : public Query {
   [[gnu::noinline]] void end_windows(std::int64_t watermark) {
     while (next_end_ != kEndOfTime && next_end_ - 1 <= watermark && !run_.failed) {
       const auto end = next_end_;
-      fire(end);
+      part_ ? hand_over(end) : fire(end);
       counts_.watermark = std::max(counts_.watermark, end - 1);
       // Those that are in no later window go: so this ends, whatever the slices are.
       while (!stored_.empty() && last_end(*stored_.begin()) <= end)
@@ -325,7 +422,9 @@ class Groups final : public Query {
   Slice* current_ = nullptr;            // The slice of the last row, and where it begins.
   std::int64_t current_begin_ = 0;
   std::int64_t last_time_ = kNoTime;  // Of the last row, if it is in the current slice.
-  std::uint64_t hashes_[kBlock];      // Of the keys of a block, where tables are not near.
+  bool part_ = false;
+  std::uint32_t number_ = 0, of_ = 1;  // Keys that are this part's.
+  std::uint64_t hashes_[kBlock];       // Of the keys of a block, where tables are not near.
   Slice spare_, merged_;
 };
 

@@ -12,7 +12,7 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_1
+#define HOLDFAST_QUERY_ENTRY holdfast_query_2
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -42,6 +42,12 @@ class VisitEntry {
   ~VisitEntry() = default;
 };
 
+// What one of several workers gathered for windows that have ended.
+class Parcel {
+ public:
+  virtual ~Parcel() = default;
+};
+
 // The command, as compiled code sees it.
 class Host {
  public:
@@ -60,6 +66,8 @@ class Host {
   virtual bool put(std::int64_t slice, Text key, Text state) = 0;
   virtual bool for_each(std::int64_t slice, VisitEntry& visit) = 0;
   virtual void drop(std::int64_t slice) = 0;
+  // Of a query that is a part: for windows up to this end. The command owns it from now on.
+  virtual void give(std::int64_t end, Parcel* parcel) = 0;
 
  protected:
   ~Host() = default;
@@ -84,6 +92,20 @@ class Query {
   // `kept`: what is put need not be put again.
   virtual bool put_state(bool kept) = 0;
   virtual Counts counts() const = 0;
+
+  // ---- Several workers: stream/workers/part.hpp. Of queries with groups. ----
+
+  // From now on windows do not end here: what was gathered for them goes to Host::give().
+  virtual void become_part() {}
+  virtual void own(std::uint32_t /*number*/, std::uint32_t /*of*/) {}
+  // The highest watermark of the first `sound` records: false: the next one has none, it fails.
+  virtual bool find_watermark(const std::byte* /*records*/, std::size_t /*count*/,
+                              std::int64_t& /*highest*/, std::size_t& /*sound*/) {
+    return true;
+  }
+  virtual bool advance_to(std::int64_t /*watermark*/) { return true; }
+  virtual void give_rest() {}
+  virtual void absorb(Parcel& /*parcel*/) {}
 };
 
 using MakeQuery = Query*(Host& host);

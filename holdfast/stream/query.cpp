@@ -1,0 +1,106 @@
+#include "query.hpp"
+
+#include <utility>
+
+namespace holdfast::stream {
+namespace {
+
+// Milliseconds as an interval: '75.250' SECOND(n, 3) has all there can be.
+std::string interval(std::chrono::milliseconds time) {
+  const auto ms = time.count();
+  const auto rest = std::to_string(1'000 + ms % 1'000).substr(1);
+  return "INTERVAL '" + std::to_string(ms / 1'000) + "." + rest + "' SECOND";
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const auto& part : parts)
+    text += (text.empty() ? "" : std::string(between)) + part;
+  return text;
+}
+
+}  // namespace
+
+Query Query::where(std::string_view condition) const {
+  Query query = *this;
+  query.where_.push_back("(" + std::string(condition) + ")");
+  return query;
+}
+
+Query Query::having(std::string_view condition) const {
+  Query query = *this;
+  query.having_.push_back("(" + std::string(condition) + ")");
+  return query;
+}
+
+Query Query::tumble(std::string_view time, std::chrono::milliseconds size) const {
+  Query query = *this;
+  query.window_ =
+      "TUMBLE(TABLE " + table_ + ", DESCRIPTOR(" + std::string(time) + "), " + interval(size) + ")";
+  return query;
+}
+
+Query Query::hop(std::string_view time, std::chrono::milliseconds slide,
+                 std::chrono::milliseconds size) const {
+  Query query = *this;
+  query.window_ = "HOP(TABLE " + table_ + ", DESCRIPTOR(" + std::string(time) + "), " +
+                  interval(slide) + ", " + interval(size) + ")";
+  return query;
+}
+
+Query Query::group_by(std::vector<std::string> keys) const {
+  Query query = *this;
+  query.keys_ = std::move(keys);
+  return query;
+}
+
+Query Query::select(std::vector<std::string> columns) const {
+  Query query = *this;
+  query.columns_ = std::move(columns);
+  return query;
+}
+
+std::string Query::sql() const {
+  std::string text = "SELECT " + (columns_.empty() ? "*" : joined(columns_, ", "));
+  text += "\nFROM " + (window_.empty() ? table_ : "TABLE(" + window_ + ")");
+  if (!where_.empty()) text += "\nWHERE " + joined(where_, " AND ");
+  auto keys = keys_;
+  if (!window_.empty()) keys.insert(keys.begin(), {"window_start", "window_end"});
+  if (!keys.empty()) text += "\nGROUP BY " + joined(keys, ", ");
+  if (!having_.empty()) text += "\nHAVING " + joined(having_, " AND ");
+  return text;
+}
+
+Status Query::run(const std::string& statement, const ScriptOptions& options,
+                  const std::atomic<bool>& stop) const {
+  HF_ASSIGN_OR_RETURN(auto script, Script::prepare(definitions_ + statement));
+  return script.run(options, stop);
+}
+
+Status Query::for_each(OnRow on_row, ScriptOptions options, const std::atomic<bool>& stop) const {
+  options.on_row = std::move(on_row);
+  return run(sql(), options, stop);
+}
+
+Status Query::for_each(OnRow on_row, ScriptOptions options) const {
+  const std::atomic<bool> stop{false};
+  return for_each(std::move(on_row), std::move(options), stop);
+}
+
+Status Query::insert_into(std::string_view table, ScriptOptions options) const {
+  const std::atomic<bool> stop{false};
+  return run("INSERT INTO " + std::string(table) + "\n" + sql(), options, stop);
+}
+
+Status Queries::define(std::string_view statement) {
+  auto definitions = definitions_ + std::string(statement) + ";\n";
+  HF_ASSIGN_OR_RETURN(const auto script, Script::prepare(definitions));
+  if (!script.plans().empty())
+    return Error{Errc::kInvalidOption,
+                 "a definition is CREATE TABLE, CREATE VIEW or SET; this one "
+                 "has a query"};
+  definitions_ = std::move(definitions);
+  return {};
+}
+
+}  // namespace holdfast::stream

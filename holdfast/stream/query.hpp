@@ -1,0 +1,74 @@
+// query.hpp: standing queries from C++, in the manner of Flink's Table API.
+//
+//   Queries queries;
+//   queries.define("CREATE TABLE orders (…) WITH (…)").value();
+//   queries.from("orders").where("price > 1").tumble("at", minutes(1)).group_by({"item"})
+//       .select({"item", "SUM(price) AS total"}).for_each(print).value();
+//
+// Expressions are those of SQL, and a query becomes the plan that its SQL text becomes: sql() shows
+// that text. What docs/stream.md says of queries holds here, too.
+//
+// Threads  One at a time. A query runs in the caller's thread, and returns when its input has ended
+//          or `stop` was raised.
+// Errors   Those of script.hpp: kInvalidOption, kUnsupported: line and column are those of sql(),
+//          behind all definitions.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/stream/callback_sink.hpp>
+#include <holdfast/stream/script.hpp>
+
+namespace holdfast::stream {
+
+// A query that is being put together. Each call gives another one; this one stays as it is.
+class Query {
+ public:
+  // `definitions`: statements that it stands behind. `table`: a table, a view, or any table
+  // expression of SQL.
+  Query(std::string definitions, std::string table)
+      : definitions_(std::move(definitions)), table_(std::move(table)) {}
+
+  // Before the groups; several must all be true.
+  Query where(std::string_view condition) const;
+  // Windows by event time. Groups are those of one window and equal keys.
+  Query tumble(std::string_view time, std::chrono::milliseconds size) const;
+  Query hop(std::string_view time, std::chrono::milliseconds slide,
+            std::chrono::milliseconds size) const;
+  Query group_by(std::vector<std::string> keys) const;
+  // Of groups; several must all be true.
+  Query having(std::string_view condition) const;
+  // Default: all columns.
+  Query select(std::vector<std::string> columns) const;
+
+  std::string sql() const;
+  // Rows go to a function: callback_sink.hpp. Of `options` rows' output is not used.
+  Status for_each(OnRow on_row, ScriptOptions options = {}) const;
+  Status for_each(OnRow on_row, ScriptOptions options, const std::atomic<bool>& stop) const;
+  // Rows go to a table that was defined.
+  Status insert_into(std::string_view table, ScriptOptions options = {}) const;
+
+ private:
+  Status run(const std::string& statement, const ScriptOptions& options,
+             const std::atomic<bool>& stop) const;
+
+  std::string definitions_, table_, window_;
+  std::vector<std::string> where_, keys_, having_, columns_;
+};
+
+class Queries {
+ public:
+  // CREATE TABLE, CREATE VIEW, SET; without a `;` behind it.
+  Status define(std::string_view statement);
+  Query from(std::string_view table) const { return {definitions_, std::string(table)}; }
+
+ private:
+  std::string definitions_;
+};
+
+}  // namespace holdfast::stream

@@ -1,0 +1,28 @@
+#include "part.hpp"
+
+#include <chrono>
+
+namespace holdfast::stream {
+
+void read_rows(Source& source, std::vector<sql::Row>& rows, Batch& batch) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{10};
+  batch.rows = 0;
+  batch.ended = false;
+  batch.source = {};
+  const auto patient_until = Clock::now() + kPatience;
+  while (batch.rows < rows.size() && Clock::now() < patient_until) {
+    const auto more = source.next(rows[batch.rows]);
+    if (!more) {
+      batch.source = more.error();
+      return;
+    }
+    if (!*more) {
+      batch.ended = source.ended();
+      return;
+    }
+    ++batch.rows;
+  }
+}
+
+}  // namespace holdfast::stream

@@ -1,0 +1,251 @@
+// Several workers give what one gives, row for row: with late rows, rows exactly on the watermark,
+// both ways to share rows out, checkpoints between any two rounds, and rows that fail.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/script.hpp>
+#include <holdfast/stream/workers/parallel_operators.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string query(const std::string& windows) {
+  return "CREATE TABLE events (ts TIMESTAMP(3), k BIGINT, v BIGINT, WATERMARK FOR ts AS ts - "
+         "INTERVAL '1' SECOND) WITH ('connector' = 'memory');\n"
+         "SELECT window_end, k, COUNT(*), SUM(100 / v) FROM TABLE(" +
+         windows + ") GROUP BY window_start, window_end, k";
+}
+const std::string kTumble = "TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '2' SECOND)";
+const std::string kHop =
+    "HOP(TABLE events, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '5' SECOND)";
+
+std::vector<sql::Row> random_rows(std::uint64_t seed, std::size_t count) {
+  Random random(seed);
+  std::vector<sql::Row> rows;
+  std::int64_t now = 1'000'000, newest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    now += static_cast<std::int64_t>(random.below(8));
+    std::int64_t ms =
+        now - static_cast<std::int64_t>(random.below(random.below(10) == 0 ? 9'000 : 900));
+    if (random.below(20) == 0) ms = newest - 1'000 + static_cast<std::int64_t>(random.below(3)) - 1;
+    newest = std::max(newest, ms);
+    rows.push_back({random.below(50) == 0 ? sql::Value() : sql::Value::of(ms),
+                    sql::Value::of(static_cast<std::int64_t>(random.below(30))),
+                    sql::Value::of(static_cast<std::int64_t>(1 + random.below(50)))});
+  }
+  return rows;
+}
+
+class VectorSource final : public Source {
+ public:
+  explicit VectorSource(const std::vector<sql::Row>& rows) : rows_(rows) {}
+  Result<bool> next(sql::Row& row) override {
+    if (at_ == rows_.size()) return false;
+    row = rows_[at_++];
+    return true;
+  }
+  std::string position() const override { return std::to_string(at_); }
+  Status seek(std::string_view position) override {
+    at_ = std::stoul(std::string(position));
+    return {};
+  }
+  std::string place() const override { return "row " + std::to_string(at_); }
+
+ private:
+  const std::vector<sql::Row>& rows_;
+  std::size_t at_ = 0;
+};
+
+class VectorSink final : public Sink {
+ public:
+  VectorSink(std::vector<std::string>& rows, bool full) : rows_(rows), full_(full) {}
+  Status begin(std::uint64_t, std::string_view) override { return {}; }
+  Status write(const sql::Row& row) override {
+    std::string text;
+    for (const auto& value : row)
+      text += std::to_string(static_cast<std::int64_t>(value.number)) + " ";
+    rows_.push_back(std::move(text));
+    return {};
+  }
+  Status prepare(std::uint64_t) override { return {}; }
+  Status commit(std::uint64_t) override { return {}; }
+  bool full() const override { return full_; }
+
+ private:
+  std::vector<std::string>& rows_;
+  const bool full_;
+};
+
+// A store in memory; a sink that is full wants a checkpoint behind each round. Keeping: as KvStateStore, in which an entry is a delta.
+class MemoryStore final : public StateStore {
+ public:
+  explicit MemoryStore(bool keeps) : keeps_(keeps) {}
+  Result<std::optional<Checkpoint>> open() override { return last_; }
+  Result<std::vector<std::int64_t>> slices() override {
+    std::vector<std::int64_t> slices;
+    for (const auto& [slice, entries] : entries_)
+      slices.push_back(slice);
+    return slices;
+  }
+  Status for_each(std::int64_t slice, Visit visit) override {
+    for (const auto& [key, state] : entries_[slice])
+      HF_RETURN_IF_ERROR(visit(key, state));
+    return {};
+  }
+  Status put(std::int64_t slice, std::string_view key, std::string_view state) override {
+    auto& entries = (keeps_ ? entries_ : next_)[slice];
+    EXPECT_TRUE(seen_.emplace(std::to_string(slice) + std::string(key), 0).second)
+        << "a key twice in a checkpoint: in a store that keeps entries one would go";
+    entries.emplace_back(key, state);
+    return {};
+  }
+  Status put_copy(std::int64_t, std::string_view, std::string_view, std::uint64_t) override {
+    return {};
+  }
+  Status replace(std::int64_t, std::string_view, std::string_view, std::uint64_t&) override {
+    return {};
+  }
+  Status for_each_version(std::int64_t, VisitVersion) override { return {}; }
+  void remove_version(std::int64_t, std::string_view, std::uint64_t) override {}
+  void drop(std::int64_t slice) override { entries_.erase(slice); }
+  Status complete(const Checkpoint& checkpoint) override {
+    if (!keeps_) entries_ = std::exchange(next_, {});
+    seen_.clear();
+    last_ = checkpoint;
+    return {};
+  }
+  bool keeps_entries() const override { return keeps_; }
+
+ private:
+  using Entries = std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>>;
+  const bool keeps_;
+  Entries entries_, next_;
+  std::map<std::string, int> seen_;
+  std::optional<Checkpoint> last_;
+};
+
+struct Outcome {
+  std::vector<std::string> rows;
+  std::uint64_t late = 0, without_time = 0, checkpoints = 0;
+  std::string error;
+  bool operator==(const Outcome& other) const {
+    return rows == other.rows && late == other.late && without_time == other.without_time &&
+           error == other.error;
+  }
+};
+
+Outcome run(const Script& script, const std::vector<sql::Row>& rows, unsigned workers,
+            Sharing sharing, StateStore* store = nullptr,
+            milliseconds round = ParallelOperators::kRound) {
+  Outcome outcome;
+  const auto& plan = script.plans().front();
+  auto sink = std::make_unique<VectorSink>(outcome.rows, store != nullptr);
+  auto interpreter = std::make_unique<InterpretedOperators>(plan, *sink, store);
+  std::unique_ptr<Operators> operators = std::move(interpreter);
+  if (workers > 1) {
+    std::unique_ptr<MergingOperators> merging(static_cast<MergingOperators*>(operators.release()));
+    operators = ParallelOperators::start(std::move(merging), workers, sharing, round).value();
+  }
+  Pipeline pipeline(plan, std::make_unique<VectorSource>(rows), std::move(sink), store,
+                    std::move(operators));
+  pipeline.resume().value();
+  const std::atomic<bool> stop{false};
+  const Status status = pipeline.run(milliseconds(0), stop);
+  if (!status) outcome.error = status.error().detail;
+  outcome.late = pipeline.report().late_rows;
+  outcome.without_time = pipeline.report().rows_without_time;
+  outcome.checkpoints = pipeline.report().checkpoints;
+  return outcome;
+}
+
+TEST(ParallelOperators, SeveralWorkersGiveWhatOneGives) {
+  for (const auto& windows : {kTumble, kHop}) {
+    const auto script = Script::prepare(query(windows)).value();
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const auto rows = random_rows(seed, 20'000);
+      const auto one = run(script, rows, 1, Sharing::kLateMerge);
+      EXPECT_GT(one.rows.size(), 500u);
+      EXPECT_GT(one.late, 100u);
+      EXPECT_GT(one.without_time, 100u);
+      for (const unsigned workers : {2u, 4u}) {
+        for (const auto sharing : {Sharing::kLateMerge, Sharing::kByKey, Sharing::kMeasured})
+          EXPECT_EQ(run(script, rows, workers, sharing), one)
+              << windows << " seed=" << seed << " workers=" << workers;
+      }
+    }
+  }
+}
+
+TEST(ParallelOperators, CheckpointsHaveEachGroupOnce) {
+  const auto script = Script::prepare(query(kHop)).value();
+  const auto rows = random_rows(7, 60'000);
+  const auto one = run(script, rows, 1, Sharing::kLateMerge);
+  for (const bool keeps : {false, true}) {
+    for (const auto sharing : {Sharing::kLateMerge, Sharing::kByKey}) {
+      // Behind each batch; and behind as many as come in a millisecond.
+      for (const int round : {0, 1}) {
+        MemoryStore store(keeps);
+        const auto several = run(script, rows, 3, sharing, &store, milliseconds(round));
+        EXPECT_EQ(several, one) << "round=" << round;
+        if (round == 0) {
+          EXPECT_GT(several.checkpoints, rows.size() / 256);
+        }
+      }
+    }
+  }
+}
+
+TEST(ParallelOperators, TheFirstRowThatFailsIsNamed) {
+  const auto script = Script::prepare(query(kTumble)).value();
+  auto rows = random_rows(9, 20'000);
+  for (const std::size_t bad : {19'000u, 7'001u, 7'002u, 15'000u})
+    rows[bad] = {sql::Value::of(20'000'000), sql::Value::of(1), sql::Value::of(0)};
+  const auto one = run(script, rows, 1, Sharing::kLateMerge);
+  EXPECT_NE(one.error.find("(at row 7002)"), std::string::npos) << one.error;
+  for (const auto sharing : {Sharing::kLateMerge, Sharing::kByKey})
+    EXPECT_EQ(run(script, rows, 4, sharing).error, one.error);
+}
+
+void note_seconds(SharingChoice& choice, double seconds, double rows_per_second, double merging) {
+  for (double done = 0; done < seconds; done += 0.25)
+    choice.note(static_cast<std::uint64_t>(rows_per_second / 4), 0.25, merging * 0.25);
+}
+
+TEST(SharingChoice, TheOtherWayIsTriedWhereMergingTakesLongAndKeptWhereItIsFaster) {
+  for (const double other : {150.0, 105.0}) {
+    SharingChoice choice(Sharing::kMeasured);
+    note_seconds(choice, 0.75, 100, 0.5);
+    EXPECT_FALSE(choice.by_key());
+    note_seconds(choice, 0.25, 100, 0.5);
+    EXPECT_TRUE(choice.by_key()) << "a trial";
+    note_seconds(choice, 1, other, 0);
+    EXPECT_EQ(choice.by_key(), other == 150) << "by a tenth at least";
+    note_seconds(choice, 59.5, other, 0);
+    EXPECT_EQ(choice.by_key(), other == 150);
+    note_seconds(choice, 0.5, other, 0);
+    EXPECT_FALSE(choice.by_key()) << "anew";
+  }
+}
+
+TEST(SharingChoice, NothingIsTriedWhereMergingIsCheapOrOneWayIsWanted) {
+  for (const auto wanted : {Sharing::kMeasured, Sharing::kLateMerge, Sharing::kByKey}) {
+    SharingChoice choice(wanted);
+    for (int i = 0; i < 1'000; ++i) {
+      choice.note(0, 10, 10);
+      choice.note(100, 0.25, wanted == Sharing::kMeasured ? 0.02 : 0.2);
+      ASSERT_EQ(choice.by_key(), wanted == Sharing::kByKey);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::stream
