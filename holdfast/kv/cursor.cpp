@@ -29,8 +29,8 @@ bool Cursor::prev() { return state_->step(false); }
 
 Cursor::operator bool() const { return state_->there; }
 std::string_view Cursor::key() const { return state_->keys->key(); }
-std::string_view Cursor::value() const { return state_->value; }
-Version Cursor::version() const { return state_->version; }
+std::string_view Cursor::value() const { return state_->record.value; }
+Version Cursor::version() const { return state_->record.version; }
 const Status& Cursor::status() const { return state_->status; }
 
 Result<Cursor> StoreBase::cursor() const {

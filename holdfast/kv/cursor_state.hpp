@@ -9,6 +9,7 @@
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/look_ahead.hpp>
+#include <holdfast/kv/packing.hpp>
 #include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/store_core.hpp>
 
@@ -30,8 +31,7 @@ struct Cursor::State {
   std::optional<index::ordered::Cursor> keys;
   LookAhead look_ahead;
   bool was_forward = true;
-  std::string value;
-  Version version = 0;
+  RecordAt record;
   bool there = false;
   Status status;
 
@@ -54,21 +54,23 @@ struct Cursor::State {
   bool move(bool forward, First&& first) {
     was_forward = forward;
     there = false;
-    status = ok_status();
-    if (space != nullptr) return move_in_space(forward, first);
-    StoreCore* const open = core();
-    if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
-    return move_in(open->rooms, open->reads, forward, first);
+    return in_core([&](auto& core) { return move_in(core.rooms, core.reads, forward, first); });
   }
-  template <class First>
-  bool move_in_space(bool forward, First&& first) {
+  // What is done in the store or in the keyspace, which cannot go away meanwhile.
+  template <class Act>
+  bool in_core(Act&& act) {
+    status = ok_status();
+    if (space == nullptr) {
+      StoreCore* const open = store->load(std::memory_order_acquire);
+      return open != nullptr ? act(*open) : fail({Errc::kClosed, "the cursor's store was closed"});
+    }
     SpaceCore* const open = space->load(std::memory_order_acquire);
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
     Session& own = open->rooms.sessions.of_this_thread();
     const auto in_use = open->rooms.store.spaces.users().enter(own.user);
     if (!open->open.load(std::memory_order_acquire))
       return fail({Errc::kClosed, "the cursor's keyspace was dropped"});
-    return move_in(open->rooms, open->reads, forward, first);
+    return act(*open);
   }
   template <class R, class First>
   bool move_in(R& rooms, const BasicReads<R>& reads, bool forward, First&& first) {
@@ -79,11 +81,8 @@ struct Cursor::State {
                    "move it outside"});
     rooms.index.order()->wait();
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
-    const KeyOrder& order = *rooms.index.order();
-    if (order.state() != KeyOrder::State::kComplete)
-      return fail(
-          {Errc::kNoSpace, "there was no memory to keep all keys in order; open the store again"});
-    if (!keys) keys.emplace(order.keys());
+    if (!is_complete(*rooms.index.order())) return false;
+    if (!keys) keys.emplace(rooms.index.order()->keys());
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
       if (!rooms.paged()) {
         look_ahead.step(rooms.index, *keys, forward);
@@ -94,32 +93,46 @@ struct Cursor::State {
     }
     return false;
   }
-  // For groups: so many keys further, which are not looked up. False: there are none. settle()
-  // follows.
-  bool pass(std::size_t count) {
-    StoreCore* const open = core();
-    const auto guard = open->rooms.epochs.enter(open->rooms.sessions.of_this_thread().participant);
-    return count == 0 || keys->next(count);
+  bool is_complete(const KeyOrder& order) {
+    return order.state() == KeyOrder::State::kComplete ||
+           fail({Errc::kNoSpace,
+                 "there was no memory to keep all keys in order; open the store again"});
   }
-  // To the record of the key that pass() came to, or the next one.
-  void settle() {
-    move_to(true, [](auto& at) { return static_cast<bool>(at); });
+  // Packs the records of known keys, leaf by leaf, and stays at the first that has no room.
+  // Of a live store in memory; else nothing happens. The cursor is at a record.
+  void pack(Packing& packing) {
+    if (!values || snapshot) return;
+    there = in_core([&](auto& core) { return core.rooms.paged() || pack_in(core, packing); });
   }
-  // Whether records may be read by the group: as they are now, and without a device.
-  bool reads_groups() const {
-    const StoreCore* const open = store != nullptr ? core() : nullptr;
-    return values && !snapshot && open != nullptr && !open->rooms.paged();
+  template <class C>
+  bool pack_in(C& core, Packing& packing) {
+    look_ahead.forget();
+    for (;;) {
+      // One for each leaf: what a buffer takes may be much.
+      const auto guard = core.rooms.epochs.enter(core.rooms.sessions.of_this_thread().participant);
+      if (!is_complete(*core.rooms.index.order())) return false;
+      const Packed done = pack_keys(core, *keys, packing, record);
+      if (done.keys != 0 && !keys->next(done.keys)) return false;
+      if (done.end == Packed::End::kNoRoom) return true;
+      if (done.end == Packed::End::kUnreadable)
+        return move_in(core.rooms, core.reads, true, [](const auto& now) { return bool{now}; });
+    }
   }
-  StoreCore* core() const { return store->load(std::memory_order_acquire); }
+  static Packed pack_keys(StoreCore& core, const index::ordered::Cursor& keys, Packing& packing,
+                          RecordAt& next) {
+    return core.pack(core, keys, packing, next);
+  }
+  static Packed pack_keys(SpaceCore& core, const index::ordered::Cursor& keys, Packing& packing,
+                          RecordAt& next);
   static const Rooms& whole_store(const Rooms& rooms) { return rooms; }
   static const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }
   template <class R>
   bool look_up(const BasicReads<R>& reads, std::string_view key) {
-    const auto version_of = [](const RecordView& record, Bytes) { return record.sequence(); };
-    auto found = snapshot ? reads.get_at(*snapshot, bytes_of(key), value)
-                 : values ? reads.template get<AnyPath>(bytes_of(key), value)
+    const auto version_of = [](const RecordView& found, Bytes) { return found.sequence(); };
+    auto found = snapshot ? reads.get_at(*snapshot, bytes_of(key), record.value)
+                 : values ? reads.template get<AnyPath>(bytes_of(key), record.value)
                           : reads.template read<AnyPath>(bytes_of(key), version_of);
-    if (found) version = *found;
+    if (found) record.version = *found;
     if (!found && found.code() != Errc::kNotFound) return fail(std::move(found).error());
     return found.has_value();
   }

@@ -101,7 +101,7 @@ struct CleanMark {
   std::uint64_t image_bytes;
   std::uint64_t image_checksum;
   std::uint64_t records;
-  std::uint64_t reserved;
+  std::uint64_t order_block;  // The same of the run with the keys in order (order_image.hpp).
 };
 static_assert(sizeof(CleanMark) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<CleanMark>);

@@ -7,6 +7,7 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/order_image.hpp>
 #include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
@@ -21,6 +22,7 @@ std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id)
 Status close_in_order(Rooms& rooms) {
   CleanMark mark{};
   HF_RETURN_IF_ERROR(write_index_image(rooms, mark));
+  if (mark.image_block != 0) HF_RETURN_IF_ERROR(write_order_image(rooms, mark));
   HF_RETURN_IF_ERROR(HF_MUTANT("K26", rooms.medium.order(), ok_status()));
   mark.next_sequence = rooms.sequences.next() - HF_MUTANT("K22", 0, 1);
   mark.next_generation = rooms.table.next_generation() - HF_MUTANT("K23", 0, 1);

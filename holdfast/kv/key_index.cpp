@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <holdfast/kv/order_image.hpp>
+
 namespace holdfast::kv {
 
 std::unique_lock<Mutex> KeyIndex::begin_batch(BatchUnderWay& batch) {
@@ -26,19 +28,20 @@ void KeyIndex::prefetch_order(std::span<const OnItsWay> group, const ByteSpans& 
 }
 
 void KeyIndex::load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,
-                          const std::atomic<bool>& stop) {
+                          const std::atomic<bool>& stop, StoredOrder* stored) {
+  const auto settle = [&](Bytes key) {
+    Session& own = sessions.of_this_thread();
+    const auto guard = epochs.enter(own.participant);
+    Place at = place(hash(key));
+    OffsetMap::Latched home = latch(at, own);
+    order_->enter_if(key, static_cast<bool>(home.find(matches(key))));
+  };
+  const auto next = [stored](std::string_view& key) { return stored->next(key); };
+  if (stored != nullptr && order_->load_stored(epochs, next, settle, stop)) return;
   constexpr std::uint64_t kKeysPerThread = 10'000;
   const std::uint64_t worth = 1 + map_->size() / kKeysPerThread;
-  order_->load(
-      *map_, records_, epochs, static_cast<unsigned>(std::min<std::uint64_t>(threads, worth)),
-      [&](Bytes key) {
-        Session& own = sessions.of_this_thread();
-        const auto guard = epochs.enter(own.participant);
-        Place at = place(hash(key));
-        OffsetMap::Latched home = latch(at, own);
-        order_->enter_if(key, static_cast<bool>(home.find(matches(key))));
-      },
-      stop);
+  order_->load(*map_, records_, epochs,
+               static_cast<unsigned>(std::min<std::uint64_t>(threads, worth)), settle, stop);
 }
 
 void retire(EpochDomain& epochs, std::unique_ptr<BatchUnderWay> batch) {

@@ -36,6 +36,7 @@
 
 namespace holdfast::kv {
 
+class StoredOrder;
 using index::Entry;
 using index::OffsetMap;
 using index::Place;
@@ -202,9 +203,9 @@ class KeyIndex {
                                         std::size_t first) const;
 
   // Puts the keys of all entries in order: KeyOrder::load(). Once, where there is an order, beside
-  // others. `sessions` are those of this index.
+  // others. `sessions` are those of this index. `stored`: the keys in order, or null.
   void load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,
-                  const std::atomic<bool>& stop);
+                  const std::atomic<bool>& stop, StoredOrder* stored = nullptr);
 
   // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
   // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller

@@ -45,6 +45,24 @@ void KeyOrder::load(const index::OffsetMap& map, const Records& records, EpochDo
       return true;
     });
   }();
+  end_load(loaded && !stop.load(std::memory_order_relaxed), settle);
+}
+
+bool KeyOrder::load_stored(EpochDomain& domain, NextKey next, Settle settle,
+                           const std::atomic<bool>& stop) {
+  auto participant = domain.join();
+  const auto loaded = [&] {
+    const auto guard = domain.enter(participant);
+    return keys_->load(
+        [&](std::string_view& key) { return !stop.load(std::memory_order_relaxed) && next(key); });
+  }();
+  if (!loaded) return false;
+  was_stored_.store(true, std::memory_order_release);
+  end_load(!stop.load(std::memory_order_relaxed), settle);
+  return true;
+}
+
+void KeyOrder::end_load(bool complete, Settle settle) {
   // From here on writers enter their keys themselves. Those that were noted before are asked of the
   // index, which is right whatever writers do meanwhile.
   std::vector<std::string> noted;
@@ -55,7 +73,7 @@ void KeyOrder::load(const index::OffsetMap& map, const Records& records, EpochDo
   }
   for (const std::string& key : noted)
     HF_MUTANT("K94", settle(std::as_bytes(std::span(key))), void());
-  set(loaded && !stop.load(std::memory_order_relaxed) ? State::kComplete : State::kIncomplete);
+  set(complete ? State::kComplete : State::kIncomplete);
 }
 
 }  // namespace holdfast::kv

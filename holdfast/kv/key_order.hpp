@@ -60,6 +60,11 @@ class KeyOrder {
   using Settle = FunctionRef<void(Bytes key)>;
   void load(const index::OffsetMap& map, const Records& records, EpochDomain& domain,
             unsigned threads, Settle settle, const std::atomic<bool>& stop);
+  // The same from keys that ascend, in place of load(). False: they do not, or there is no memory
+  // for them; nothing happened.
+  using NextKey = FunctionRef<bool(std::string_view& key)>;
+  bool load_stored(EpochDomain& domain, NextKey next, Settle settle, const std::atomic<bool>& stop);
+  bool was_stored() const { return was_stored_.load(std::memory_order_acquire); }
   // What the index says of a key that was noted: whether it has an entry.
   void enter_if(Bytes key, bool there) {
     if (there)
@@ -67,6 +72,9 @@ class KeyOrder {
     else
       keys_->erase(text_of(key));
   }
+
+  // It has not all keys from now on.
+  void give_up() { set(State::kIncomplete); }
 
   const index::ordered::OrderedIndex& keys() const { return *keys_; }
   State state() const { return state_.load(std::memory_order_acquire); }
@@ -82,15 +90,17 @@ class KeyOrder {
   }
   void insert(Bytes key) {
     if (!keys_->insert(text_of(key))) [[unlikely]]
-      set(State::kIncomplete);
+      give_up();
   }
   // False: it is loaded meanwhile.
   bool note(Bytes key);
+  void end_load(bool complete, Settle settle);
   void set(State state);
   void wait_for_load() const;
 
   std::unique_ptr<index::ordered::OrderedIndex> keys_;
   std::atomic<State> state_{State::kLoading};
+  std::atomic<bool> was_stored_{false};
   mutable KernelMutex mutex_;
   mutable Condition loaded_;
   bool noting_ HF_GUARDED_BY(mutex_) = true;

@@ -28,13 +28,13 @@ class LookAhead {
   void step(const KeyIndex& index, const index::ordered::Cursor& keys, bool forward) {
     if (entries_asked_ > 0) --entries_asked_;
     if (records_asked_ > 0) --records_asked_;
-    for (; entries_asked_ < kEntries; ++entries_asked_) {
-      const auto key = keys.ahead(forward, entries_asked_ + 1);
+    for (; entries_asked_ <= kEntries; ++entries_asked_) {
+      const auto key = keys.ahead(forward, entries_asked_);
       if (!key) break;
       prefetch_for_read(place_of(index, *key).home);
     }
-    for (; records_asked_ < std::min(kRecords, entries_asked_); ++records_asked_) {
-      const auto key = keys.ahead(forward, records_asked_ + 1);
+    for (; records_asked_ < std::min(kRecords + 1, entries_asked_); ++records_asked_) {
+      const auto key = keys.ahead(forward, records_asked_);
       const Line line = index.map().candidate<AnyPath::Probing>(place_of(index, *key));
       if (line == index::kNoLine) continue;
       const std::byte* const at = index.records().at(line).bytes();
@@ -66,7 +66,8 @@ class LookAhead {
     return index.place(index.hash(bytes_of(key)));
   }
 
-  std::size_t entries_asked_ = 0, records_asked_ = 0;  // Of the next keys, so many.
+  // Of the key that the cursor is at and those behind it, so many.
+  std::size_t entries_asked_ = 0, records_asked_ = 0;
   std::size_t fetched_ = 0;
 };
 

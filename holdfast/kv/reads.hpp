@@ -12,7 +12,15 @@
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/rooms.hpp>
 
+namespace holdfast::index::ordered {
+class Cursor;
+}
+
 namespace holdfast::kv {
+
+struct Packed;
+struct Packing;
+struct RecordAt;
 
 // `R`: of the store's own keys, or of a space's (space_rooms.hpp).
 template <class R>
@@ -27,6 +35,10 @@ class BasicReads {
   // Calls copy(i, record, value) for those that are there.
   template <class Path, class Copy>
   Status get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
+  // What fill() of a cursor does to the keys that it knows (packing.hpp). `next`: the record that
+  // found no room.
+  template <class Path>
+  Packed pack(const index::ordered::Cursor& keys, Packing& packing, RecordAt& next) const;
   Result<Pinned> get_pinned(Bytes key) const;
 
   // A get of a group, inside the caller's guard: into the text, or as much as fits into the buffer.

@@ -56,6 +56,11 @@ Status Recovery::run() {
     report_.clean = image != nullptr;
     if (image != nullptr) rooms_.index.adopt(std::move(image));
   }
+  if (report_.clean && rooms_.options.order) {
+    std::string damage;
+    order_ = StoredOrder::read(rooms_, mark_, damage);
+    if (!damage.empty()) note(rooms_.table.run_at(mark_.order_block), std::move(damage));
+  }
   if (!report_.clean) HF_RETURN_IF_ERROR(make_index());
   rooms_.sessions.count_in(rooms_.index.map());
   HF_RETURN_IF_ERROR(read_runs());

@@ -3,16 +3,18 @@
 // Guarantee  After run() every acknowledged record is indexed, no torn tail can revive, nothing
 //            that was handed out before (sequences, generations) is handed out again. Running it
 //            twice changes nothing more. A read-only recovery writes nothing.
-// Cost       clean: index image + a footer per run. Otherwise: the summaries; records are read only
+// Cost       clean: both images + a footer per run. Otherwise: the summaries; records are read only
 //            in runs that were open and where two records claim one key. Parallel over runs.
 #pragma once
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <holdfast/kv/order_image.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/run_scan.hpp>
 
@@ -22,6 +24,8 @@ class Recovery {
  public:
   Recovery(Rooms& rooms, RecoveryReport& report) : rooms_(rooms), report_(report) {}
   Status run();
+  // After run(): the keys in order, if a clean close stored them and the store keeps an order.
+  std::unique_ptr<StoredOrder> take_order() { return std::move(order_); }
 
  private:
   struct Found {
@@ -92,6 +96,7 @@ class Recovery {
   Rooms& rooms_;
   RecoveryReport& report_;
   CleanMark mark_{};
+  std::unique_ptr<StoredOrder> order_;
   std::optional<MarkImage> view_;  // The mark that is looked at.
   std::vector<std::uint64_t> runs_, images_, orphans_;
   Gathered gathered_;                           // From read_runs() on.

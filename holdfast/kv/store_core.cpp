@@ -72,7 +72,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   if (!medium.region().read_only() && (options.at_mark || mark_word(medium, *superblock).returning))
     HF_RETURN_IF_ERROR(return_to_mark(medium, *superblock));
   StoreCorePointer core(new StoreCore(std::move(medium), options, *superblock));
-  if (auto recovered = Recovery(core->rooms, core->recovery_).run(); !recovered) {
+  Recovery recovery(core->rooms, core->recovery_);
+  if (auto recovered = recovery.run(); !recovered) {
     core->closed_ = true;  // Left as it is: no close, no clean mark.
     return std::move(recovered).error();
   }
@@ -89,7 +90,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     }
   }
   if (options.order) {
-    if (auto ordered = core->keep_order(); !ordered) {
+    if (auto ordered = core->keep_order(recovery.take_order()); !ordered) {
       core->closed_ = true;
       return std::move(ordered).error();
     }
@@ -119,7 +120,8 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
   take(verbs_for(rooms));
 }
 
-Status StoreCore::keep_order() {
+Status StoreCore::keep_order(std::unique_ptr<StoredOrder> stored) {
+  stored_order_ = std::move(stored);
   HF_ASSIGN_OR_RETURN(auto created, KeyOrder::create(rooms.epochs));
   rooms.index.adopt(std::move(created));
   // Those that recovery found. A space that is created later is in order from the first.
@@ -145,7 +147,8 @@ Status StoreCore::keep_order() {
 
 void StoreCore::load_orders(const std::vector<SpaceRooms*>& spaces) {
   const unsigned threads = worker_count(rooms.options.recovery_threads);
-  rooms.index.load_order(rooms.sessions, rooms.epochs, threads, stop_loading_);
+  rooms.index.load_order(rooms.sessions, rooms.epochs, threads, stop_loading_, stored_order_.get());
+  stored_order_.reset();
   for (SpaceRooms* const space : spaces)
     space->index.load_order(space->sessions, rooms.epochs, threads, stop_loading_);
 }

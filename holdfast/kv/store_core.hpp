@@ -11,6 +11,7 @@
 #include <holdfast/kv/keyspaces.hpp>
 #include <holdfast/kv/latency_sampler.hpp>
 #include <holdfast/kv/maintenance.hpp>
+#include <holdfast/kv/order_image.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
@@ -80,7 +81,7 @@ class StoreCore : public Verbs {
   Status may_change_expiry() const;
   void settle_displaced();
   // At open, after recovery. Without background work and on page media it is loaded on return.
-  Status keep_order();
+  Status keep_order(std::unique_ptr<StoredOrder> stored);
   void load_orders(const std::vector<SpaceRooms*>& spaces);
   void stop_loading();
 
@@ -91,6 +92,7 @@ class StoreCore : public Verbs {
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> stop_loading_{false};
+  std::unique_ptr<StoredOrder> stored_order_;  // Until it is loaded.
   std::thread order_loader_;
   bool closed_ = false;
 };

@@ -10,9 +10,16 @@
 #include <holdfast/kv/store.hpp>
 #include <holdfast/kv/verb_table.hpp>
 
+namespace holdfast::index::ordered {
+class Cursor;
+}
+
 namespace holdfast::kv {
 
 struct Operation;
+struct Packed;
+struct Packing;
+struct RecordAt;
 
 struct Verbs : HotVerbs {
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions)>
@@ -25,10 +32,9 @@ struct Verbs : HotVerbs {
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::string* values,
                       std::span<Errc> outcomes)>
       get_texts;
-  // Calls visit(i, record, value) for those that are there.
-  using Visit = FunctionRef<void(std::size_t i, const RecordView& record, Bytes value)>;
-  Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::span<Errc> outcomes, Visit visit)>
-      visit_many;
+  // BasicReads::pack().
+  Exchangeable<Packed(StoreCore&, const index::ordered::Cursor& keys, Packing&, RecordAt& next)>
+      pack;
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::byte* values, std::size_t value_bytes,
                       std::span<Errc> outcomes)>
       get_objects;

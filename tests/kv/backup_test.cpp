@@ -12,6 +12,8 @@
 #include <thread>
 
 #include <holdfast/kv/backup_directory.hpp>
+#include <holdfast/kv/space.hpp>
+#include <holdfast/kv/typed_store.hpp>
 #include <holdfast/memory/system.hpp>
 
 #include "damage.hpp"
@@ -289,6 +291,62 @@ TEST_P(Backups, DamageIsNamedAndNothingIsRemoved) {
   // A run that is not there is copied again.
   ASSERT_TRUE(backup(store, directory()));
   expect_contents(*std::make_unique<Store<>>(restored(0, "whole")), contents_of(store));
+}
+
+// A backup knows nothing of the machine that it is of: lines, bytes, pages and plain memory alike.
+TEST_P(Backups, AreRestoredOnEveryKindOfMedium) {
+  auto store = open();
+  Contents expected = put_some(store, 0, 400);
+  ASSERT_TRUE(store.create_space("users").value().put("ada", "1815"));
+  ASSERT_TRUE(store.erase("key7").value());
+  expected.erase("key7");
+  ASSERT_TRUE(backup(store, directory()));
+  for (const Where& other : {kNonePlace, kLinePlace, kBytePlace, kPagePlace}) {
+    const std::string there = scratch_.path(other.name) + other.suffix;
+    const auto done = restore_backup(directory(), there);
+    ASSERT_TRUE(done) << other.name << ": " << done.error().message();
+    for (int opening = 0; opening < 2; ++opening) {
+      auto copy = Store<>::open(there, with_access(RegionAccess::kOpen)).value();
+      EXPECT_TRUE(copy.verify().ok()) << other.name;
+      Contents own = expected;
+      if (opening == 1) own["written there"] = "x";
+      expect_contents(copy, own);
+      std::string value;
+      ASSERT_TRUE(copy.space("users").value().get("ada", value));
+      EXPECT_EQ(value, "1815");
+      ASSERT_TRUE(copy.put("written there", "x"));
+      ASSERT_TRUE(copy.close());
+    }
+  }
+}
+
+TEST_P(Backups, WhatIsMissingForeignOrOfAnotherTypeIsNamed) {
+  auto store = open();
+  put_some(store, 0, 100);
+  ASSERT_TRUE(backup(store, directory()));
+  // Files of others are left alone.
+  const std::string foreign = directory() + "/notes.txt";
+  std::ofstream(foreign) << "not a backup";
+  EXPECT_TRUE(verify_backup(directory()).value().defects.empty());
+  ASSERT_TRUE(restore_backup(directory(), spec("copy")));
+  EXPECT_TRUE(std::filesystem::exists(foreign));
+  const auto typed =
+      Store<std::uint64_t, std::uint64_t>::open(spec("copy"), with_access(RegionAccess::kOpen));
+  EXPECT_EQ(typed.code(), Errc::kWrongType) << "its keys are bytes";
+  const std::string runs = directory() + "/runs-00000001-000";
+  std::filesystem::rename(runs, runs + ".away");
+  const auto missing = restore_backup(directory(), spec("none"));
+  EXPECT_FALSE(missing);
+  EXPECT_TRUE(mentions(missing.error(), runs)) << missing.error().message();
+  EXPECT_FALSE(Store<>::open(spec("none"), with_access(RegionAccess::kOpen)));
+  const BackupVerification verified = verify_backup(directory()).value();
+  EXPECT_FALSE(verified.defects.empty());
+  for (const std::string& defect : verified.defects)
+    EXPECT_NE(defect.find(runs), std::string::npos) << defect;
+  std::ofstream(runs) << "not a run";
+  const auto other = restore_backup(directory(), spec("none either"));
+  EXPECT_EQ(other.code(), Errc::kCorrupt);
+  EXPECT_TRUE(mentions(other.error(), runs)) << other.error().message();
 }
 
 TEST_P(Backups, MistakesAreExplained) {

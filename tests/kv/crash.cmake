@@ -3,7 +3,7 @@
 add_library(kv_crash_support STATIC kv_crash.cpp)
 target_link_libraries(kv_crash_support PUBLIC holdfast::kv_traced holdfast::crash_traced GTest::gtest PRIVATE holdfast_flags)
 
-add_executable(kv_tests_traced checkpoint_crash_test.cpp displaced_crash_test.cpp expiry_crash_test.cpp failure_crash_test.cpp fences_test.cpp hot_paths_crash_test.cpp keyspaces_crash_test.cpp life_crash_test.cpp mark_crash_test.cpp merge_crash_test.cpp pipeline_crash_test.cpp reclaim_crash_test.cpp sessions_crash_test.cpp
+add_executable(kv_tests_traced checkpoint_crash_test.cpp displaced_crash_test.cpp expiry_crash_test.cpp failure_crash_test.cpp fences_test.cpp hot_paths_crash_test.cpp keyspaces_crash_test.cpp life_crash_test.cpp mark_crash_test.cpp merge_crash_test.cpp order_crash_test.cpp pipeline_crash_test.cpp reclaim_crash_test.cpp sessions_crash_test.cpp
   upgrade_crash_test.cpp verbs_crash_test.cpp weakness_crash_test.cpp)
 target_compile_definitions(kv_tests_traced PRIVATE HOLDFAST_GOLDEN_DIRECTORY="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_link_libraries(kv_tests_traced PRIVATE kv_crash_support holdfast_flags GTest::gtest_main)

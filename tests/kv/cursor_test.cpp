@@ -235,6 +235,27 @@ TEST_P(Ordered, ABufferThatIsTooSmallSaysHowLargeItMustBe) {
   EXPECT_FALSE(unpack(rest));
 }
 
+// Keys may be missing from then on, so nothing goes on as if they were all there.
+TEST_P(Ordered, AnOrderThatHasNotAllKeysEndsEveryMove) {
+  auto store = open(ordered());
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i), "x"));
+  auto moving = store.cursor().value(), filling = store.cursor().value();
+  ASSERT_TRUE(moving.first());
+  ASSERT_TRUE(filling.first());
+  ForTests::lose_order(store);
+  EXPECT_FALSE(moving.next());
+  EXPECT_EQ(moving.status().code(), Errc::kNoSpace);
+  std::vector<std::byte> buffer(4096);
+  // Where records are read one by one, that which the cursor is at is packed first.
+  const std::size_t packed = paged() ? filling.fill(buffer).value() : 0;
+  EXPECT_EQ(packed != 0, paged());
+  EXPECT_EQ(filling.fill(buffer).code(), Errc::kNoSpace);
+  EXPECT_FALSE(filling);
+  EXPECT_EQ(store.count_prefix("key").code(), Errc::kNoSpace);
+  EXPECT_EQ(store.count(), 10u);
+}
+
 TEST_P(Ordered, RangesAreCountedAndErased) {
   auto store = open(ordered());
   Contents expected;

@@ -27,6 +27,12 @@ struct ForTests {
     store.core()->abandon();
     const StoreBase ends(std::move(store));
   }
+  // As if there had been no memory for a key of the order.
+  static void lose_order(StoreBase& store) {
+    const KeyOrder* const order = rooms(store).index.order();
+    order->wait();
+    const_cast<KeyOrder*>(order)->give_up();
+  }
   // Limits that are durably raised once in a million operations are raised every few.
   static void small_steps(StoreBase& store, std::uint64_t sequences, std::uint64_t generations) {
     rooms(store).sequences.set_step(sequences);

@@ -1,5 +1,7 @@
 #include "kv_crash.hpp"
 
+#include <holdfast/kv/cursor.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +31,27 @@ StoreOptions patchable_options() {
   return options;
 }
 
+namespace {
+
+// Of a store or a keyspace that keeps its keys in order: that a cursor shows what for_each does.
+template <class S>
+Status check_order(const S& of, const State& state) {
+  auto cursor = of.cursor();
+  if (cursor.code() == Errc::kInvalidOption) return {};
+  if (!cursor) return std::move(cursor).error();
+  auto wanted = state.begin();
+  for (cursor->first(); *cursor; cursor->next(), ++wanted) {
+    if (wanted == state.end() || cursor->key() != wanted->first ||
+        cursor->value() != wanted->second)
+      return Error{Errc::kCorrupt, "a cursor and for_each differ at " + std::string(cursor->key())};
+  }
+  if (!cursor->status()) return cursor->status().error();
+  if (wanted == state.end()) return {};
+  return Error{Errc::kCorrupt, "a cursor does not show " + wanted->first};
+}
+
+}  // namespace
+
 Result<State> read_all(Store<>& store) {
   const auto wrong = [](const std::string& what) { return Error{Errc::kCorrupt, what}; };
   State state;
@@ -53,20 +76,22 @@ Result<State> read_all(Store<>& store) {
     if (!found) return wrong("get(" + key + "): " + found.error().message());
     if (text != value) return wrong("get(" + key + ") and for_each differ");
   }
+  HF_RETURN_IF_ERROR(check_order(store, state));
   for (const std::string& name : store.spaces()) {
     HF_ASSIGN_OR_RETURN(const Space space, store.space(name));
     const std::string prefix = "~" + name;
     state[prefix] = "";
-    std::uint64_t records = 0;
+    State own;
     HF_RETURN_IF_ERROR(space.for_each([&](std::string_view key, std::string_view value, Version) {
-      ++records;
+      own.emplace(key, value);
       if (!state.emplace(prefix + "/" + std::string(key), value).second)
         text = "for_each shows " + std::string(key) + " twice in " + name;
       std::string got;
       if (!space.get(key, got) || got != value) text = "get and for_each differ in " + name;
       return true;
     }));
-    if (space.count() != records) return wrong("count() of keyspace " + name);
+    if (space.count() != own.size()) return wrong("count() of keyspace " + name);
+    HF_RETURN_IF_ERROR(check_order(space, own));
   }
   if (text.starts_with("for_each shows") || text.starts_with("get and")) return wrong(text);
   const VerifyReport report = store.verify();
@@ -238,7 +263,31 @@ void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& re
     run_.acknowledge(id);
 }
 void Tested::erase_many(const std::vector<std::string>& keys) {
-  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  erase_each(keys, [&] {
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
+    std::vector<Errc> outcomes(keys.size());
+    store_->erase_many(views, outcomes).value();
+  });
+}
+void Tested::erase_prefix(const std::string& prefix) {
+  erase_each(keys_with(prefix), [&] { store_->erase_prefix(prefix).value(); });
+}
+void Tested::erase_range_in(const std::string& name, const std::string& from,
+                            const std::string& to) {
+  std::vector<std::string> keys = keys_with("~" + name + "/");
+  std::erase_if(keys, [&](const std::string& key) {
+    const std::string own = key.substr(name.size() + 2);
+    return own < from || own >= to;
+  });
+  erase_each(keys, [&] { store_->space(name).value().erase_range(from, to).value(); });
+}
+std::vector<std::string> Tested::keys_with(const std::string& prefix) const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : dull_)
+    if (key.starts_with(prefix)) keys.push_back(key);
+  return keys;
+}
+void Tested::erase_each(const std::vector<std::string>& keys, const std::function<void()>& verb) {
   const std::uint64_t first = next_id_;
   for (std::size_t i = 0; i < keys.size() && recording_; ++i) {
     // One that finds nothing does nothing.
@@ -247,8 +296,7 @@ void Tested::erase_many(const std::vector<std::string>& keys) {
     run_.begin(next_id_++, static_cast<std::uint32_t>(i));
     dull_.erase(keys[i]);
   }
-  std::vector<Errc> outcomes(keys.size());
-  store_->erase_many(views, outcomes).value();
+  verb();
   for (std::uint64_t id = first; id < next_id_; ++id)
     run_.acknowledge(id);
 }

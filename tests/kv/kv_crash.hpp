@@ -87,7 +87,10 @@ class Tested {
   void put_many(
       const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
   void erase_many(const std::vector<std::string>& keys);                 // The same.
-  void other(const std::function<void()>& work) { write({}, work); }     // Changes no record.
+  // The same, of stores that keep their keys in order.
+  void erase_prefix(const std::string& prefix);
+  void erase_range_in(const std::string& name, const std::string& from, const std::string& to);
+  void other(const std::function<void()>& work) { write({}, work); }  // Changes no record.
   void pass() {
     other([&] { ForTests::pass(*store_).value(); });
   }
@@ -103,6 +106,8 @@ class Tested {
  private:
   friend class Crash;
   void write(const Accesses& writes, const std::function<void()>& work);
+  void erase_each(const std::vector<std::string>& keys, const std::function<void()>& verb);
+  std::vector<std::string> keys_with(const std::string& prefix) const;
 
   StoreOptions options_;
   crash::Workload& run_;

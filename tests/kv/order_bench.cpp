@@ -125,7 +125,7 @@ void measure_puts(const Run& run) {
               static_cast<unsigned long>(run.keys), "hashed", "ordered", "insert", "many",
               "ordered", "DRAM/key", "of order");
   for (int round = 0; round < 3; ++round) {
-    double seconds[4];
+    double seconds[4] = {};
     double dram = 0, of_order = 0;
     for (int what = 0; what < 4; ++what) {
       run.clear();
@@ -308,7 +308,7 @@ void measure_opens(const Run& run) {
   std::printf("open of %lu behind SIGKILL, s\n%10s %10s %10s %10s\n",
               static_cast<unsigned long>(run.keys), "hashed", "ordered", "first get", "in order");
   for (int round = 0; round < 3; ++round) {
-    double seconds[4];
+    double seconds[4] = {};
     for (const bool order : {false, true}) {
       StoreOptions options = options_of(order, run.keys);
       options.prefault = false;

@@ -47,10 +47,12 @@ class Cursor {
     return batch_[forward ? at_ + moves : at_ - moves];
   }
 
-  // So many further, of keys that ahead() knows and that are within the prefix, but for the last.
+  // Of the keys that next() would come to without reading the index, this one included: how many
+  // they are, and the one at `moves`. The cursor must be at a key.
+  std::size_t known_keys() const;
+  std::string_view known(std::size_t moves) const { return batch_[at_ + moves]; }
+  // So many further, at most as many as are known.
   bool next(std::size_t moves) { return at_ += moves - 1, next(); }
-  // Whether the key is one that moves come to, as far as the prefix goes.
-  bool is_within(std::string_view key) const { return key.starts_with(prefix_); }
 
  private:
   bool forward_from(std::string_view key);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::index::ordered {
@@ -82,7 +83,7 @@ std::uint32_t Inner::child_for(const Target& target) const {
   if (target.end) return separators();
   // A key that does not begin with the prefix lies below or above all separators.
   const int order = target.key.substr(0, prefix_).compare(prefix());
-  if (order != 0) return order < 0 ? 0 : separators();
+  if (order != 0) return HF_MUTANT("E07", order < 0, true) ? 0 : separators();
   const std::string_view rest_of_key = target.key.substr(prefix_);
   const std::uint64_t wanted = head_of(rest_of_key);
 
@@ -101,7 +102,7 @@ std::uint32_t Inner::child_for(const Target& target) const {
   while (at < end) {
     const std::uint32_t middle = at + (end - at) / 2;
     const int compared = rest(middle + 1).compare(rest_of_key);
-    if (compared < 0 || (compared == 0 && !target.below))
+    if (compared < 0 || (compared == 0 && HF_MUTANT("E06", !target.below, true)))
       at = middle + 1;
     else
       end = middle;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 
 namespace holdfast::index::ordered {
@@ -101,7 +102,7 @@ std::uint32_t Leaf::text_bytes(Text text) {
 // one: the padding with zeros matched.
 int Leaf::compare(const Parts& a, const Parts& b) {
   if (a.head != b.head) return a.head < b.head ? -1 : 1;
-  if (a.length < kHeadBytes || b.length < kHeadBytes)
+  if (HF_MUTANT("E02", a.length < kHeadBytes || b.length < kHeadBytes, false))
     return a.length < b.length ? -1 : a.length > b.length;
   return a.rest.compare(b.rest);
 }
@@ -287,7 +288,8 @@ bool Leaf::split(std::uint32_t at, std::string_view absent, Leaf& right) {
     copy_to(border, at, at + 1);
   else
     border.append(absent);
-  const std::string_view low = border[1].substr(0, common_prefix(border[0], border[1]) + 1);
+  const std::string_view low = border[1].substr(
+      0, common_prefix(border[0], border[1]) + HF_MUTANT("E03", std::size_t{1}, std::size_t{0}));
   Fence high;
   if (!high.assign(low)) return false;
   if (!right.low_.assign(low)) {
@@ -332,7 +334,7 @@ bool Leaf::absorb_next() {
   const Copy copy(*this);
   const Leaf& old = copy.leaf();
   clear();
-  prefix_ = prefix;
+  prefix_ = HF_MUTANT("E05", prefix, prefix_);
   take_from(old, 0, old.count_);
   take_from(right, 0, right.count_);
   next_ = right.next_;
@@ -340,7 +342,7 @@ bool Leaf::absorb_next() {
   high_ = right.high_;
   right.high_ = Fence{};
   right.clear();
-  right.gone_ = true;
+  right.gone_ = HF_MUTANT("E04", true, right.gone_);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::index::ordered {
 namespace {
@@ -26,7 +27,7 @@ std::uint32_t Loader::need(std::size_t keys, std::size_t prefix) const {
 // The pending keys always fit into a leaf that ends before the next key. If they would not, the
 // leaf ends before the last of them: with that key as the next one they did fit, one call ago.
 Status Loader::add(std::string_view key) {
-  if (!pending_.empty() && key <= pending_.back()) {
+  if (!pending_.empty() && HF_MUTANT("E17", key <= pending_.back(), key < pending_.back())) {
     return Error{Errc::kInvalidOption, "load: key number " + std::to_string(keys_ + 1) +
                                            " is not above the one before; keys must ascend"};
   }

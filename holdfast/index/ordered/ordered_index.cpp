@@ -5,6 +5,7 @@
 #include <string>
 
 #include <holdfast/base/check.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/index/ordered/latched_leaf.hpp>
 #include <holdfast/index/ordered/loader.hpp>
 
@@ -88,7 +89,8 @@ Result<bool> OrderedIndex::insert_from(std::string_view key, Leaf* from) {
       right = Leaf::make(pool_);
       if (right == nullptr) return no_memory();
       // Keys that come in order leave full leaves behind.
-      const std::uint32_t border = at.slot == leaf->size() ? at.slot : leaf->size() / 2;
+      const std::uint32_t border =
+          HF_MUTANT("E11", at.slot == leaf->size(), false) ? at.slot : leaf->size() / 2;
       if (!leaf->split(border, key, *right)) {
         Leaf::destroy(right);
         return no_memory();
@@ -151,14 +153,16 @@ bool OrderedIndex::erase(std::string_view key) {
     leaf->erase(at.slot);
     tidy = leaf->sparse() && leaf->size() % kTidyEvery == 0;
   }
-  my_counter().keys.fetch_sub(1, std::memory_order_relaxed);
-  if (tidy) directory_.tidy(key);
+  my_counter().keys.fetch_sub(HF_MUTANT("E10", 1u, 0u), std::memory_order_relaxed);
+  if (HF_MUTANT("E12", tidy, false)) directory_.tidy(key);
   return true;
 }
 
 bool OrderedIndex::contains(std::string_view key) const {
   if (key.size() > kMaxKeyBytes) return false;
-  LatchedLeaf leaf(*directory_.leaf_for({key}));
+  Leaf* from = directory_.leaf_for({key});
+  from->prefetch();
+  LatchedLeaf leaf(*from);
   walk(leaf, {key});
   return leaf->find(key).found;
 }
@@ -172,7 +176,7 @@ void OrderedIndex::read(const Target& target, KeyBatch& batch) const {
   const std::uint32_t at = target.end ? leaf->size() : leaf->find(target.key).slot;
   if (target.below || target.end) {
     leaf->copy_to(batch, 0, at);
-    if (!leaf->low().empty()) batch.set_resume(leaf->low());
+    if (HF_MUTANT("E08", !leaf->low().empty(), false)) batch.set_resume(leaf->low());
   } else {
     leaf->copy_to(batch, at, leaf->size());
     if (const Leaf* const next = leaf->next()) {

@@ -188,6 +188,55 @@ TEST_F(OrderedIndexTest, PrefixesBoundTheCursorAtBothEnds) {
   EXPECT_EQ(forward().size(), 10u);
 }
 
+TEST_F(OrderedIndexTest, ACursorThatTurnsRoundComesByTheSameKeys) {
+  std::mt19937_64 random(17);
+  Model model;
+  for (int number = 0; number < 3000; ++number)
+    model.insert(key_of(Shape::kMixed, random));
+  for (const std::string& key : model)
+    insert(key);
+  const auto guard = domain.enter(participant);
+  Cursor at = cursor();
+  auto wanted = model.begin();
+  ASSERT_TRUE(at.first());
+  for (int turn = 0; turn < 400; ++turn) {
+    const bool forward = random() % 2 == 0;
+    for (std::uint64_t moves = random() % 300; moves > 0; --moves) {
+      if (wanted == (forward ? std::prev(model.end()) : model.begin())) break;
+      ASSERT_TRUE(forward ? at.next() : at.prev());
+      wanted = forward ? std::next(wanted) : std::prev(wanted);
+      ASSERT_EQ(at.key(), *wanted) << turn;
+    }
+  }
+}
+
+// What a cursor knows it can pass at once.
+TEST_F(OrderedIndexTest, KnownKeysAreThoseThatNextComesTo) {
+  Model model;
+  for (int number = 0; number < 2000; ++number)
+    model.insert("key" + std::to_string(number));
+  for (const std::string& key : model)
+    insert(key);
+  const auto guard = domain.enter(participant);
+  for (const std::string prefix : {"", "key1", "key199", "key1999"}) {
+    Cursor at = cursor();
+    std::size_t known_at_once = 0;
+    auto wanted = model.lower_bound(prefix);
+    for (at.first(prefix); at;) {
+      const std::size_t count = at.known_keys();
+      known_at_once = std::max(known_at_once, count);
+      for (std::size_t moves = 0; moves < count; ++moves, ++wanted) {
+        ASSERT_NE(wanted, model.end());
+        ASSERT_TRUE(wanted->starts_with(prefix)) << *wanted;
+        ASSERT_EQ(at.known(moves), *wanted);
+      }
+      EXPECT_EQ(at.next(count), wanted != model.end() && wanted->starts_with(prefix));
+    }
+    EXPECT_TRUE(wanted == model.end() || !wanted->starts_with(prefix));
+    EXPECT_TRUE(prefix == "key1999" || known_at_once > 5) << prefix;
+  }
+}
+
 TEST_F(OrderedIndexTest, InsertManyTellsHowManyWereNew) {
   std::mt19937_64 random(3);
   Model model;
