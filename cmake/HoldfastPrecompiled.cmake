@@ -6,14 +6,13 @@
 # TARGET is a library with the options of NAME: those of the folder, and the definitions of LIBRARIES. A source with
 # options of its own says SKIP_PRECOMPILE_HEADERS.
 #
-# ccache keeps nothing that was made so. A build with a launcher goes without: it finds the include that is missing in
-# a source, too. So does clang, with which only tests are built.
-if(CMAKE_CXX_COMPILER_LAUNCHER OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  set(default OFF)
+# ccache keeps nothing that was made so: a build with a launcher goes without, and finds the include that is missing in
+# a source, too. So do builds with tests, which are for those who build again, and clang, with which only tests are built.
+if(CMAKE_CXX_COMPILER_LAUNCHER OR HOLDFAST_TESTS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(HOLDFAST_PRECOMPILE OFF)
 else()
-  set(default ON)
+  set(HOLDFAST_PRECOMPILE ON)
 endif()
-option(HOLDFAST_PRECOMPILE "Parse common headers once" ${default})
 
 function(holdfast_precompiled name)
   cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
