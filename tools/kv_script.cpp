@@ -149,8 +149,9 @@ Status Script::open(bool writes, bool creates) {
   writable_ = writes;
   if (writes && store_->recovery().created) note("created store {}\n", target_.spec);
   if (!writes) (void)warn_of_damage(kCommand, target_.spec, *store_);
-  HF_ASSIGN_OR_RETURN(Keys keys, Keys::of(*store_, target_.space, target_.ordered));
-  keys_.emplace(std::move(keys));
+  auto keys = Keys::of(*store_, target_.space, target_.ordered);
+  if (!keys) return keys.error();
+  keys_.emplace(std::move(*keys));
   return {};
 }
 
