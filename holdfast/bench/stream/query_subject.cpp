@@ -16,10 +16,6 @@ class Borrowed final : public hs::RecordSource {
  public:
   explicit Borrowed(EventSource& source) : source_(source) {}
   Result<std::span<const std::byte>> next_records() override { return source_.next_records(); }
-  hs::RecordClaim claim(std::size_t most) override { return source_.claim(most); }
-  void read(const hs::RecordClaim& claim, std::byte* out) const override {
-    source_.read(claim, out);
-  }
   void give_back(std::size_t records) override { source_.give_back(records); }
   Result<bool> next(sql::Row& row) override { return source_.next(row); }
   std::string position() const override { return source_.position(); }
