@@ -55,14 +55,18 @@ class RunningRank {
       go(graph, key, row);
   }
   bool adopt(const GraphEntry& entry) {
-    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text rest = entry.key, values, state{entry.state.data + 1, entry.state.size - 1};
+    Text rest = entry.key, values;
     Key key;
     Row row;
     std::int64_t number = 0;
     if (!take_part(rest, values) || !key.take(values) || !take_ordered(rest, number) ||
-        rest.size != 0 || !row.take(state) || state.size != 0)
+        rest.size != 0)
       return false;
+    // Also of one that is gone: of a key a checkpoint has one entry.
+    next_number_ = std::max(next_number_, number + 1);
+    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Text state{entry.state.data + 1, entry.state.size - 1};
+    if (!row.take(state) || state.size != 0) return false;
     auto& partition = partitions_.at(key);
     auto& rows = partition.value;
     const auto at = std::lower_bound(rows.begin(), rows.end(), row,
@@ -72,7 +76,6 @@ class RunningRank {
                                      });
     rows.insert(at, {Kept<Row>(row), number, {entry.version, entry.changed}});
     if (entry.changed) partitions_.note(partition);
-    next_number_ = std::max(next_number_, number + 1);
     return true;
   }
   bool put_state() {
