@@ -41,8 +41,8 @@ Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions opti
 
 namespace {
 
-// Where the operation on a key stands among the members. Open addressing by the key's hash, which
-// nobody can make collide.
+// Where the operation on a key stands among the members. Open addressing by the key's hash, as the
+// index has it: keyed, but in stores of version 1.
 class PlacesByKey {
  public:
   PlacesByKey(const std::vector<BatchMember>& members, std::size_t most)
@@ -60,9 +60,6 @@ class PlacesByKey {
   }
 
  private:
-  static std::string_view text_of(Bytes bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
   const std::vector<BatchMember>& members_;
   std::vector<std::size_t> places_;
 };

@@ -18,6 +18,10 @@ inline std::span<const std::byte> raw_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
+inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 class ByteSpans {
  public:
   explicit ByteSpans(std::span<const std::string_view> texts)

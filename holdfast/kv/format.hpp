@@ -114,7 +114,7 @@ enum class BlockState : std::uint8_t {  // Never renumber. 0 is what unformatted
   kOpen = 2,    // Records are appended; sealed all the same if its footer is valid.
   kSealed = 3,  // Its footer was durable before this word: one that is not valid is damage.
   kTail = 4,    // Belongs to the run that begins before it.
-  kImage = 5,   // Head of the run with the index image of a clean close, or with that of a mark.
+  kImage = 5,   // Head of a run with an image: of a clean close (index, order), or of a mark.
 };
 
 // A block's word: generation (40 bits), state (8), check (16). One aligned store: it cannot tear.

@@ -20,9 +20,7 @@ void KeyIndex::prefetch_order(std::span<const OnItsWay> group, const ByteSpans& 
   std::array<std::string_view, Session::kGroup> texts;
   std::size_t count = 0;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    const Bytes key = keys[first + i];
-    if (map_->candidate(group[i].place) == kNoLine)
-      texts[count++] = {reinterpret_cast<const char*>(key.data()), key.size()};
+    if (map_->candidate(group[i].place) == kNoLine) texts[count++] = text_of(keys[first + i]);
   }
   order_->prefetch(std::span(texts).first(count));
 }

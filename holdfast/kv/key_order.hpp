@@ -25,6 +25,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/index/offset_map.hpp>
 #include <holdfast/index/ordered/ordered_index.hpp>
+#include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/records.hpp>
 
 namespace holdfast::kv {
@@ -85,9 +86,6 @@ class KeyOrder {
   }
 
  private:
-  static std::string_view text_of(Bytes key) {
-    return {reinterpret_cast<const char*>(key.data()), key.size()};
-  }
   void insert(Bytes key) {
     if (!keys_->insert(text_of(key))) [[unlikely]]
       give_up();

@@ -13,10 +13,6 @@
 namespace holdfast::kv {
 namespace {
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 template <class Number, class Function>
 std::string of_numbers(Bytes value, Bytes operand, Function&& function) {
   Number a, b;

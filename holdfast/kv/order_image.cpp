@@ -107,12 +107,12 @@ std::unique_ptr<StoredOrder> StoredOrder::read(Rooms& rooms, const CleanMark& ma
   if (!rooms.medium.fetch(begin, sizeof header + header.bytes)) return nullptr;
   std::unique_ptr<StoredOrder> order;
   try {
-    order.reset(new StoredOrder(header.bytes));
+    const auto* const keys = reinterpret_cast<const char*>(rooms.medium.at(begin + sizeof header));
+    order.reset(new StoredOrder({keys, header.bytes}));
   } catch (const std::bad_alloc&) {
     damage.clear();  // The keys are read instead, run by run.
     return nullptr;
   }
-  std::memcpy(order->bytes_.data(), rooms.medium.at(begin + sizeof header), header.bytes);
   Hash64Stream sum;
   sum.add(&header.bytes, sizeof header - sizeof header.checksum);
   sum.add(order->bytes_.data(), header.bytes);

@@ -3,7 +3,8 @@
 //
 // The image is a run in state kImage that the clean mark names: OrderImageHeader, then for each key
 // how many bytes it has in common with the key before, how many more it has (LEB128 both), and
-// these. An image that is not as it ought to be is ignored, and the keys are read.
+// these. One that is not as it ought to be is damage: a writing open refuses, a read-only one reads
+// the keys. An open that wants no order does not look at it.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/kv/rooms.hpp>
 
@@ -38,7 +40,7 @@ class StoredOrder {
   bool next(std::string_view& key);
 
  private:
-  explicit StoredOrder(std::uint64_t bytes) : bytes_(bytes) {}
+  explicit StoredOrder(std::span<const char> bytes) : bytes_(bytes.begin(), bytes.end()) {}
   // Whether next() gives so many keys, of sizes that a key may have, and reads all bytes.
   bool is_whole(std::uint64_t keys);
 

@@ -9,6 +9,7 @@
 //  kSealed     invalid  the medium lied                 kCorrupt (read-only: skipped, reported)
 //  kTail       -        without its head: never opened  free
 //  kImage      -        the index of a clean close      loaded if the clean mark names it; freed
+//  kImage      -        the keys in order of one        the same, where the store keeps an order
 //  kImage      -        the image of a mark             if the mark word names it, its runs are
 //                                                       kept; else freed
 //  any other   -        the word's check does not hold  kCorrupt (read-only: skipped, reported)

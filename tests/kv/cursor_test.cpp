@@ -8,29 +8,19 @@
 #include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
+#include "ordered.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
 namespace {
-
-StoreOptions ordered(StoreOptions options = tiny()) {
-  options.order = true;
-  return options;
-}
 
 class Ordered : public OnEveryPlace {
  protected:
   static void expect_same(Result<Cursor> opened, const Contents& expected) {
     ASSERT_TRUE(opened) << opened.error().message();
     Cursor& cursor = *opened;
-    auto wanted = expected.begin();
-    for (cursor.first(); cursor; cursor.next(), ++wanted) {
-      ASSERT_NE(wanted, expected.end()) << cursor.key();
-      ASSERT_EQ(cursor.key(), wanted->first);
-      ASSERT_EQ(cursor.value(), wanted->second);
-    }
-    EXPECT_TRUE(cursor.status()) << cursor.status().error().message();
-    EXPECT_EQ(wanted, expected.end());
+    expect_in_order(cursor, expected);
+    if (HasFatalFailure()) return;
     auto back = expected.rbegin();
     for (cursor.last(); cursor; cursor.prev(), ++back) {
       ASSERT_NE(back, expected.rend()) << cursor.key();

@@ -7,27 +7,11 @@
 
 #include "damage.hpp"
 #include "for_tests.hpp"
+#include "ordered.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
 namespace {
-
-StoreOptions ordered(StoreOptions options = tiny()) {
-  options.order = true;
-  return options;
-}
-
-void expect_in_order(const Store<>& store, const Contents& expected) {
-  auto cursor = store.cursor().value();
-  auto wanted = expected.begin();
-  for (cursor.first(); cursor; cursor.next(), ++wanted) {
-    ASSERT_NE(wanted, expected.end()) << cursor.key();
-    ASSERT_EQ(cursor.key(), wanted->first);
-    ASSERT_EQ(cursor.value(), wanted->second);
-  }
-  EXPECT_TRUE(cursor.status()) << cursor.status().error().message();
-  EXPECT_EQ(wanted, expected.end());
-}
 
 // Whether the open had the keys in order from the medium, and did not read them from the records.
 bool was_stored(Store<>& store) {
@@ -163,6 +147,22 @@ class DamagedOrder : public testing::Test {
     ASSERT_EQ(good_->read<std::uint64_t>(begin_ + 16), 40u) << "keys";
     bytes_ = 24 + good_->read<std::uint64_t>(begin_ + 8);
   }
+  // An image of so many keys that are packed so, with a checksum that holds.
+  Image with(std::uint64_t keys, const std::string& packed) const {
+    Image image = *good_;
+    const std::uint64_t words[] = {packed.size(), keys};
+    Hash64Stream sum;
+    sum.add(words, sizeof words);
+    sum.add(packed.data(), packed.size());
+    const std::uint64_t checksum =
+        sum.digest() ^
+        mix64(good_->geometry().store_id ^ mix64(good_->word(mark_.order_block).generation));
+    std::string bytes(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+    bytes.append(reinterpret_cast<const char*>(words), sizeof words).append(packed);
+    EXPECT_LE(bytes.size(), good_->geometry().block_bytes);
+    image.bytes().replace(begin_, bytes.size(), bytes);
+    return image;
+  }
   // A writing open refuses and says why. A read-only one says it, too, and puts the keys in order.
   void expect_refused(const Image& image, std::uint64_t at) {
     image.write_to(scratch_.path("spoilt"));
@@ -208,20 +208,6 @@ TEST_F(DamagedOrder, CostsAHashedOpenNothing) {
 
 // The checksum holds, and what it vouches for cannot be: as of a build that is wrong.
 TEST_F(DamagedOrder, IsNoticedWhereItsChecksumHolds) {
-  const std::uint64_t generation = good_->word(mark_.order_block).generation;
-  const auto with = [&](std::uint64_t keys, std::string packed) {
-    Image image = *good_;
-    const std::uint64_t words[] = {packed.size(), keys};
-    Hash64Stream sum;
-    sum.add(words, sizeof words);
-    sum.add(packed.data(), packed.size());
-    const std::uint64_t checksum =
-        sum.digest() ^ mix64(good_->geometry().store_id ^ mix64(generation));
-    std::string bytes(reinterpret_cast<const char*>(&checksum), sizeof checksum);
-    bytes.append(reinterpret_cast<const char*>(words), sizeof words);
-    image.bytes().replace(begin_, bytes.size() + packed.size(), bytes + packed);
-    return image;
-  };
   const std::string packed = good_->bytes().substr(begin_ + 24, bytes_ - 24);
   std::string more = packed;  // Of the second key: that it has more in common than there is.
   const std::size_t second = 2 + static_cast<unsigned char>(packed[1]);
@@ -244,27 +230,45 @@ TEST_F(DamagedOrder, IsNoticedWhereItsChecksumHolds) {
 
 // Keys that do not ascend are found when the order is loaded, behind the open: the keys are read.
 TEST_F(DamagedOrder, OfKeysThatDoNotAscendIsPutInOrderAgain) {
-  Image image = *good_;
   std::string packed;
   for (int i = 0; i < 40; ++i)
     packed += std::string("\0\1", 2) + static_cast<char>(i == 20 ? 'a' : 'b' + i);
-  const std::uint64_t words[] = {packed.size(), 40};
-  Hash64Stream sum;
-  sum.add(words, sizeof words);
-  sum.add(packed.data(), packed.size());
-  const std::uint64_t checksum =
-      sum.digest() ^
-      mix64(good_->geometry().store_id ^ mix64(good_->word(mark_.order_block).generation));
-  std::string bytes(reinterpret_cast<const char*>(&checksum), sizeof checksum);
-  bytes.append(reinterpret_cast<const char*>(words), sizeof words);
-  ASSERT_LE(bytes.size() + packed.size(), good_->geometry().block_bytes);
-  image.bytes().replace(begin_, bytes.size() + packed.size(), bytes + packed);
-  image.write_to(scratch_.path("spoilt"));
+  with(40, packed).write_to(scratch_.path("spoilt"));
   StoreOptions options = ordered();
   options.access = RegionAccess::kOpen;
   auto store = Store<>::open(scratch_.path("spoilt"), options).value();
   EXPECT_FALSE(was_stored(store));
   expect_in_order(store, expected_);
+}
+
+// Whatever it says, with a checksum that holds: an open refuses, or the hashed store is as it was
+// and a cursor comes to an end.
+TEST_F(DamagedOrder, OfAnyBytesNeverCrashes) {
+  const std::string packed = good_->bytes().substr(begin_ + 24, bytes_ - 24);
+  Random random(11);
+  int opened = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::string spoilt = packed;
+    for (std::uint64_t bytes = 1 + random.below(3); bytes > 0; --bytes)
+      spoilt[random.below(spoilt.size())] = static_cast<char>(random.below(256));
+    with(40, spoilt).write_to(scratch_.path("spoilt"));
+    StoreOptions options = ordered();
+    options.access = RegionAccess::kOpen;
+    auto store = Store<>::open(scratch_.path("spoilt"), options);
+    if (!store) {
+      ASSERT_EQ(store.code(), Errc::kCorrupt) << round;
+      continue;
+    }
+    ++opened;
+    auto cursor = store->cursor().value();
+    for (cursor.first(); cursor; cursor.next())
+      ASSERT_EQ(cursor.value(), expected_.at(std::string(cursor.key()))) << round;
+    EXPECT_TRUE(cursor.status()) << round;
+    expect_contents(*store, expected_);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(opened, 20);
+  EXPECT_LT(opened, 180);
 }
 
 }  // namespace
