@@ -219,8 +219,9 @@ def kill(process, to, rand, seconds):
     if rand.random() < 0.5:
         time.sleep(rand.uniform(0.2, 1) * seconds)
     else:
-        before = parts(to)
-        while process.poll() is None and parts(to) == before:
+        count = lambda: len(list(to.glob('part-*.csv')))
+        before = count()
+        while process.poll() is None and count() == before:
             time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
 
