@@ -2,14 +2,15 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/answer.hpp>
-#include <holdfast/olap/rows/dimension_indexes.hpp>
+#include <holdfast/olap/rows/dimension_copy.hpp>
 #include <holdfast/olap/star_store.hpp>
 #include <holdfast/olap/touched.hpp>
 
@@ -18,9 +19,10 @@ namespace holdfast::tools {
 class SsbEngine {
  public:
   // Of a star of rows the indexes are built in a new region of `index_spec`, and standard error
-  // says so. The store must be loaded and outlive the engine.
+  // says so. In DRAM each of `nodes`, those of the teams that will ask, gets indexes and rows of the
+  // dimensions of its own. The store must be loaded and outlive the engine.
   static Result<SsbEngine> create(const olap::StarStore& store, VectorWidth width,
-                                  const std::string& index_spec);
+                                  const std::string& index_spec, std::span<const int> nodes);
 
   Result<olap::Answer> answer(const olap::StarQuery& query, olap::Team& team) const;
   // Bytes of the fact table that the query must touch, given how many rows pass.
@@ -37,8 +39,10 @@ class SsbEngine {
 
   const olap::StarStore* store_;
   const olap::Kernels* kernels_;
-  std::unique_ptr<Region> index_region_;
-  std::optional<olap::DimensionIndexes> indexes_;
+  Status add_copy(int node, const std::string& spec, olap::DimensionCopy::Tuples where);
+
+  std::vector<std::unique_ptr<Region>> index_regions_;
+  olap::DimensionCopies copies_;
 };
 
 }  // namespace holdfast::tools

@@ -160,7 +160,7 @@ Pinning pinning_of(std::string_view word) {
   return word == "none" ? Pinning::kNone : Pinning::kAuto;
 }
 
-Result<OpenStar> open_star(const SsbArguments& arguments) {
+Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> nodes) {
   const bool loads = arguments.scale != 0 || !arguments.tables.empty();
   if (arguments.scale != 0 && !arguments.tables.empty())
     return Error{Errc::kInvalidOption, "a scale and a directory of tables exclude each other"};
@@ -173,8 +173,10 @@ Result<OpenStar> open_star(const SsbArguments& arguments) {
     HF_ASSIGN_OR_RETURN(const auto size, parse_bytes(arguments.size, "--size"));
     options.size_bytes = options.unit_bytes = options.reserve_bytes = round_up(size, 2 * MiB);
   }
-  HF_ASSIGN_OR_RETURN(auto region,
-                      Region::open(arguments.region.empty() ? "dram" : arguments.region, options));
+  auto spec = arguments.region;
+  if (spec.empty())
+    spec = nodes.size() > 1 ? fmt::format("node:{}", fmt::join(nodes, ",")) : "dram";
+  HF_ASSIGN_OR_RETURN(auto region, Region::open(spec, options));
   OpenStar star;
   star.region = std::make_unique<Region>(std::move(region));
   HF_ASSIGN_OR_RETURN(
@@ -195,10 +197,10 @@ Status run_queries(const SsbArguments& arguments) {
   Team team(arguments.threads, places_for(arguments.threads, pinning_of(arguments.pin)));
   // First: a package that is missing is found out before anything is loaded.
   HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
-  HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments));
+  HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments, team.nodes()));
   const StarStore& store = *star.store;
-  HF_ASSIGN_OR_RETURN(const auto engine,
-                      SsbEngine::create(store, width_of(arguments.kernel), arguments.index));
+  HF_ASSIGN_OR_RETURN(const auto engine, SsbEngine::create(store, width_of(arguments.kernel),
+                                                           arguments.index, team.nodes()));
   Run run{store.catalogue().source,
           store.catalogue().rows(),
           team.size(),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,9 +38,9 @@ struct OpenStar {
   std::unique_ptr<olap::StarStore> store;  // Loaded.
 };
 
-// The star in the region; loaded now where a scale or tables are given. Says what it did on
-// standard error.
-Result<OpenStar> open_star(const SsbArguments& arguments);
+// The star in the region; loaded now where a scale or tables are given. Without a region it is in
+// DRAM, in stripes over `nodes` where these are several. Says what it did on standard error.
+Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> nodes = {});
 
 // Prints the table or JSON, writes the answers. Errors: also of writing.
 Status run_queries(const SsbArguments& arguments);

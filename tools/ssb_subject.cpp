@@ -166,9 +166,9 @@ Result<std::unique_ptr<SsbSubject>> SsbRowBaseline::load(const SsbArguments& arg
   SsbArguments rows = arguments;
   rows.layout = "row";
   rows.region.clear();
-  HF_ASSIGN_OR_RETURN(auto star, open_star(rows));
-  HF_ASSIGN_OR_RETURN(auto engine,
-                      SsbEngine::create(*star.store, VectorWidth::kPortable, arguments.index));
+  HF_ASSIGN_OR_RETURN(auto star, open_star(rows, team.nodes()));
+  HF_ASSIGN_OR_RETURN(auto engine, SsbEngine::create(*star.store, VectorWidth::kPortable,
+                                                     arguments.index, team.nodes()));
   return std::unique_ptr<SsbSubject>(new SsbRowBaseline(std::move(star), std::move(engine), team));
 }
 

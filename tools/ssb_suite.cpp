@@ -85,6 +85,7 @@ class Suite {
     std::filesystem::create_directories(arguments_.out, code);
     if (code) return Error{Errc::kIo, "--out " + arguments_.out + ": " + code.message()};
     medium_ = arguments_.region.empty() ? "file" : arguments_.region;
+    const Team team(arguments_.threads, places_for(arguments_.threads, Pinning::kAuto));
     for (const std::string layout : {"row", "column"}) {
       for (const bool dram : {true, false}) {
         SsbArguments star;
@@ -96,9 +97,10 @@ class Suite {
           star.region = (arguments_.region.empty() ? arguments_.out + "/star" : arguments_.region) +
                         "." + layout;
         Subject subject{dram ? "DRAM" : medium_, layout, {}, nullptr, {}, {}};
-        HF_ASSIGN_OR_RETURN(subject.star, open_star(star));
-        HF_ASSIGN_OR_RETURN(auto engine,
-                            SsbEngine::create(*subject.star.store, VectorWidth::kAvx512, "dram"));
+        HF_ASSIGN_OR_RETURN(subject.star, open_star(star, team.nodes()));
+        HF_ASSIGN_OR_RETURN(
+            auto engine,
+            SsbEngine::create(*subject.star.store, VectorWidth::kAvx512, "dram", team.nodes()));
         subject.engine = std::make_unique<SsbEngine>(std::move(engine));
         subject.seconds.resize(ssb::queries().size());
         subject.steps.resize(std::size(kSteps));

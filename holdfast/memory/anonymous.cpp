@@ -1,10 +1,12 @@
-// A region in anonymous memory: "dram", or bound to one NUMA node. It ends with its Region.
+// A region in anonymous memory: "dram", or bound to one NUMA node, or in stripes to several. It
+// ends with its Region.
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -37,7 +39,7 @@ class AnonymousBacking final : public MappedBacking {
                                            ": anonymous memory has no file to write pages "
                                            "to; granularity byte, line or none is possible"};
     }
-    if (spec_.kind == RegionSpec::Kind::kNode) HF_RETURN_IF_ERROR(check_node());
+    if (spec_.kind == RegionSpec::Kind::kNode) HF_RETURN_IF_ERROR(check_nodes());
     mapping_ = "MAP_PRIVATE anonymous";
     unit_bytes_ = options_.unit_bytes;
     HF_RETURN_IF_ERROR(reserve(options_.size_bytes));
@@ -73,20 +75,35 @@ class AnonymousBacking final : public MappedBacking {
  private:
   std::string no_giant_reason() const override { return pool_refusal_; }
 
-  Status check_node() const {
-    const auto directory = "/sys/devices/system/node/node" + std::to_string(spec_.node);
-    struct stat status{};
-    if (::stat(directory.c_str(), &status) == 0) return {};
-    const auto online = read_text("/sys/devices/system/node/online");
-    return Error{Errc::kInvalidOption, spec_.text + ": there is no such NUMA node; here are " +
-                                           (online.empty() ? "none" : online)};
+  Status check_nodes() const {
+    for (const int node : spec_.nodes) {
+      const auto name = "node" + std::to_string(node);
+      struct stat status{};
+      if (::stat(("/sys/devices/system/node/" + name).c_str(), &status) == 0) continue;
+      const auto online = read_text("/sys/devices/system/node/online");
+      return Error{Errc::kInvalidOption, spec_.text + ": there is no NUMA node " +
+                                             std::to_string(node) + "; here are " +
+                                             (online.empty() ? "none" : online)};
+    }
+    return {};
   }
 
   Status bind(std::uint64_t offset, std::uint64_t bytes) const {
     if (spec_.kind != RegionSpec::Kind::kNode) return {};
+    if (spec_.nodes.size() == 1) return bind_to(spec_.nodes[0], offset, bytes);
+    for (const auto end = offset + bytes; offset < end;) {
+      const auto stripe = offset / kNodeStripeBytes;
+      const auto to = std::min(end, (stripe + 1) * kNodeStripeBytes);
+      HF_RETURN_IF_ERROR(bind_to(spec_.nodes[stripe % spec_.nodes.size()], offset, to - offset));
+      offset = to;
+    }
+    return {};
+  }
+
+  Status bind_to(int node, std::uint64_t offset, std::uint64_t bytes) const {
     constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
-    std::vector<unsigned long> mask(static_cast<std::size_t>(spec_.node) / kWordBits + 1, 0);
-    mask.back() = 1ul << (static_cast<std::size_t>(spec_.node) % kWordBits);
+    std::vector<unsigned long> mask(static_cast<std::size_t>(node) / kWordBits + 1, 0);
+    mask.back() = 1ul << (static_cast<std::size_t>(node) % kWordBits);
     if (::syscall(SYS_mbind, at(offset), bytes, MPOL_BIND, mask.data(), mask.size() * kWordBits + 1,
                   0) != 0) {
       return system_error("mbind to", spec_.text, errno);
@@ -102,7 +119,10 @@ class AnonymousBacking final : public MappedBacking {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_HUGETLB |
                       (std::countr_zero(page_bytes) << MAP_HUGE_SHIFT);
     pool_refusal_.clear();
-    if (offset % page_bytes != 0 || bytes % page_bytes != 0) {
+    if (spec_.nodes.size() > 1 && page_bytes > kNodeStripeBytes) {
+      pool_refusal_ = "stripes over several nodes have " + std::to_string(kNodeStripeBytes) +
+                      " bytes, less than a page";
+    } else if (offset % page_bytes != 0 || bytes % page_bytes != 0) {
       pool_refusal_ =
           "size and unit are no multiples of the page of " + std::to_string(page_bytes) + " bytes";
     } else if (::mmap(at(offset), bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {

@@ -3,6 +3,7 @@
 //
 //   dram                      anonymous memory, any node
 //   node:N                    anonymous memory on NUMA node N
+//   node:N,M,…                the same in stripes of 32 MiB, on these nodes in turn
 //   /path/to/file             one file: fsdax, plain, or tmpfs
 //   /path/to/directory        a directory of equal files segment-000000, segment-000001, …; with
 //                             RegionOptions.file_bytes the last one may be shorter

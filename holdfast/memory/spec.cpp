@@ -37,6 +37,23 @@ Status parse_option(std::string_view key, std::string_view value, RegionSpec& sp
                  "unknown option " + quoted(key) + "; known are huge, granularity and nt_evicts");
 }
 
+// "0" or "0,1".
+Status parse_nodes(std::string_view list, RegionSpec& spec) {
+  const auto* at = list.data();
+  const auto* const end = at + list.size();
+  for (;;) {
+    int node = -1;
+    const auto [stop, error] = std::from_chars(at, end, node);
+    if (error != std::errc{} || node < 0 || (stop != end && *stop != ',')) {
+      return invalid(spec.text, "node:" + std::string(list) +
+                                    " needs numbers of NUMA nodes, for example node:0 or node:0,1");
+    }
+    spec.nodes.push_back(node);
+    if (stop == end) return {};
+    at = stop + 1;
+  }
+}
+
 Status parse_place(std::string_view place, RegionSpec& spec) {
   if (place.empty()) {
     return invalid(spec.text, "names no place; give dram, node:N or a path");
@@ -46,14 +63,7 @@ Status parse_place(std::string_view place, RegionSpec& spec) {
   }
   if (place == "dram") return spec.kind = RegionSpec::Kind::kDram, ok_status();
   if (place.starts_with("node:")) {
-    const auto digits = place.substr(5);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), spec.node);
-    if (error != std::errc{} || end != digits.data() + digits.size() || spec.node < 0) {
-      return invalid(spec.text, "node:" + std::string(digits) +
-                                    " needs the number of a NUMA node, for example node:0");
-    }
-    return spec.kind = RegionSpec::Kind::kNode, ok_status();
+    return spec.kind = RegionSpec::Kind::kNode, parse_nodes(place.substr(5), spec);
   }
   spec.kind = RegionSpec::Kind::kPath;
   spec.path = place;

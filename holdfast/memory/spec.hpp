@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/memory/persist.hpp>
@@ -23,7 +24,7 @@ struct RegionSpec {
 
   std::string text;  // As given.
   Kind kind = Kind::kPath;
-  int node = -1;                // With kNode.
+  std::vector<int> nodes;       // With kNode: stripes go to them in turn.
   std::string path;             // With kPath; without a trailing '/'.
   bool trailing_slash = false;  // The path ended in '/': it can only be a directory.
   HugePages huge = HugePages::kAuto;

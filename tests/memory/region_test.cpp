@@ -337,7 +337,26 @@ TEST(AnonymousRegion, BindsToANodeThatExists) {
   EXPECT_EQ(region.value().report().kind, "node");
   const auto refused = Region::open("node:4095", small());
   ASSERT_EQ(refused.code(), Errc::kInvalidOption);
-  EXPECT_NE(refused.error().detail.find("no such NUMA node"), std::string::npos);
+  EXPECT_NE(refused.error().detail.find("no NUMA node 4095; here are"), std::string::npos);
+}
+
+// On a machine with one node, each stripe goes to that one: tests/qemu has two.
+TEST(AnonymousRegion, GoesInStripesToSeveralNodes) {
+  auto options = small();
+  options.unit_bytes = 4 * MiB;
+  options.size_bytes = 44 * MiB;  // The second stripe is not whole, and grows.
+  auto region = Region::open("node:0,0", options);
+  if (region.code() == Errc::kIo) GTEST_SKIP() << region.error().message();
+  ASSERT_TRUE(region) << region.error().message();
+  ASSERT_TRUE(region->grow(100 * MiB));
+  for (std::uint64_t at = 0; at < region->size_bytes(); at += MiB)
+    region->data()[at] = std::byte{1};
+  EXPECT_EQ(region->report().nodes, std::vector{0});
+  EXPECT_EQ(Region::open("node:0,4095", small()).code(), Errc::kInvalidOption);
+  const auto giant = Region::open("node:0,0?huge=1G", small());
+  ASSERT_TRUE(giant);
+  EXPECT_NE(giant->report().page_reason.find("stripes over several nodes"), std::string::npos)
+      << giant->report().page_reason;
 }
 
 TEST(AnonymousRegion, CannotBeOpenedNorWrittenByPages) {

@@ -13,8 +13,9 @@ TEST(RegionSpec, TakesEveryKindApart) {
   EXPECT_EQ(RegionSpec::parse("dram").value().kind, Kind::kDram);
   const auto node = RegionSpec::parse("node:12?huge=1G").value();
   EXPECT_EQ(node.kind, Kind::kNode);
-  EXPECT_EQ(node.node, 12);
+  EXPECT_EQ(node.nodes, std::vector{12});
   EXPECT_EQ(node.huge, HugePages::k1G);
+  EXPECT_EQ(RegionSpec::parse("node:0,1,0").value().nodes, (std::vector{0, 1, 0}));
   const auto path = RegionSpec::parse("/mnt/pmem0/x?huge=2M&granularity=line&nt_evicts=on").value();
   EXPECT_EQ(path.kind, Kind::kPath);
   EXPECT_EQ(path.path, "/mnt/pmem0/x");
@@ -50,11 +51,15 @@ TEST(RegionSpec, RefusalsNameThePartTheValueAndWhatIsAllowed) {
   const Case cases[] = {
       {"", "names no place"},
       {"?huge=2M", "names no place"},
-      {"node:", "number of a NUMA node"},
+      {"node:", "numbers of NUMA nodes"},
       {"node:x", "node:x"},
       {"node:-1", "node:-1"},
       {"node:1x", "node:1x"},
       {"node:99999999999", "node:99999999999"},
+      {"node:0,", "node:0, needs numbers"},
+      {"node:,0", "node:,0"},
+      {"node:0,-1", "node:0,-1"},
+      {"node:0;1", "node:0;1"},
       {"/x?", "\"\" is not of the form key=value"},
       {"/x?huge", "\"huge\" is not of the form key=value"},
       {"/x?huge=4K", "huge=4K is none of 2M, 1G, off"},

@@ -26,9 +26,9 @@ void expect_equal(const StarStore& store, const std::map<std::string, DullAnswer
 
 void expect_rows_equal(const StarStore& store, const std::map<std::string, DullAnswer>& dull,
                        Team& team) {
-  const auto built = indexes_of(*store.rows());
+  const auto built = copies_of(*store.rows());
   for (const auto& query : ssb::queries()) {
-    const auto ours = answer(query, *store.rows(), built.indexes, team).value();
+    const auto ours = answer(query, *store.rows(), built.copies, team).value();
     EXPECT_EQ(ours.table, dull.at(query.name).table)
         << query.name << ", rows, " << team.size() << " threads\n"
         << ours.table.csv() << "---\n"

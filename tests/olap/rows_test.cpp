@@ -119,21 +119,21 @@ TEST(StarRows, EachDamagedRunAndTableIsNamedAndRefusedByQueriesThatReadIt) {
   };
   ASSERT_GT(catalogue.row_tables.facts.size(), 1u);
   Team team(1);
-  const auto built = indexes_of(*star.store->rows());
+  const auto built = copies_of(*star.store->rows());
   const auto run_at = catalogue.row_tables.facts[1].offset + 5 * kRowBytes + 120;
   flip(run_at);
   auto found = star.store->verify();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].find("run 1 of lineorder"), std::string::npos) << found[0];
-  EXPECT_EQ(answer(query("q1.1"), *reopened(), built.indexes, team).code(), Errc::kCorrupt);
+  EXPECT_EQ(answer(query("q1.1"), *reopened(), built.copies, team).code(), Errc::kCorrupt);
   flip(run_at);
   const auto part = catalogue.row_tables.dimensions[static_cast<std::size_t>(Dimension::kPart)];
   flip(part.offset + part.bytes() - 1);
   found = star.store->verify();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].find("table part"), std::string::npos) << found[0];
-  EXPECT_EQ(answer(query("q2.1"), *reopened(), built.indexes, team).code(), Errc::kCorrupt);
-  EXPECT_TRUE(answer(query("q1.1"), *reopened(), built.indexes, team));
+  EXPECT_EQ(answer(query("q2.1"), *reopened(), built.copies, team).code(), Errc::kCorrupt);
+  EXPECT_TRUE(answer(query("q1.1"), *reopened(), built.copies, team));
   flip(part.offset + part.bytes() - 1);
   EXPECT_TRUE(star.store->verify().empty());
 }
@@ -210,9 +210,11 @@ TEST(StarRows, ACatalogueThatLiesUnderAGoodChecksumIsRefusedOrHarmless) {
         RegionOptions options;
         options.size_bytes = options.unit_bytes = 16 * MiB;
         Region place_of_indexes = Region::open("dram", options).value();
-        const auto indexes = DimensionIndexes::build(*(*store)->rows(), place_of_indexes);
+        auto copy = DimensionCopy::build(*(*store)->rows(), place_of_indexes);
+        const bool built = static_cast<bool>(copy);
+        const auto copies = built ? DimensionCopies(std::move(*copy)) : DimensionCopies();
         for (const auto* name : {"q1.1", "q2.1", "q4.3"})
-          answered += indexes && answer(query(name), *(*store)->rows(), *indexes, team) ? 1 : 0;
+          answered += built && answer(query(name), *(*store)->rows(), copies, team) ? 1 : 0;
       }
       std::memcpy(bytes + at, &number, sizeof number);
     }
@@ -268,24 +270,68 @@ TEST(StarRows, ATooSmallRegionSaysHowMuchIsNeeded) {
   EXPECT_FALSE(store->loaded());
 }
 
-TEST(DimensionIndexes, NeedTheirSpaceAndAnEmptyRegion) {
+TEST(DimensionCopies, NeedTheirSpaceAndAnEmptyRegion) {
   const auto star = loaded_row_star(0.01);
   const auto& rows = *star.store->rows();
   auto small = Region::open("dram", small_units()).value();
-  EXPECT_EQ(DimensionIndexes::build(rows, small).code(), Errc::kNoSpace);
-  const auto built = indexes_of(rows);
-  EXPECT_EQ(DimensionIndexes::build(rows, *built.region).code(), Errc::kBusy);
+  EXPECT_EQ(DimensionCopy::build(rows, small).code(), Errc::kNoSpace);
+  const auto built = copies_of(rows);
+  EXPECT_EQ(DimensionCopy::build(rows, *built.region).code(), Errc::kBusy);
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto tuples = rows.tuples(static_cast<Dimension>(i)).value();
     std::vector<std::uint64_t> keys{99'999'999};
     for (const auto& tuple : tuples)
       keys.push_back(tuple.key);
     std::vector<std::optional<std::uint64_t>> positions(keys.size());
-    built.indexes.find(static_cast<Dimension>(i), keys, positions).value();
+    built.copies.of(0).find(static_cast<Dimension>(i), keys, positions).value();
     EXPECT_FALSE(positions[0]);
     for (std::size_t at = 1; at < keys.size(); ++at)
       ASSERT_EQ(positions[at], at - 1);
   }
+}
+
+// Node 1's copy says of every customer and supplier that its texts are empty, so what its workers
+// answer is told from what those of node 0 do.
+TEST(DimensionCopies, WorkersJoinWithTheCopyOfTheirNode) {
+  const auto star = loaded_row_star(0.01);
+  const auto& rows = *star.store->rows();
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes =
+      round_up(DimensionCopy::bytes_needed(rows, DimensionCopy::Tuples::kCopied), kPageBytes);
+  std::vector<Region> regions;
+  for (int i = 0; i < 2; ++i)
+    regions.push_back(Region::open("dram", options).value());
+  DimensionCopies copies;
+  for (int node = 0; node < 2; ++node)
+    copies.add(node, DimensionCopy::build(rows, regions[static_cast<std::size_t>(node)],
+                                          DimensionCopy::Tuples::kCopied)
+                         .value());
+  Team nobody(1);
+  const auto expected = answer(query("q3.1"), rows, copies_of(rows).copies, nobody).value();
+  ASSERT_GT(expected.rows, 0u);
+  const auto cpus = cpus_of_this_thread();
+  const auto on = [&](std::vector<int> nodes) {
+    std::vector<WorkerPlace> places;
+    for (const int node : nodes)
+      places.push_back({{cpus[0]}, node});
+    Team team(static_cast<unsigned>(nodes.size()), places);
+    return answer(query("q3.1"), rows, copies, team).value();
+  };
+  for (const auto& nodes : {std::vector{0}, {1}, {0, 1}, {1, 0, 1}, {5}}) {
+    const auto found = on(nodes);
+    EXPECT_EQ(found.table, expected.table);
+    EXPECT_EQ(found.rows, expected.rows);
+  }
+  for (const auto dimension : {Dimension::kCustomer, Dimension::kSupplier}) {
+    const auto tuples = copies.of(1).tuples(dimension);
+    ASSERT_NE(tuples.data(), rows.tuples(dimension).value().data());
+    auto* const changed = const_cast<DimensionTuple*>(tuples.data());
+    for (std::size_t i = 0; i < tuples.size(); ++i)
+      changed[i].places = {};
+  }
+  EXPECT_EQ(on({1}).rows, 0u);
+  EXPECT_EQ(on({0}).table, expected.table);
+  EXPECT_EQ(on({5}).table, expected.table) << "a node without a copy reads the first one";
 }
 
 TEST(StarRows, AttributesOfAllLengthsAndOrdersCompareAsInColumns) {

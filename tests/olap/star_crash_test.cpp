@@ -73,7 +73,7 @@ Result<Seen> read_star(Region& region) {
   StarQuery all;
   all.sum = Sum::kRevenues;
   Team team(1);
-  const DimensionIndexes none;  // No condition, no join.
+  const DimensionCopies none{DimensionCopy()};  // No condition, no join.
   HF_ASSIGN_OR_RETURN(const auto sum,
                       by_row ? answer(all, *(*store)->rows(), none, team)
                              : answer(all, **store, team, kernels(VectorWidth::kPortable)));

@@ -44,18 +44,17 @@ inline TestStar loaded_row_star(double scale, unsigned threads = 1, std::uint64_
   return star;
 }
 
-// The indexes of a star of rows, in DRAM.
-struct TestIndexes {
+// The dimensions of a star of rows, with their indexes in DRAM.
+struct TestCopies {
   std::unique_ptr<Region> region;
-  DimensionIndexes indexes;
+  DimensionCopies copies;
 };
-inline TestIndexes indexes_of(const StoredRows& rows) {
+inline TestCopies copies_of(const StoredRows& rows) {
   RegionOptions options;
-  options.size_bytes = options.unit_bytes =
-      round_up(DimensionIndexes::bytes_needed(rows), kPageBytes);
+  options.size_bytes = options.unit_bytes = round_up(DimensionCopy::bytes_needed(rows), kPageBytes);
   auto region = std::make_unique<Region>(Region::open("dram", options).value());
-  auto indexes = DimensionIndexes::build(rows, *region).value();
-  return {std::move(region), std::move(indexes)};
+  DimensionCopies copies(DimensionCopy::build(rows, *region).value());
+  return {std::move(region), std::move(copies)};
 }
 
 class TemporaryDirectory {
@@ -128,8 +127,8 @@ inline const StarQuery& query(std::string_view name) {
 inline std::string csv_of(const StarStore& store, const StarQuery& query) {
   Team team(1);
   if (store.rows() != nullptr) {
-    const auto built = indexes_of(*store.rows());
-    return answer(query, *store.rows(), built.indexes, team).value().table.csv();
+    const auto built = copies_of(*store.rows());
+    return answer(query, *store.rows(), built.copies, team).value().table.csv();
   }
   return answer(query, store, team, kernels(VectorWidth::kAvx512)).value().table.csv();
 }

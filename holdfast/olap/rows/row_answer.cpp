@@ -44,8 +44,8 @@ bool within(std::span<const MeasureRange> ranges, const FactRow& row) {
 // One thread's part of a query.
 class Worker {
  public:
-  Worker(const StoredRows& rows, const DimensionIndexes& indexes, const RowQuery& query)
-      : rows_(rows), indexes_(indexes), query_(query) {}
+  Worker(const StoredRows& rows, const DimensionCopy& dimensions, const RowQuery& query)
+      : rows_(rows), dimensions_(dimensions), query_(query) {}
 
   Status add_run(std::size_t number) {
     HF_ASSIGN_OR_RETURN(const auto run, rows_.facts(number));
@@ -76,21 +76,22 @@ class Worker {
     for (std::size_t i = 0; i < left_; ++i)
       keys_[i] = key_of(chunk[left_rows_[i]], join.dimension);
     HF_RETURN_IF_ERROR(
-        indexes_.find(join.dimension, {keys_.data(), left_}, {positions_.data(), left_}));
+        dimensions_.find(join.dimension, {keys_.data(), left_}, {positions_.data(), left_}));
+    const auto tuples = dimensions_.tuples(join.dimension);
     for (std::size_t i = 0; i < left_; ++i) {
       if (!positions_[i]) continue;
-      if (*positions_[i] >= join.tuples.size())
+      if (*positions_[i] >= tuples.size())
         return Error{Errc::kCorrupt, "star: the index of table " +
                                          std::string(shape(join.dimension).table) +
                                          " leads behind its end; build it again"};
-      const auto* tuple = reinterpret_cast<const std::byte*>(&join.tuples[*positions_[i]]);
+      const auto* tuple = reinterpret_cast<const std::byte*>(&tuples[*positions_[i]]);
       prefetch_for_read(tuple);
       prefetch_for_read(tuple + kCacheLineBytes);
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < left_; ++i) {
       if (!positions_[i]) continue;
-      const DimensionTuple& tuple = join.tuples[*positions_[i]];
+      const DimensionTuple& tuple = tuples[*positions_[i]];
       if (!HF_MUTANT("O09", join.allows(tuple), true)) continue;
       left_rows_[kept] = left_rows_[i];
       for (std::size_t before = 0; before < number; ++before)
@@ -115,7 +116,7 @@ class Worker {
   }
 
   const StoredRows& rows_;
-  const DimensionIndexes& indexes_;
+  const DimensionCopy& dimensions_;
   const RowQuery& query_;
   GroupCells cells_;
   std::uint64_t passed_ = 0;
@@ -175,12 +176,13 @@ Result<LabelledCells> label(const StarQuery& query, const GroupCells& cells) {
 
 }  // namespace
 
-Result<Answer> answer(const StarQuery& query, const StoredRows& rows,
-                      const DimensionIndexes& indexes, Team& team) {
+Result<Answer> answer(const StarQuery& query, const StoredRows& rows, const DimensionCopies& copies,
+                      Team& team) {
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, rows));
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
-    workers.push_back(std::make_unique<Worker>(rows, indexes, bound));
+    workers.push_back(
+        std::make_unique<Worker>(rows, copies.of(team.nodes()[team.node_of(i)]), bound));
   std::vector<Status> statuses(team.size());
   auto morsels = Morsels::of(rows.region(), rows.places(), team);
   std::atomic<bool> out_of_memory{false};

@@ -1,4 +1,4 @@
-#include <holdfast/olap/rows/dimension_indexes.hpp>
+#include <holdfast/olap/rows/dimension_copy.hpp>
 
 #include <algorithm>
 #include <string>
@@ -19,19 +19,19 @@ constexpr std::size_t kInsertedAtOnce = 256;
 
 }  // namespace
 
-std::uint64_t DimensionIndexes::bytes_needed(const StoredRows& rows) {
+std::uint64_t DimensionCopy::bytes_needed(const StoredRows& rows, Tuples where) {
   std::uint64_t bytes = 0;
   for (const auto& run : rows.tables().dimensions)
-    bytes += index_bytes(run);
+    bytes += index_bytes(run) + (where == Tuples::kCopied ? run.bytes() : 0);
   return bytes;
 }
 
-Result<DimensionIndexes> DimensionIndexes::build(const StoredRows& rows, Region& region) {
-  if (region.size_bytes() < bytes_needed(rows))
+Result<DimensionCopy> DimensionCopy::build(const StoredRows& rows, Region& region, Tuples where) {
+  if (region.size_bytes() < bytes_needed(rows, where))
     return Error{Errc::kNoSpace, "the indexes of the dimensions need a region of " +
-                                     std::to_string(bytes_needed(rows)) + " bytes; it has " +
+                                     std::to_string(bytes_needed(rows, where)) + " bytes; it has " +
                                      std::to_string(region.size_bytes())};
-  DimensionIndexes built;
+  DimensionCopy built;
   std::uint64_t at = 0;
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto bytes = index_bytes(rows.tables().dimensions[i]);
@@ -50,6 +50,14 @@ Result<DimensionIndexes> DimensionIndexes::build(const StoredRows& rows, Region&
                                          " has a key twice; load the tables again"};
       records.clear();
     }
+    built.tuples_[i] = tuples;
+  }
+  if (where == Tuples::kInPlace) return built;
+  for (auto& tuples : built.tuples_) {
+    const auto bytes = std::as_bytes(tuples);
+    HF_RETURN_IF_ERROR(region.write(at, bytes));
+    tuples = {reinterpret_cast<const DimensionTuple*>(region.data() + at), tuples.size()};
+    at += bytes.size();
   }
   return built;
 }
