@@ -40,12 +40,16 @@ constexpr std::uint64_t kProbeBytes = 4 * MiB;
 RegionOptions probe_options(const RegionSpec& spec) {
   RegionOptions options;
   options.size_bytes = options.unit_bytes = spec.huge == HugePages::k1G ? 1 * GiB : kProbeBytes;
+  // A stripe on each node.
+  if (spec.nodes.size() > 1) options.size_bytes = spec.nodes.size() * kNodeStripeBytes;
   return options;
 }
 
-// Its pages must be touched before there is something to tell about them; a few do.
-RegionReport report_of(Region& region) {
-  static_cast<void>(region.prefault(0, std::min(kProbeBytes, region.size_bytes())));
+// Its pages must be touched before there is something to tell about them; a few do, of each stripe.
+RegionReport report_of(Region& region, std::uint64_t stripes = 1) {
+  for (std::uint64_t i = 0; i < stripes; ++i)
+    static_cast<void>(
+        region.prefault(i * kNodeStripeBytes, std::min(kProbeBytes, region.size_bytes())));
   return region.report();
 }
 
@@ -53,7 +57,7 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   auto options = probe_options(spec);
   if (spec.kind != RegionSpec::Kind::kPath) {
     HF_ASSIGN_OR_RETURN(auto region, Region::open(spec.text, options));
-    return report_of(region);
+    return report_of(region, std::max<std::uint64_t>(1, spec.nodes.size()));
   }
   options.access = RegionAccess::kOpenReadOnly;
   options.tolerate_damage = true;

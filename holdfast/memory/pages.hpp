@@ -16,7 +16,6 @@ namespace holdfast::memory_detail {
 
 inline constexpr std::uint64_t kHugePageBytes = 2 * MiB;
 inline constexpr std::uint64_t kGiantPageBytes = 1 * GiB;
-inline constexpr std::uint64_t kNodeStripeBytes = 32 * MiB;  // Of "node:N,M": region.hpp.
 
 // A contiguous range of addresses set aside, without memory, for a region to grow into.
 class AddressRange {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/base/units.hpp>
 #include <holdfast/memory/persist.hpp>
 
 namespace holdfast {
@@ -18,6 +19,8 @@ enum class HugePages : std::uint8_t {
   k2M,
   k1G,
 };
+
+inline constexpr std::uint64_t kNodeStripeBytes = 32 * MiB;  // Of "node:N,M".
 
 struct RegionSpec {
   enum class Kind : std::uint8_t { kDram, kNode, kPath };

@@ -6,6 +6,7 @@
 #   write   every record of an acknowledged chunk is compared; then crash_writer overwrites, patches,
 #           erases and batches with two threads, each acknowledgement on the serial line, until killed
 #   check   what crash_writer was told is acknowledged is compared, the chunks once more; then power off
+#   nodes   on a machine with two NUMA nodes: a region striped over both, and a star; then power off
 #
 # Tiers   fsdax: ext4 -o dax on NVDIMM 0; devdax: NVDIMM 1; cxl: devdax on the CXL type-3 device. Each
 #         has a serial line for its own messages: ttyS1, ttyS2, ttyS3. ttyS0 is the console.
@@ -190,6 +191,46 @@ run_tier() {
   esac
   echo DONE
 }
+
+# answers DIRECTORY OPTION…: writes the answers of two queries with joins.
+answers() {
+  directory=$1
+  shift
+  holdfast ssb run --sf 0.05 --queries q2.1,q3.1 --threads 2 --repeat 1 --out "$directory" "$@" 2>&1
+}
+
+ask_on_two_nodes() {
+  nodes=$(cat /sys/devices/system/node/online)
+  [ "$nodes" = 0-1 ] || die "NUMA nodes online: $nodes"
+  holdfast mem node:0,1 --json > /tmp/mem 2>&1
+  if tr -d '\n ' < /tmp/mem | grep -q '"nodes":\[0,1\]'; then
+    say "PASS node:0,1 has pages on both nodes"
+  else
+    say "FAIL node:0,1: $(grep -A 3 '"nodes"' /tmp/mem | tr -d '\n')"
+  fi
+  answers /tmp/one --layout column --pin none > /tmp/one.log || die "ssb run: $(tail -n 1 /tmp/one.log)"
+  for layout in row column; do
+    answers /tmp/$layout --layout $layout --pin core > /tmp/$layout.log ||
+      die "ssb run --pin core: $(tail -n 1 /tmp/$layout.log)"
+    if cmp -s /tmp/one/q2_1.csv /tmp/$layout/q2_1.csv && cmp -s /tmp/one/q3_1.csv /tmp/$layout/q3_1.csv &&
+      [ "$(wc -l < /tmp/one/q3_1.csv)" -gt 1 ]; then
+      say "PASS by $layout on two nodes the answers are those of one"
+    else
+      say "FAIL by $layout on two nodes the answers differ: $(tail -n 1 /tmp/$layout.log)"
+    fi
+  done
+  if grep -q 'on each of 2 NUMA nodes' /tmp/row.log; then
+    say "PASS $(grep -o 'four Dash indexes.*' /tmp/row.log)"
+  else
+    say "FAIL no copies of the dimensions: $(head -n 3 /tmp/row.log | tr '\n' ' ')"
+  fi
+}
+
+if [ "$phase" = nodes ]; then
+  ask_on_two_nodes
+  say DONE
+  poweroff -f
+fi
 
 bring_up
 say READY

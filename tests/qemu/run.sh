@@ -1,12 +1,13 @@
 #!/bin/sh
 # run.sh [--build DIR] [--seed N] [--keep]: the real command on the real kernel paths, killed with its machine.
 #
-# Boots a QEMU guest (TCG, never KVM) with two emulated NVDIMMs and a CXL type-3 device, three times on
+# Boots a QEMU guest (TCG, never KVM) with two emulated NVDIMMs and a CXL type-3 device, four times on
 # the same backing files, and kills QEMU with SIGKILL twice:
 #
 #   boot 1  create the stores, import chunks of records with `holdfast kv import`         kill
 #   boot 2  verify, compare every acknowledged chunk; crash_writer with two threads        kill
 #   boot 3  verify, compare every acknowledged operation, and the chunks again             power off
+#   boot 4  on two NUMA nodes: a region in stripes over both, a star asked by a thread of each
 #
 # on fsdax (ext4 -o dax), on devdax and on CXL memory (devdax on a CXL region), at once. On all
 # three `holdfast mem SPEC --json` must report granularity line, on fsdax also that MAP_SYNC was obtained.
@@ -14,7 +15,7 @@
 # Shows      recovery from arbitrary instants over the kernel's real dax, ndctl and CXL paths.
 # Shows not  missing flushes or fences: what QEMU executed stays in the host's page cache. The crash
 #            checker (tests/*/…_crash_test.cpp) is there for that. Nor any timing: TCG is an emulator.
-# Needs      DIR/holdfast and DIR/tests/real/crash_writer (DIR is build/release); installs QEMU and what
+# Needs      DIR/holdfast, DIR/holdfast-bench and DIR/tests/real/crash_writer (DIR is build/release); installs QEMU and what
 #            the guest is made of with apt where missing.
 # Exit       0 every line passed, 1 something failed (the logs are kept in build/qemu/run).
 set -eu
@@ -82,8 +83,11 @@ boot() {
     serials="$serials -serial file:$work/$number-$tier.log"
     : > "$work/$number-$tier.log"
   done
+  nodes=''
+  [ "$phase" != nodes ] || nodes='-object memory-backend-ram,id=node0,size=512M -numa node,nodeid=0,cpus=0,memdev=node0
+    -object memory-backend-ram,id=node1,size=512M -numa node,nodeid=1,cpus=1,memdev=node1'
   # shellcheck disable=SC2086
-  qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1G,slots=4,maxmem=8G \
+  qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1G,slots=4,maxmem=8G $nodes \
     -M q35,nvdimm=on,nvdimm-persistence=mem-ctrl,cxl=on,cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size=4G \
     -nodefaults -no-reboot -display none $serials \
     -object memory-backend-file,id=nv0,share=on,mem-path="$work/fsdax.img",size=258M,align=2M \
@@ -159,13 +163,13 @@ report() {  # report NUMBER: the guest's own PASS, FAIL and NOTE lines, with boo
 }
 
 started=$(date +%s)
-for binary in "$build/holdfast" "$build/tests/real/crash_writer"; do
+for binary in "$build/holdfast" "$build/holdfast-bench" "$build/tests/real/crash_writer"; do
   [ -x "$binary" ] || { echo "run.sh: $binary is not there; build it first (./run test builds all)" >&2 && exit 1; }
 done
 install_packages
 rm -rf "$work"
 mkdir -p "$work"
-PATH=$PATH:/sbin:/usr/sbin "$here/build_guest.sh" "$out" "$build/holdfast" "$build/tests/real/crash_writer"
+PATH=$PATH:/sbin:/usr/sbin "$here/build_guest.sh" "$out" "$build/holdfast" "$build/holdfast-bench" "$build/tests/real/crash_writer"
 for image in fsdax.img:258M devdax.img:258M cxl.img:256M cxl-labels.img:1M; do
   truncate -s "${image#*:}" "$work/${image%:*}"
 done
@@ -203,8 +207,15 @@ if [ $failures = 0 ]; then
   done
 fi
 
-# Each tier: what it is, two verifies, two comparisons of chunks, one of operations.
-expected=18
+if [ $failures = 0 ]; then
+  boot 4 nodes
+  wait_until 180 is_off || fail "boot 4: the guest did not power off within 180 s"
+  stop_qemu
+  report 4
+fi
+
+# Each tier: what it is, two verifies, two comparisons of chunks, one of operations. Nodes: four.
+expected=22
 [ $failures != 0 ] || [ $passes = $expected ] || fail "$passes checks passed, $expected were to be made"
 echo "$passes passed, $failures failed, $(($(date +%s) - started)) s"
 if [ $failures = 0 ] && [ $keep = no ]; then rm -rf "$work"; else rm -f "$work"/*.img; fi
