@@ -50,11 +50,14 @@ Result<Answer> SsbEngine::answer(const StarQuery& query, Team& team) const {
   return olap::answer(query, *store_, team, *kernels_);
 }
 
-Result<std::uint64_t> SsbEngine::touched_bytes(const StarQuery& query, std::uint64_t passed) const {
-  if (by_row()) return olap::touched_bytes(query, *store_->rows(), passed);
+Result<SsbEngine::Bytes> SsbEngine::bytes_of(const StarQuery& query, std::uint64_t passed) const {
+  if (by_row()) {
+    const auto bytes = touched_bytes(query, *store_->rows(), passed);
+    return Bytes{bytes, bytes};
+  }
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, store_->catalogue()));
   HF_ASSIGN_OR_RETURN(const auto lines, touched(*store_->version(), bound));
-  return lines.bytes();
+  return Bytes{lines.bytes(), lines.bytes_read()};
 }
 
 }  // namespace holdfast::tools

@@ -25,8 +25,12 @@ class SsbEngine {
                                   const std::string& index_spec, std::span<const int> nodes);
 
   Result<olap::Answer> answer(const olap::StarQuery& query, olap::Team& team) const;
-  // Bytes of the fact table that the query must touch, given how many rows pass.
-  Result<std::uint64_t> touched_bytes(const olap::StarQuery& query, std::uint64_t passed) const;
+  // Of the fact table, given how many rows pass. By row both are the same.
+  struct Bytes {
+    std::uint64_t needed;  // In lines that the query must touch.
+    std::uint64_t read;    // In lines that it reads.
+  };
+  Result<Bytes> bytes_of(const olap::StarQuery& query, std::uint64_t passed) const;
 
   const olap::Kernels& kernels() const { return *kernels_; }
   bool by_row() const { return store_->rows() != nullptr; }

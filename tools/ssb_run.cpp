@@ -62,7 +62,7 @@ struct Timing {
   const StarQuery* query;
   ResultTable table;
   std::uint64_t rows = 0;
-  std::uint64_t touched_bytes = 0;
+  SsbEngine::Bytes bytes{};
   std::vector<double> seconds;
 
   double median() const { return bench::median(seconds); }
@@ -81,17 +81,18 @@ void print_table(const Run& run) {
   out("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n", run.source,
       with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
       run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9);
-  out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>6} {:>10}\n", "query", "median ms", "ns/row",
-      "rows passed", "groups", "touched MB", "GB/s", "of reading");
+  out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",
+      "rows passed", "groups", "touched MB", "read MB", "of reading");
   double sum = 0, logs = 0;
   for (const auto& timing : run.timings) {
     const auto median = timing.median();
-    const auto bytes = static_cast<double>(timing.touched_bytes);
+    const auto read = static_cast<double>(timing.bytes.read);
     sum += median, logs += std::log(median);
-    out("{:<6} {:>10.3f} {:>8.3f} {:>12} {:>7} {:>10.2f} {:>6.1f} {:>9.0f}%\n", timing.query->name,
+    out("{:<6} {:>10.3f} {:>8.3f} {:>12} {:>7} {:>10.2f} {:>8.2f} {:>10.0f}%\n", timing.query->name,
         median * 1e3, median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1)),
-        with_separators(timing.rows), timing.table.rows.size(), bytes / 1e6, bytes / median / 1e9,
-        run.bandwidth > 0 ? 100 * bytes / median / run.bandwidth : 0);
+        with_separators(timing.rows), timing.table.rows.size(),
+        static_cast<double>(timing.bytes.needed) / 1e6, read / 1e6,
+        run.bandwidth > 0 ? 100 * read / median / run.bandwidth : 0);
   }
   out("{:<6} {:>10.3f}\n{:<6} {:>10.3f}\n", "sum", sum * 1e3, "geomean",
       std::exp(logs / static_cast<double>(run.timings.size())) * 1e3);
@@ -126,7 +127,8 @@ nlohmann::ordered_json to_json(const Run& run) {
           median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1))},
          {"rows_passed", timing.rows},
          {"result_rows", timing.table.rows.size()},
-         {"bytes_touched", timing.touched_bytes}});
+         {"bytes_touched", timing.bytes.needed},
+         {"bytes_read", timing.bytes.read}});
   }
   return document;
 }
@@ -211,7 +213,7 @@ Status run_queries(const SsbArguments& arguments) {
   // The first answer checks the checksums of what it reads, and is not timed.
   for (const StarQuery* query : chosen) {
     HF_ASSIGN_OR_RETURN(auto first, engine.answer(*query, team));
-    HF_ASSIGN_OR_RETURN(const auto bytes, engine.touched_bytes(*query, first.rows));
+    HF_ASSIGN_OR_RETURN(const auto bytes, engine.bytes_of(*query, first.rows));
     run.timings.push_back({query, std::move(first.table), first.rows, bytes, {}});
   }
   for (std::size_t i = 0; i < run.timings.size(); ++i)

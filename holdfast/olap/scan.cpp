@@ -83,7 +83,7 @@ class Worker {
       const auto groups = (count + kGroupRows - 1) / kGroupRows;
       const auto candidates = narrow(first, count, groups);
       if (candidates == 0) continue;
-      const bool many = candidates * 4 >= groups;
+      const bool many = reads_all_lines(candidates, groups);
       if (many) ask_for_all(first, count);
       if (found_ >= kRowsAtOnce) add_found(add);
       expand(first, groups, !many);
@@ -110,8 +110,7 @@ class Worker {
     return candidates;
   }
 
-  // Where many groups have a row that passes, all lines of the columns behind the filters: a
-  // stream of them comes sooner than a third of them one by one.
+  // All lines of the columns behind the filters.
   void ask_for_all(std::uint32_t first, std::uint32_t count) const {
     for (const auto& column : block_.late_columns()) {
       const std::byte* at = column.bytes + std::uint64_t{first} * column.width / 8;

@@ -29,6 +29,12 @@ struct ScanResult {
   std::uint64_t rows = 0;   // That passed.
 };
 
+// Whether the columns behind the filters are read line by line, where so many of a chunk's groups
+// have a row that passes: a stream of all lines comes sooner than a third of them one by one.
+inline bool reads_all_lines(std::uint32_t candidates, std::uint32_t groups) {
+  return candidates * 4 >= groups;
+}
+
 Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& team,
                         const Kernels& kernels);
 

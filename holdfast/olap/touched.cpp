@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 #include <holdfast/olap/open_block.hpp>
+#include <holdfast/olap/scan.hpp>
 
 namespace holdfast::olap {
 namespace {
@@ -72,6 +74,51 @@ void count_group(const OpenBlock& block, std::uint32_t first, std::uint32_t rows
   }
 }
 
+// What scan() reads of a block.
+class ReadCount {
+ public:
+  explicit ReadCount(const OpenBlock& block) : block_(block), late_(block.late_columns().size()) {}
+
+  void add_chunk(std::uint32_t first, std::uint32_t rows) {
+    const auto groups = (rows + kGroupRows - 1) / kGroupRows;
+    set_all(rows, masks_.data());
+    auto candidates = groups;
+    for (const auto& filter : block_.filters()) {
+      lines_ += groups;
+      candidates = kernels(VectorWidth::kPortable)
+                       .narrow({filter.bytes + first, filter.ranges}, groups, masks_.data());
+      if (candidates == 0) return;
+    }
+    if (reads_all_lines(candidates, groups)) return add_late(first, first + rows - 1);
+    for (std::uint32_t group = 0; group < groups; ++group) {
+      for (auto mask = masks_[group]; mask != 0; mask &= mask - 1) {
+        const auto row =
+            first + group * kGroupRows + static_cast<std::uint32_t>(std::countr_zero(mask));
+        add_late(row, row);
+      }
+    }
+  }
+  std::uint64_t lines() const {
+    auto lines = lines_;
+    for (const auto& column : late_)
+      lines += column.lines();
+    return lines;
+  }
+
+ private:
+  void add_late(std::uint64_t first, std::uint64_t last) {
+    for (std::size_t i = 0; i < late_.size(); ++i) {
+      const std::uint64_t width = block_.late_columns()[i].width;
+      late_[i].add(first * width / 8, (last * width + width - 1) / 8);
+    }
+  }
+
+  const OpenBlock& block_;
+  std::vector<LineCount> late_;
+  std::array<std::uint64_t, kChunkGroups> masks_{};
+  std::uint64_t lines_ = 0;
+};
+
 }  // namespace
 
 Result<Touched> touched(const StarVersion& star, const BoundQuery& query) {
@@ -85,8 +132,12 @@ Result<Touched> touched(const StarVersion& star, const BoundQuery& query) {
     const auto rows = block.info().rows;
     for (std::uint32_t first = 0; first < rows; first += kGroupRows)
       count_group(block, first, std::min(kGroupRows, rows - first), counts);
+    ReadCount read(block);
+    for (std::uint32_t first = 0; first < rows; first += kChunkRows)
+      read.add_chunk(first, std::min(kChunkRows, rows - first));
     ++touched.blocks;
     touched.lines += counts.lines();
+    touched.lines_read += read.lines();
   }
   return touched;
 }

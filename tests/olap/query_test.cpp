@@ -204,6 +204,43 @@ TEST(SsbQueries, BlocksOutOfBoundsAreNotTouched) {
   EXPECT_EQ(none.value().blocks, 0u);
 }
 
+// Of one block: what a condition on quantity and the sum of Q1.1 must read, counted by hand.
+TEST(SsbQueries, LinesThatAreReadInAStreamCountWhereSomeOfThemAreNeeded) {
+  auto star = empty_star();
+  FactRows rows;
+  // Row 0 passes, and row 1 + 64 i of the second chunk for i below `groups`.
+  const auto lines_with = [&](unsigned groups) {
+    rows.clear();
+    for (std::uint32_t row = 0; row < 2 * kChunkRows; ++row) {
+      const bool passes =
+          row == 0 || (row >= kChunkRows && row % 64 == 1 && row / 64 < kChunkGroups + groups);
+      for (std::size_t column = 0; column < kColumns; ++column)
+        rows.columns[column].push_back(0);
+      rows.columns[kQuantity].back() = passes ? 1 : 50;
+      rows.columns[kRevenue].back() = row % 256;  // A byte each.
+    }
+    return rows;
+  };
+  StarQuery few;
+  few.sum = Sum::kRevenues;
+  few.ranges.push_back({kQuantity, 1, 1});
+  const auto count = [&](unsigned groups) {
+    StarWriter writer(*star.store);
+    const auto made = lines_with(groups);
+    writer.append(encode_block(made, 0, made.size())).value();
+    writer.finish("by hand", one_row_each()).value();
+    return touched(*star.store->version(), bind(few, star.store->catalogue()).value()).value();
+  };
+  // 32 lines of quantities; a line of revenues for each row that passes.
+  const auto three = count(3);
+  EXPECT_EQ(three.lines, 32u + 1 + 3);
+  EXPECT_EQ(three.lines_read, three.lines);
+  // A quarter of the second chunk's groups: all its 16 lines of revenues.
+  const auto four = count(4);
+  EXPECT_EQ(four.lines, 32u + 1 + 4);
+  EXPECT_EQ(four.lines_read, 32u + 1 + 16);
+}
+
 TEST_P(BothLayouts, ABlockWhoseBoundsReachIntoARangeIsRead) {
   // Cities by code: AFRICA 0, ASIA 1 and 2, EUROPE 3; the block has 2 and 3.
   TextTables tables;

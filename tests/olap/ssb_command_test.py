@@ -115,6 +115,7 @@ class Ssb(unittest.TestCase):
         for query in document['queries']:
             self.assertEqual(len(query['seconds']), 3)
             self.assertGreater(query['bytes_touched'], 0)
+            self.assertGreaterEqual(query['bytes_read'], query['bytes_touched'])
 
     def test_a_damaged_star_is_named_and_not_asked(self):
         star = self.dir / 'star'

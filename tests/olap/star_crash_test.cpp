@@ -16,14 +16,6 @@ namespace holdfast::olap {
 namespace {
 
 // Dimensions of one row each, and `rows` facts whose revenues are `version`.
-std::vector<DimensionTable> one_row_each() {
-  std::vector<DimensionTable> tables;
-  for (std::size_t i = 0; i < kDimensions; ++i)
-    tables.push_back(
-        DimensionTable::build(static_cast<Dimension>(i), {{1, {"1", "1", "1", "1"}}}).value());
-  return tables;
-}
-
 void load_version(StarStore& store, std::uint32_t version, std::uint32_t rows) {
   FactRows facts;
   for (std::uint32_t row = 0; row < rows; ++row) {

@@ -44,6 +44,15 @@ inline TestStar loaded_row_star(double scale, unsigned threads = 1, std::uint64_
   return star;
 }
 
+// Dimensions of one row each.
+inline std::vector<DimensionTable> one_row_each() {
+  std::vector<DimensionTable> tables;
+  for (std::size_t i = 0; i < kDimensions; ++i)
+    tables.push_back(
+        DimensionTable::build(static_cast<Dimension>(i), {{1, {"1", "1", "1", "1"}}}).value());
+  return tables;
+}
+
 // The dimensions of a star of rows, with their indexes in DRAM.
 struct TestCopies {
   std::unique_ptr<Region> region;
