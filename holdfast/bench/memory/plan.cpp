@@ -106,7 +106,8 @@ class Planner {
       else
         diagnostics_.add(region.file, region.position, message);
     };
-    if (spec->kind == RegionSpec::Kind::kNode) check_node(spec->node);
+    for (const int node : spec->nodes)
+      check_node(node);
     for (const auto node : region.nodes)
       check_node(node);
     if (spec->kind != RegionSpec::Kind::kPath) return;
