@@ -12,10 +12,12 @@
 #include <holdfast/olap/answer.hpp>
 #include <holdfast/olap/rows/row_answer.hpp>
 
+#include "star_support.hpp"
+
 namespace holdfast::olap {
 namespace {
 
-// Dimensions of one row each, and `rows` facts whose revenues are `version`.
+// `rows` facts whose revenues are `version`.
 void load_version(StarStore& store, std::uint32_t version, std::uint32_t rows) {
   FactRows facts;
   for (std::uint32_t row = 0; row < rows; ++row) {
