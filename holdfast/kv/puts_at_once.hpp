@@ -42,8 +42,8 @@ std::size_t append_puts_at_once(Rooms& rooms, Lane& lane, const ByteSpans& keys,
 // buckets there are asked for without a branch, which would be predicted wrongly one time in four.
 template <class Path>
 void prefetch_room_behind(const Place& place) {
-  const index::Bucket* from = place.home + 2;
-  if (Path::Probing::vacancy(*place.home, place.tag).free != 0) from = place.home;
+  const bool full = Path::Probing::vacancy(*place.home, place.tag).free == 0;
+  const index::Bucket* const from = place.home + 2 * static_cast<std::size_t>(full);
   prefetch_for_read(from);
   prefetch_for_read(from + 1);
 }
