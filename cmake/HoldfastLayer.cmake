@@ -4,8 +4,7 @@
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
 # makes holdfast_kv (alias holdfast::kv) and holdfast_kv_traced (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
-# twin out, for layers that the checker has no business in. PRECOMPILED: of
-# what ./run tour builds first (HoldfastPrecompiled.cmake).
+# twin out, for layers that the checker has no business in. PRECOMPILED: ./run tour builds it first (HoldfastPrecompiled.cmake).
 find_package(Threads REQUIRED)
 
 add_library(holdfast_flags INTERFACE)

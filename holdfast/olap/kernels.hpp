@@ -16,8 +16,7 @@ namespace holdfast::olap {
 
 inline constexpr std::uint32_t kGroupRows = 64;
 // So many rows are filtered, then summed: masks, positions and the lines they lead to stay in the
-// first-level cache, and the streams of all columns in the prefetcher's sight. At 4096 rows Q1.1
-// took a fifth longer.
+// first-level cache, and the streams of all columns in the prefetcher's sight.
 inline constexpr std::uint32_t kChunkRows = 1024;
 inline constexpr std::uint32_t kChunkGroups = kChunkRows / kGroupRows;
 

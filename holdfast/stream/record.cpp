@@ -22,6 +22,7 @@ std::optional<RecordLayout> RecordLayout::of(const sql::Table& table) {
   if (table.columns.size() > kColumnsMax) return std::nullopt;
   RecordLayout layout;
   layout.bytes = 8;
+  std::uint32_t strictest = 8;
   layout.offsets.resize(table.columns.size());
   const auto up_to = [](std::uint32_t bytes, std::uint32_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
@@ -29,11 +30,11 @@ std::optional<RecordLayout> RecordLayout::of(const sql::Table& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     if (table.computed[i] != nullptr) continue;
     const auto width = record_width(table.columns[i].type);
-    layout.alignment = std::max(layout.alignment, width);
+    strictest = std::max(strictest, width);
     layout.offsets[i] = up_to(layout.bytes, width);
     layout.bytes = layout.offsets[i] + width;
   }
-  layout.bytes = up_to(layout.bytes, layout.alignment);
+  layout.bytes = up_to(layout.bytes, strictest);
   return layout;
 }
 

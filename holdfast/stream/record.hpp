@@ -26,12 +26,14 @@ struct RecordText {
   std::uint64_t bytes = 0;
 };
 
+// Of records one behind the other, from an address that any vector of bytes has.
 struct RecordLayout {
   static constexpr std::size_t kColumnsMax = 64;
+  static constexpr std::uint32_t kAlignmentMax = 16;
+  static_assert(kAlignmentMax <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
   std::vector<std::uint32_t> offsets;  // By column; 0 for one that is computed.
   std::uint32_t bytes = 0;
-  std::uint32_t alignment = 8;
 
   // None: the table has more than kColumnsMax columns.
   static std::optional<RecordLayout> of(const sql::Table& table);
@@ -44,20 +46,9 @@ std::uint32_t record_width(const sql::Type& type);
 void write_record(const sql::Table& table, const RecordLayout& layout, const sql::Row& row,
                   std::byte* out);
 
-// Records that were taken off a source and not yet read: numbers that only the source
-// understands.
-struct RecordClaim {
-  std::uint64_t at = 0, round = 0;
-  std::size_t count = 0;
-};
-
 // A source whose rows are records already, in the layout of its table.
 class RecordSource : public Source {
  public:
-  // The same in two steps, so that several workers read at a time. `count` is 0: there are no more.
-  virtual RecordClaim claim(std::size_t most) = 0;
-  // Any number of threads.
-  virtual void read(const RecordClaim& claim, std::byte* out) const = 0;
   // Some of the records that follow, valid until the next call; none: there are no more.
   virtual Result<std::span<const std::byte>> next_records() = 0;
   // The last so many of the records that were given come again: they were not taken.

@@ -107,9 +107,9 @@ class RecordCheck {
   std::vector<RecordSource> sources_;
 };
 
-// The operations of suite log. "append" stores the first word of its record and appends it at once;
-// for "append_ready" the record was stored eight appends before. A log that begins with other
-// work hides the wait for that store; libpmemlog, which begins with the copy, shows it.
+// The operations of suite log. "append" stores the first word of its record and appends it at
+// once; for "append_ready" the record was stored eight appends before. So the two differ where a
+// log waits for that store.
 inline bool is_log_operation(const std::string& operation) {
   return operation == "append" || operation == "append_ready" || operation == "append_many";
 }

@@ -134,17 +134,6 @@ Result<std::span<const std::byte>> MemorySource::next_records() {
   return std::span(first, count * events_.layout.bytes);
 }
 
-hs::RecordClaim MemorySource::claim(std::size_t most) {
-  const hs::RecordClaim claim{at_, 0, std::min(most, events_.rows() - at_)};
-  at_ += claim.count;
-  return claim;
-}
-
-void MemorySource::read(const hs::RecordClaim& claim, std::byte* out) const {
-  const auto bytes = events_.layout.bytes;
-  std::memcpy(out, events_.records.data() + claim.at * bytes, claim.count * bytes);
-}
-
 Result<bool> MemorySource::next(sql::Row& row) {
   if (at_ == events_.rows()) return false;
   const auto* const record = events_.records.data() + at_ * events_.layout.bytes;

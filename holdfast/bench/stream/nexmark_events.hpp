@@ -124,8 +124,6 @@ class MemorySource final : public holdfast::stream::RecordSource {
       : events_(events), table_(table) {}
 
   Result<std::span<const std::byte>> next_records() override;
-  holdfast::stream::RecordClaim claim(std::size_t most) override;
-  void read(const holdfast::stream::RecordClaim& claim, std::byte* out) const override;
   void give_back(std::size_t records) override { at_ -= records; }
   Result<bool> next(sql::Row& row) override;
   std::string position() const override;

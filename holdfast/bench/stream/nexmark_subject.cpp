@@ -1,12 +1,10 @@
 #include <holdfast/bench/stream/nexmark_subject.hpp>
 
 #include <chrono>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <holdfast/bench/engine/interruption.hpp>
-#include <holdfast/bench/stream/query_state.hpp>
 #include <holdfast/stream/graph/graph_operators.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/pipeline.hpp>
@@ -16,43 +14,31 @@ namespace {
 
 namespace hs = holdfast::stream;
 
-// One run from the first event to the last.
-struct QueryRun {
-  const NexmarkQuery& query;
-  hs::StateStore* state = nullptr;
-  hs::Successor successor;  // Empty: interpreted.
-  std::chrono::milliseconds interval{0};
-
-  Result<hs::PipelineReport> of(Answer& answer) {
-    const auto& plan = query.plan();
-    std::unique_ptr<hs::Sink> sink = std::make_unique<SummingSink>(plan.columns(), answer);
-    std::unique_ptr<hs::Source> source;
-    std::unique_ptr<hs::Operators> operators;
-    if (hs::InterpretedOperators::can_run(plan, false)) {
-      source = source_of(plan.source());
-      operators = std::make_unique<hs::InterpretedOperators>(plan, *sink, state);
-    } else {
-      std::vector<hs::graph::GraphSource::Part> parts;
-      for (const auto& node : plan.nodes) {
-        if (const auto* scan = std::get_if<sql::Scan>(&node.what))
-          parts.push_back({source_of(*scan->table), scan->looked_up});
-      }
-      auto tables = std::make_unique<hs::graph::GraphSource>(std::move(parts));
-      operators = std::make_unique<hs::graph::GraphOperators>(plan, *tables, *sink, state);
-      source = std::move(tables);
-    }
-    hs::Pipeline pipeline(plan, std::move(source), std::move(sink), state, std::move(operators));
-    HF_RETURN_IF_ERROR(pipeline.resume());
-    if (successor) pipeline.set_successor(std::move(successor));
-    HF_RETURN_IF_ERROR(pipeline.run(interval, interrupted()));
-    return pipeline.report();
-  }
-
- private:
-  std::unique_ptr<hs::Source> source_of(const sql::Table& table) const {
+std::unique_ptr<hs::Pipeline> pipeline_of(const NexmarkQuery& query, Answer& answer,
+                                          hs::StateStore* state) {
+  const auto source_of = [&](const sql::Table& table) {
     return std::make_unique<MemorySource>(query.events().table(table.name), table);
+  };
+  const auto& plan = query.plan();
+  std::unique_ptr<hs::Sink> sink = std::make_unique<SummingSink>(plan.columns(), answer);
+  std::unique_ptr<hs::Source> source;
+  std::unique_ptr<hs::Operators> operators;
+  if (hs::InterpretedOperators::can_run(plan, false)) {
+    source = source_of(plan.source());
+    operators = std::make_unique<hs::InterpretedOperators>(plan, *sink, state);
+  } else {
+    std::vector<hs::graph::GraphSource::Part> parts;
+    for (const auto& node : plan.nodes) {
+      if (const auto* scan = std::get_if<sql::Scan>(&node.what))
+        parts.push_back({source_of(*scan->table), scan->looked_up});
+    }
+    auto tables = std::make_unique<hs::graph::GraphSource>(std::move(parts));
+    operators = std::make_unique<hs::graph::GraphOperators>(plan, *tables, *sink, state);
+    source = std::move(tables);
   }
-};
+  return std::make_unique<hs::Pipeline>(plan, std::move(source), std::move(sink), state,
+                                        std::move(operators));
+}
 
 class NexmarkRuns : public Subject {
  public:
@@ -105,45 +91,15 @@ class HandWrittenLoop final : public NexmarkRuns {
   NexmarkLoop& loop_;
 };
 
-class NexmarkSubject final : public NexmarkRuns {
+class NexmarkSubject final : public RunsQuery<NexmarkRuns> {
  public:
-  NexmarkSubject(const NexmarkQuery& query, const QuerySetting& setting)
-      : NexmarkRuns(query), setting_(setting), code_(query.plan()) {}
-
-  bool counts_persists() const override { return setting_.in_kv; }
-  Status create() override { return setting_.interpreted ? Status() : code_.load(); }
-  Status before(const Phase&) override {
-    if (!setting_.in_kv) return {};
-    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
-    return {};
-  }
-  Fields phase_facts() const override {
-    Fields facts;
-    if (setting_.in_kv) facts.set("checkpoints", checkpoints_);
-    return facts;
-  }
-  void destroy() override {
-    state_.reset();
-    if (setting_.in_kv) remove_state(setting_.region);
-  }
+  using RunsQuery::RunsQuery;
 
  protected:
-  bool only_once() const override { return setting_.in_kv; }
+  bool only_once() const override { return in_kv(); }
   Status run_once(Answer& answer) override {
-    QueryRun run{query_, state_.get(), {}, setting_.interval()};
-    if (!setting_.interpreted) run.successor = code_.successor();
-    HF_ASSIGN_OR_RETURN(const auto report, run.of(answer));
-    checkpoints_ = report.checkpoints;
-    if (report.taken_over == setting_.interpreted)
-      return Error{Errc::kUnsupported, "the query was not compiled"};
-    return {};
+    return run_all(*pipeline_of(query_, answer, state()));
   }
-
- private:
-  const QuerySetting setting_;
-  QueryCode code_;
-  std::unique_ptr<hs::StateStore> state_;
-  std::uint64_t checkpoints_ = 0;
 };
 
 }  // namespace
@@ -161,8 +117,9 @@ Result<std::unique_ptr<NexmarkQuery>> NexmarkQuery::make(unsigned number,
                                                          std::uint64_t count, std::uint64_t seed) {
   HF_ASSIGN_OR_RETURN(auto script, hs::Script::prepare(nexmark_sql(number, count, seed)));
   std::unique_ptr<NexmarkQuery> query(new NexmarkQuery(number, events, std::move(script)));
-  QueryRun interpreted{*query, nullptr, {}};
-  HF_RETURN_IF_ERROR(interpreted.of(query->answer_));
+  const auto interpreted = pipeline_of(*query, query->answer_, nullptr);
+  HF_RETURN_IF_ERROR(interpreted->resume());
+  HF_RETURN_IF_ERROR(interpreted->run(std::chrono::milliseconds(0), interrupted()));
   return query;
 }
 

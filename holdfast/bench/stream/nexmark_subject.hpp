@@ -22,7 +22,6 @@ class NexmarkQuery {
 
   unsigned number() const { return number_; }
   const sql::Plan& plan() const { return script_.plans().front(); }
-  const holdfast::stream::Script& script() const { return script_; }
   const NexmarkEvents& events() const { return events_; }
   const Answer& answer() const { return answer_; }
   // Of the tables that the query reads.

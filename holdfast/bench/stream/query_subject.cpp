@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include <holdfast/bench/stream/query_state.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/pipeline.hpp>
 
@@ -16,10 +15,6 @@ class Borrowed final : public hs::RecordSource {
  public:
   explicit Borrowed(EventSource& source) : source_(source) {}
   Result<std::span<const std::byte>> next_records() override { return source_.next_records(); }
-  hs::RecordClaim claim(std::size_t most) override { return source_.claim(most); }
-  void read(const hs::RecordClaim& claim, std::byte* out) const override {
-    source_.read(claim, out);
-  }
   void give_back(std::size_t records) override { source_.give_back(records); }
   Result<bool> next(sql::Row& row) override { return source_.next(row); }
   std::string position() const override { return source_.position(); }
@@ -30,49 +25,18 @@ class Borrowed final : public hs::RecordSource {
   EventSource& source_;
 };
 
-class QuerySubject final : public WindowSubject {
+class QuerySubject final : public RunsQuery<WindowSubject> {
  public:
-  QuerySubject(const WindowSum& query, const QuerySetting& setting)
-      : WindowSubject(query), setting_(setting), code_(setting.script->plans().front()) {}
-
-  bool counts_persists() const override { return setting_.in_kv; }
-  Status create() override { return setting_.interpreted ? Status() : code_.load(); }
-  Status before(const Phase&) override {
-    if (!setting_.in_kv) return {};
-    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
-    return {};
-  }
-  Fields phase_facts() const override {
-    Fields facts;
-    if (setting_.in_kv) facts.set("checkpoints", checkpoints_);
-    return facts;
-  }
-  void destroy() override {
-    state_.reset();
-    if (setting_.in_kv) remove_state(setting_.region);
-  }
+  using RunsQuery::RunsQuery;
 
  protected:
   Status take_all(EventSource& source) override {
-    const auto& plan = setting_.script->plans().front();
     auto sink = std::make_unique<AnswerSink>(answers_);
-    auto interpreter = std::make_unique<hs::InterpretedOperators>(plan, *sink, state_.get());
-    hs::Pipeline pipeline(plan, std::make_unique<Borrowed>(source), std::move(sink), state_.get(),
+    auto interpreter = std::make_unique<hs::InterpretedOperators>(plan(), *sink, state());
+    hs::Pipeline pipeline(plan(), std::make_unique<Borrowed>(source), std::move(sink), state(),
                           std::move(interpreter));
-    HF_RETURN_IF_ERROR(pipeline.resume());
-    if (!setting_.interpreted) pipeline.set_successor(code_.successor());
-    HF_RETURN_IF_ERROR(pipeline.run(setting_.interval(), interrupted()));
-    checkpoints_ = pipeline.report().checkpoints;
-    if (pipeline.report().taken_over == setting_.interpreted)
-      return Error{Errc::kUnsupported, "the query was not compiled"};
-    return {};
+    return run_all(pipeline);
   }
-
- private:
-  const QuerySetting setting_;
-  QueryCode code_;
-  std::unique_ptr<hs::StateStore> state_;
-  std::uint64_t checkpoints_ = 0;
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ Status validate(const StreamBenchOptions& options) {
   if (options.events < 1'000 || options.events > 100'000'000)
     return invalid("events", number(options.events), "allowed are 1,000 to 100,000,000");
   if (options.threads != 1)
-    return invalid("threads", number(options.threads), "a query has one worker so far: 1");
+    return invalid("threads", number(options.threads), "here a query has one worker: 1");
   if (options.events_per_ms > 100'000)
     return invalid("rate", number(options.events_per_ms), "allowed are 1 to 100,000");
   if (options.windows < 1 || options.windows > 100)
@@ -136,8 +136,9 @@ class Suite {
   Status window_sum() {
     HF_ASSIGN_OR_RETURN(const auto script, holdfast::stream::Script::prepare(WindowSum::sql()));
     const WindowSum query(options_.keys, events_per_ms(options_), options_.windows, options_.seed);
-    measure(kWindowSum, {options_.keys, query.events().size()},
-            [&](const std::string& state) { return window_sum_entry(state, query, script); });
+    measure(kWindowSum, {options_.keys, query.events().size()}, [&](const std::string& state) {
+      return window_sum_entry(state, query, script.plans().front());
+    });
     return {};
   }
   Status nexmark(unsigned number) {
@@ -158,12 +159,12 @@ class Suite {
     std::uint64_t keys, events;
   };
 
-  QuerySetting setting(const std::string& state, const holdfast::stream::Script& script) const {
-    return {&script, state.starts_with("kv"), state.ends_with("-interpreted"), options_.region,
+  QuerySetting setting(const std::string& state, const sql::Plan& plan) const {
+    return {&plan, state.starts_with("kv"), state.ends_with("-interpreted"), options_.region,
             options_.checkpoint_seconds};
   }
   SubjectEntry window_sum_entry(const std::string& state, const WindowSum& query,
-                                const holdfast::stream::Script& script) const {
+                                const sql::Plan& plan) const {
     if (state == "floor")
       return {state, [&](unsigned) { return std::make_unique<HandWritten<FlatTable>>(query); }, ""};
     if (state == "tbb") {
@@ -172,7 +173,7 @@ class Suite {
       return {state, [&query, make = *make](unsigned) { return make(query); }, ""};
     }
     return {state,
-            [&query, setting = setting(state, script)](unsigned) {
+            [&query, setting = setting(state, plan)](unsigned) {
               return query_subject(query, setting);
             },
             ""};
@@ -183,7 +184,7 @@ class Suite {
       return {state, [&query, loop](unsigned) { return nexmark_floor(query, *loop); }, ""};
     }
     return {state,
-            [&query, setting = setting(state, query.script())](unsigned) {
+            [&query, setting = setting(state, query.plan())](unsigned) {
               return nexmark_subject(query, setting);
             },
             ""};

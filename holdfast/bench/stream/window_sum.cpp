@@ -57,35 +57,21 @@ Status WindowSum::check(const std::vector<WindowAnswer>& answers, std::uint64_t 
   return {};
 }
 
-holdfast::stream::RecordClaim EventSource::claim(std::size_t most) {
+// The next block, its times moved to the round.
+bool EventSource::fill() {
   const auto& events = query_.events();
   if (at_ == events.size()) {
-    if (!again_()) return {};
+    if (!again_()) return false;
     at_ = 0;
     ++rounds_;
   }
-  const holdfast::stream::RecordClaim claim{at_, rounds_, std::min(most, events.size() - at_)};
-  at_ += claim.count;
-  return claim;
-}
-
-void EventSource::read(const holdfast::stream::RecordClaim& claim, std::byte* out) const {
-  copy(claim, reinterpret_cast<Event*>(out));
-}
-
-// Their times are moved to the round.
-void EventSource::copy(const holdfast::stream::RecordClaim& claim, Event* out) const {
-  const std::int64_t moved = query_.span_ms() * static_cast<std::int64_t>(claim.round - 1);
-  const Event* const from = query_.events().data() + claim.at;
-  for (std::size_t i = 0; i < claim.count; ++i)
-    out[i] = {from[i].nulls, from[i].ts + moved, from[i].sensor, from[i].value};
-}
-
-bool EventSource::fill() {
-  const auto next = claim(kBlock);
-  if (next.count == 0) return false;
-  copy(next, block_.data());
-  in_block_ = next.count;
+  const std::size_t count = std::min(kBlock, events.size() - at_);
+  const std::int64_t moved = query_.span_ms() * static_cast<std::int64_t>(rounds_ - 1);
+  const Event* const from = events.data() + at_;
+  for (std::size_t i = 0; i < count; ++i)
+    block_[i] = {from[i].nulls, from[i].ts + moved, from[i].sensor, from[i].value};
+  at_ += count;
+  in_block_ = count;
   taken_ = 0;
   return true;
 }

@@ -69,8 +69,6 @@ class EventSource : public holdfast::stream::RecordSource {
       : query_(query), again_(std::move(again)) {}
 
   Result<std::span<const std::byte>> next_records() override;
-  holdfast::stream::RecordClaim claim(std::size_t most) override;
-  void read(const holdfast::stream::RecordClaim& claim, std::byte* out) const override;
   void give_back(std::size_t records) override { taken_ -= records; }
   Result<bool> next(sql::Row& row) override;
   std::string position() const override;
@@ -81,7 +79,6 @@ class EventSource : public holdfast::stream::RecordSource {
 
  private:
   bool fill();
-  void copy(const holdfast::stream::RecordClaim& claim, Event* out) const;
 
   const WindowSum& query_;
   const std::function<bool()> again_;

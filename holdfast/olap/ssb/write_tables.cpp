@@ -75,15 +75,18 @@ std::string csv_of(std::string_view lines, std::span<const TableColumn> columns)
   return csv;
 }
 
-// Pieces of `at_once` items each, by append(item, text).
+// Pieces of `at_once` items each, by append(item, text) as lines of a .tbl file; as CSV where there
+// are `csv_columns`.
 template <class Append>
-Status write_table(TableSink& sink, std::uint64_t items, std::uint64_t at_once, unsigned threads,
-                   WrittenTables& written, const Append& append) {
+Status write_table(TableSink& sink, std::span<const TableColumn> csv_columns, std::uint64_t items,
+                   std::uint64_t at_once, unsigned threads, WrittenTables& written,
+                   const Append& append) {
   const auto make = [&](std::uint64_t piece) -> Result<Text> {
     Text text;
     const auto end = std::min((piece + 1) * at_once, items);
     for (auto item = piece * at_once; item < end; ++item)
       text.lines += append(item, text.bytes);
+    if (!csv_columns.empty()) text.bytes = csv_of(text.bytes, csv_columns);
     return text;
   };
   const auto take = [&](const Text& text) -> Status {
@@ -109,15 +112,9 @@ Result<WrittenTables> write_tables(const Generator& generator, TableText form,
   const auto write = [&](const TableColumns& table, std::uint64_t items, std::uint64_t at_once,
                          const auto& append) -> Status {
     HF_ASSIGN_OR_RETURN(const auto sink, open(table));
-    if (form == TableText::kTbl)
-      return write_table(*sink, items, at_once, threads, written, append);
-    return write_table(*sink, items, at_once, threads, written,
-                       [&](std::uint64_t item, std::string& text) {
-                         std::string lines;
-                         const auto count = append(item, lines);
-                         text += csv_of(lines, table.columns);
-                         return count;
-                       });
+    const auto csv_columns =
+        form == TableText::kCsv ? table.columns : std::span<const TableColumn>();
+    return write_table(*sink, csv_columns, items, at_once, threads, written, append);
   };
   for (std::size_t i = 0; i < kDimensions; ++i) {
     const auto dimension = static_cast<Dimension>(i);
@@ -152,7 +149,7 @@ Result<WrittenTables> export_lines(const StoredRows& rows, const std::string& pa
     HF_RETURN_IF_ERROR(rows.facts(run));
   WrittenTables written;
   HF_ASSIGN_OR_RETURN(const auto sink, file_sink(path));
-  HF_RETURN_IF_ERROR(write_table(*sink, rows.runs(), 1, threads, written,
+  HF_RETURN_IF_ERROR(write_table(*sink, {}, rows.runs(), 1, threads, written,
                                  [&](std::uint64_t run, std::string& text) {
                                    const auto facts = rows.facts(run).value();
                                    for (const FactRow& row : facts)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/stream/workers/part.hpp>
 
 namespace holdfast::stream::compile {
 
@@ -64,11 +65,7 @@ void CompiledGraph::open_table(std::size_t number, const sql::Table& table,
   own.source = &source.part(number);
   own.records = dynamic_cast<RecordSource*>(own.source);
   own.row.resize(table.columns.size());
-  std::size_t space = own.layout->bytes + own.layout->alignment;
-  own.memory = std::make_unique<std::byte[]>(space);
-  void* place = own.memory.get();
-  own.record =
-      static_cast<std::byte*>(std::align(own.layout->alignment, own.layout->bytes, place, space));
+  own.record.resize(own.layout->bytes);
 }
 
 // The next records of a table. False: there are none now.
@@ -87,8 +84,8 @@ Result<bool> CompiledGraph::fill_from_row(std::size_t number) {
   auto& table = tables_[number];
   HF_ASSIGN_OR_RETURN(const bool more, table.source->next(table.row));
   if (!more) return false;
-  write_record(*table.table, *table.layout, table.row, table.record);
-  inputs_[number].records = table.record;
+  write_record(*table.table, *table.layout, table.row, table.record.data());
+  inputs_[number].records = table.record.data();
   inputs_[number].count = 1;
   return true;
 }
@@ -127,14 +124,11 @@ Result<Operators::Progress> CompiledGraph::take(Source&) {
   return Progress{rows() - before, ended};
 }
 
-// The place of the row that failed, not of the last one that was read.
 Error CompiledGraph::at_place(std::size_t number, Error error) {
   auto& table = tables_[number];
-  if (table.records != nullptr && table.block_rows != 0) {
-    bool there = bool(table.source->seek(table.block_begins));
-    for (auto left = table.block_rows - inputs_[number].count; left > 0 && there; --left)
-      there = bool(table.source->next(table.row));
-  }
+  if (table.records != nullptr && table.block_rows != 0)
+    go_behind(*table.source, table.block_begins, table.block_rows - inputs_[number].count,
+              table.row.size());
   error.detail += " (table " + escape(table.table->name) + ", " + table.source->place() + ")";
   return error;
 }

@@ -48,8 +48,7 @@ class CompiledGraph final : public Operators {
     Source* source = nullptr;
     RecordSource* records = nullptr;  // The source, if it gives records.
     sql::Row row;                     // What a record of our own was made of.
-    std::unique_ptr<std::byte[]> memory;
-    std::byte* record = nullptr;
+    std::vector<std::byte> record;
     std::string block_begins;  // The source's position.
     std::size_t block_rows = 0;
   };

@@ -1,6 +1,5 @@
 #include "compiled_operators.hpp"
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -10,8 +9,6 @@ namespace holdfast::stream::compile {
 namespace {
 
 constexpr std::size_t kRows = 256;
-// A source may wait for its rows: those that are there are not kept waiting with it.
-constexpr std::chrono::milliseconds kPatience{10};
 
 }  // namespace
 
@@ -80,31 +77,19 @@ Result<Operators::Progress> CompiledOperators::take(Source& source) {
 }
 
 Result<Operators::Progress> CompiledOperators::take_rows(Source& source) {
-  using Clock = std::chrono::steady_clock;
-  if (memory_ == nullptr) {
+  if (rows_.empty()) {
     rows_.resize(kRows, sql::Row(plan_.source().columns.size()));
-    memory_ = std::make_unique<std::byte[]>(kRows * layout_.bytes + layout_.alignment);
-    void* place = memory_.get();
-    std::size_t space = kRows * layout_.bytes + layout_.alignment;
-    records_ =
-        static_cast<std::byte*>(std::align(layout_.alignment, kRows * layout_.bytes, place, space));
+    records_.resize(kRows * layout_.bytes);
   }
   const auto position = source.position();
-  const auto patient_until = Clock::now() + kPatience;
-  Progress progress;
-  Result<bool> more = true;
-  while (progress.rows < kRows && Clock::now() < patient_until) {
-    auto& row = rows_[progress.rows];
-    more = source.next(row);
-    if (!more || !*more) break;
-    write_record(plan_.source(), layout_, row, records_ + progress.rows * layout_.bytes);
-    ++progress.rows;
-  }
+  Batch batch;
+  read_rows(source, rows_, batch);
+  for (std::size_t i = 0; i < batch.rows; ++i)
+    write_record(plan_.source(), layout_, rows_[i], records_.data() + i * layout_.bytes);
   HF_RETURN_IF_ERROR(
-      take_records(source, std::span(records_, progress.rows * layout_.bytes), position));
-  if (!more) return more.error();
-  progress.ended = !*more && source.ended();
-  return progress;
+      take_records(source, std::span(records_).first(batch.rows * layout_.bytes), position));
+  if (!batch.source) return batch.source.error();
+  return Progress{batch.rows, batch.ended};
 }
 
 Status CompiledOperators::take_records(Source& source, std::span<const std::byte> records,
@@ -112,11 +97,7 @@ Status CompiledOperators::take_records(Source& source, std::span<const std::byte
   std::size_t taken = 0;
   if (query_->take(records.data(), records.size() / layout_.bytes, taken)) return {};
   Error error = host_.status().error();
-  // The place of the row that failed, not of the last one that was read.
-  sql::Row row(plan_.source().columns.size());
-  bool there = bool(source.seek(position));
-  for (std::size_t i = 0; i < taken && there; ++i)
-    there = bool(source.next(row));
+  go_behind(source, position, taken, plan_.source().columns.size());
   error.detail += " (at " + source.place() + ")";
   return error;
 }

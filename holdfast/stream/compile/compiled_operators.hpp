@@ -53,8 +53,7 @@ class CompiledOperators final : public MergingOperators {
   CompiledHost host_;
   std::unique_ptr<query::Query> query_;  // Goes before the library.
   std::vector<sql::Row> rows_;           // Their texts are those of records_.
-  std::unique_ptr<std::byte[]> memory_;
-  std::byte* records_ = nullptr;
+  std::vector<std::byte> records_;
 };
 
 }  // namespace holdfast::stream::compile

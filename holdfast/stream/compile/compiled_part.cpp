@@ -2,38 +2,21 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace holdfast::stream::compile {
 namespace {
 
-// So many that taking them off the source, one worker after the other, costs little beside them.
-constexpr std::size_t kRecords = 2048;
 constexpr std::size_t kRows = 256;
 
-// Records; those of a source of rows point into these.
+// Rows, and the records that are made of them, which point into them.
 class Records final : public Batch {
  public:
   Records(const RecordLayout& layout, std::size_t columns)
-      : memory_(std::make_unique<std::byte[]>(kRecords * layout.bytes + layout.alignment)),
-        rows_of_columns_(columns) {
-    void* place = memory_.get();
-    std::size_t space = kRecords * layout.bytes + layout.alignment;
-    records = static_cast<std::byte*>(
-        std::align(layout.alignment, kRecords * layout.bytes, place, space));
-  }
-  std::vector<sql::Row>& values() {
-    if (values_.empty()) values_.resize(kRows, sql::Row(rows_of_columns_));
-    return values_;
-  }
+      : values(kRows, sql::Row(columns)), records(kRows * layout.bytes) {}
 
-  std::byte* records = nullptr;
-  const RecordSource* direct = nullptr;  // Null: rows are in values().
-  RecordClaim claim;
-
- private:
-  std::unique_ptr<std::byte[]> memory_;
-  std::vector<sql::Row> values_;
-  std::size_t rows_of_columns_;
+  std::vector<sql::Row> values;
+  std::vector<std::byte> records;
 };
 
 }  // namespace
@@ -63,37 +46,25 @@ std::unique_ptr<Batch> CompiledPart::make_batch() const {
 }
 
 void CompiledPart::read(Source& source, Batch& batch) const {
-  auto& records = static_cast<Records&>(batch);
-  auto* const direct = dynamic_cast<RecordSource*>(&source);
-  records.direct = direct;
-  if (direct == nullptr) return read_rows(source, records.values(), batch);
-  records.claim = direct->claim(kRecords);
-  records.rows = records.claim.count;
-  records.ended = records.rows == 0;
-  records.source = {};
+  read_rows(source, static_cast<Records&>(batch).values, batch);
 }
 
 void CompiledPart::prepare(Batch& batch, bool watermark) {
   auto& records = static_cast<Records&>(batch);
-  if (records.direct != nullptr) {
-    records.direct->read(records.claim, records.records);
-  } else {
-    for (std::size_t i = 0; i < batch.rows; ++i)
-      write_record(plan_.source(), layout_, records.values()[i],
-                   records.records + i * layout_.bytes);
-  }
+  auto* const data = records.records.data();
+  for (std::size_t i = 0; i < records.rows; ++i)
+    write_record(plan_.source(), layout_, records.values[i], data + i * layout_.bytes);
   records.highest = kNoWatermark;
   records.sound = records.rows;
   records.unsound = {};
-  if (watermark &&
-      !query_->find_watermark(records.records, records.rows, records.highest, records.sound))
+  if (watermark && !query_->find_watermark(data, records.rows, records.highest, records.sound))
     records.unsound = host_.take_status();
 }
 
 Status CompiledPart::take(const Batch& batch, std::size_t& failed) {
   const auto& records = static_cast<const Records&>(batch);
   std::size_t taken = 0;
-  if (query_->take(records.records, records.sound, taken))
+  if (query_->take(records.records.data(), records.sound, taken))
     return failed = records.sound, records.unsound;
   failed = taken - 1;
   return host_.status();

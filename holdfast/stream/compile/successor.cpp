@@ -38,7 +38,6 @@ class Attempt {
     const auto library = mode_ == CompileMode::kWait ? compilation_->wait() : compilation_->poll();
     if (!library) give_up(library.error());
     if (!library || *library == nullptr) return std::unique_ptr<Operators>();
-    HF_RETURN_IF_ERROR(now.settle());
     return compiled_operators(now, plan_, source_, *library, sink, store);
   }
 
@@ -69,10 +68,11 @@ class Attempt {
 
 }  // namespace
 
-Result<std::unique_ptr<Operators>> compiled_operators(const Operators& now, const sql::Plan& plan,
+Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql::Plan& plan,
                                                       std::shared_ptr<const QuerySource> source,
                                                       std::shared_ptr<const Library> library,
                                                       Sink& sink, StateStore* store) {
+  HF_RETURN_IF_ERROR(now.settle());
   if (const auto* graph = dynamic_cast<const graph::GraphOperators*>(&now)) {
     HF_ASSIGN_OR_RETURN(auto made,
                         CompiledGraph::after(*graph, plan, source, library, sink, store));

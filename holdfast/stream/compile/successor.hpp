@@ -20,7 +20,7 @@ enum class CompileMode {
 
 // Operators of a library that was made of `source`, which was made of `plan`. They go on where
 // `now` is.
-Result<std::unique_ptr<Operators>> compiled_operators(const Operators& now, const sql::Plan& plan,
+Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql::Plan& plan,
                                                       std::shared_ptr<const QuerySource> source,
                                                       std::shared_ptr<const Library> library,
                                                       Sink& sink, StateStore* store);

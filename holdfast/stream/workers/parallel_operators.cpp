@@ -25,8 +25,9 @@ struct alignas(64) ParallelOperators::Worker {
 struct ParallelOperators::Ring {
   explicit Ring(std::size_t workers) : done(workers) {}
 
-  std::vector<std::unique_ptr<Batch>> batches;  // Batch n is at n modulo their number.
-  std::vector<std::uint64_t> done;              // By worker: how many batches.
+  // Batch n is at n modulo their number. None before rows are shared out by key.
+  std::vector<std::unique_ptr<Batch>> batches;
+  std::vector<std::uint64_t> done;  // By worker: how many batches.
   Condition moved;
 };
 
@@ -65,10 +66,8 @@ void ParallelOperators::begin_parts(std::int64_t watermark) {
     worker.batch = worker.part->make_batch();
     worker.standing.store(watermark, std::memory_order_relaxed);
   }
-  share_out(by_key_);
   ring_->batches.clear();
-  for (std::size_t i = 0; i < 2 * workers_.size() + 2; ++i)
-    ring_->batches.push_back(workers_.front()->part->make_batch());
+  share_out(by_key_);
 }
 
 // Rows to come.
@@ -77,6 +76,9 @@ void ParallelOperators::share_out(bool by_key) {
   const auto workers = static_cast<std::uint32_t>(workers_.size());
   for (std::uint32_t i = 0; i < workers; ++i)
     workers_[i]->part->own(by_key ? i : 0, by_key ? workers : 1);
+  auto& batches = ring_->batches;
+  while (by_key && batches.size() < 2 * workers + 2)
+    batches.push_back(workers_.front()->part->make_batch());
 }
 
 Status ParallelOperators::restore(const OperatorCounts& counts) {
@@ -282,14 +284,10 @@ Status ParallelOperators::end_round(Source& source) {
   return {};
 }
 
-// The place of the row that failed, not of the last one that was read.
 Error ParallelOperators::explained(const Failure& failure, Source& source) const {
   Error error = failure.error;
   if (!failure.of_row) return error;
-  bool there = bool(source.seek(failure.position));
-  sql::Row row(merging_->source_columns());
-  for (std::size_t i = 0; i <= failure.row && there; ++i)
-    there = bool(source.next(row));
+  go_behind(source, failure.position, failure.row + 1, merging_->source_columns());
   error.detail += " (at " + source.place() + ")";
   return error;
 }

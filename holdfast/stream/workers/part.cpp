@@ -4,6 +4,7 @@
 
 namespace holdfast::stream {
 
+// A source may wait for its rows: those that are there are not kept waiting with it.
 void read_rows(Source& source, std::vector<sql::Row>& rows, Batch& batch) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience{10};
@@ -23,6 +24,13 @@ void read_rows(Source& source, std::vector<sql::Row>& rows, Batch& batch) {
     }
     ++batch.rows;
   }
+}
+
+void go_behind(Source& source, std::string_view position, std::size_t rows, std::size_t columns) {
+  sql::Row row(columns);
+  bool there = bool(source.seek(position));
+  for (; rows > 0 && there; --rows)
+    there = bool(source.next(row));
 }
 
 }  // namespace holdfast::stream

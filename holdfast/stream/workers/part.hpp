@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -78,5 +79,9 @@ class MergingOperators : public Operators {
 // Up to `rows.size()` rows that are there, into batch.rows of them. A source that has none for now
 // is not waited for once there is one.
 void read_rows(Source& source, std::vector<sql::Row>& rows, Batch& batch);
+
+// Goes to where the source stood behind the last of so many rows from `position`, as far as it can:
+// its place() is that of a row that failed, not of the last one that was read.
+void go_behind(Source& source, std::string_view position, std::size_t rows, std::size_t columns);
 
 }  // namespace holdfast::stream

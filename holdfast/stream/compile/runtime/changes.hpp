@@ -245,6 +245,7 @@ class KeyedValues {
     Value value;
     std::unique_ptr<char[]> texts;  // Of the key.
     bool used = false;
+    bool noted = false;
   };
 
   KeyedValues() { index_.assign(kLeast, 0); }
@@ -272,10 +273,11 @@ class KeyedValues {
     entry.texts = entry.key.own_texts();
     return entry;
   }
-  std::uint32_t number_of(const Entry& entry) const {
-    return static_cast<std::uint32_t>(&entry - entries_.data());
+  // It is among those that the next checkpoint needs.
+  void note(Entry& entry) {
+    if (!std::exchange(entry.noted, true))
+      noted_.push_back(static_cast<std::uint32_t>(&entry - entries_.data()));
   }
-  Entry& entry(std::uint32_t number) { return entries_[number]; }
   void erase(Entry& entry) {
     auto hole = place_of(entry.key, entry.key.hash());
     const auto number = index_[hole];
@@ -296,6 +298,16 @@ class KeyedValues {
     for (auto& entry : entries_) {
       if (entry.used && !visit(entry)) return false;
     }
+    return true;
+  }
+  // Those that were noted since the last time; one that went, and came again, once.
+  template <class Visit>
+  bool for_each_noted(const Visit& visit) {
+    for (const auto number : noted_) {
+      auto& entry = entries_[number];
+      if (std::exchange(entry.noted, false) && !visit(entry)) return false;
+    }
+    noted_.clear();
     return true;
   }
 
@@ -336,6 +348,7 @@ class KeyedValues {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
   std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> noted_;  // Some may be gone.
 };
 
 // The watermarks of an operator's inputs, and the least: its own.

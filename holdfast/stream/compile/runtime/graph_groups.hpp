@@ -210,13 +210,8 @@ class RunningGroups {
   }
   bool put_state() {
     if (!stored_.put_gone()) return false;
-    if (!stored_.keeps()) return groups_.for_each([&](Entry& entry) { return put(entry); });
-    for (const auto number : changed_) {
-      auto& entry = groups_.entry(number);
-      if (entry.used && entry.value.mark.changed && !put(entry)) return false;
-    }
-    changed_.clear();
-    return true;
+    const auto put_entry = [this](Entry& entry) { return put(entry); };
+    return stored_.keeps() ? groups_.for_each_noted(put_entry) : groups_.for_each(put_entry);
   }
 
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
@@ -230,7 +225,7 @@ class RunningGroups {
   using Entry = typename KeyedValues<Key, Group>::Entry;
 
   void note(Entry& entry) {
-    if (stored_.change(entry.value.mark)) changed_.push_back(groups_.number_of(entry));
+    if (stored_.change(entry.value.mark)) groups_.note(entry);
   }
   void gather(Entry& entry, bool adding, const Row& row) {
     entry.value.rows += adding ? 1 : -1;
@@ -257,7 +252,6 @@ class RunningGroups {
   Run& run_;
   StoredEntries stored_;
   KeyedValues<Key, Group> groups_;
-  std::vector<std::uint32_t> changed_;  // Since the last checkpoint; some may be gone.
 };
 
 }  // namespace holdfast::query

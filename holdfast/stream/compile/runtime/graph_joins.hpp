@@ -169,7 +169,7 @@ class RegularJoin : JoinRules<Definition> {
     keep<kSide>(entry, change, row, count);
     for (const auto number : matches_) {
       auto& partner = partners[number];
-      if (stored_of<kOther>().change(partner.mark)) note(entry);
+      if (stored_of<kOther>().change(partner.mark)) pairs_.note(entry);
       meet<kSide>(graph, change, row, partner);
       if (run_.failed) return;
     }
@@ -183,14 +183,8 @@ class RegularJoin : JoinRules<Definition> {
   }
   bool put_state() {
     if (!stored_[0].put_gone() || !stored_[1].put_gone()) return false;
-    if (!stored_[0].keeps()) return pairs_.for_each([&](Entry& entry) { return put(entry); });
-    for (const auto number : changed_) {
-      auto& entry = pairs_.entry(number);
-      entry.value.noted = false;
-      if (entry.used && !put(entry)) return false;
-    }
-    changed_.clear();
-    return true;
+    const auto put_entry = [this](Entry& entry) { return put(entry); };
+    return stored_[0].keeps() ? pairs_.for_each_noted(put_entry) : pairs_.for_each(put_entry);
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
@@ -198,7 +192,6 @@ class RegularJoin : JoinRules<Definition> {
   struct Pair {
     Bag<typename Rules::Left> left;
     Bag<typename Rules::Right> right;
-    bool noted = false;  // It is among those that have changed.
   };
   using Entry = typename KeyedValues<Key, Pair>::Entry;
 
@@ -212,9 +205,6 @@ class RegularJoin : JoinRules<Definition> {
   template <Side kSide>
   StoredEntries& stored_of() {
     return stored_[static_cast<std::size_t>(kSide)];
-  }
-  void note(Entry& entry) {
-    if (!std::exchange(entry.value.noted, true)) changed_.push_back(pairs_.number_of(entry));
   }
   template <class Row>
   static auto key_of(const Key& key, const Row& row) {
@@ -231,12 +221,12 @@ class RegularJoin : JoinRules<Definition> {
     if (adds(change)) {
       rows.add(row, partners);
       stored.come(rows.last().mark, key_of(entry.key, row));
-      if (stored.change(rows.last().mark)) note(entry);
+      if (stored.change(rows.last().mark)) pairs_.note(entry);
       return;
     }
     auto* const found = rows.find(row);
     if (found == nullptr) return;
-    if (stored.change(found->mark)) note(entry);
+    if (stored.change(found->mark)) pairs_.note(entry);
     if (--found->count != 0) return;
     stored.erase(found->mark, key_of(entry.key, row));
     rows.erase(*found);
@@ -295,7 +285,7 @@ class RegularJoin : JoinRules<Definition> {
     auto& pair = pairs_.at(key);
     bag<kSide>(pair.value)
         .adopt({Kept<RowOn<kSide>>(row), count, partners, {entry.version, entry.changed}});
-    if (entry.changed) note(pair);
+    if (entry.changed) pairs_.note(pair);
     return true;
   }
   bool put(Entry& entry) { return put_on<Side::kLeft>(entry) && put_on<Side::kRight>(entry); }
@@ -318,7 +308,6 @@ class RegularJoin : JoinRules<Definition> {
   Run& run_;
   StoredEntries stored_[2];
   KeyedValues<Key, Pair> pairs_;
-  std::vector<std::uint32_t> changed_;  // Since the last checkpoint.
   std::vector<std::uint32_t> matches_;
 };
 

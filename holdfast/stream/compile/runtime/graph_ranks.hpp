@@ -55,50 +55,41 @@ class RunningRank {
       go(graph, key, row);
   }
   bool adopt(const GraphEntry& entry) {
-    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text rest = entry.key, values, state{entry.state.data + 1, entry.state.size - 1};
+    Text rest = entry.key, values;
     Key key;
     Row row;
     std::int64_t number = 0;
     if (!take_part(rest, values) || !key.take(values) || !take_ordered(rest, number) ||
-        rest.size != 0 || !row.take(state) || state.size != 0)
+        rest.size != 0)
       return false;
+    // Also of one that is gone: of a key a checkpoint has one entry.
+    next_number_ = std::max(next_number_, number + 1);
+    if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    Text state{entry.state.data + 1, entry.state.size - 1};
+    if (!row.take(state) || state.size != 0) return false;
     auto& partition = partitions_.at(key);
-    auto& rows = partition.value.rows;
+    auto& rows = partition.value;
     const auto at = std::lower_bound(rows.begin(), rows.end(), row,
                                      [number](const RankedRow<Row>& one, const Row& other) {
                                        const int order = Definition::compare(one.row(), other);
                                        return order != 0 ? order < 0 : one.number < number;
                                      });
     rows.insert(at, {Kept<Row>(row), number, {entry.version, entry.changed}});
-    if (entry.changed) note(partition);
-    next_number_ = std::max(next_number_, number + 1);
+    if (entry.changed) partitions_.note(partition);
     return true;
   }
   bool put_state() {
     if (!stored_.put_gone()) return false;
-    if (!stored_.keeps()) return partitions_.for_each([&](Entry& entry) { return put(entry); });
-    for (const auto number : changed_) {
-      auto& entry = partitions_.entry(number);
-      entry.value.noted = false;
-      if (entry.used && !put(entry)) return false;
-    }
-    changed_.clear();
-    return true;
+    const auto put_entry = [this](Entry& entry) { return put(entry); };
+    return stored_.keeps() ? partitions_.for_each_noted(put_entry)
+                           : partitions_.for_each(put_entry);
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
   using Rows = std::vector<RankedRow<Row>>;
-  struct Partition {
-    Rows rows;
-    bool noted = false;
-  };
-  using Entry = typename KeyedValues<Key, Partition>::Entry;
+  using Entry = typename KeyedValues<Key, Rows>::Entry;
 
-  void note(Entry& entry) {
-    if (!std::exchange(entry.value.noted, true)) changed_.push_back(partitions_.number_of(entry));
-  }
   static auto key_of(const Key& key, std::int64_t number) {
     return [&key, number](std::string& bytes) {
       append_key_part(key, bytes);
@@ -115,7 +106,7 @@ class RunningRank {
   void come(Graph& graph, const Key& key, const Row& row) {
     const auto number = next_number_++;
     auto& entry = partitions_.at(key);
-    auto& rows = entry.value.rows;
+    auto& rows = entry.value;
     // Behind those that are equal: it is the newest.
     const auto at = std::upper_bound(rows.begin(), rows.end(), row,
                                      [](const Row& one, const RankedRow<Row>& other) {
@@ -131,7 +122,7 @@ class RunningRank {
            i);
     }
     RankedRow<Row> ranked{Kept<Row>(row), number, {}};
-    if (stored_.change(ranked.mark)) note(entry);
+    if (stored_.change(ranked.mark)) partitions_.note(entry);
     rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(from), std::move(ranked));
     if (Definition::kRetracts || rows.size() <= Definition::kLast) return;
     stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
@@ -141,7 +132,7 @@ class RunningRank {
   void go(Graph& graph, const Key& key, const Row& row) {
     auto* const entry = partitions_.find(key);
     if (entry == nullptr) return;
-    auto& rows = entry->value.rows;
+    auto& rows = entry->value;
     const auto at = std::find_if(rows.begin(), rows.end(), [&](const RankedRow<Row>& one) {
       return Row::compare(one.row(), row) == 0;
     });
@@ -158,7 +149,7 @@ class RunningRank {
     if (rows.empty()) partitions_.erase(*entry);
   }
   bool put(Entry& entry) {
-    for (auto& ranked : entry.value.rows) {
+    for (auto& ranked : entry.value) {
       if (stored_.keeps() && !ranked.mark.changed) continue;
       if (!stored_.put(ranked.mark, key_of(entry.key, ranked.number),
                        [&](std::string& bytes) { ranked.row().append(bytes); }))
@@ -169,8 +160,7 @@ class RunningRank {
 
   Run& run_;
   StoredEntries stored_;
-  KeyedValues<Key, Partition> partitions_;
-  std::vector<std::uint32_t> changed_;  // Since the last checkpoint.
+  KeyedValues<Key, Rows> partitions_;
   std::int64_t next_number_ = 0;
 };
 
