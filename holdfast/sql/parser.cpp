@@ -51,8 +51,8 @@ class StatementParser {
 
   // What stands behind a statement that was understood.
   Error beyond() const {
-    static constexpr std::array<std::string_view, 5> kKnown = {"INTERSECT", "EXCEPT", "QUALIFY",
-                                                               "MATCH_RECOGNIZE", "NATURAL"};
+    static constexpr std::array<std::string_view, 3> kKnown = {"QUALIFY", "MATCH_RECOGNIZE",
+                                                               "NATURAL"};
     for (const auto known : kKnown) {
       if (tokens_.is(known)) return unsupported_at(tokens_.peek().at, known);
     }
