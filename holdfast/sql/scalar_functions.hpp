@@ -1,4 +1,4 @@
-// scalar_functions.hpp: functions of values alone, by name: POWER, REPLACE, TIMESTAMPDIFF and so on.
+// scalar_functions.hpp: functions of values, by name: POWER, REPLACE, TIMESTAMPDIFF and so on.
 //
 // Threads  Any number: nothing is kept.
 #pragma once

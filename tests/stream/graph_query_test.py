@@ -298,7 +298,7 @@ def check_changelogs(head):
     open_rank = run(head + 'SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) FROM a', code=2)
     assert 'without a bound' in open_rank.stderr
     for query, code, said in (
-            ('SELECT k, (SELECT v FROM b) FROM a', 1, 'more than one row'),
+            ('SELECT k, (SELECT v FROM b) FROM a', 2, 'more than one row'),
             ('SELECT k, (SELECT k, v FROM b) FROM a', 2, 'has one column'),
             ('SELECT SUM(v + (SELECT MAX(v) FROM b)) FROM a', 2, 'outside of aggregates'),
             ('SELECT LISTAGG(k) FROM (SELECT k, COUNT(*) FROM a GROUP BY k) x', 2, 'of rows that change'),
@@ -325,16 +325,17 @@ def check_idle_state():
             listener = socket.create_server(('127.0.0.1', 0))
             text = (f"SET 'table.exec.state.ttl' = '{ttl}';\nCREATE TABLE t (k STRING) WITH ('connector' = 'socket', 'hostname' = "
                     f"'127.0.0.1', 'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n{query}")
-            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '-e', text], stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--watch', '--compile', 'never', '-e', text],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             connection, _ = listener.accept()
             connection.sendall(b'a\n')
-            process.stdout.readline()  # The names of the columns.
-            seen = [process.stdout.readline().strip()]  # It has been taken before the time begins.
+            while ' 1 in ' not in process.stderr.readline():  # It has been taken before the time begins.
+                assert process.poll() is None
             time.sleep(0.4)
             connection.sendall(b'b\na\n')
             connection.close()
             listener.close()
-            seen += process.communicate(timeout=60)[0].split()
+            seen = process.communicate(timeout=60)[0].split()[1:]
             assert process.returncode == 0 and seen == wanted, (query, ttl, seen)
     refused = run("SET 'table.exec.state.ttl' = 'soon'; SELECT 1", code=2)
     assert "table.exec.state.ttl = 'soon'" in refused.stderr, refused.stderr
