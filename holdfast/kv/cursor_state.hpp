@@ -22,6 +22,8 @@ struct Cursor::State {
       : store(std::move(of)), snapshot(at_moment), values(with_values) {}
 
   State(Space::Link of, bool with_values) : space(std::move(of)), values(with_values) {}
+  State(Space::Link of, Moment at_moment)
+      : space(std::move(of)), snapshot(at_moment), values(true) {}
 
   // One of both. Null in it: the store is closed, or the space was dropped.
   const std::shared_ptr<std::atomic<StoreCore*>> store;
@@ -68,7 +70,8 @@ struct Cursor::State {
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
     Session& own = open->rooms.sessions.of_this_thread();
     const auto in_use = open->rooms.store.spaces.users().enter(own.user);
-    if (!open->open.load(std::memory_order_acquire))
+    // What has snapshots is not dropped.
+    if (!snapshot && !open->open.load(std::memory_order_acquire))
       return fail({Errc::kClosed, "the cursor's keyspace was dropped"});
     return act(*open);
   }
