@@ -205,7 +205,8 @@ std::string table(const Document& document, const TableOptions& options) {
                   [](const Row& row) { return !row.text("baseline").empty(); });
   const auto baseline = own_baselines ? std::string("baseline") : options.baseline;
   const auto subject = options.subject == baseline ? std::string() : options.subject;
-  // A file is written by system calls: there are no fences to count, and zeros would say that none were needed.
+  // A file is written by system calls: there are no fences to count, and zeros would say that none
+  // were needed.
   const bool fences = document.regions.empty() ||
                       std::any_of(document.regions.begin(), document.regions.end(),
                                   [](const Fields& r) { return r.text("granularity") != "page"; });

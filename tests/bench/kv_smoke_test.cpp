@@ -479,7 +479,8 @@ std::uint64_t write_calls() {
   return 0;
 }
 
-// MEM-12: on a file the floor wrote each record by a call of its own, and the store's "time / floor" was 0.25.
+// MEM-12: on a file the floor wrote each record by a call of its own, and the store's "time /
+// floor" was 0.25.
 TEST(KvBench, MEM12AGroupOfTheFloorIsOneWriteToAFile) {
   if (write_calls() == 0) GTEST_SKIP() << "no /proc/self/io here";
   auto options = smoke("floor");

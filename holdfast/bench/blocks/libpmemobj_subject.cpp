@@ -265,7 +265,7 @@ struct PoolLocks {
   Fields facts(const Context& context) const {
     Fields facts;
     facts.set("calls", "PMEMmutex, PMEMrwlock");
-    pool_.add_facts(facts, context);
+    pool.add_facts(facts, context);
     return facts;
   }
   std::uint64_t& counter(unsigned i) { return slots[i].counter; }

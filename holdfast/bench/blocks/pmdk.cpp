@@ -36,7 +36,8 @@ void PoolPages::obtain(const Context& context, const void* pool, std::uint64_t b
   using namespace memory_detail;
   auto* begin = static_cast<std::byte*>(const_cast<void*>(pool));
   bytes = round_up(bytes, kPageBytes);
-  // Not the first: PMDK takes the pool's header away from itself, which must not be touched and makes that page small.
+  // Not the first: PMDK takes the pool's header away from itself. It must not be touched, and makes
+  // that page small.
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const auto first = round_up(address + kPageBytes, kHugePageBytes) - address;
   if (context.region.report().page_bytes >= kHugePageBytes && bytes > first) {

@@ -20,8 +20,8 @@ void add_pmdk_facts(Fields& facts, const Context& context);
 // kUnsupported unless the environment is set: numbers of msync are not comparable.
 Status check_pmdk_environment(const Context& context);
 
-// The pages behind a pool that PMDK maps by itself. The region has 2 MiB pages where the system gives them; a pool on the
-// same tmpfs has 4 KiB ones unless somebody asks.
+// The pages behind a pool that PMDK maps by itself. The region has 2 MiB pages where the system
+// gives them; a pool on the same tmpfs has 4 KiB ones unless somebody asks.
 class PoolPages {
  public:
   // Asks for pages as large as the region's. `pool` is where the mapping begins. Contents stay.
