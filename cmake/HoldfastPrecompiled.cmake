@@ -9,7 +9,9 @@
 # ccache keeps nothing that was made so: a build with a launcher goes without, and finds the include that is missing in
 # a source, too. So do builds with tests, which are for those who build again. Builds with sanitizers are made once, for
 # their tests: there nearly everything begins with such headers (holdfast_precompile_below).
-if(CMAKE_CXX_COMPILER_LAUNCHER OR HOLDFAST_TESTS AND NOT HOLDFAST_SANITIZE OR NOT HOLDFAST_SANITIZE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(HOLDFAST_PRECOMPILE OFF)
+elseif(NOT HOLDFAST_SANITIZE AND (HOLDFAST_TESTS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU))
   set(HOLDFAST_PRECOMPILE OFF)
 else()
   set(HOLDFAST_PRECOMPILE ON)
