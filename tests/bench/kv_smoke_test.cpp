@@ -484,7 +484,7 @@ std::uint64_t write_calls() {
 TEST(KvBench, MEM12AGroupOfTheFloorIsOneWriteToAFile) {
   if (write_calls() == 0) GTEST_SKIP() << "no /proc/self/io here";
   auto options = smoke("floor");
-  options.region = fresh_place();  // On a file, for want of a granularity.
+  options.region = fresh_place() + "?granularity=page";
   options.ops = {"put_many"};
   options.threads = {1};
   options.batch = 16;

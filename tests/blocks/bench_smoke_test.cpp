@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -122,18 +121,14 @@ TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
 
 // Whether a file in /dev/shm, where the peers' pools lie, can have 2 MiB pages here.
 bool tmpfs_has_large_pages() {
+  using namespace memory_detail;
+  constexpr std::uint64_t kBytes = 4 * MiB;
   const int file = ::memfd_create("pages", 0);
-  constexpr std::uint64_t kBytes = 8 * MiB;
-  if (file < 0 || ::ftruncate(file, kBytes) != 0) return false;
-  auto* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ::close(file);
-  if (mapped == MAP_FAILED) return false;
-  std::memset(mapped, 1, kBytes);
-  auto* begin = static_cast<std::byte*>(mapped);
-  const auto skipped = round_up(reinterpret_cast<std::uintptr_t>(begin), 2 * MiB) -
-                       reinterpret_cast<std::uintptr_t>(begin);
-  const bool can = memory_detail::collapse(begin + skipped, 4 * MiB) == 0;
-  ::munmap(mapped, kBytes);
+  const auto range = AddressRange::reserve(kBytes, kBytes, kHugePageBytes).value();
+  const bool can = file >= 0 && ::ftruncate(file, kBytes) == 0 &&
+                   map_file(range.data(), kBytes, file, 0, true, false) == 0 &&
+                   populate(range.data(), kBytes, true) == 0 && collapse(range.data(), kBytes) == 0;
+  if (file >= 0) ::close(file);
   return can;
 }
 
