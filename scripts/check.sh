@@ -125,7 +125,8 @@ stage_fuzz() {
   printf '%s\n' build/asan/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
 }
 
-# drop_steps FILTER OPTION…: of each traced test binary. The checker's own tests drop steps of protocols that they bring.
+# drop_steps FILTER OPTION…: of each traced test binary, in the sources of its own layer: those of the layers below are
+# watched by their own tests. The checker's own tests drop steps of protocols that they bring.
 drop_steps() {
   filter=$1
   shift
@@ -135,7 +136,8 @@ drop_steps() {
     if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then continue; fi
     mutated=$((mutated + 1))
     echo "== $binary"
-    python3 tests/mutation.py "$binary" "$@" --jobs "$JOBS" -- --gtest_filter="$filter"
+    layer=$(basename "$(dirname "$binary")")
+    python3 tests/mutation.py "$binary" --only "holdfast/$layer" "$@" --jobs "$JOBS" -- --gtest_filter="$filter"
   done
   [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
 }
