@@ -98,7 +98,10 @@ stage_asan() { # Everything, but what takes longest there.
   [ "${FULL:-0}" = 1 ] || export GTEST_FILTER="$QUICK_MEDIA"
   sanitizer_tests asan all -LE 'slow|check|no_sanitizer'
 }
-stage_asan_units() { sanitizer_tests asan unit_tests -L unit -LE no_sanitizer; }
+stage_asan_units() {
+  [ "${FULL:-0}" = 1 ] || export GTEST_FILTER="$QUICK_MEDIA"
+  sanitizer_tests asan unit_tests -L unit -LE no_sanitizer
+}
 stage_tsan() { sanitizer_tests tsan concurrent_tests -L concurrent; }
 
 fuzz_target() { # TARGET SECONDS: what is found is kept under build/, so that later runs go on from it.
@@ -133,10 +136,11 @@ drop_steps() {
   mutated=0
   for binary in build/release/tests/*/*traced*; do
     case $binary in */CMakeFiles/* | */crash_tests_traced*) continue ;; esac
+    layer=$(basename "$(dirname "$binary")")
+    case " ${LAYERS:-$layer} " in *" $layer "*) ;; *) continue ;; esac
     if [ ! -f "$binary" ] || [ ! -x "$binary" ]; then continue; fi
     mutated=$((mutated + 1))
     echo "== $binary"
-    layer=$(basename "$(dirname "$binary")")
     python3 tests/mutation.py "$binary" --only "holdfast/$layer" "$@" --jobs "$JOBS" -- --gtest_filter="$filter"
   done
   [ "$mutated" -gt 0 ] || skip "no traced test binary of a layer above memory was built"
@@ -155,8 +159,11 @@ stage_mutation() { # Flushes, fences and syncs that changed are left out, the lo
   fi
 }
 
-stage_sample() { # Some steps of each layer, whatever has changed: the same ones each time, so that it fails for a reason.
+# Some steps of the layers that all others stand on, whatever has changed: the same ones each time, so that it fails for a
+# reason. HOLDFAST_SAMPLE_LAYERS="kv index": others, which take minutes each.
+stage_sample() {
   build_release all
+  LAYERS=${HOLDFAST_SAMPLE_LAYERS:-memory blocks}
   drop_steps "$QUICK_MEDIA" --sample "${HOLDFAST_SAMPLE:-6}" --seed "${HOLDFAST_SAMPLE_SEED:-1}"
 }
 
