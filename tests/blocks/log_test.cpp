@@ -1,6 +1,7 @@
 // What a log does while nothing goes wrong: all formats, dense and padded.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 
 #include <holdfast/base/random.hpp>
@@ -263,6 +264,43 @@ TEST_P(AnyLog, KeepsWhatAReaderReadsUntilItIsGone) {
     EXPECT_EQ(found, expected);
   }
   EXPECT_EQ(log.free_segments(), 2u);
+}
+
+// A lane's last segment was full of records below the head when a reader looked. The lane took
+// another one, a second lane took the full one, and the reader took what it wrote there for damage,
+// or gave it twice.
+TEST_P(AnyLog, ASegmentThatAReaderHasSeenIsNotTakenUnderIt) {
+  auto region = dram(4 * KiB + 3 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  const auto record = pattern(1, 20);
+  auto appender = log.appender().value();
+  unsigned fit = 0;
+  for (; log.free_segments() != 1; ++fit)
+    ASSERT_TRUE(appender.append(bytes(record)));
+  for (unsigned i = 0; i + 2 < fit; ++i)  // The one that took the second segment lies there.
+    ASSERT_TRUE(appender.append(bytes(record)));
+  ASSERT_EQ(log.free_segments(), 1u) << "the second segment is full, and no third one taken";
+  ASSERT_TRUE(log.append(bytes(record)));
+  ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+  auto reader = log.read();
+  std::vector<std::uint64_t> appended;
+  appended.push_back(appender.append(bytes(record)).value().value);
+  EXPECT_EQ(log.free_segments(), 0u) << "it left the second segment, which the reader has to read";
+  for (;;) {
+    const auto lsn = log.append(bytes(record));
+    if (!lsn) {
+      ASSERT_EQ(lsn.code(), Errc::kNoSpace);
+      break;
+    }
+    appended.push_back(lsn->value);
+  }
+  std::sort(appended.begin(), appended.end());
+  EXPECT_FALSE(reader.next().value()) << "all that it was made for is gone";
+  std::vector<std::uint64_t> given;
+  while (reader.next().value())
+    given.push_back(reader.lsn().value);
+  EXPECT_EQ(given, appended);
+  EXPECT_TRUE(log.append(bytes(record))) << "a reader that has looked again holds it no more";
 }
 
 TEST(LogOptions, RefusesWhatItCannotBeAndNamesTheField) {

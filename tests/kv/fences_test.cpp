@@ -105,6 +105,27 @@ TEST_P(KvFences, OnePerVictimAndOneMoreForAPass) {
   EXPECT_EQ(report.operation(Crash::kFirst + 18).redundant_write_backs, 0u);
 }
 
+// The order goes into a run of its own, which no fence of its own waits for.
+TEST_P(KvFences, ACloseThatStoresTheOrderHasNoneMore) {
+  const auto barriers_of_close = [](bool order) {
+    Counted counted;
+    counted.crash.options.order = order;
+    const Report report = counted.of(
+        [order](Tested& store) {
+          store.put("e", value_of('e', 60));
+          store.close();
+          store.reopen();
+          if (order) EXPECT_TRUE(ForTests::rooms(store.store()).index.order()->was_stored());
+        },
+        GetParam());
+    EXPECT_TRUE(holds(report));
+    return report.operation(Crash::kFirst + 1).barriers();
+  };
+  const std::uint64_t hashed = barriers_of_close(false);
+  EXPECT_EQ(hashed, 3u) << "the seal, what the mark vouches for, the mark";
+  EXPECT_EQ(barriers_of_close(true), hashed);
+}
+
 // With the default blocks, sealing, limits, growth and reclamation together cost next to nothing.
 TEST(KvFencesAmortised, AtMostFivePercentMoreThanOnePerOperation) {
   constexpr std::uint64_t kOperations = 20'000;

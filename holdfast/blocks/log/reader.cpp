@@ -23,9 +23,16 @@ struct Cursor {
   const std::byte* begin = nullptr;  // Of the frame.
   std::vector<std::byte> buffer;
 
+  // Others may take what it reads from now on. Under the space's mutex.
+  void let_go(Space& space) {
+    for (const auto& use : uses)
+      space.let_go(use.index);
+  }
+
   // Goes on in the lane as it is now. Under the space's mutex.
-  void look_again(const Space& space, const Lane& lane, std::uint64_t from) {
+  void look_again(Space& space, const Lane& lane, std::uint64_t from) {
     const auto before = uses.empty() ? Use{} : uses[number];
+    let_go(space);
     uses.clear();
     segments.clear();
     number = 0;
@@ -35,6 +42,7 @@ struct Cursor {
       if (!final && use.last_lsn < from + HF_MUTANT("L28", 0, 1)) continue;
       if (uses.empty()) same = use.base_lsn == before.base_lsn;
       uses.push_back(use);
+      space.hold(use.index);
       segments.push_back(space.view_of(use));
     }
     tail = lane.tail.load(std::memory_order_acquire);
@@ -129,6 +137,8 @@ LogReader& LogReader::operator=(LogReader&& other) noexcept {
 LogReader::~LogReader() {
   if (space_ == nullptr) return;
   const std::lock_guard hold(space_->mutex());
+  for (const auto& cursor : cursors_)
+    cursor->let_go(*space_);
   space_->unpin(pin_);
 }
 

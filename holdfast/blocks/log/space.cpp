@@ -26,6 +26,7 @@ void Space::make_lanes(std::uint64_t last_lsn) {
   }
   lanes_[0]->taken = true;  // Log::append's own.
   laps_.assign(segments_, 0);
+  holds_.assign(segments_, 0);
 }
 
 Status Space::set_state(StateWord which, std::uint64_t value, Site site) {
@@ -175,7 +176,8 @@ void Space::reclaim() {
       HF_MUTANT("L05", pins_.empty() ? head() : std::min(head(), *pins_.begin()), head());
   for (const auto& lane : lanes_) {
     auto& uses = lane->uses;
-    while (uses.size() > 1 && uses.front().last_lsn < keep + HF_MUTANT("L02", 0, 1)) {
+    while (uses.size() > 1 && uses.front().last_lsn < keep + HF_MUTANT("L02", 0, 1) &&
+           (holds_[uses.front().index] == 0 || HF_MUTANT("L31", false, true))) {
       free_.push_back(uses.front().index);
       uses.erase(uses.begin());
     }

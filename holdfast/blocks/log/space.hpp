@@ -139,6 +139,10 @@ class Space {
   // For readers: segments with LSNs from `lsn` on are kept until unpin. Under the mutex.
   void pin(std::uint64_t lsn) { pins_.insert(lsn); }
   void unpin(std::uint64_t lsn) { pins_.erase(pins_.find(lsn)); }
+  // The segment that a lane had last when a reader looked is read from its start, whatever its
+  // LSNs are: the lane may leave it meanwhile, and nobody may take it. Under the mutex.
+  void hold(std::uint32_t segment) { ++holds_[segment]; }
+  void let_go(std::uint32_t segment) { --holds_[segment]; }
   Mutex& mutex() { return mutex_; }
 
  private:
@@ -182,6 +186,7 @@ class Space {
   std::deque<std::uint32_t> free_;   // Taken from the front: a ring.
   std::vector<std::uint32_t> laps_;  // By segment; 0: unknown.
   std::multiset<std::uint64_t> pins_;
+  std::vector<std::uint32_t> holds_;  // Readers, by segment.
   std::uint64_t limit_ = 0;
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint64_t> syncs_begun_{0}, syncs_done_{0};
