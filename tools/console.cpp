@@ -146,7 +146,9 @@ void Output::write(std::string_view bytes) noexcept {
 }
 
 void Output::flush() noexcept {
-  if (std::fflush(stream_) != 0 && error_ == 0) error_ = errno != 0 ? errno : EIO;
+  if (std::fflush(stream_) == 0) return;
+  int none = 0;
+  error_.compare_exchange_strong(none, errno != 0 ? errno : EIO);
 }
 
 Status Output::finish() {

@@ -10,6 +10,7 @@
 // Threads          one at a time.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -71,7 +72,7 @@ class Output {
  public:
   explicit Output(std::FILE* stream, std::string name) : stream_(stream), name_(std::move(name)) {}
   void write(std::string_view bytes) noexcept;
-  void flush() noexcept;
+  void flush() noexcept;  // Also beside a write of another thread.
   // Flushes. Errors: kIo, naming the target. A reader that closed its end early (`… | head`) is no
   // error.
   Status finish();
@@ -81,7 +82,7 @@ class Output {
  private:
   std::FILE* stream_;
   std::string name_;
-  int error_ = 0;
+  std::atomic<int> error_{0};
 };
 
 // The one way to standard output. main() finishes it: a verb that must know earlier does so itself.

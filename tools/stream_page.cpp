@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -35,15 +36,30 @@ const char* word_of(QueryState state) {
   return "?";
 }
 
-bool has_watermark(const QueryView& view) {
-  return view.progress.watermark_ms != stream::kNoWatermark &&
-         view.progress.watermark_ms != stream::kEndOfTime;
+bool is_known(std::int64_t watermark_ms) {
+  return watermark_ms != stream::kNoWatermark && watermark_ms != stream::kEndOfTime;
 }
+
+bool has_watermark(const QueryView& view) { return is_known(view.progress.watermark_ms); }
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+json json_of(const stream::OperatorProgress& one) {
+  const auto known = [](const auto& number) { return number ? json(*number) : json(nullptr); };
+  return json{{"node", one.node},
+              {"what", one.what},
+              {"rows_in", known(one.rows_in)},
+              {"rows_out", known(one.rows_out)},
+              {"late_rows", one.late_rows},
+              {"rows_without_time", one.rows_without_time},
+              {"state_entries", one.entries},
+              {"state_bytes", one.state_bytes},
+              {"watermark_ms", is_known(one.watermark_ms) ? json(one.watermark_ms) : json(nullptr)},
+              {"seconds", known(one.seconds)}};
 }
 
 json json_of(const QueryView& view) {
@@ -73,6 +89,9 @@ json json_of(const QueryView& view) {
              {"checkpoint_seconds", now.checkpoint_seconds},
              {"error", now.error},
              {"sample", view.sample}};
+  query["operators"] = json::array();
+  for (const auto& one : now.operators)
+    query["operators"].push_back(json_of(one));
   query["watermark_ms"] = has_watermark(view) ? json(now.watermark_ms) : json(nullptr);
   return query;
 }
@@ -142,6 +161,63 @@ void append_value(const char* name, const QueryView& view, double value, std::st
                       label(view.split), value);
 }
 
+// One number of each operator; none: nobody counts it.
+struct OperatorMetric {
+  const char* name;
+  const char* type;
+  const char* help;
+  std::optional<double> (*value)(const stream::OperatorProgress&);
+};
+std::optional<double> number_of(const std::optional<std::uint64_t>& count) {
+  return count ? std::optional(static_cast<double>(*count)) : std::nullopt;
+}
+constexpr std::array kOperatorMetrics{
+    OperatorMetric{"operator_rows_in_total", "counter", "Rows an operator took, in this run",
+                   [](const stream::OperatorProgress& one) { return number_of(one.rows_in); }},
+    OperatorMetric{"operator_rows_out_total", "counter", "Rows an operator gave, in this run",
+                   [](const stream::OperatorProgress& one) { return number_of(one.rows_out); }},
+    OperatorMetric{"operator_late_rows_total", "counter", "Rows an operator dropped as late",
+                   [](const stream::OperatorProgress& one) {
+                     return std::optional(static_cast<double>(one.late_rows));
+                   }},
+    OperatorMetric{"operator_state_entries", "gauge", "Entries of an operator's state in memory",
+                   [](const stream::OperatorProgress& one) {
+                     return std::optional(static_cast<double>(one.entries));
+                   }},
+    OperatorMetric{"operator_state_bytes", "gauge", "About the bytes of these entries",
+                   [](const stream::OperatorProgress& one) {
+                     return std::optional(static_cast<double>(one.state_bytes));
+                   }},
+    OperatorMetric{"operator_watermark_lag_seconds", "gauge",
+                   "How far an operator's watermark is behind the clock",
+                   [](const stream::OperatorProgress& one) -> std::optional<double> {
+                     if (!is_known(one.watermark_ms)) return std::nullopt;
+                     return static_cast<double>(now_ms() - one.watermark_ms) / 1000;
+                   }},
+    OperatorMetric{"operator_seconds_total", "counter", "Time an operator was at work, by samples",
+                   [](const stream::OperatorProgress& one) { return one.seconds; }},
+};
+
+// The first word of what the plan says of it: Scan, Filter, Group.
+std::string_view kind_of(const stream::OperatorProgress& one) {
+  return std::string_view(one.what).substr(0, one.what.find(' '));
+}
+
+void append_operators(const std::vector<QueryView>& views, std::string& text) {
+  for (const auto& metric : kOperatorMetrics) {
+    append_metric(metric.name, metric.type, metric.help, text);
+    for (const auto& view : views) {
+      for (const auto& one : view.progress.operators) {
+        const auto value = metric.value(one);
+        if (!value) continue;
+        text += fmt::format(
+            "holdfast_stream_{}{{query=\"{}\",split=\"{}\",node=\"{}\",operator=\"{}\"}} {}\n",
+            metric.name, view.number, label(view.split), one.node, label(kind_of(one)), *value);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string state_json(const stream::Monitor& monitor) {
@@ -167,6 +243,7 @@ std::string prometheus_text(const stream::Monitor& monitor) {
     const auto lag = static_cast<double>(now_ms() - view.progress.watermark_ms) / 1000;
     append_value("watermark_lag_seconds", view, lag, text);
   }
+  append_operators(views, text);
   return text;
 }
 

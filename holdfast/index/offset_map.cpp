@@ -99,6 +99,41 @@ bool fill(Table& table, Source&& source) {
   return true;
 }
 
+// At least so many buckets behind the home of this number may hold its guests. Known without the
+// table's header, which would be a cache miss more.
+std::uint32_t certain_reach(std::uint32_t buckets, std::uint32_t home) {
+  const Geometry least = standard_geometry(buckets);
+  return std::min(least.total() - 1 - home, least.reach);
+}
+
+// Takes an entry behind a home that is latched and full, or none. A `word` with a line is visible
+// when the bit of its distance is, too. `reach_of()` is asked beyond `reach`, which is not greater.
+template <class ReachOf>
+Entry take_behind(Bucket* home, std::uint64_t word, std::uint32_t reach, ReachOf&& reach_of) {
+  HF_DCHECK(reach <= reach_of());
+  for (std::uint32_t distance = 1;; ++distance) {
+    if (distance > reach && distance > (reach = reach_of())) return {};
+    // From the last on: who is at home there takes the first.
+    for (unsigned left = probe(home[distance], 0).candidates; left >> kFirstDistanceEntry != 0;) {
+      const auto entry = static_cast<unsigned>(std::bit_width(left)) - 1;
+      left ^= 1u << entry;
+      auto& guest = home[distance].words[entry];
+      // Fails and tries again if only the control bit changed, which is the other home's.
+      std::uint64_t seen = guest.load(std::memory_order_relaxed);
+      while (payload_of(seen) == 0) {
+        if (!guest.compare_exchange_weak(seen, seen | word, std::memory_order_release,
+                                         std::memory_order_relaxed))
+          continue;
+        // The latch's holder alone sets this bit and takes it away.
+        auto& bit = home->words[kFirstDistanceEntry - 1 + std::min(distance, kLastDistance)];
+        if ((bit.load(std::memory_order_relaxed) & kControl) == 0)
+          bit.fetch_or(kControl, std::memory_order_release);
+        return {&guest, distance};
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Status OffsetMapOptions::validate() const {
@@ -251,14 +286,14 @@ void OffsetMap::count_whole_table(std::uint64_t before, std::uint64_t now) {
       std::memory_order_relaxed);
 }
 
-// Replaces the partition's table by one of the geometry that choose(table, entries) names, which is
-// asked when no other rebuild of it can run any more, or not at all. Tells whether it did. Errors:
+// Replaces the partition's table by one of the geometry that choose(table) names, which is asked
+// when no other rebuild of it can run any more, or not at all. Tells whether it did. Errors:
 // kNoSpace.
 template <class Choose>
 Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream, Choose&& choose) {
   const std::lock_guard lock(headers_[number].rebuilding);
   Table& old = table(number);
-  const std::optional<Geometry> wanted = choose(old, count_entries(old));
+  const std::optional<Geometry> wanted = choose(old);
   if (!wanted) return false;
   freeze(old);
   const std::uint64_t entries = count_entries(old);
@@ -326,9 +361,10 @@ void OffsetMap::take_turns() {
     set_next_turn();
     // Passed over if it has grown before its turn. Without memory it grows when a key finds no
     // place.
-    const auto choose = [&](const Table& old, std::uint64_t entries) {
-      return old.geometry.buckets <= buckets ? std::optional(larger(old.geometry, entries, number))
-                                             : std::nullopt;
+    const auto choose = [&](const Table& old) {
+      return old.geometry.buckets <= buckets
+                 ? std::optional(larger(old.geometry, count_entries(old), number))
+                 : std::nullopt;
     };
     grown += rebuild(number, TableArena::Stream::kInTurn, choose).value_or(false);
   }
@@ -338,8 +374,9 @@ void OffsetMap::take_turns() {
 
 Status OffsetMap::grow(std::uint64_t hash) {
   const std::uint32_t number = partition(hash);
-  const auto choose = [&](const Table& old, std::uint64_t entries) {
-    return has_room(hash) ? std::nullopt : std::optional(larger(old.geometry, entries, number));
+  const auto choose = [&](const Table& old) {
+    return has_room(hash) ? std::nullopt
+                          : std::optional(larger(old.geometry, count_entries(old), number));
   };
   HF_RETURN_IF_ERROR(rebuild(number, TableArena::Stream::kStray, choose));
   tidy();
@@ -357,8 +394,8 @@ Status OffsetMap::grow(std::span<const std::uint64_t> hashes) {
     const auto last = std::upper_bound(first, wanted.end(), number);
     const auto more = static_cast<std::uint64_t>(last - first);
     first = last;
-    const auto choose = [&](const Table& old, std::uint64_t entries) -> std::optional<Geometry> {
-      Geometry fit = geometry_for(entries + more, number);
+    const auto choose = [&](const Table& old) -> std::optional<Geometry> {
+      Geometry fit = geometry_for(count_entries(old) + more, number);
       if (fit.buckets <= old.geometry.buckets) return std::nullopt;
       if (old.geometry.reach > fit.reach) fit.reach = fit.extra = old.geometry.reach;
       return fit;
@@ -384,7 +421,7 @@ Status OffsetMap::reserve(std::uint64_t entries) {
   const double most = (mean + 5 * std::sqrt(mean)) * kReservedLoad / kGreatestLoad;
   const auto each = static_cast<std::uint64_t>(std::max(mean, most));
   for (std::uint32_t number = 0; number < partitions_; ++number) {
-    const auto choose = [&](const Table& old, std::uint64_t) -> std::optional<Geometry> {
+    const auto choose = [&](const Table& old) -> std::optional<Geometry> {
       Geometry wanted = geometry_for(each, number);
       if (wanted.buckets <= old.geometry.buckets) return std::nullopt;
       if (old.geometry.reach > wanted.reach) wanted.reach = wanted.extra = old.geometry.reach;
@@ -505,27 +542,11 @@ std::uint64_t OffsetMap::dram_bytes() const {
 // ---- Writers ----
 
 Entry OffsetMap::Home::claim_behind() {
-  const std::uint64_t claimed = payload(tag_, 0);
-  // Two homes or more have a bucket behind each. Reaching further waits for the table's header.
-  std::uint32_t reach = bucket_count(word_) > 1 ? 1 : 0;
-  for (std::uint32_t distance = 1;; ++distance) {
-    if (distance > reach && distance > (reach = table().reach_of(number()))) return {};
-    for (unsigned i = kEntriesPerBucket; i-- > kFirstDistanceEntry;) {
-      auto& word = bucket_[distance].words[i];
-      // Fails and tries again if only the control bit changed, which is the other home's.
-      std::uint64_t seen = word.load(std::memory_order_relaxed);
-      while (payload_of(seen) == 0) {
-        if (!word.compare_exchange_weak(seen, seen | claimed, std::memory_order_relaxed)) continue;
-        bucket_->words[kFirstDistanceEntry - 1 + std::min(distance, kLastDistance)].fetch_or(
-            kControl, std::memory_order_release);
-        return {&word, distance};
-      }
-    }
-  }
+  return take_behind(bucket_, payload(tag_, 0), certain_reach(bucket_count(word_), number()),
+                     [this] { return table().reach_of(number()); });
 }
 
-// Nobody has seen the key yet, so its entry needs no claim first. A guest is visible when both its
-// entry and the bit of its distance are.
+// Nobody has seen the key yet, so its entry needs no claim first.
 bool OffsetMap::Home::insert_new(Line line) {
   const std::uint64_t published = payload(tag_, line.number);
   const Vacancy here = AnyProbing::vacancy(*bucket_, tag_);
@@ -535,23 +556,14 @@ bool OffsetMap::Home::insert_new(Line line) {
   };
   if (here.candidates != 0 || detail::visit_behind(bucket_, here.controls, reach, has_tag))
     return false;
-  for (unsigned left = here.free; left != 0; left &= left - 1) {
-    if (!take(*bucket_, static_cast<unsigned>(std::countr_zero(left)), published)) continue;
-    map_->count(tally_, true);
-    return true;
-  }
-  if (bucket_count(word_) == 1) return insert(line);
-  // From the last on: who is at home there takes the first.
-  for (unsigned left = probe(bucket_[1], 0).candidates; left >> kFirstDistanceEntry != 0;) {
-    const auto entry = static_cast<unsigned>(std::bit_width(left)) - 1;
-    left ^= 1u << entry;
-    if (!take(bucket_[1], entry, published)) continue;
-    if ((here.controls >> kFirstDistanceEntry & 1) == 0)
-      bucket_->words[kFirstDistanceEntry].fetch_or(kControl, std::memory_order_release);
-    map_->count(tally_, true);
-    return true;
-  }
-  return insert(line);
+  bool taken = false;
+  for (unsigned left = here.free; left != 0 && !taken; left &= left - 1)
+    taken = take(*bucket_, static_cast<unsigned>(std::countr_zero(left)), published);
+  if (!taken &&
+      !take_behind(bucket_, published, certain_reach(bucket_count(word_), number()), reach))
+    return false;
+  map_->count(tally_, true);
+  return true;
 }
 
 void OffsetMap::Home::remove(Entry entry) {

@@ -49,12 +49,4 @@ Error StoreBase::no_order() {
           "order=false: the keys of this store are in no order; open it with order=true"};
 }
 
-Result<Cursor> Snapshot::cursor() const {
-  StoreCore* const store = core();
-  if (store == nullptr)
-    return Error{Errc::kClosed, "the snapshot is empty, or its store was closed"};
-  if (store->rooms.index.order() == nullptr) return StoreBase::no_order();
-  return Cursor(std::make_unique<Cursor::State>(store_, Moment{version_, clock_}));
-}
-
 }  // namespace holdfast::kv

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include <holdfast/kv/group_verbs.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -42,7 +43,7 @@ std::size_t hashes_of(std::span<Operation> operations, std::span<std::uint64_t> 
 }  // namespace
 
 // What becomes of one of them.
-struct GroupVerbs::Change {
+struct GroupChange {
   enum class Kind : std::uint8_t { kNone, kInPlace, kCopy };
   Kind kind = Kind::kNone;
   bool in_place_allowed = true;  // No record stands before it.
@@ -52,8 +53,9 @@ struct GroupVerbs::Change {
 };
 
 // Executes the first of them; returns how many. 0: the first must be executed alone.
-std::size_t GroupVerbs::update(Session& own, std::span<Operation> operations,
-                               Durability durability) {
+template <class R>
+std::size_t BasicGroupVerbs<R>::update(Session& own, std::span<Operation> operations,
+                                       Durability durability) {
   std::array<std::uint64_t, kTogether> hashes;
   std::size_t count = hashes_of(operations, hashes);
   std::array<Change, kTogether> changes;
@@ -91,8 +93,9 @@ std::size_t GroupVerbs::update(Session& own, std::span<Operation> operations,
 }
 
 // Under the latch of its key: finds the record and makes the new value.
-void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& home,
-                        Durability durability, Change& change) {
+template <class R>
+void BasicGroupVerbs<R>::decide(Session& own, Operation& operation, OffsetMap::Home& home,
+                                Durability durability, Change& change) {
   if (auto checked = writes_.check(operation.key.size(), 0, {durability}); !checked)
     return operation.end(std::move(checked).pass_on());
   change.entry = home.find(rooms_.index.matches(operation.key));
@@ -105,14 +108,15 @@ void GroupVerbs::decide(Session& own, Operation& operation, OffsetMap::Home& hom
     return operation.end(std::move(whole).pass_on());
   operation.change(change.value);
   if (operation.fixed_bytes && change.value.size() != live.record.value_bytes())
-    return operation.end(Writes::other_size(live.record.value_bytes()));
+    return operation.end(BasicWrites<R>::other_size(live.record.value_bytes()));
   if (auto checked = writes_.check(operation.key.size(), change.value.size(), {durability});
       !checked)
     return operation.end(std::move(checked).pass_on());
   change.kind = Change::Kind::kCopy;
 }
 
-Status GroupVerbs::value_of(const Live& live, std::string& value) const {
+template <class R>
+Status BasicGroupVerbs<R>::value_of(const Live& live, std::string& value) const {
   if (!live.record.is_in_pieces()) {
     value = live.record.value();
     return {};
@@ -121,13 +125,14 @@ Status GroupVerbs::value_of(const Live& live, std::string& value) const {
   return {};
 }
 
-void GroupVerbs::decide_word_in_pieces(Operation& operation, const Live& live,
-                                       Change& change) const {
+template <class R>
+void BasicGroupVerbs<R>::decide_word_in_pieces(Operation& operation, const Live& live,
+                                               Change& change) const {
   if (auto whole = value_of(live, change.value); !whole)
     return operation.end(std::move(whole).pass_on());
   const std::uint64_t at = operation.offset_bytes;
   if (at % 8 != 0 || at + sizeof(std::uint64_t) > change.value.size())
-    return operation.end(Writes::no_word_at(operation.offset_bytes, change.value.size()));
+    return operation.end(BasicWrites<R>::no_word_at(operation.offset_bytes, change.value.size()));
   std::uint64_t word;
   std::memcpy(&word, change.value.data() + at, sizeof word);
   operation.outcome = word;
@@ -136,12 +141,14 @@ void GroupVerbs::decide_word_in_pieces(Operation& operation, const Live& live,
   change.kind = Change::Kind::kCopy;
 }
 
-void GroupVerbs::decide_word(Session& own, Operation& operation, OffsetMap::Home& home,
-                             const Live& live, Change& change) {
+template <class R>
+void BasicGroupVerbs<R>::decide_word(Session& own, Operation& operation, OffsetMap::Home& home,
+                                     const Live& live, Change& change) {
   const std::uint64_t at = operation.offset_bytes;
   if (live.record.is_in_pieces()) return decide_word_in_pieces(operation, live, change);
   if (at % 8 != 0 || at + sizeof(std::uint64_t) > live.record.value_bytes()) {
-    return operation.end(Writes::no_word_at(operation.offset_bytes, live.record.value_bytes()));
+    return operation.end(
+        BasicWrites<R>::no_word_at(operation.offset_bytes, live.record.value_bytes()));
   }
   auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + at);
   const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
@@ -175,9 +182,10 @@ void GroupVerbs::decide_word(Session& own, Operation& operation, OffsetMap::Home
 }
 
 // The fence of what was decided. `executed`: those before the first for which there is no room.
-Status GroupVerbs::make_durable(Session& own, std::span<Operation> operations,
-                                std::span<Change> changes, Durability durability,
-                                std::size_t& executed) {
+template <class R>
+Status BasicGroupVerbs<R>::make_durable(Session& own, std::span<Operation> operations,
+                                        std::span<Change> changes, Durability durability,
+                                        std::size_t& executed) {
   bool copies = false, in_place = false;
   for (const Change& change : changes.first(operations.size())) {
     copies |= change.kind == Change::Kind::kCopy;
@@ -205,8 +213,9 @@ Status GroupVerbs::make_durable(Session& own, std::span<Operation> operations,
   return {};
 }
 
-std::size_t GroupVerbs::append_copies(Session& own, std::span<Operation> operations,
-                                      std::span<Change> changes) {
+template <class R>
+std::size_t BasicGroupVerbs<R>::append_copies(Session& own, std::span<Operation> operations,
+                                              std::span<Change> changes) {
   Lane& lane = rooms_.lane_of(own);
   // Newer than all that was published of these keys, since they are latched.
   bool fresh = true;
@@ -216,7 +225,7 @@ std::size_t GroupVerbs::append_copies(Session& own, std::span<Operation> operati
     const NewRecord record{RecordKind::kPut, operation.hash, operation.key,
                            std::as_bytes(std::span(changes[i].value))};
     auto appended = rooms_.appender.append(lane, record, std::exchange(fresh, false),
-                                           Writes::Purpose::kAgain, operation.appended);
+                                           BlockTable::Purpose::kAgain, operation.appended);
     if (appended) {
       own.count(0, operation.appended.padded_bytes / kCacheLineBytes);
       continue;
@@ -227,5 +236,9 @@ std::size_t GroupVerbs::append_copies(Session& own, std::span<Operation> operati
   }
   return operations.size();
 }
+
+template std::size_t BasicGroupVerbs<Rooms>::update(Session&, std::span<Operation>, Durability);
+template std::size_t BasicGroupVerbs<SpaceRooms>::update(Session&, std::span<Operation>,
+                                                         Durability);
 
 }  // namespace holdfast::kv

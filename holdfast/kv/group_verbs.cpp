@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <holdfast/base/prefetch.hpp>
+#include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -19,7 +21,8 @@ Result<std::uint64_t> number(Result<T> result) {
 
 }  // namespace
 
-void GroupVerbs::run(std::span<Operation> operations, Durability durability) {
+template <class R>
+void BasicGroupVerbs<R>::run(std::span<Operation> operations, Durability durability) {
   while (!operations.empty()) {
     if (rooms_.displaced && rooms_.displaced->full()) {
       // Where the device fails, those that need what stands there say so.
@@ -39,7 +42,8 @@ void GroupVerbs::run(std::span<Operation> operations, Durability durability) {
   }
 }
 
-void GroupVerbs::run_alone(Operation& operation, Durability durability) {
+template <class R>
+void BasicGroupVerbs<R>::run_alone(Operation& operation, Durability durability) {
   const WriteOptions options{durability};
   const Bytes key = operation.key;
   switch (operation.verb) {
@@ -57,17 +61,39 @@ void GroupVerbs::run_alone(Operation& operation, Durability durability) {
   HF_CHECK(false);  // Gets do not fail for want of room.
 }
 
+// ---- What is compiled for a store, at once ----
+
+template <class R>
+std::size_t BasicGroupVerbs<R>::append_some(Session& own, std::span<Operation> operations) const {
+  if constexpr (std::is_same_v<R, Rooms>) return verbs_->append_some(rooms_, own, operations);
+  return 0;
+}
+
+template <class R>
+bool BasicGroupVerbs<R>::look_at_all(std::span<Operation> operations) const {
+  if constexpr (std::is_same_v<R, Rooms>) return verbs_->look_at_all(rooms_, operations);
+  return false;
+}
+
+template <class R>
+std::size_t BasicGroupVerbs<R>::publish_some(Session& own, std::span<Operation> operations) const {
+  if constexpr (std::is_same_v<R, Rooms>) return verbs_->publish_some(rooms_, own, operations);
+  return 0;
+}
+
 // Executes the first of them, as far as none must be executed alone. Returns how many.
-std::size_t GroupVerbs::run_together(std::span<Operation> operations, Durability durability) {
+template <class R>
+std::size_t BasicGroupVerbs<R>::run_together(std::span<Operation> operations,
+                                             Durability durability) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const std::size_t end = append(own, operations, durability);
   if (rooms_.paged())
     fetch(operations.first(end));
-  else if (!verbs_.look_at_all(rooms_, operations.first(end)))
+  else if (!look_at_all(operations.first(end)))
     prefetch(operations.first(end));
   for (std::size_t i = 0; i < end;) {
-    i += verbs_.publish_some(rooms_, own, operations.subspan(i, end - i));
+    i += publish_some(own, operations.subspan(i, end - i));
     if (i == end) break;
     Operation& operation = operations[i];
     std::size_t executed = 1;
@@ -88,8 +114,9 @@ std::size_t GroupVerbs::run_together(std::span<Operation> operations, Durability
 // ---- Onto the medium ----
 
 // The first operations' records, durably; returns how many operations that are.
-std::size_t GroupVerbs::append(Session& own, std::span<Operation> operations,
-                               Durability durability) {
+template <class R>
+std::size_t BasicGroupVerbs<R>::append(Session& own, std::span<Operation> operations,
+                                       Durability durability) {
   Lane& lane = rooms_.lane_of(own);
   std::size_t end = 0;
   Status committed;
@@ -119,13 +146,14 @@ std::size_t GroupVerbs::append(Session& own, std::span<Operation> operations,
   return end;
 }
 
-std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation> operations,
-                                   Durability durability) {
+template <class R>
+std::size_t BasicGroupVerbs<R>::append_all(Session& own, Lane& lane,
+                                           std::span<Operation> operations, Durability durability) {
   // Newer than all that was acknowledged before: a record that finds a newer one of its key is
   // written once more, and would be missing from the prefix that a crash leaves.
   bool fresh = !rooms_.sequences.is_newest(lane.chunk);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    i += verbs_.append_some(rooms_, own, operations.subspan(i));
+    i += append_some(own, operations.subspan(i));
     if (i == operations.size()) break;
     if (!append_one(own, lane, operations.first(i), operations[i], durability, fresh)) return i;
   }
@@ -133,8 +161,9 @@ std::size_t GroupVerbs::append_all(Session& own, Lane& lane, std::span<Operation
 }
 
 // False: it is to be executed alone.
-bool GroupVerbs::append_one(Session& own, Lane& lane, std::span<Operation> before,
-                            Operation& operation, Durability durability, bool& fresh) {
+template <class R>
+bool BasicGroupVerbs<R>::append_one(Session& own, Lane& lane, std::span<Operation> before,
+                                    Operation& operation, Durability durability, bool& fresh) {
   operation.place = rooms_.index.place(operation.hash);
   if (!operation.is_of_records() || operation.done) return true;
   const bool erase = operation.verb == Operation::Verb::kErase;
@@ -146,7 +175,7 @@ bool GroupVerbs::append_one(Session& own, Lane& lane, std::span<Operation> befor
   }
   if (erase && !leaves_tombstone(before, operation)) return true;
   if (!erase && rooms_.displaced) operation.old = rooms_.displaced->to_displace(operation.place);
-  const auto purpose = erase ? Writes::Purpose::kErase : Writes::Purpose::kPut;
+  const auto purpose = erase ? BlockTable::Purpose::kErase : BlockTable::Purpose::kPut;
   auto appended = rooms_.appender.append(lane, operation.record(), std::exchange(fresh, false),
                                          purpose, operation.appended);
   if (!appended) [[unlikely]] {
@@ -162,7 +191,9 @@ bool GroupVerbs::append_one(Session& own, Lane& lane, std::span<Operation> befor
 
 // Whether the key may be there when its turn comes. A tag that matches by accident costs a
 // tombstone; a key that comes from elsewhere meanwhile is looked for again then.
-bool GroupVerbs::leaves_tombstone(std::span<Operation> before, const Operation& erase) const {
+template <class R>
+bool BasicGroupVerbs<R>::leaves_tombstone(std::span<Operation> before,
+                                          const Operation& erase) const {
   if (erase.key.size() > kMaxKeyBytes) return false;
   if (rooms_.index.map().look(erase.place, [](Line) { return true; })) return true;
   return std::any_of(before.begin(), before.end(), [&](const Operation& other) {
@@ -172,7 +203,8 @@ bool GroupVerbs::leaves_tombstone(std::span<Operation> before, const Operation& 
 
 // ---- Into the index ----
 
-void GroupVerbs::prefetch(std::span<Operation> operations) const {
+template <class R>
+void BasicGroupVerbs<R>::prefetch(std::span<Operation> operations) const {
   for (const Operation& operation : operations) {
     if (operation.verb == Operation::Verb::kUpdateWord) {
       const std::uint64_t value_at = rooms_.records.geometry().value_at(operation.key.size());
@@ -193,7 +225,8 @@ void GroupVerbs::prefetch(std::span<Operation> operations) const {
 
 // Page media: what they need of the device is read at the same time. Where it fails, gets and
 // updates learn it from here.
-void GroupVerbs::fetch(std::span<Operation> operations) const {
+template <class R>
+void BasicGroupVerbs<R>::fetch(std::span<Operation> operations) const {
   std::array<Line, Reads::kFetched> lines;
   std::size_t count = 0;
   const auto fetch_all = [&](std::span<Operation> of) {
@@ -216,8 +249,9 @@ void GroupVerbs::fetch(std::span<Operation> operations) const {
 }
 
 // One that left no tombstone looks again: the key may have come from elsewhere.
-Result<std::uint64_t> GroupVerbs::publish_erase(Session& own, Operation& operation,
-                                                Durability durability) {
+template <class R>
+Result<std::uint64_t> BasicGroupVerbs<R>::publish_erase(Session& own, Operation& operation,
+                                                        Durability durability) {
   if (!operation.appended_record) {
     HF_ASSIGN_OR_RETURN(const bool absent, writes_.is_absent(own, operation.place, operation.key));
     if (absent) return std::uint64_t{false};
@@ -227,8 +261,9 @@ Result<std::uint64_t> GroupVerbs::publish_erase(Session& own, Operation& operati
 }
 
 // False: the medium is full, and the operation is to be executed alone.
-bool GroupVerbs::publish(Session& own, Operation& operation, Durability durability,
-                         const EpochDomain::Guard& guard) {
+template <class R>
+bool BasicGroupVerbs<R>::publish(Session& own, Operation& operation, Durability durability,
+                                 const EpochDomain::Guard& guard) {
   // An operation before it may have made the table of its partition grow: what is looked up
   // without a latch must be looked up in the new one.
   if (!operation.appended_record) operation.place = rooms_.index.place(operation.hash);
@@ -257,7 +292,8 @@ bool GroupVerbs::publish(Session& own, Operation& operation, Durability durabili
   return operation.done;
 }
 
-void GroupVerbs::disown(Session& own, std::span<Operation> operations) {
+template <class R>
+void BasicGroupVerbs<R>::disown(Session& own, std::span<Operation> operations) {
   for (Operation& operation : operations) {
     if (!std::exchange(operation.appended_record, false)) continue;
     const auto home = rooms_.index.latch(operation.place, own);
@@ -265,5 +301,8 @@ void GroupVerbs::disown(Session& own, std::span<Operation> operations) {
                    operation.record().kind);
   }
 }
+
+template class BasicGroupVerbs<Rooms>;
+template class BasicGroupVerbs<SpaceRooms>;
 
 }  // namespace holdfast::kv

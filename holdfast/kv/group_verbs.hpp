@@ -1,5 +1,5 @@
 // group_verbs.hpp: operations of any kinds, executed together: what Pipeline, update_many and
-// erase_many are made of.
+// erase_many are made of, those of keyspaces too.
 //
 //   groups.run(operations, durability);          // Each has its outcome.
 //
@@ -85,12 +85,17 @@ struct Operation {
   }
 };
 
-class GroupVerbs {
+struct GroupChange;  // group_updates.cpp.
+
+// `R`: of the store's own keys, or of a space's (space_rooms.hpp).
+template <class R>
+class BasicGroupVerbs {
  public:
-  // `verbs`: those of the store, which may be exchanged.
-  GroupVerbs(Rooms& rooms, const Verbs& verbs, Reads& reads, Writes& writes)
+  // `verbs`: those of the store, which may be exchanged; null of a space, whose operations take no
+  // stage at once.
+  BasicGroupVerbs(R& rooms, const Verbs* verbs, BasicReads<R>& reads, BasicWrites<R>& writes)
       : rooms_(rooms), verbs_(verbs), reads_(reads), writes_(writes) {}
-  GroupVerbs(const GroupVerbs&) = delete;
+  BasicGroupVerbs(const BasicGroupVerbs&) = delete;
 
   // Sets the hash, and asks for what the operation will touch first. In no guard.
   void prepare(Operation& operation) const {
@@ -104,7 +109,12 @@ class GroupVerbs {
   void run(std::span<Operation> operations, Durability durability);
 
  private:
-  struct Change;
+  using Change = GroupChange;
+
+  // Of some of the first operations, what is compiled for this store (Verbs).
+  std::size_t append_some(Session& own, std::span<Operation> operations) const;
+  bool look_at_all(std::span<Operation> operations) const;
+  std::size_t publish_some(Session& own, std::span<Operation> operations) const;
 
   std::size_t run_together(std::span<Operation> operations, Durability durability);
   void run_alone(Operation& operation, Durability durability);
@@ -134,10 +144,11 @@ class GroupVerbs {
   Status make_durable(Session& own, std::span<Operation> operations, std::span<Change> changes,
                       Durability durability, std::size_t& executed);
 
-  Rooms& rooms_;
-  const Verbs& verbs_;
-  Reads& reads_;
-  Writes& writes_;
+  R& rooms_;
+  const Verbs* const verbs_;
+  BasicReads<R>& reads_;
+  BasicWrites<R>& writes_;
 };
+using GroupVerbs = BasicGroupVerbs<Rooms>;
 
 }  // namespace holdfast::kv

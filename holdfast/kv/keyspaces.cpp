@@ -166,21 +166,32 @@ std::vector<std::string> Keyspaces::names() const {
   return names;
 }
 
-Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) {
-  std::vector<SpaceRooms*> spaces;
-  std::vector<EpochDomain::Guard> guards;
-  for (const Link& link : batch.spaces()) {
+Result<std::vector<Keyspaces::InUse>> Keyspaces::use(std::span<const Link> links,
+                                                     const char* of) const {
+  std::vector<InUse> used;
+  for (const Link& link : links) {
     SpaceCore* const core = link == nullptr ? nullptr : link->load(std::memory_order_acquire);
     if (core != nullptr && &core->rooms.store != &rooms_) {
       return Error{Errc::kInvalidOption,
-                   "keyspace " + quoted(core->name) + " of the batch is of another store"};
+                   "keyspace " + quoted(core->name) + of + " is of another store"};
     }
-    if (core != nullptr)
-      guards.push_back(rooms_.spaces.users().enter(core->rooms.sessions.of_this_thread().user));
-    if (core == nullptr || !core->open.load(std::memory_order_acquire))
-      return Error{Errc::kClosed, "a keyspace of the batch was dropped, or its store is closed"};
-    spaces.push_back(&core->rooms);
+    if (core != nullptr) {
+      used.push_back(
+          {core->rooms, rooms_.spaces.users().enter(core->rooms.sessions.of_this_thread().user)});
+    }
+    if (core == nullptr || !core->open.load(std::memory_order_acquire)) {
+      return Error{Errc::kClosed,
+                   std::string("a keyspace") + of + " was dropped, or its store is closed"};
+    }
   }
+  return used;
+}
+
+Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) {
+  HF_ASSIGN_OR_RETURN(const std::vector<InUse> used, use(batch.spaces(), " of the batch"));
+  std::vector<SpaceRooms*> spaces;
+  for (const InUse& one : used)
+    spaces.push_back(&one.rooms);
   return writes_.write_across(batch, spaces, options);
 }
 

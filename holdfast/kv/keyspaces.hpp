@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/space.hpp>
@@ -31,6 +32,7 @@ struct SpaceCore {
         maintenance(of_store),
         reads(rooms),
         writes(rooms, maintenance),
+        groups(rooms, nullptr, reads, writes),
         name(std::move(called)) {}
 
   // Of its records only.
@@ -40,9 +42,22 @@ struct SpaceCore {
   Maintenance& maintenance;
   BasicReads<SpaceRooms> reads;
   BasicWrites<SpaceRooms> writes;
+  BasicGroupVerbs<SpaceRooms> groups;
   const std::string name;
   std::atomic<bool> open{true};  // Asked inside a guard of SpaceTable::users().
 };
+
+// Runs the verb where the space cannot go away.
+template <class Verb>
+auto Space::in(Verb&& verb) const {
+  using Outcome = decltype(verb(std::declval<SpaceCore&>()));
+  SpaceCore* const core = link_ == nullptr ? nullptr : link_->load(std::memory_order_acquire);
+  if (core == nullptr) return Outcome(closed());
+  Session& own = core->rooms.sessions.of_this_thread();
+  const auto guard = core->rooms.store.spaces.users().enter(own.user);
+  if (!core->open.load(std::memory_order_acquire)) return Outcome(closed());
+  return verb(*core);
+}
 
 class Keyspaces {
  public:
@@ -71,8 +86,16 @@ class Keyspaces {
   // Handles lead nowhere from here on.
   void close();
 
+  // Spaces that are not dropped while the guards live. `of`: what names them, for errors. Errors:
+  // kClosed (one is), kInvalidOption (one is of another store).
+  using Link = Space::Link;
+  struct InUse {
+    SpaceRooms& rooms;
+    EpochDomain::Guard guard;
+  };
+  Result<std::vector<InUse>> use(std::span<const Link> links, const char* of) const;
+
  private:
-  using Link = std::shared_ptr<std::atomic<SpaceCore*>>;
   struct Named {
     std::unique_ptr<SpaceCore> core;
     Link link;

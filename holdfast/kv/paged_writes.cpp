@@ -59,13 +59,25 @@ Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, Wri
   return publish_put_on_pages(own, place, record, appended, unread, options);
 }
 
+// Brings into memory what the index names first at these places.
+template <class R>
+Status BasicWrites<R>::read_candidates(std::span<const Place> places) const {
+  std::array<Extent, kGroup> ranges;
+  std::size_t found = 0;
+  for (const Place& place : places) {
+    if (const Seen seen = rooms_.index.map().look(place, [](Line) { return true; }))
+      ranges[found++] = {offset_of(seen.line()), kCacheLineBytes};
+  }
+  return rooms_.medium.region().fetch(std::span(ranges).first(found));
+}
+
 // The next group of a put_many(): one write to the file, one wait for a sync. Counts what it
-// published.
+// published. In a keyspace nothing is displaced: what may be superseded is read, all at once.
 template <class R>
 Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
                                           WriteOptions options, std::size_t& done) {
   Session& own = rooms_.sessions.of_this_thread();
-  if (rooms_.displaced->full())
+  if (rooms_.displaced && rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
   Lane& lane = rooms_.group->lane();
   std::array<Place, kGroup> places;
@@ -79,8 +91,9 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   };
   for (std::size_t i = 0; i < size; ++i) {
     places[i] = rooms_.index.place(rooms_.index.hash(keys[first + i]));
-    unread[i] = rooms_.displaced->to_displace(places[i]);
+    if (rooms_.displaced) unread[i] = rooms_.displaced->to_displace(places[i]);
   }
+  if (!rooms_.displaced) HF_RETURN_IF_ERROR(read_candidates(std::span(places).first(size)));
   Status failed;
   std::size_t written = 0;
   {
@@ -97,7 +110,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   if (rooms_.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
   for (std::size_t i = 0; i < written; ++i) {
     auto published =
-        publish_put_on_pages(own, places[i], record_at(i), appended[i], unread[i], options);
+        publish_grouped_put(own, places[i], record_at(i), appended[i], unread[i], options);
     if (!published) {
       for (std::size_t rest = i + 1; rest < written; ++rest) {
         const auto home = rooms_.index.latch(places[rest], own);
@@ -202,5 +215,6 @@ template Status BasicWrites<Rooms>::put_group_on_pages(const ByteSpans&, const B
 template Status BasicWrites<SpaceRooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
                                                             WriteOptions, std::size_t&);
 template Status BasicWrites<Rooms>::latch_all(Session&, std::span<const std::uint64_t>);
+template Status BasicWrites<SpaceRooms>::latch_all(Session&, std::span<const std::uint64_t>);
 
 }  // namespace holdfast::kv

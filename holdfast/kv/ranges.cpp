@@ -95,12 +95,9 @@ Result<std::uint64_t> Space::count_prefix(std::string_view prefix) const {
 
 Result<std::uint64_t> Space::erase_group(std::span<const std::string_view> keys,
                                          WriteOptions options) {
-  std::uint64_t erased = 0;
-  for (const std::string_view key : keys) {
-    HF_ASSIGN_OR_RETURN(const bool there, erase(key, options));
-    erased += there ? 1 : 0;
-  }
-  return erased;
+  std::vector<Errc> outcomes(keys.size());
+  HF_RETURN_IF_ERROR(erase_many(keys, outcomes, options));
+  return static_cast<std::uint64_t>(std::count(outcomes.begin(), outcomes.end(), Errc::kOk));
 }
 
 Result<std::uint64_t> Space::erase_prefix(std::string_view prefix, WriteOptions options) {

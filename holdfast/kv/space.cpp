@@ -6,17 +6,6 @@
 #include <holdfast/kv/cursor_state.hpp>
 
 namespace holdfast::kv {
-// Runs the verb where the space cannot go away.
-template <class Verb>
-auto Space::in(Verb&& verb) const {
-  using Outcome = decltype(verb(std::declval<SpaceCore&>()));
-  SpaceCore* const core = link_ == nullptr ? nullptr : link_->load(std::memory_order_acquire);
-  if (core == nullptr) return Outcome(closed());
-  Session& own = core->rooms.sessions.of_this_thread();
-  const auto guard = core->rooms.store.spaces.users().enter(own.user);
-  if (!core->open.load(std::memory_order_acquire)) return Outcome(closed());
-  return verb(*core);
-}
 
 Error Space::closed() {
   return {Errc::kClosed, "the keyspace was dropped, or its store is closed"};
@@ -83,6 +72,14 @@ Result<Version> Space::merge(std::string_view key, MergeFunction function, std::
   });
 }
 
+Result<std::uint64_t> Space::update_word(std::string_view key, std::uint32_t offset_bytes,
+                                         FunctionRef<std::uint64_t(std::uint64_t)> change,
+                                         WriteOptions options) {
+  return in([&](SpaceCore& core) {
+    return core.writes.update_word_alone(bytes_of(key), offset_bytes, change, options);
+  });
+}
+
 Result<bool> Space::erase(std::string_view key, WriteOptions options) {
   return in([&](SpaceCore& core) { return core.writes.erase_alone(bytes_of(key), options); });
 }
@@ -91,6 +88,8 @@ Status Space::for_each(
     FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const {
   return in([&](SpaceCore& core) -> Status {
     SpaceRooms& rooms = core.rooms;
+    if (rooms.store.inside())
+      return Error{Errc::kBusy, "a verb that is under way has called this; walk later"};
     const Version version = rooms.versions.open();
     auto read = core.reads.for_each_at({version, rooms.store.expiry.clock()}, visit);
     rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);

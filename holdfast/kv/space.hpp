@@ -51,13 +51,34 @@ class Space {
   Result<Version> append(std::string_view key, std::string_view bytes, WriteOptions options = {});
   Result<Version> merge(std::string_view key, MergeFunction function, std::string_view operand,
                         WriteOptions options = {});
+  Result<std::uint64_t> update_word(std::string_view key, std::uint32_t offset_bytes,
+                                    FunctionRef<std::uint64_t(std::uint64_t)> change,
+                                    WriteOptions options = {});
   Result<bool> erase(std::string_view key, WriteOptions options = {});
+
+  // Of several keys, in groups that share misses and fences; not atomic.
+  using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
+  using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
+  Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
+                  std::span<Errc> outcomes) const;
+  Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
+                  WriteOptions options = {});
+  Status update_many(std::span<const std::string_view> keys, ChangeOne change,
+                     std::span<Errc> outcomes, WriteOptions options = {});
+  Status update_word_many(std::span<const std::string_view> keys, std::uint32_t offset_bytes,
+                          ChangeWordOne change, std::span<Errc> outcomes,
+                          WriteOptions options = {});
+  Status erase_many(std::span<const std::string_view> keys, std::span<Errc> outcomes,
+                    WriteOptions options = {});
+
+  // Its records as they are now; Store<>::snapshots() takes those of several spaces at one moment.
+  // While there is one, the space is not dropped (kBusy).
+  Snapshot snapshot() const;
   // Every record as it is at one moment, in no order, until `visit` returns false.
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
 
-  // Where the store is open with StoreOptions::order, as those of Store<>. Erasing is an erase of
-  // each key, with its fence.
+  // Where the store is open with StoreOptions::order, as those of Store<>.
   Result<Cursor> cursor() const;
   Result<std::uint64_t> count_prefix(std::string_view prefix) const;
   Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});

@@ -9,13 +9,6 @@
 #include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
-namespace {
-
-Error empty_snapshot() {
-  return {Errc::kClosed, "the snapshot was moved from, or its store closed; take another"};
-}
-
-}  // namespace
 
 // ---- A closed store ----
 
@@ -32,7 +25,7 @@ RawResult<T> refuse(HotVerbs&, Arguments...) {
 
 constinit HotVerbs closed_verbs = {&refuse, &refuse, &refuse, &refuse, &refuse, &refuse};
 
-// ---- Pinned, Snapshot ----
+// ---- Pinned ----
 
 Pinned::Pinned(Pinned&& other) noexcept
     : pins_(std::exchange(other.pins_, nullptr)),
@@ -49,35 +42,6 @@ Pinned& Pinned::operator=(Pinned&& other) noexcept {
 }
 Pinned::~Pinned() {
   if (pins_ != nullptr) pins_->fetch_sub(1, std::memory_order_release);
-}
-
-Snapshot::Snapshot(Snapshot&& other) noexcept
-    : store_(std::move(other.store_)), version_(other.version_), clock_(other.clock_) {}
-Snapshot& Snapshot::operator=(Snapshot&& other) noexcept {
-  Snapshot ends(std::move(*this));  // What this held.
-  store_ = std::move(other.store_);
-  version_ = other.version_;
-  clock_ = other.clock_;
-  return *this;
-}
-Snapshot::~Snapshot() {
-  if (StoreCore* const store = core()) store->release_snapshot(version_);
-}
-Result<Version> Snapshot::get(std::string_view key, std::string& value) const {
-  StoreCore* const store = core();
-  if (store == nullptr) return empty_snapshot();
-  return store->reads.get_at({version_, clock_}, bytes_of(key), value);
-}
-Status Snapshot::for_each(
-    FunctionRef<bool(std::string_view, std::string_view, Version)> visit) const {
-  StoreCore* const store = core();
-  if (store == nullptr) return empty_snapshot();
-  return store->reads.for_each_at({version_, clock_}, visit);
-}
-std::uint64_t Snapshot::count() const {
-  std::uint64_t records = 0;
-  (void)for_each([&](std::string_view, std::string_view, Version) { return ++records, true; });
-  return records;
 }
 
 // ---- StoreBase ----
@@ -100,7 +64,6 @@ Status StoreBase::sync() {
   return core_->sync();
 }
 Version StoreBase::durable_up_to() const { return core_ ? core_->durable_up_to() : 0; }
-Snapshot StoreBase::snapshot() { return core_ ? core_->snapshot() : Snapshot(); }
 StoreStats StoreBase::stats() const { return core_ ? core_->stats() : StoreStats{}; }
 Status StoreBase::sample_latencies(std::uint32_t one_in) {
   if (!core_) return closed();
@@ -145,23 +108,6 @@ Durability StoreBase::durability() const {
 
 // ---- The verbs on bytes ----
 
-namespace {
-
-Status check_put_counts(std::size_t keys, std::size_t values) {
-  if (keys == values) return {};
-  return Error{Errc::kInvalidOption, "put_many: " + std::to_string(keys) + " keys and " +
-                                         std::to_string(values) +
-                                         " values; equally many are allowed"};
-}
-Status check_get_counts(std::size_t keys, std::size_t values, std::size_t outcomes) {
-  if (keys == values && keys == outcomes) return {};
-  return Error{Errc::kInvalidOption,
-               "get_many: " + std::to_string(keys) + " keys, " + std::to_string(values) +
-                   " values, " + std::to_string(outcomes) + " outcomes; equally many are allowed"};
-}
-
-}  // namespace
-
 // The hot ones end in a jump to what was compiled for this CPU and this medium.
 // The durability of the store is what its hot verbs give.
 Result<PutOutcome> StoreBase::put_with(std::string_view key, std::string_view value,
@@ -180,37 +126,6 @@ Result<std::uint64_t> StoreBase::update_word_with(std::string_view key, std::uin
   if (options.durability == durability()) return update_word_of(key, offset_bytes, change, {});
   if (!core_) return closed();
   return core_->writes.update_word<AnyPath>(bytes_of(key), offset_bytes, change, options);
-}
-
-Status StoreBase::put_texts(std::span<const std::string_view> keys,
-                            std::span<const std::string_view> values, WriteOptions options) {
-  if (!core_) return closed();
-  HF_RETURN_IF_ERROR(check_put_counts(keys.size(), values.size()));
-  const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
-  return core_->put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
-}
-Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
-  if (!core_) return closed();
-  HF_RETURN_IF_ERROR(check_put_counts(keys.count, values.count));
-  const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
-  return core_->put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
-                         ByteSpans(values.first, values.bytes, values.count), options);
-}
-Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
-                            std::span<Errc> outcomes) const {
-  if (!core_) return closed();
-  HF_RETURN_IF_ERROR(check_get_counts(keys.size(), values.size(), outcomes.size()));
-  const LatencyTimer timer(core_->latencies, TimedVerb::kGetMany);
-  return core_->get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
-}
-Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
-  if (!core_) return closed();
-  HF_RETURN_IF_ERROR(check_get_counts(keys.count, values.count, outcomes.size()));
-  // NOLINTNEXTLINE: the caller's values, which it may write.
-  auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
-  const LatencyTimer timer(core_->latencies, TimedVerb::kGetMany);
-  return core_->get_objects(*core_, ByteSpans(keys.first, keys.bytes, keys.count), to, values.bytes,
-                            outcomes);
 }
 
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,

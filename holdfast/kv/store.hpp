@@ -171,9 +171,11 @@ class StoreCore;
 class Cursor;      // cursor.hpp
 class Checkpoint;  // checkpoint.hpp
 
-// Every record as it was when the snapshot was taken, while writes and reclamation go on. It keeps
-// the versions that it can see. close() waits for no snapshot, it refuses. One that was moved from,
-// was taken of a closed store, or outlives its store is empty: kClosed.
+// Every record of a store's own keys, or of a keyspace, as it was when the snapshot was taken,
+// while writes and reclamation go on. It keeps the versions that it can see. close() and
+// drop_space() wait for no snapshot, they refuse. One that was moved from, was taken of a closed
+// store or of a dropped keyspace, or outlives its store is empty: kClosed. So is one that is taken
+// by what update() or update_word() was given; none may go there either.
 class Snapshot {
  public:
   Snapshot() = default;  // Empty.
@@ -192,13 +194,20 @@ class Snapshot {
   Result<Cursor> cursor() const;
 
   // For the store.
-  Snapshot(std::shared_ptr<std::atomic<StoreCore*>> store, Version version, std::uint64_t clock)
+  using StoreLink = std::shared_ptr<std::atomic<StoreCore*>>;
+  using SpaceLink = std::shared_ptr<std::atomic<SpaceCore*>>;
+  Snapshot(StoreLink store, Version version, std::uint64_t clock)
       : store_(std::move(store)), version_(version), clock_(clock) {}
+  Snapshot(SpaceLink space, Version version, std::uint64_t clock)
+      : space_(std::move(space)), version_(version), clock_(clock) {}
 
  private:
-  StoreCore* core() const { return store_ ? store_->load(std::memory_order_acquire) : nullptr; }
+  template <class Verb>
+  auto in(Verb&& verb) const;
 
-  std::shared_ptr<std::atomic<StoreCore*>> store_;  // To null, once there is no store any more.
+  // At most one. To null, once there is no store any more.
+  StoreLink store_;
+  SpaceLink space_;
   Version version_ = 0;
   std::uint64_t clock_ = 0;  // By which records have expired.
 };
@@ -406,6 +415,10 @@ class Store<> : public StoreBase {
   // of them. Errors: kNotFound, kBusy, those of put.
   Status drop_space(std::string_view name);
   std::vector<std::string> spaces() const;  // Their names, in order.
+  // One of the store's own keys, and one of each of `spaces`, in this order, of one moment: of a
+  // batch all of them show all or nothing. Errors: kClosed (a space is), kInvalidOption (one is of
+  // another store), kBusy (called by a verb that is under way).
+  Result<std::vector<Snapshot>> snapshots(std::span<const Space> spaces);
   // As those of the store's own keys. Errors: also kClosed (the space is), kInvalidOption (it is of
   // another store).
   using StoreBase::expire, StoreBase::expiry_rules;

@@ -113,7 +113,7 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       maintenance(rooms),
       reads(rooms),
       writes(rooms, maintenance),
-      groups(rooms, *this, reads, writes),
+      groups(rooms, this, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
       keyspaces(rooms, maintenance, writes),
       untimed_(*this) {
@@ -198,8 +198,10 @@ Status StoreCore::may_close() const {
     return Error{Errc::kBusy, std::to_string(count) + " " + what +
                                   " of the store are open; let them go, then close it"};
   };
-  if (const std::uint64_t count = rooms.versions.snapshots_open(); count != 0)
-    return open(count, "snapshots");
+  std::uint64_t snapshots = rooms.versions.snapshots_open();
+  rooms.spaces.for_each(
+      [&](const SpaceRooms& space) { snapshots += space.versions.snapshots_open(); });
+  if (snapshots != 0) return open(snapshots, "snapshots");
   if (const std::uint64_t count = checkpoints_.load(std::memory_order_acquire); count != 0)
     return open(count, "checkpoints");
   if (const std::uint64_t count = values_pinned(); count != 0)
@@ -228,13 +230,6 @@ Status StoreCore::close() {
 
 // ---- What is neither read nor written ----
 
-Snapshot StoreCore::snapshot() {
-  const Version version = rooms.versions.open();
-  // From here on nothing is displaced. Where the device fails, for_each() tells of it.
-  settle_displaced();
-  return {alive, version, rooms.expiry.clock()};
-}
-
 void StoreCore::settle_displaced() {
   if (rooms.displaced && rooms.displaced->count() != 0 && !rooms.gate.left_to_parent())
     (void)rooms.displaced->settle_all(rooms.sessions.of_this_thread());
@@ -243,11 +238,6 @@ void StoreCore::settle_displaced() {
 std::uint64_t StoreCore::count() {
   settle_displaced();
   return rooms.index.count();
-}
-
-void StoreCore::release_snapshot(Version version) {
-  rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
-  rooms.upkeep.wake.ask();
 }
 
 Status StoreCore::sync() {

@@ -35,7 +35,8 @@ class StoreCore : public Verbs {
 
   std::uint64_t count();
   Snapshot snapshot();
-  void release_snapshot(Version version);
+  // Of the store's own keys, and of each of the spaces, at one moment.
+  Result<std::vector<Snapshot>> snapshots(std::span<const Space> spaces);
   Status sync();
   Version durable_up_to() const;
   Status reserve(std::uint64_t records);

@@ -146,6 +146,7 @@ class BasicWrites {
   // paged_writes.cpp: on page media, where the old record need not be in memory.
   [[gnu::noinline]] Result<PutOutcome> try_put_on_pages(const NewRecord& record,
                                                         WriteOptions options);
+  Status read_candidates(std::span<const Place> places) const;
   [[gnu::noinline]] Status put_group_on_pages(const ByteSpans& keys, const ByteSpans& values,
                                               WriteOptions options, std::size_t& done);
   Result<PutOutcome> publish_put_on_pages(Session& own, Place& place, const NewRecord& record,

@@ -1,9 +1,13 @@
 #include "aggregate.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <utility>
+
+#include <holdfast/base/format.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -29,7 +33,38 @@ bool has_extreme(AggregateKind kind) {
   return kind == AggregateKind::kMin || kind == AggregateKind::kMax;
 }
 
+bool is_variance(AggregateKind kind) {
+  return kind >= AggregateKind::kVarPop && kind <= AggregateKind::kStddevSamp;
+}
+
+constexpr std::array<std::string_view, 16> kNames = {
+    "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",        "AVG",
+    "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE", "FIRST_VALUE",
+    "LAST_VALUE", "LISTAGG",  "LAG",        "SINGLE_VALUE"};
+
 }  // namespace
+
+std::optional<AggregateKind> aggregate_named(std::string_view name) {
+  if (name == "MEDIAN") return AggregateKind::kPercentile;
+  if (name == "STDDEV") return AggregateKind::kStddevSamp;
+  if (name == "VARIANCE") return AggregateKind::kVarSamp;
+  if (name == "SINGLE_VALUE") return std::nullopt;
+  const auto found = std::find(kNames.begin() + 1, kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<AggregateKind>(found - kNames.begin());
+}
+
+bool depends_on_order(AggregateKind kind) {
+  return kind >= AggregateKind::kFirst && kind <= AggregateKind::kLag;
+}
+
+bool is_of_reals(AggregateKind kind) {
+  return is_variance(kind) || kind == AggregateKind::kPercentile;
+}
+
+bool Accumulator::Less::operator()(double a, double b) const {
+  return std::isnan(b) ? !std::isnan(a) : a < b;
+}
 
 Type aggregate_type(AggregateKind kind, const Type& argument) {
   switch (kind) {
@@ -46,16 +81,25 @@ Type aggregate_type(AggregateKind kind, const Type& argument) {
                                 decimal_type(20, 0));
       }
       return argument.is_numeric() ? argument : Type{};
+    case AggregateKind::kListAgg: return argument.kind == Kind::kString ? kStringType : Type{};
+    case AggregateKind::kFirst:
+    case AggregateKind::kLast:
+    case AggregateKind::kLag:
+    case AggregateKind::kSingle: return argument.kind == Kind::kInterval ? Type{} : argument;
+    default: return argument.is_real() ? kDoubleType : Type{};
   }
-  return {};
 }
 
 std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& names) {
-  static constexpr std::array<std::string_view, 6> kNames = {"COUNT", "COUNT", "SUM",
-                                                             "MIN",   "MAX",   "AVG"};
   std::string text(kNames[static_cast<std::size_t>(aggregate.kind)]);
   text += aggregate.distinct ? "(DISTINCT " : "(";
   text += aggregate.argument == nullptr ? "*" : text_of(*aggregate.argument, names);
+  const auto& parameter = aggregate.parameter;
+  if (!parameter.null) {
+    text += aggregate.kind == AggregateKind::kListAgg ? ", '" + escape(parameter.text) + "'"
+            : aggregate.kind == AggregateKind::kLag   ? ", " + text_of(parameter, kBigIntType)
+                                                      : ", " + text_of(parameter, kDoubleType);
+  }
   text += ")";
   if (aggregate.filter != nullptr)
     text += " FILTER (WHERE " + text_of(*aggregate.filter, names) + ")";
@@ -67,17 +111,29 @@ bool equal(const Aggregate& left, const Aggregate& right) {
     if (a == nullptr || b == nullptr) return a == b;
     return equal(*a, *b);
   };
+  const bool texts = left.kind == AggregateKind::kListAgg;
+  const auto& parameter_type = texts                                     ? kStringType
+                               : left.kind == AggregateKind::kPercentile ? kDoubleType
+                                                                         : kBigIntType;
   return left.kind == right.kind && left.distinct == right.distinct &&
+         same(left.parameter, right.parameter, parameter_type) &&
          same_tree(left.argument, right.argument) && same_tree(left.filter, right.filter);
 }
 
 bool can_take_back(const Aggregate& aggregate) {
-  return !aggregate.distinct && !has_extreme(aggregate.kind);
+  return !aggregate.distinct && !has_extreme(aggregate.kind) && !depends_on_order(aggregate.kind) &&
+         aggregate.kind != AggregateKind::kSingle;
 }
 
 void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
   if (aggregate.argument != nullptr && value.null) return;
   --count_;
+  if (is_variance(aggregate.kind)) return add_square(value.real, -1);
+  if (aggregate.kind == AggregateKind::kPercentile) {
+    const auto found = numbers_.find(value.real);
+    if (found != numbers_.end() && --found->second == 0) numbers_.erase(found);
+    return;
+  }
   if (!sums(aggregate.kind)) return;
   if (aggregate.argument->type.is_real()) return add_real(-value.real);
   if (aggregate.argument->type.is_integer()) {
@@ -90,6 +146,7 @@ void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
 }
 
 void Accumulator::add(const Aggregate& aggregate, const Value& value) {
+  if (aggregate.kind == AggregateKind::kLag) return add_ordered(aggregate, value);
   if (aggregate.argument != nullptr && value.null) return;
   if (!aggregate.distinct) return add_once(aggregate, value);
   std::string bytes;
@@ -97,8 +154,39 @@ void Accumulator::add(const Aggregate& aggregate, const Value& value) {
   distinct_.insert(std::move(bytes));
 }
 
+void Accumulator::add_ordered(const Aggregate& aggregate, const Value& value) {
+  switch (aggregate.kind) {
+    case AggregateKind::kFirst:
+      if (extreme_.null) extreme_ = value;
+      return;
+    case AggregateKind::kListAgg:
+      overflow_ = overflow_ || extreme_.text.size() + value.text.size() > kMaxListBytes;
+      if (overflow_) return;
+      if (!extreme_.null) extreme_.text += aggregate.parameter.text;
+      extreme_.text += value.text;
+      extreme_.null = false;
+      return;
+    case AggregateKind::kLag: {
+      recent_.push_back(value);
+      const auto most = static_cast<std::size_t>(aggregate.parameter.number) + 1;
+      if (recent_.size() > most) recent_.erase(recent_.begin());
+      return;
+    }
+    default: extreme_ = value; return;
+  }
+}
+
+void Accumulator::add_square(double value, int sign) {
+  const Real128 wide = value;
+  total_ += sign * wide;
+  squares_ += sign * (wide * wide);
+}
+
 void Accumulator::add_once(const Aggregate& aggregate, const Value& value) {
   ++count_;
+  if (is_variance(aggregate.kind)) return add_square(value.real, 1);
+  if (aggregate.kind == AggregateKind::kPercentile) return void(++numbers_[value.real]);
+  if (aggregate.kind >= AggregateKind::kFirst) return add_ordered(aggregate, value);
   if (sums(aggregate.kind)) {
     const Type& type = aggregate.argument->type;
     if (type.is_real()) return add_real(value.real);
@@ -139,11 +227,65 @@ void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
     overflow_ = overflow_ || !sum;
     add_real(other.real_);
     lost_ += other.lost_;
+  } else if (is_of_reals(aggregate.kind)) {
+    total_ += other.total_;
+    squares_ += other.squares_;
+    for (const auto& [number, count] : other.numbers_)
+      numbers_[number] += count;
+  } else if (aggregate.kind >= AggregateKind::kFirst) {
+    if (!other.extreme_.null) add_ordered(aggregate, other.extreme_);
   } else if (has_extreme(aggregate.kind) && !other.extreme_.null) {
     const int order =
         extreme_.null ? 0 : compare(other.extreme_, extreme_, aggregate.argument->type);
     const bool better = aggregate.kind == AggregateKind::kMin ? order < 0 : order > 0;
     if (extreme_.null || better) extreme_ = other.extreme_;
+  }
+}
+
+Value Accumulator::variance(AggregateKind kind) const {
+  const bool sample = kind == AggregateKind::kVarSamp || kind == AggregateKind::kStddevSamp;
+  if (count_ < (sample ? 2 : 1)) return {};
+  const Real128 count = static_cast<Real128>(count_);
+  const Real128 squares = squares_ - total_ * total_ / count;
+  const double variance = static_cast<double>(squares / (sample ? count - 1 : count));
+  const double positive = variance < 0 ? 0 : variance;  // What roundings left of 0. NaN stays.
+  const bool root = kind == AggregateKind::kStddevPop || kind == AggregateKind::kStddevSamp;
+  return Value::of_real(root ? std::sqrt(positive) : positive);
+}
+
+// Of n values in their order the one at fraction * (n - 1), counted from 0; between two of them
+// what lies between, in proportion.
+Value Accumulator::percentile(double fraction) const {
+  if (count_ == 0) return {};
+  const double place = fraction * static_cast<double>(count_ - 1);
+  const double below = std::floor(place);
+  auto skip = static_cast<std::int64_t>(below);
+  auto at = numbers_.begin();
+  while (skip >= at->second)
+    skip -= at++->second;
+  const double low = at->first;
+  if (place == below) return Value::of_real(low);
+  const double high = skip + 1 < at->second ? low : std::next(at)->first;
+  return Value::of_real(low == high ? low : low + (high - low) * (place - below));
+}
+
+Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
+  switch (aggregate.kind) {
+    case AggregateKind::kPercentile: return percentile(aggregate.parameter.real);
+    case AggregateKind::kListAgg:
+      if (overflow_) return error_at(aggregate.at, "a text of LISTAGG is longer than 16 MiB");
+      return extreme_;
+    case AggregateKind::kLag: {
+      const auto back = static_cast<std::size_t>(aggregate.parameter.number);
+      return recent_.size() > back ? recent_[recent_.size() - 1 - back] : Value();
+    }
+    case AggregateKind::kSingle:
+      if (count_ > 1)
+        return error_at(aggregate.at, "a query that is a value has more than one row");
+      return extreme_;
+    case AggregateKind::kFirst:
+    case AggregateKind::kLast: return extreme_;
+    default: return variance(aggregate.kind);
   }
 }
 
@@ -153,6 +295,7 @@ Result<Value> Accumulator::result(const Aggregate& aggregate) const {
     plain.kind = aggregate.kind;
     plain.argument = clone(*aggregate.argument);
     plain.type = aggregate.type;
+    plain.parameter = aggregate.parameter;
     plain.at = aggregate.at;
     Accumulator gathered;
     for (const auto& bytes : distinct_) {
@@ -163,6 +306,7 @@ Result<Value> Accumulator::result(const Aggregate& aggregate) const {
     }
     return gathered.result(plain);
   }
+  if (!is_basic(aggregate.kind)) return further_result(aggregate);
   switch (aggregate.kind) {
     case AggregateKind::kCountRows:
     case AggregateKind::kCount: return Value::of(count_);
@@ -198,6 +342,7 @@ void Accumulator::append_bytes(const Aggregate& aggregate, std::string& bytes) c
     return;
   }
   append(count_, bytes);
+  if (!is_basic(aggregate.kind)) return append_further(aggregate, bytes);
   if (sums(aggregate.kind)) {
     if (aggregate.argument->type.is_real()) {
       append(real_, bytes);
@@ -209,6 +354,54 @@ void Accumulator::append_bytes(const Aggregate& aggregate, std::string& bytes) c
   } else if (has_extreme(aggregate.kind)) {
     sql::append_bytes(extreme_, aggregate.argument->type, bytes);
   }
+}
+
+void Accumulator::append_further(const Aggregate& aggregate, std::string& bytes) const {
+  if (is_variance(aggregate.kind)) {
+    append(total_, bytes);
+    append(squares_, bytes);
+  } else if (aggregate.kind == AggregateKind::kPercentile) {
+    append(static_cast<std::uint64_t>(numbers_.size()), bytes);
+    for (const auto& [number, count] : numbers_) {
+      append(number, bytes);
+      append(count, bytes);
+    }
+  } else if (aggregate.kind == AggregateKind::kLag) {
+    append(static_cast<std::uint64_t>(recent_.size()), bytes);
+    for (const auto& value : recent_)
+      sql::append_bytes(value, aggregate.type, bytes);
+  } else {
+    append(static_cast<std::uint8_t>(overflow_), bytes);
+    sql::append_bytes(extreme_, aggregate.argument->type, bytes);
+  }
+}
+
+bool Accumulator::take_further(const Aggregate& aggregate, std::string_view& bytes) {
+  if (is_variance(aggregate.kind)) return take(bytes, total_) && take(bytes, squares_);
+  std::uint64_t size = 0;
+  if (aggregate.kind == AggregateKind::kPercentile) {
+    if (!take(bytes, size)) return false;
+    std::int64_t all = 0;
+    for (; size > 0; --size) {
+      double number = 0;
+      std::int64_t count = 0;
+      if (!take(bytes, number) || !take(bytes, count) || count < 1) return false;
+      if (!numbers_.emplace(number, count).second || count > count_ - all) return false;
+      all += count;
+    }
+    return all == count_;
+  }
+  if (aggregate.kind == AggregateKind::kLag) {
+    if (!take(bytes, size) || size > bytes.size()) return false;
+    recent_.resize(size);
+    for (auto& value : recent_)
+      if (!sql::take_bytes(bytes, aggregate.type, value)) return false;
+    return true;
+  }
+  std::uint8_t overflow = 0;
+  if (!take(bytes, overflow)) return false;
+  overflow_ = overflow != 0;
+  return sql::take_bytes(bytes, aggregate.argument->type, extreme_);
 }
 
 bool Accumulator::take_bytes(const Aggregate& aggregate, std::string_view& bytes) {
@@ -225,6 +418,7 @@ bool Accumulator::take_bytes(const Aggregate& aggregate, std::string_view& bytes
     return true;
   }
   if (!take(bytes, count_)) return false;
+  if (!is_basic(aggregate.kind)) return take_further(aggregate, bytes);
   if (sums(aggregate.kind)) {
     if (aggregate.argument->type.is_real()) return take(bytes, real_) && take(bytes, lost_);
     std::uint8_t overflow = 0;

@@ -1,13 +1,20 @@
-// aggregate.hpp: COUNT, SUM, MIN, MAX, AVG: their types, and what they have gathered so far.
+// aggregate.hpp: COUNT, SUM, MIN, MAX, AVG and so on: their types, and what they have gathered.
 //
 // An Accumulator can be merged with one of other rows in any order, and be written as bytes: that
-// is what state is made of. NULL is skipped; over nothing COUNT is 0 and the others NULL.
+// is what state is made of. Those that depend on the order of rows (depends_on_order()) are merged
+// with one of later rows. NULL is skipped, but by LAG; over nothing COUNT is 0, the others NULL.
+//
+// Variances are computed of the sum and the sum of the squares in 113 bits, so that the order of
+// rows, and where a checkpoint cut them, does not show in the 53 bits of the result.
 //
 // Errors  add(), merge() never fail. result(): a sum of decimals beyond 38 digits; sums of
-//         integers wrap in the type of the argument, as in Flink.
+//         integers wrap in the type of the argument, as in Flink. A text of LISTAGG beyond
+//         kMaxListBytes; a second row of a query that is a value.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,16 +25,46 @@
 
 namespace holdfast::sql {
 
-enum class AggregateKind : std::uint8_t { kCountRows, kCount, kSum, kMin, kMax, kAverage };
+enum class AggregateKind : std::uint8_t {
+  kCountRows,
+  kCount,
+  kSum,
+  kMin,
+  kMax,
+  kAverage,
+  // Of a DOUBLE.
+  kVarPop,
+  kVarSamp,
+  kStddevPop,
+  kStddevSamp,
+  kPercentile,  // `parameter`: 0 to 1; between two values it interpolates.
+  // Of the order of rows.
+  kFirst,
+  kLast,
+  kListAgg,  // `parameter`: what stands between the texts.
+  kLag,      // `parameter`: rows back. With OVER only.
+  kSingle,   // The value of the only row; more are an error.
+};
+inline constexpr std::size_t kMaxListBytes = 16u << 20;
 
 struct Aggregate {
   AggregateKind kind = AggregateKind::kCountRows;
   bool distinct = false;
   ExpressionPointer argument;  // Null: COUNT(*).
   ExpressionPointer filter;    // Null: every row.
-  Type type;                   // Of the result.
+  Value parameter;
+  Type type;  // Of the result.
   Position at;
 };
+
+// None: no aggregate has the name. LAG is one with OVER only.
+std::optional<AggregateKind> aggregate_named(std::string_view name);
+// Whether the result depends on the order in which rows come.
+bool depends_on_order(AggregateKind kind);
+// COUNT, SUM, MIN, MAX, AVG: those that every engine has.
+inline bool is_basic(AggregateKind kind) { return kind <= AggregateKind::kAverage; }
+// Its argument is converted to DOUBLE.
+bool is_of_reals(AggregateKind kind);
 
 // kNull: there is no such aggregate of this argument.
 Type aggregate_type(AggregateKind kind, const Type& argument);
@@ -39,6 +76,9 @@ bool can_take_back(const Aggregate& aggregate);
 
 class Accumulator {
  public:
+  struct Less {  // NaN is above all numbers.
+    bool operator()(double a, double b) const;
+  };
   // `value` of the argument; anything of COUNT(*). The filter holds.
   void add(const Aggregate& aggregate, const Value& value);
   void merge(const Aggregate& aggregate, const Accumulator& other);
@@ -52,12 +92,23 @@ class Accumulator {
  private:
   void add_once(const Aggregate& aggregate, const Value& value);
   void add_real(double value);
+  void add_square(double value, int sign);
+  void add_ordered(const Aggregate& aggregate, const Value& value);
+  Result<Value> further_result(const Aggregate& aggregate) const;
+  Value variance(AggregateKind kind) const;
+  Value percentile(double fraction) const;
+  void append_further(const Aggregate& aggregate, std::string& bytes) const;
+  bool take_further(const Aggregate& aggregate, std::string_view& bytes);
 
+  __extension__ typedef __float128 Real128;
   std::int64_t count_ = 0;  // Values, without NULL.
   Int128 sum_ = 0;
   double real_ = 0, lost_ = 0;  // A sum of reals, and what its roundings lost.
   bool overflow_ = false;
   Value extreme_;
+  Real128 total_ = 0, squares_ = 0;               // Of variances.
+  std::map<double, std::int64_t, Less> numbers_;  // Of percentiles: how often each is there.
+  std::vector<Value> recent_;                     // Of LAG: the last rows, the newest behind.
   std::set<std::string> distinct_;  // Bytes of the values; the rest is made of them at the end.
 };
 

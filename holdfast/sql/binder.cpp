@@ -9,6 +9,7 @@
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -32,14 +33,6 @@ ExpressionPointer made(Operation operation, const Type& type, Position at, Expre
   return expression;
 }
 
-std::optional<AggregateKind> aggregate_named(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kAggregates = {"COUNT", "SUM", "MIN", "MAX",
-                                                                  "AVG"};
-  const auto found = std::find(kAggregates.begin(), kAggregates.end(), name);
-  if (found == kAggregates.end()) return std::nullopt;
-  return static_cast<AggregateKind>(found - kAggregates.begin() + 1);
-}
-
 class Binder {
  public:
   explicit Binder(const Scope& scope) : scope_(scope) {}
@@ -61,7 +54,10 @@ class Binder {
       case Form::kDistinct: return distinct_test(e);
       case Form::kIn: return membership(e);
       case Form::kExists: return misplaced_query(e, "EXISTS");
-      case Form::kScalar: return unsupported_at(e.at, "a sub-query as a value");
+      case Form::kScalar:
+        if (scope_.scalar_query != nullptr) return (*scope_.scalar_query)(e);
+        return unsupported_at(e.at, "a sub-query as a value here",
+                              "it can stand in SELECT, WHERE and HAVING, outside of aggregates");
       case Form::kBetween: return between(e);
       case Form::kLike: return like(e);
       case Form::kCase: return choice(e);
@@ -91,8 +87,17 @@ class Binder {
 
  private:
   Result<ExpressionPointer> name(const syntax::Expression& e) {
-    HF_ASSIGN_OR_RETURN(const auto index, find_column(scope_, e.name, e.at, e.qualifier));
-    return column_of(index, scope_.columns[index].type, e.at);
+    const auto index = find_column(scope_, e.name, e.at, e.qualifier);
+    if (!index && e.qualifier.empty()) {
+      // CURRENT_TIMESTAMP and so on have no parentheses.
+      const auto word = in_upper_case(e.name);
+      if (word == "CURRENT_TIMESTAMP" || word == "LOCALTIMESTAMP" || word == "CURRENT_DATE") {
+        auto now = made(Operation::kProcessingTime, kTimestampType, e.at);
+        return cast_to(std::move(now), word == "CURRENT_DATE" ? Type{Kind::kDate} : kTimestampType);
+      }
+    }
+    HF_RETURN_IF_ERROR(index);
+    return column_of(*index, scope_.columns[*index].type, e.at);
   }
 
   static Result<ExpressionPointer> number(const syntax::Expression& e) {
@@ -347,8 +352,16 @@ class Binder {
     for (const auto* window : {"TUMBLE_", "HOP_", "SESSION_"})
       if (e.name.starts_with(window)) return window_property(e);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
+    if (e.name == "IF") return branch(e);
     std::vector<ExpressionPointer> arguments;
     for (const auto& argument : e.arguments) {
+      const auto place = arguments.size();
+      if (argument->form == Form::kName && argument->qualifier.empty() &&
+          takes_unit(e.name, place)) {
+        arguments.push_back(
+            literal_of(Value::of_text(in_upper_case(argument->name)), kStringType, argument->at));
+        continue;
+      }
       HF_ASSIGN_OR_RETURN(auto bound, bind(*argument));
       arguments.push_back(std::move(bound));
     }
@@ -361,6 +374,25 @@ class Binder {
                   std::move(value));
     }
     return bind_function(e.name, e.at, std::move(arguments));
+  }
+
+  // SECOND and so on are no columns there.
+  static bool takes_unit(std::string_view function, std::size_t place) {
+    if (function == "TIMESTAMPADD" || function == "TIMESTAMPDIFF") return place == 0;
+    return (function == "FLOOR TO" || function == "CEIL TO") && place == 1;
+  }
+
+  // IF(condition, answer, otherwise)
+  Result<ExpressionPointer> branch(const syntax::Expression& e) {
+    if (e.arguments.size() != 3) return error_at(e.at, "IF wants 3 arguments");
+    auto choice = made(Operation::kCase, Type{}, e.at);
+    HF_ASSIGN_OR_RETURN(auto test, condition(*e.arguments[0]));
+    choice->arguments.push_back(std::move(test));
+    for (std::size_t i = 1; i < 3; ++i) {
+      HF_ASSIGN_OR_RETURN(auto answer, bind(*e.arguments[i]));
+      choice->arguments.push_back(std::move(answer));
+    }
+    return with_common_answers(std::move(choice));
   }
 
   Result<ExpressionPointer> coalesce(const syntax::Expression& e) {
@@ -409,6 +441,7 @@ class Binder {
     if (scope_.aggregates == nullptr)
       return error_at(e.at, "an aggregate cannot stand here",
                       "a condition on aggregates stands in HAVING");
+    if (kind == AggregateKind::kLag) return error_at(e.at, "LAG wants OVER");
     HF_ASSIGN_OR_RETURN(auto made_of, aggregate_of(e, kind));
     auto& all = *scope_.aggregates;
     const auto known = std::find_if(all.begin(), all.end(),
@@ -423,16 +456,25 @@ class Binder {
     Scope inner = scope_;
     inner.aggregates = nullptr;
     inner.overs = nullptr;
+    inner.scalar_query = nullptr;
     Aggregate made_of;
     made_of.kind = e.star ? AggregateKind::kCountRows : kind;
     made_of.distinct = e.distinct;
     made_of.at = e.at;
-    if (e.arguments.size() != (e.star ? 0u : 1u) + (e.has_filter ? 1u : 0u) ||
+    HF_RETURN_IF_ERROR(parameter_of(e, made_of));
+    const auto wanted = made_of.parameter.null || e.name == "MEDIAN"
+                            ? 1u
+                            : e.arguments.size() - (e.has_filter ? 1 : 0);
+    if (e.arguments.size() != (e.star ? 0u : wanted) + (e.has_filter ? 1u : 0u) ||
         (e.star && (kind != AggregateKind::kCount || e.distinct)))
       return error_at(e.at, e.name + " wants one argument");
+    if (e.distinct && depends_on_order(kind))
+      return unsupported_at(e.at, e.name + " of DISTINCT values");
     Type argument = kBigIntType;
     if (!e.star) {
       HF_ASSIGN_OR_RETURN(made_of.argument, Binder(inner).bind(*e.arguments[0]));
+      if (is_of_reals(kind) && made_of.argument->type.is_numeric())
+        made_of.argument = cast_to(std::move(made_of.argument), kDoubleType);
       argument = made_of.argument->type;
     }
     if (e.has_filter) {
@@ -442,6 +484,35 @@ class Binder {
     if (made_of.type.kind == Kind::kNull)
       return error_at(e.at, "there is no " + e.name + " of " + name_of(argument));
     return made_of;
+  }
+
+  // The second argument of PERCENTILE, LISTAGG and LAG: a literal. MEDIAN is PERCENTILE(…, 0.5).
+  static Status parameter_of(const syntax::Expression& e, Aggregate& aggregate) {
+    const auto arguments = e.arguments.size() - (e.has_filter ? 1 : 0);
+    const auto kind = aggregate.kind;
+    if (kind == AggregateKind::kLag) aggregate.parameter = Value::of(1);
+    if (kind == AggregateKind::kListAgg) aggregate.parameter = Value::of_text(",");
+    if (e.name == "MEDIAN") return aggregate.parameter = Value::of_real(0.5), Status();
+    if (kind == AggregateKind::kPercentile && arguments != 2)
+      return error_at(e.at, "PERCENTILE wants 2 arguments", "PERCENTILE(value, 0.95)");
+    if (aggregate.parameter.null && kind != AggregateKind::kPercentile) return {};
+    if (arguments > 2) return unsupported_at(e.at, e.name + " with more than 2 arguments");
+    if (arguments < 2) return {};
+    const Type type = kind == AggregateKind::kListAgg      ? kStringType
+                      : kind == AggregateKind::kPercentile ? kDoubleType
+                                                           : kBigIntType;
+    HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*e.arguments[1], Scope{}));
+    HF_ASSIGN_OR_RETURN(bound, converted(std::move(bound), type, e.name));
+    bound = folded(std::move(bound));
+    const auto& value = bound->literal;
+    const bool literal = bound->operation == Operation::kLiteral && !value.null;
+    if (kind == AggregateKind::kPercentile && !(literal && value.real >= 0 && value.real <= 1))
+      return error_at(bound->at, "PERCENTILE wants a literal of 0 to 1");
+    if (kind == AggregateKind::kLag && !(literal && value.number >= 0 && value.number <= 10'000))
+      return error_at(bound->at, "LAG wants a literal of 0 to 10000 rows");
+    if (!literal) return error_at(bound->at, e.name + " wants a literal as its second argument");
+    aggregate.parameter = value;
+    return {};
   }
 
   // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
@@ -501,43 +572,6 @@ Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
   // A longer text stays whole, as in Flink, where a sink does not cut either.
   if (strings) return operand;
   return cast_to(std::move(operand), type);
-}
-
-Result<Window> bind_window(std::string_view function, Position at, std::uint32_t time_column,
-                           const std::vector<const syntax::Expression*>& sizes) {
-  const bool session = function == "SESSION", cumulates = function == "CUMULATE";
-  const bool hops = function == "HOP" || cumulates;
-  const std::size_t least = hops ? 2 : 1;
-  if (sizes.size() < least || sizes.size() > least + (session ? 0 : 1))
-    return error_at(at,
-                    std::string(function) + (session     ? " wants a time column and a gap"
-                                             : cumulates ? " wants a time column, a step and a size"
-                                             : hops ? " wants a time column, a slide and a size"
-                                                    : " wants a time column and a size"));
-  std::vector<std::int64_t> numbers;
-  for (const auto* size : sizes) {
-    HF_ASSIGN_OR_RETURN(auto bound, bind(*size, Scope{}));
-    bound = folded(std::move(bound));
-    if (bound->type.kind != Kind::kInterval || bound->operation != Operation::kLiteral)
-      return error_at(size->at, "an INTERVAL is wanted", "INTERVAL '10' SECOND");
-    numbers.push_back(static_cast<std::int64_t>(bound->literal.number));
-  }
-  Window window;
-  window.time_column = time_column;
-  window.cumulates = cumulates;
-  window.slide_ms = numbers[0];
-  window.size_ms = numbers[least - 1];
-  window.offset_ms = numbers.size() > least ? numbers[least] : 0;
-  if (window.slide_ms <= 0 || window.size_ms <= 0)
-    return error_at(at, "a window is longer than nothing");
-  if (window.size_ms % window.slide_ms != 0)
-    return error_at(at, "the size of a window is a multiple of its slide");
-  if (window.size_ms / window.slide_ms > 100'000)
-    return error_at(at, "a window has more than 100000 slides");
-  const std::int64_t unit = cumulates ? window.size_ms : window.slide_ms;
-  if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -unit || window.offset_ms >= unit)
-    return error_at(at, "a window is shorter than 36500 days, and its offset than its slide");
-  return window;
 }
 
 }  // namespace holdfast::sql

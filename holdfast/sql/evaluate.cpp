@@ -6,6 +6,7 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
+#include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
@@ -194,15 +195,7 @@ std::string substring(std::string_view text, Int128 from, Int128 count) {
 
 std::int64_t extract(std::string_view unit, const Value& value, const Type& type) {
   const auto number = static_cast<std::int64_t>(value.number);
-  const std::int64_t days = type.kind == Kind::kDate ? number : floor_divide(number, kDayMs);
-  const std::int64_t ms = type.kind == Kind::kDate ? 0 : number - days * kDayMs;
-  const CivilDate date = date_of(days);
-  if (unit == "YEAR") return date.year;
-  if (unit == "MONTH") return date.month;
-  if (unit == "DAY") return date.day;
-  if (unit == "HOUR") return ms / 3'600'000;
-  if (unit == "MINUTE") return ms / 60'000 % 60;
-  return ms / 1000 % 60;
+  return extracted(unit, type.kind == Kind::kDate ? number * kDayMs : number);
 }
 
 Status whole(const Expression& e, const Value& value, Value& out) {
@@ -335,6 +328,18 @@ Status of_one(const Expression& e, const Row& row, const Value& first, Value& ou
   }
 }
 
+Status scalar_call(const Expression& e, const Row& row, Value& out) {
+  const auto& function = scalar_functions()[e.column];
+  std::vector<Value> arguments(e.arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    HF_RETURN_IF_ERROR(evaluate(*e.arguments[i], row, arguments[i]));
+    if (arguments[i].null && !function.takes_null) return out = Value(), Status();
+  }
+  if (const char* wrong = function.compute(arguments, e.type, out))
+    return error_at(e.at, std::string(function.name) + ": " + wrong);
+  return {};
+}
+
 Status now(Value& out) {
   using namespace std::chrono;
   out = Value::of(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
@@ -348,7 +353,9 @@ Status evaluate(const Expression& e, const Row& row, Value& out) {
     case Operation::kColumn: return out = row[e.column], Status();
     case Operation::kLiteral: return out = e.literal, Status();
     case Operation::kAggregate:
-    case Operation::kOver: return error_at(e.at, "an aggregate has no value of one row");
+    case Operation::kOver:
+    case Operation::kScalarQuery: return error_at(e.at, "an aggregate has no value of one row");
+    case Operation::kScalarCall: return scalar_call(e, row, out);
     case Operation::kProcessingTime: return now(out);
     case Operation::kAnd:
     case Operation::kOr: return junction(e, row, out);
@@ -384,7 +391,7 @@ ExpressionPointer folded(ExpressionPointer expression) {
     literal = literal && argument->operation == Operation::kLiteral;
   }
   if (!literal || expression->operation == Operation::kAggregate ||
-      expression->operation == Operation::kOver)
+      expression->operation == Operation::kOver || expression->operation == Operation::kScalarQuery)
     return expression;
   Value value;
   if (!evaluate(*expression, {}, value)) return expression;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/scalar_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -26,6 +27,7 @@ std::string_view name_of(Operation operation) {
   if (operation == Operation::kLower) return "LOWER";
   if (operation == Operation::kDateFormat) return "DATE_FORMAT";
   if (operation == Operation::kSplitIndex) return "SPLIT_INDEX";
+  if (operation == Operation::kScalarQuery) return "QUERY";
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -116,7 +118,9 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
                                             : "#" + std::to_string(expression.column);
   }
   if (expression.operation == Operation::kLiteral) return literal_text(expression);
-  const std::string name(name_of(expression.operation));
+  const std::string name(expression.operation == Operation::kScalarCall
+                             ? scalar_functions()[expression.column].name
+                             : name_of(expression.operation));
   if (is_infix(expression)) {
     return "(" + text_of(*expression.arguments[0], names) + " " + name + " " +
            text_of(*expression.arguments[1], names) + ")";

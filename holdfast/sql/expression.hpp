@@ -59,8 +59,10 @@ enum class Operation : std::uint8_t {
   kProcessingTime,  // Now, of the machine's clock.
   kUpper,
   kLower,
-  kDateFormat,  // time, literal pattern
-  kSplitIndex,  // text, separator, number from 0
+  kDateFormat,   // time, literal pattern
+  kSplitIndex,   // text, separator, number from 0
+  kScalarCall,   // Number `column` of scalar_functions().
+  kScalarQuery,  // Number `column` of the queries that are values; only until they are placed.
 };
 
 struct Expression;

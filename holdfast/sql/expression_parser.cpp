@@ -313,6 +313,10 @@ class ExpressionParser {
       HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
       return made(std::move(result));
     }
+    if (word.is("TRIM") || word.is("POSITION")) {
+      HF_ASSIGN_OR_RETURN(const bool done, special_form(*result));
+      if (done) return made(std::move(result));
+    }
     result->distinct = tokens_.accept("DISTINCT");
     if (tokens_.accept_sign("*")) {
       result->star = true;
@@ -320,7 +324,7 @@ class ExpressionParser {
       do {
         HF_ASSIGN_OR_RETURN(auto argument, any());
         result->arguments.push_back(std::move(argument));
-      } while (tokens_.accept_sign(","));
+      } while (tokens_.accept_sign(",") || accept_word_of(*result));
     }
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {
@@ -340,6 +344,45 @@ class ExpressionParser {
         result->depth = std::max(result->depth, item.expression->depth + 1);
     }
     return made(std::move(result));
+  }
+
+  // What stands for a comma: SUBSTRING(text FROM 2 FOR 3), FLOOR(time TO HOUR).
+  bool accept_word_of(Expression& call) {
+    const auto count = call.arguments.size();
+    if (call.name == "SUBSTRING")
+      return (count == 1 && tokens_.accept("FROM")) || (count == 2 && tokens_.accept("FOR"));
+    const bool rounds = call.name == "FLOOR" || call.name == "CEIL" || call.name == "CEILING";
+    if (!rounds || count != 1 || !tokens_.accept("TO")) return false;
+    call.name = call.name == "FLOOR" ? "FLOOR TO" : "CEIL TO";
+    return true;
+  }
+
+  // TRIM([BOTH | LEADING | TRAILING] [characters] FROM text), POSITION(text IN text), behind the
+  // opening parenthesis. False: it is a call as others are, or TRIM(text).
+  Result<bool> special_form(Expression& call) {
+    if (call.name == "POSITION") {
+      for (const char* behind : {"IN", ")"}) {
+        HF_ASSIGN_OR_RETURN(auto text, sum());
+        call.arguments.push_back(std::move(text));
+        HF_RETURN_IF_ERROR(*behind == ')' ? tokens_.expect_sign(")") : tokens_.expect(behind));
+      }
+      return true;
+    }
+    const Token side = tokens_.peek();
+    const bool sided = side.is("BOTH") || side.is("LEADING") || side.is("TRAILING");
+    if (!sided) return false;
+    tokens_.take();
+    call.name = side.is("BOTH") ? "BTRIM" : side.is("LEADING") ? "LTRIM" : "RTRIM";
+    ExpressionPointer characters;
+    if (!tokens_.is("FROM")) {
+      HF_ASSIGN_OR_RETURN(characters, any());
+    }
+    HF_RETURN_IF_ERROR(tokens_.expect("FROM"));
+    HF_ASSIGN_OR_RETURN(auto text, any());
+    call.arguments.push_back(std::move(text));
+    if (characters != nullptr) call.arguments.push_back(std::move(characters));
+    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    return true;
   }
 
   TokenReader& tokens_;

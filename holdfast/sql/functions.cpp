@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
+#include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
@@ -19,15 +20,16 @@ struct Function {
   Wants first;
 };
 
-constexpr std::array<Function, 28> kFunctions = {{
+constexpr std::array<Function, 32> kFunctions = {{
     {"ABS", Operation::kAbsolute, 1, 1, Wants::kNumber},
     {"CEIL", Operation::kCeil, 1, 1, Wants::kNumber},
     {"CEILING", Operation::kCeil, 1, 1, Wants::kNumber},
     {"CHARACTER_LENGTH", Operation::kCharLength, 1, 1, Wants::kText},
     {"CHAR_LENGTH", Operation::kCharLength, 1, 1, Wants::kText},
-    {"CONCAT", Operation::kConcat, 2, 2, Wants::kText},
     {"DATE_FORMAT", Operation::kDateFormat, 2, 2, Wants::kTime},
     {"DAYOFMONTH", Operation::kExtract, 1, 1, Wants::kTime},
+    {"DAYOFWEEK", Operation::kExtract, 1, 1, Wants::kTime},
+    {"DAYOFYEAR", Operation::kExtract, 1, 1, Wants::kTime},
     {"EXTRACT", Operation::kExtract, 2, 2, Wants::kText},
     {"FLOOR", Operation::kFloor, 1, 1, Wants::kNumber},
     {"HOUR", Operation::kExtract, 1, 1, Wants::kTime},
@@ -36,7 +38,9 @@ constexpr std::array<Function, 28> kFunctions = {{
     {"MINUTE", Operation::kExtract, 1, 1, Wants::kTime},
     {"MOD", Operation::kModulo, 2, 2, Wants::kNumber},
     {"MONTH", Operation::kExtract, 1, 1, Wants::kTime},
+    {"NOW", Operation::kProcessingTime, 0, 0, Wants::kTime},
     {"PROCTIME", Operation::kProcessingTime, 0, 0, Wants::kTime},
+    {"QUARTER", Operation::kExtract, 1, 1, Wants::kTime},
     {"ROUND", Operation::kRound, 1, 2, Wants::kNumber},
     {"SECOND", Operation::kExtract, 1, 1, Wants::kTime},
     {"SPLIT_INDEX", Operation::kSplitIndex, 3, 3, Wants::kText},
@@ -47,6 +51,7 @@ constexpr std::array<Function, 28> kFunctions = {{
     {"TRIM", Operation::kTrim, 1, 1, Wants::kText},
     {"UCASE", Operation::kUpper, 1, 1, Wants::kText},
     {"UPPER", Operation::kUpper, 1, 1, Wants::kText},
+    {"WEEK", Operation::kExtract, 1, 1, Wants::kTime},
     {"YEAR", Operation::kExtract, 1, 1, Wants::kTime},
 }};
 
@@ -83,11 +88,10 @@ Result<Type> rounded_type(Arguments& arguments, Position at) {
 Status check_extract(Expression& call, Position at) {
   call.literal = call.arguments.front()->literal;
   call.arguments.erase(call.arguments.begin());
-  static constexpr std::array<std::string_view, 6> kUnits = {"YEAR", "MONTH",  "DAY",
-                                                             "HOUR", "MINUTE", "SECOND"};
-  if (std::find(kUnits.begin(), kUnits.end(), call.literal.text) == kUnits.end())
+  if (!is_extracted(call.literal.text))
     return unsupported_at(at, "EXTRACT of '" + escape(call.literal.text) + "'",
-                          "YEAR, MONTH, DAY, HOUR, MINUTE and SECOND are");
+                          "YEAR, QUARTER, MONTH, WEEK, DAY, DOY, DOW, HOUR, MINUTE, SECOND, "
+                          "MILLISECOND and EPOCH are");
   if (!call.arguments[0]->type.is_time())
     return error_at(
         at, "EXTRACT wants a DATE or TIMESTAMP(3), this is " + name_of(call.arguments[0]->type));
@@ -143,11 +147,6 @@ Status finish(const Function& function, Expression& call) {
                             converted(std::move(arguments[i]), kBigIntType, "SUBSTRING"));
       }
       return {};
-    case Operation::kConcat: {
-      call.type = kStringType;
-      HF_ASSIGN_OR_RETURN(arguments[1], converted(std::move(arguments[1]), kStringType, "CONCAT"));
-      return {};
-    }
     case Operation::kDateFormat: call.type = kStringType; return check_pattern(*arguments[1]);
     case Operation::kSplitIndex: {
       call.type = kStringType;
@@ -161,6 +160,90 @@ Status finish(const Function& function, Expression& call) {
   }
 }
 
+// ---- Of scalar_functions() ----
+Result<ExpressionPointer> scalar_argument(char takes, ExpressionPointer argument,
+                                          const std::string& name) {
+  const Type from = argument->type;
+  switch (takes) {
+    case 'd': return converted(std::move(argument), kDoubleType, name);
+    case 'i': return converted(std::move(argument), kBigIntType, name);
+    case 's': return converted(std::move(argument), kStringType, name);
+    case 'u':
+      if (argument->operation != Operation::kLiteral || !is_time_unit(argument->literal.text))
+        return error_at(argument->at, name + " wants a unit of time",
+                        "SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER or YEAR");
+      return argument;
+    case 't':
+      if (!from.is_time() && from.kind != Kind::kNull)
+        return error_at(argument->at, name + " does not take " + name_of(from));
+      return cast_to(std::move(argument), kTimestampType);
+    default:
+      if (!from.is_numeric() && from.kind != Kind::kNull)
+        return error_at(argument->at, name + " does not take " + name_of(from));
+      return argument;
+  }
+}
+
+// GREATEST, LEAST: what all arguments have in common.
+Result<Type> type_of_all(const Arguments& arguments, const std::string& name) {
+  Type all;
+  for (const auto& argument : arguments) {
+    const auto type = common_type(all, argument->type);
+    if (!type || argument->type.kind == Kind::kInterval)
+      return error_at(argument->at,
+                      name + " of " + name_of(all) + " and " + name_of(argument->type),
+                      "write a CAST");
+    all = *type;
+  }
+  if (all.kind == Kind::kNull) all = kStringType;
+  return all;
+}
+
+Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Arguments arguments) {
+  const auto& function = scalar_functions()[number];
+  const std::string name(function.name);
+  const bool any = function.takes == "*";
+  const auto most = any ? kMaxColumns : function.takes.size();
+  if (arguments.size() < function.least || arguments.size() > most)
+    return error_at(at, name + " wants " + std::to_string(function.least) +
+                            (any                      ? " or more"
+                             : function.least == most ? ""
+                                                      : " to " + std::to_string(most)) +
+                            " arguments");
+  auto call = std::make_unique<Expression>();
+  call->operation = Operation::kScalarCall;
+  call->column = number;
+  call->at = at;
+  call->type = function.type;
+  if (any && call->type.kind == Kind::kNull) {
+    HF_ASSIGN_OR_RETURN(call->type, type_of_all(arguments, name));
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    auto& argument = arguments[i];
+    if (any && function.type.kind == Kind::kNull) {
+      argument = cast_to(std::move(argument), call->type);
+    } else {
+      HF_ASSIGN_OR_RETURN(
+          argument, scalar_argument(any ? 's' : function.takes[i], std::move(argument), name));
+    }
+  }
+  if (!any && call->type.kind == Kind::kNull) {
+    call->type = arguments[0]->type;
+    if (call->type.kind == Kind::kNull) call->type = arguments[0]->type = kIntType;
+  }
+  call->arguments = std::move(arguments);
+  return call;
+}
+
+std::string_view nearest_function(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& function : kFunctions)
+    names.push_back(function.name);
+  for (const auto& function : scalar_functions())
+    names.push_back(function.name);
+  return closest(name, names);
+}
+
 }  // namespace
 
 Result<ExpressionPointer> bind_function(const std::string& name, Position at,
@@ -168,10 +251,9 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
   const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                   [&](const Function& function) { return function.name == name; });
   if (found == kFunctions.end()) {
-    std::vector<std::string_view> names;
-    for (const auto& function : kFunctions)
-      names.push_back(function.name);
-    const auto meant = closest(name, names);
+    if (const auto number = scalar_function_named(name); number != scalar_functions().size())
+      return bind_scalar(number, at, std::move(arguments));
+    const auto meant = nearest_function(name);
     return unsupported_at(at, "the function " + escape(name),
                           meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
   }
@@ -191,7 +273,10 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
   // HOUR(time) is EXTRACT(HOUR FROM time).
   if (found->operation == Operation::kExtract && found->first == Wants::kTime) {
     HF_RETURN_IF_ERROR(check_first(*found, arguments[0]->type, arguments[0]->at));
-    const std::string unit = name == "DAYOFMONTH" ? "DAY" : name;
+    const std::string unit = name == "DAYOFMONTH"  ? "DAY"
+                             : name == "DAYOFWEEK" ? "DOW"
+                             : name == "DAYOFYEAR" ? "DOY"
+                                                   : name;
     arguments.insert(arguments.begin(), literal_of(Value::of_text(unit), kStringType, at));
     return bind_function("EXTRACT", at, std::move(arguments));
   }

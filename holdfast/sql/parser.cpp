@@ -22,7 +22,17 @@ class StatementParser {
     for (;;) {
       while (tokens_.accept_sign(";")) {
       }
-      if (tokens_.at_end()) return statements;
+      if (tokens_.at_end()) {
+        if (in_set_) return tokens_.wrong("END of the STATEMENT SET");
+        return statements;
+      }
+      if (in_set_ && tokens_.accept("END")) {
+        in_set_ = false;
+        continue;
+      }
+      HF_ASSIGN_OR_RETURN(const bool set_begins, begin_set(statements));
+      if (set_begins) continue;
+      if (in_set_ && !tokens_.is("INSERT")) return tokens_.wrong("INSERT INTO or END");
       HF_ASSIGN_OR_RETURN(Statement statement, one());
       statements.push_back(std::move(statement));
       if (!tokens_.at_end() && !tokens_.is_sign(";")) return beyond();
@@ -30,6 +40,22 @@ class StatementParser {
   }
 
  private:
+  // EXECUTE STATEMENT SET BEGIN … END, or BEGIN STATEMENT SET; … END: queries side by side.
+  Result<bool> begin_set(std::vector<Statement>& statements) {
+    const Position at = tokens_.peek().at;
+    const bool executes = tokens_.is("EXECUTE") && tokens_.is("STATEMENT", 1);
+    if (!executes && !(tokens_.is("BEGIN") && tokens_.is("STATEMENT", 1))) return false;
+    if (in_set_) return tokens_.wrong("INSERT INTO or END");
+    tokens_.take(), tokens_.take();
+    HF_RETURN_IF_ERROR(tokens_.expect("SET"));
+    HF_RETURN_IF_ERROR(executes ? tokens_.expect("BEGIN") : tokens_.expect_sign(";"));
+    in_set_ = true;
+    SetOption side_by_side;
+    side_by_side.option = {"table.dml-sync", "false", at};
+    statements.emplace_back(std::move(side_by_side));
+    return true;
+  }
+
   Result<Statement> one() {
     const Token word = tokens_.peek();
     if (word.is("CREATE")) return create();
@@ -51,8 +77,8 @@ class StatementParser {
 
   // What stands behind a statement that was understood.
   Error beyond() const {
-    static constexpr std::array<std::string_view, 5> kKnown = {"INTERSECT", "EXCEPT", "QUALIFY",
-                                                               "MATCH_RECOGNIZE", "NATURAL"};
+    static constexpr std::array<std::string_view, 3> kKnown = {"QUALIFY", "MATCH_RECOGNIZE",
+                                                               "NATURAL"};
     for (const auto known : kKnown) {
       if (tokens_.is(known)) return unsupported_at(tokens_.peek().at, known);
     }
@@ -173,6 +199,7 @@ class StatementParser {
   }
 
   TokenReader tokens_;
+  bool in_set_ = false;  // Within a STATEMENT SET.
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -210,6 +211,11 @@ std::string text_of(const Node& node, const std::vector<Node>& nodes) {
   tell_apart(names);
   const std::size_t left = node.inputs.empty() ? 0 : nodes[node.inputs.front()].columns.size();
   return std::visit(Describe(node, names, left), node.what);
+}
+
+bool depends_on_order(const Group& group) {
+  return std::any_of(group.aggregates.begin(), group.aggregates.end(),
+                     [](const Aggregate& one) { return depends_on_order(one.kind); });
 }
 
 bool Plan::is_chain() const {

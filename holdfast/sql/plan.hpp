@@ -66,6 +66,9 @@ struct Group {
   std::uint32_t start_column = 0, end_column = 0;
 };
 
+// Its result depends on the order of rows: it is not put together of parts.
+bool depends_on_order(const Group& group);
+
 enum class JoinForm : std::uint8_t {
   kRegular,   // Each row of one side with all there ever were of the other.
   kWindow,    // Rows of one window; they come when it has ended.

@@ -93,7 +93,7 @@ Result<NodeId> QueryPlanner::parts(const syntax::Query& query) {
   HF_ASSIGN_OR_RETURN(NodeId node, term(query.terms.front()));
   for (std::size_t i = 1; i < query.terms.size(); ++i) {
     HF_ASSIGN_OR_RETURN(const NodeId right, term(query.terms[i]));
-    HF_ASSIGN_OR_RETURN(node, unite(node, right, query.distinct[i - 1], query.at));
+    HF_ASSIGN_OR_RETURN(node, combine(node, right, query.between[i - 1], query.at));
   }
   return sorted(query, node);
 }
@@ -137,33 +137,6 @@ Result<NodeId> QueryPlanner::values(const syntax::Values& values) {
     }
   }
   return graph_.add(std::move(literals), {}, std::move(columns), false);
-}
-
-Result<NodeId> QueryPlanner::unite(NodeId left, NodeId right, bool distinct, Position at) {
-  auto columns = graph_.columns(left);
-  const auto& others = graph_.columns(right);
-  if (columns.size() != others.size())
-    return error_at(at, "the branches of a UNION have " + std::to_string(columns.size()) + " and " +
-                            std::to_string(others.size()) + " columns");
-  auto of_left = columns_as_expressions(columns, columns.size());
-  auto of_right = columns_as_expressions(others, others.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto type = common_type(columns[i].type, others[i].type);
-    if (!type)
-      return error_at(at, "column " + std::to_string(i + 1) + " of a UNION is " +
-                              name_of(columns[i].type) + " and " + name_of(others[i].type));
-    if (columns[i].role != others[i].role) columns[i].role = Role::kPlain;
-    columns[i].type = *type;
-    of_left[i] = cast_to(std::move(of_left[i]), *type);
-    of_right[i] = cast_to(std::move(of_right[i]), *type);
-  }
-  HF_ASSIGN_OR_RETURN(left, graph_.project(left, std::move(of_left), columns));
-  HF_ASSIGN_OR_RETURN(right, graph_.project(right, std::move(of_right), columns));
-  const bool changes = graph_.updating(left) || graph_.updating(right);
-  HF_ASSIGN_OR_RETURN(const NodeId both,
-                      graph_.add(Union{}, {left, right}, std::move(columns), changes));
-  if (!distinct) return both;
-  return distinct_of(graph_, both);
 }
 
 // ORDER BY of a UNION or VALUES: its columns only.

@@ -97,13 +97,11 @@ class QueryParser {
  private:
   Status parts(Query& query) {
     if (tokens_.accept("WITH")) HF_RETURN_IF_ERROR(common_tables(query));
-    HF_RETURN_IF_ERROR(term(query));
-    while (tokens_.is("UNION")) {
-      const Position at = tokens_.take().at;
-      query.distinct.push_back(!tokens_.accept("ALL"));
-      if (query.terms.size() == kMaxTables)
-        return error_at(at, "a UNION has more than " + std::to_string(kMaxTables) + " branches");
-      HF_RETURN_IF_ERROR(term(query));
+    HF_RETURN_IF_ERROR(intersection(query));
+    while (tokens_.is("UNION") || tokens_.is("EXCEPT")) {
+      HF_ASSIGN_OR_RETURN(const auto operation, set_operation());
+      query.between.push_back(operation);
+      HF_RETURN_IF_ERROR(intersection(query));
     }
     if (tokens_.accept("ORDER")) {
       HF_RETURN_IF_ERROR(tokens_.expect("BY"));
@@ -117,6 +115,40 @@ class QueryParser {
       if (!tokens_.accept("ROWS")) tokens_.accept("ROW");
     }
     return tokens_.is("FETCH") ? fetch(query) : Status();
+  }
+
+  Result<SetOperation> set_operation() {
+    const Token word = tokens_.take();
+    const bool all = tokens_.accept("ALL");
+    if (!all) tokens_.accept("DISTINCT");
+    if (word.is("UNION")) return all ? SetOperation::kUnionAll : SetOperation::kUnion;
+    if (all) return unsupported_at(word.at, word.upper + " ALL", word.upper + " is");
+    return word.is("EXCEPT") ? SetOperation::kExcept : SetOperation::kIntersect;
+  }
+
+  // INTERSECT binds more than UNION and EXCEPT: what it joins is a query of its own.
+  Status intersection(Query& query) {
+    if (query.terms.size() == kMaxTables)
+      return error_at(tokens_.peek().at, "a query has more than " + std::to_string(kMaxTables) +
+                                             " branches of UNION, INTERSECT and EXCEPT");
+    HF_RETURN_IF_ERROR(term(query));
+    if (!tokens_.is("INTERSECT")) return {};
+    auto both = std::make_shared<Query>();
+    both->at = tokens_.peek().at;
+    both->terms.push_back(std::move(query.terms.back()));
+    while (tokens_.is("INTERSECT")) {
+      if (both->terms.size() == kMaxTables)
+        return error_at(tokens_.peek().at, "more than " + std::to_string(kMaxTables) + " branches");
+      HF_ASSIGN_OR_RETURN(const auto operation, set_operation());
+      both->between.push_back(operation);
+      HF_RETURN_IF_ERROR(term(*both));
+    }
+    Depth depth;
+    for (const auto& one : both->terms)
+      std::visit([&](const auto& of) { depth.add(of); }, one);
+    both->depth = depth.most + 1;
+    query.terms.back() = std::shared_ptr<const Query>(std::move(both));
+    return {};
   }
 
   // FETCH FIRST n ROWS ONLY

@@ -46,12 +46,18 @@ class QueryPlanner {
   // IN (query) or EXISTS (query), a condition of WHERE: keeps the rows of `relation` for which it
   // holds.
   Status keep_matches(Relation& relation, const syntax::Expression& test);
+  // set_planner.cpp: a query that is a value, as a node of one column and at most one row.
+  Result<NodeId> single_value(const syntax::Expression& e);
 
  private:
   Result<NodeId> parts(const syntax::Query& query);
   Result<NodeId> term(const syntax::Term& term);
   Result<NodeId> values(const syntax::Values& values);
-  Result<NodeId> unite(NodeId left, NodeId right, bool distinct, Position at);
+  // set_planner.cpp
+  Result<NodeId> combine(NodeId left, NodeId right, syntax::SetOperation operation, Position at);
+  Result<NodeId> meet(NodeId left, NodeId right, bool keeps_common, std::vector<Column> columns);
+  Status keep_others(Relation& relation, Relation right, ExpressionPointer value,
+                     ExpressionPointer member, std::vector<ExpressionPointer> conditions);
   Result<NodeId> sorted(const syntax::Query& query, NodeId node);
   Result<NodeId> select_sorted(const syntax::Query& query, const syntax::Select& select);
   Result<NodeId> limited(const syntax::Query& query, NodeId node, std::vector<OrderKey> keys);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct OverCall {
   Position at;
 };
 
+// Makes an expression of a query that is a value.
+using ScalarQueryBinder = std::function<Result<ExpressionPointer>(const syntax::Expression&)>;
+
 struct Scope {
   std::vector<Column> columns;
   std::vector<std::string> qualifiers;  // Of each column: its table's name or alias.
@@ -33,6 +37,7 @@ struct Scope {
   std::vector<Aggregate>* aggregates = nullptr;
   std::vector<OverCall>* overs = nullptr;  // The same of functions with OVER.
   const std::vector<syntax::NamedOver>* named_overs = nullptr;
+  const ScalarQueryBinder* scalar_query = nullptr;  // Null: they are not allowed.
   // GROUP BY TUMBLE(…) and so on: what TUMBLE_START(…) must name, and the first of the three
   // columns of `columns` that it is. Null: there is none.
   const Window* group_window = nullptr;

@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/over_planner.hpp>
 #include <holdfast/sql/query_planner.hpp>
 
 namespace holdfast::sql {
@@ -23,7 +24,11 @@ class SelectPlanner {
  public:
   SelectPlanner(QueryPlanner& planner, const syntax::Select& select,
                 const std::vector<syntax::OrderItem>& order)
-      : planner_(planner), graph_(planner.graph()), select_(select), order_(order) {}
+      : planner_(planner),
+        graph_(planner.graph()),
+        select_(select),
+        order_(order),
+        overs_(planner.graph()) {}
 
   Result<Selected> run() {
     HF_ASSIGN_OR_RETURN(relation_, planner_.from(select_));
@@ -39,6 +44,9 @@ class SelectPlanner {
       HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
     }
     if (!overs_.empty()) HF_RETURN_IF_ERROR(over());
+    HF_RETURN_IF_ERROR(join_scalars());
+    for (auto& item : items_)
+      item = with_scalars(std::move(item));
     HF_RETURN_IF_ERROR(project());
     Selected selected;
     selected.node = relation_.node;
@@ -67,11 +75,15 @@ class SelectPlanner {
   // Conditions that do not read the window go below it.
   Status where() {
     std::vector<ExpressionPointer> below, above;
-    std::vector<const syntax::Expression*> conditions, queries;
+    std::vector<const syntax::Expression*> conditions, queries, scalars;
     if (select_.where != nullptr) split(*select_.where, conditions);
     for (const auto* condition : conditions) {
       if (is_query_test(*condition)) {
         queries.push_back(condition);
+        continue;
+      }
+      if (has_scalar(*condition)) {
+        scalars.push_back(condition);
         continue;
       }
       HF_ASSIGN_OR_RETURN(auto bound, bind_condition(*condition, scope()));
@@ -79,7 +91,7 @@ class SelectPlanner {
       (reads_window(*bound) ? above : below).push_back(std::move(bound));
     }
     HF_ASSIGN_OR_RETURN(relation_.node, filtered(relation_.node, conjunction_of(std::move(below))));
-    if (!above.empty() || !queries.empty()) {
+    if (!above.empty() || !queries.empty() || !scalars.empty()) {
       HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
       HF_ASSIGN_OR_RETURN(relation_.node,
                           filtered(relation_.node, conjunction_of(std::move(above))));
@@ -91,6 +103,27 @@ class SelectPlanner {
     const auto& columns = graph_.columns(relation_.node);
     for (std::size_t i = 0; i < columns.size(); ++i)
       scope().columns[i].role = columns[i].role;
+    return where_scalars(scalars);
+  }
+  // Conditions with queries that are values.
+  Status where_scalars(const std::vector<const syntax::Expression*>& conditions) {
+    if (conditions.empty()) return {};
+    Scope inner = scope();
+    inner.scalar_query = &scalar_binder_;
+    std::vector<ExpressionPointer> all;
+    for (const auto* condition : conditions) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind_condition(*condition, inner));
+      all.push_back(folded(std::move(bound)));
+    }
+    HF_RETURN_IF_ERROR(join_scalars());
+    for (auto& condition : all)
+      condition = with_scalars(std::move(condition));
+    HF_ASSIGN_OR_RETURN(relation_.node, filtered(relation_.node, conjunction_of(std::move(all))));
+    const auto& columns = graph_.columns(relation_.node);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      scope().columns[i].role = columns[i].role;
+    scalars_.clear();
+    scalar_places_.clear();
     return {};
   }
   Result<NodeId> filtered(NodeId node, ExpressionPointer predicate) {
@@ -142,7 +175,8 @@ class SelectPlanner {
   Scope gathering() {
     Scope inner = scope();
     inner.aggregates = &aggregates_;
-    inner.overs = &overs_;
+    inner.overs = &overs_.calls();
+    inner.scalar_query = &scalar_binder_;
     inner.named_overs = &select_.windows;
     return inner;
   }
@@ -290,7 +324,11 @@ class SelectPlanner {
         sessions.push_back(clone(*key));
       return planner_.assign_sessions(relation_, std::move(sessions));
     }
-    if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window())
+    const bool ordered =
+        std::any_of(aggregates_.begin(), aggregates_.end(),
+                    [](const Aggregate& one) { return depends_on_order(one.kind); });
+    if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window() ||
+        ordered)
       return planner_.assign_windows(relation_);
     group.window = windowing.window;
     relation_.windowing.reset();
@@ -317,12 +355,17 @@ class SelectPlanner {
     for (auto& item : items_) {
       HF_ASSIGN_OR_RETURN(item, placed(std::move(item), group));
     }
-    HF_RETURN_IF_ERROR(bind_overs());
-    for (auto* expression : over_expressions()) {
+    HF_RETURN_IF_ERROR(overs_.bind_windows(scope(), aggregates_, true));
+    for (auto* expression : overs_.expressions()) {
       HF_ASSIGN_OR_RETURN(*expression, placed(std::move(*expression), group));
     }
     if (having_) {
       HF_ASSIGN_OR_RETURN(having_, placed(std::move(having_), group));
+    }
+    for (const auto& aggregate : aggregates_) {
+      if (depends_on_order(aggregate.kind) && graph_.updating(relation_.node))
+        return unsupported_at(aggregate.at,
+                              "FIRST_VALUE, LAST_VALUE or LISTAGG of rows that change");
     }
     const bool changes = graph_.updating(relation_.node) ||
                          (!group.windowed && !(aggregates_.empty() && !group.keys.empty()));
@@ -332,10 +375,12 @@ class SelectPlanner {
       grouped.add(column, "");
     HF_ASSIGN_OR_RETURN(relation_.node,
                         graph_.add(std::move(group), {relation_.node}, columns, changes));
+    relation_.scope = std::move(grouped);
     if (having_) {
+      HF_RETURN_IF_ERROR(join_scalars());
+      having_ = with_scalars(std::move(having_));
       HF_ASSIGN_OR_RETURN(relation_.node, graph_.filter(relation_.node, std::move(having_)));
     }
-    relation_.scope = std::move(grouped);
     return {};
   }
 
@@ -366,145 +411,52 @@ class SelectPlanner {
     return expression;
   }
 
-  // ---- OVER ----
-  // Keys and order of the one window that all functions with OVER have.
-  Status bind_overs() {
-    if (overs_.empty() || overs_bound_) return {};
-    overs_bound_ = true;
-    const auto& over = *overs_.front().over;
-    Scope inner = scope();
-    inner.aggregates = &aggregates_;
-    const auto known = aggregates_.size();
-    for (const auto& key : over.partition_by) {
-      HF_ASSIGN_OR_RETURN(auto bound, bind(*key, inner));
-      partition_.push_back(folded(std::move(bound)));
-    }
-    for (const auto& item : over.order_by) {
-      HF_ASSIGN_OR_RETURN(auto bound, bind(*item.expression, inner));
-      over_order_.push_back({folded(std::move(bound)), item.descending, item.nulls_first});
-    }
-    if (aggregates_.size() != known && known == 0 && select_.group_by.empty())
-      return error_at(over.at, "an aggregate cannot stand here");
-    for (const auto& call : overs_) {
-      if (call.over != &over && !same_over(*call.over, over))
-        return unsupported_at(call.at, "functions with more than one OVER in a SELECT");
-    }
-    return {};
-  }
-  // By their texts: two windows that are written alike.
-  static bool same_over(const syntax::Over& a, const syntax::Over& b) {
-    const auto same = [](const ExpressionPointerOfSyntax& x, const ExpressionPointerOfSyntax& y) {
-      return x == nullptr ? y == nullptr : y != nullptr && alike(*x, *y);
-    };
-    if (a.has_frame != b.has_frame || a.rows != b.rows || !same(a.preceding, b.preceding) ||
-        a.partition_by.size() != b.partition_by.size() || a.order_by.size() != b.order_by.size())
-      return false;
-    for (std::size_t i = 0; i < a.partition_by.size(); ++i)
-      if (!same(a.partition_by[i], b.partition_by[i])) return false;
-    for (std::size_t i = 0; i < a.order_by.size(); ++i)
-      if (a.order_by[i].descending != b.order_by[i].descending ||
-          !same(a.order_by[i].expression, b.order_by[i].expression))
-        return false;
-    return true;
-  }
-  using ExpressionPointerOfSyntax = syntax::ExpressionPointer;
-  static bool alike(const syntax::Expression& a, const syntax::Expression& b) {
-    return a.form == b.form && a.name == b.name && a.qualifier == b.qualifier && a.text == b.text &&
-           a.query == nullptr && b.query == nullptr && a.negated == b.negated && a.type == b.type &&
-           a.arguments.size() == b.arguments.size() &&
-           std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(),
-                      [](const auto& x, const auto& y) { return alike(*x, *y); });
-  }
-
-  std::vector<ExpressionPointer*> over_expressions() {
-    std::vector<ExpressionPointer*> all;
-    for (auto& key : partition_)
-      all.push_back(&key);
-    for (auto& key : over_order_)
-      all.push_back(&key.value);
-    for (auto& call : overs_) {
-      if (call.aggregate.argument) all.push_back(&call.aggregate.argument);
-      if (call.aggregate.filter) all.push_back(&call.aggregate.filter);
-    }
-    return all;
-  }
-
   Status over() {
-    HF_RETURN_IF_ERROR(bind_overs());
-    const auto& spec = *overs_.front().over;
-    auto columns = graph_.columns(relation_.node);
-    const auto first = static_cast<std::uint32_t>(columns.size());
-    const bool ranks = overs_.front().numbers_rows;
-    for (std::size_t i = 0; i < overs_.size(); ++i) {
-      if (overs_[i].numbers_rows != ranks || (ranks && i > 0))
-        return unsupported_at(overs_[i].at, "ROW_NUMBER beside other functions with OVER");
-      columns.push_back(
-          {"$over" + std::to_string(i), ranks ? kBigIntType : overs_[i].aggregate.type});
-    }
-    HF_RETURN_IF_ERROR(ranks ? rank(spec, std::move(columns))
-                             : over_aggregate(spec, std::move(columns)));
+    HF_RETURN_IF_ERROR(overs_.bind_windows(scope(), aggregates_, false));
+    HF_ASSIGN_OR_RETURN(relation_.node, overs_.add_to(relation_.node));
     for (auto& item : items_)
-      item = with_overs(std::move(item), first);
+      item = overs_.placed(std::move(item));
     return {};
   }
 
-  static ExpressionPointer with_overs(ExpressionPointer expression, std::uint32_t first) {
-    if (expression->operation == Operation::kOver)
-      return column_of(first + expression->column, expression->type, expression->at);
+  // ---- Queries that are values ----
+  // Each becomes a column of the rows: a join with the one row that it has.
+  Result<ExpressionPointer> scalar_query(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(const NodeId node, planner_.single_value(e));
+    const auto known = std::find(scalars_.begin(), scalars_.end(), node);
+    auto reference = std::make_unique<Expression>();
+    reference->operation = Operation::kScalarQuery;
+    reference->type = graph_.columns(node)[0].type;
+    reference->at = e.at;
+    reference->column = static_cast<std::uint32_t>(known - scalars_.begin());
+    if (known == scalars_.end()) scalars_.push_back(node);
+    return reference;
+  }
+
+  // Behind the columns of the node, with those of OVER.
+  Status join_scalars() {
+    for (std::size_t i = scalar_places_.size(); i < scalars_.size(); ++i) {
+      const auto width = static_cast<std::uint32_t>(graph_.columns(relation_.node).size());
+      HF_ASSIGN_OR_RETURN(relation_.node, graph_.join(syntax::JoinKind::kLeft, relation_.node,
+                                                      scalars_[i], nullptr));
+      HF_ASSIGN_OR_RETURN(relation_.node, graph_.settle(relation_.node, select_.at));
+      scalar_places_.push_back(width);
+      while (scope().columns.size() <= width)
+        scope().add({"$scalar" + std::to_string(i), graph_.columns(scalars_[i])[0].type}, "");
+    }
+    return {};
+  }
+  ExpressionPointer with_scalars(ExpressionPointer expression) const {
+    if (expression->operation == Operation::kScalarQuery)
+      return column_of(scalar_places_[expression->column], expression->type, expression->at);
     for (auto& argument : expression->arguments)
-      argument = with_overs(std::move(argument), first);
+      argument = with_scalars(std::move(argument));
     return expression;
   }
-
-  Status rank(const syntax::Over& spec, std::vector<Column> columns) {
-    if (spec.has_frame) return error_at(spec.at, "ROW_NUMBER has no ROWS and no RANGE");
-    if (over_order_.empty()) return error_at(spec.at, "ROW_NUMBER wants ORDER BY in its OVER");
-    Rank rank;
-    bool start = false, end = false;
-    for (const auto& key : partition_) {
-      if (key->operation != Operation::kColumn) continue;
-      const Role role = columns[key->column].role;
-      start = start || role == Role::kWindowStart;
-      if (role == Role::kWindowEnd) end = true, rank.end_column = key->column;
-    }
-    rank.by_columns = start && end && !graph_.updating(relation_.node);
-    rank.partition = std::move(partition_);
-    rank.order = std::move(over_order_);
-    const bool changes = !rank.by_columns;
-    HF_ASSIGN_OR_RETURN(relation_.node,
-                        graph_.add(std::move(rank), {relation_.node}, std::move(columns), changes));
-    return {};
-  }
-
-  Status over_aggregate(const syntax::Over& spec, std::vector<Column> columns) {
-    if (graph_.updating(relation_.node)) return unsupported_at(spec.at, "OVER rows that change");
-    const bool by_time = over_order_.size() == 1 && !over_order_[0].descending &&
-                         over_order_[0].value->operation == Operation::kColumn &&
-                         columns[over_order_[0].value->column].is_time();
-    if (!by_time)
-      return unsupported_at(spec.at, "OVER with another order than that of a time attribute",
-                            "ORDER BY the column of WATERMARK FOR");
-    OverAggregate over;
-    over.time_column = over_order_[0].value->column;
-    over.partition = std::move(partition_);
-    over.rows = spec.rows;
-    if (spec.preceding != nullptr) {
-      HF_ASSIGN_OR_RETURN(auto bound, bind(*spec.preceding, Scope{}));
-      bound = folded(std::move(bound));
-      const bool right =
-          bound->operation == Operation::kLiteral && !bound->literal.null &&
-          bound->literal.number >= 0 &&
-          (spec.rows ? bound->type.is_integer() : bound->type.kind == Kind::kInterval);
-      if (!right)
-        return error_at(spec.preceding->at,
-                        spec.rows ? "ROWS wants a number of rows" : "RANGE wants an INTERVAL");
-      over.preceding = static_cast<std::int64_t>(bound->literal.number);
-    }
-    for (auto& call : overs_)
-      over.aggregates.push_back(std::move(call.aggregate));
-    HF_ASSIGN_OR_RETURN(relation_.node,
-                        graph_.add(std::move(over), {relation_.node}, std::move(columns), false));
-    return {};
+  static bool has_scalar(const syntax::Expression& e) {
+    return e.form == Form::kScalar ||
+           std::any_of(e.arguments.begin(), e.arguments.end(),
+                       [](const auto& argument) { return has_scalar(*argument); });
   }
 
   // ---- The columns ----
@@ -545,12 +497,14 @@ class SelectPlanner {
   std::string group_function_;
   ExpressionPointer having_;
   std::vector<Aggregate> aggregates_;
-  std::vector<OverCall> overs_;
-  bool overs_bound_ = false;
-  std::vector<ExpressionPointer> partition_;
-  std::vector<OrderKey> over_order_;
-  std::vector<ExpressionPointer> items_;  // Those of the SELECT, then those of ORDER BY alone.
-  std::vector<std::string> names_;        // Of the SELECT's.
+  OverPlanner overs_;
+  const ScalarQueryBinder scalar_binder_ = [this](const syntax::Expression& e) {
+    return scalar_query(e);
+  };
+  std::vector<NodeId> scalars_;               // Queries that are values, as nodes of one column.
+  std::vector<std::uint32_t> scalar_places_;  // Their columns, of those that are joined.
+  std::vector<ExpressionPointer> items_;      // Those of the SELECT, then those of ORDER BY alone.
+  std::vector<std::string> names_;            // Of the SELECT's.
   std::vector<std::size_t> order_places_;
   std::vector<OrderKey> keys_;
 };

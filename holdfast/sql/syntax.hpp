@@ -172,15 +172,17 @@ struct CommonTable {
   std::shared_ptr<const Query> query;
 };
 
-// What stands between UNIONs.
+enum class SetOperation : std::uint8_t { kUnionAll, kUnion, kIntersect, kExcept };
+
+// What stands between UNIONs, INTERSECTs and EXCEPTs.
 using Term = std::variant<Select, Values, std::shared_ptr<const Query>>;
 
-// WITH … term UNION ALL term … ORDER BY … LIMIT … OFFSET …
+// WITH … term UNION ALL term EXCEPT term … ORDER BY … LIMIT … OFFSET …
 struct Query {
   Position at;
   std::vector<CommonTable> with;
   std::vector<Term> terms;
-  std::vector<bool> distinct;  // Before term i + 1: UNION instead of UNION ALL.
+  std::vector<SetOperation> between;  // Before term i + 1.
   std::vector<OrderItem> order_by;
   std::optional<std::uint64_t> limit, offset;
   std::uint32_t depth = 1;

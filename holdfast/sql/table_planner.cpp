@@ -288,9 +288,6 @@ Status QueryPlanner::keep_matches(Relation& relation, const syntax::Expression& 
   }
   negated = negated != e->negated;
   const bool is_in = e->form == Form::kIn;
-  if (is_in && negated)
-    return unsupported_at(e->at, "NOT IN with a sub-query",
-                          "NOT EXISTS (SELECT … WHERE …) does what is mostly meant");
   const std::size_t width = relation.scope.columns.size();
   const auto* select = plain_select(*e->query);
   Relation right;
@@ -324,6 +321,11 @@ Status QueryPlanner::keep_matches(Relation& relation, const syntax::Expression& 
   }
   if (is_in) {
     HF_ASSIGN_OR_RETURN(auto value, bind(*e->arguments[0], relation.scope));
+    if (negated) {
+      HF_ASSIGN_OR_RETURN(right.node, graph_.settle(right.node, e->at));
+      return keep_others(relation, std::move(right), std::move(value), std::move(member),
+                         std::move(conditions));
+    }
     HF_ASSIGN_OR_RETURN(auto same, equal_of(std::move(value), std::move(member), e->at));
     conditions.push_back(folded(std::move(same)));
   }

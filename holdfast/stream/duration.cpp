@@ -15,10 +15,15 @@ Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string
   std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   while (unit.starts_with(' '))
     unit.remove_prefix(1);
-  const std::int64_t ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "min" ? 60'000 : 0;
+  const std::int64_t ms = unit == "ms"    ? 1
+                          : unit == "s"   ? 1000
+                          : unit == "min" ? 60'000
+                          : unit == "h"   ? 3'600'000
+                          : unit == "d"   ? 86'400'000
+                                          : 0;
   if (code != std::errc() || ms == 0 || number <= 0 || number > 86'400'000)
     return Error{Errc::kInvalidOption, std::string(what) + " = '" + escape(text) +
-                                           "'; a time such as 500ms, 1s or 2min is wanted"};
+                                           "'; a time such as 500ms, 1s, 2min, 3h or 4d is wanted"};
   return std::chrono::milliseconds(number * ms);
 }
 

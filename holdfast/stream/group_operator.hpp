@@ -51,6 +51,8 @@ class GroupOperator {
   const std::set<std::int64_t>& stored_slices() const { return state_.stored_slices(); }
   Status visit_entries(Operators::VisitEntry visit) const { return state_.visit_entries(visit); }
 
+  std::uint64_t entries() const { return state_.entries(); }
+  std::uint64_t bytes() const { return state_.bytes(); }
   std::uint64_t late_rows() const { return late_rows_; }
   std::uint64_t rows_without_time() const { return rows_without_time_; }
   void set_counters(std::uint64_t late, std::uint64_t without_time) {

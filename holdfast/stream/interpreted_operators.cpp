@@ -19,6 +19,7 @@ bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
     const auto* group = std::get_if<sql::Group>(&what);
     const auto* windows = std::get_if<sql::AssignWindows>(&what);
     if (group == nullptr && windows == nullptr) return false;
+    if (group != nullptr && sql::depends_on_order(*group)) return false;
     if (group != nullptr && (group->by_columns || (!group->windowed && !at_the_end))) return false;
     if (group != nullptr ? group->window.cumulates : windows->window.cumulates) return false;
     ++breakers;
@@ -36,7 +37,7 @@ Status InterpretedOperators::can_split(const sql::Plan& plan, bool at_the_end) {
 }
 
 InterpretedOperators::InterpretedOperators(const sql::Plan& plan, Sink& sink, StateStore* store)
-    : plan_(plan), sink_(sink), row_(plan.source().columns.size()) {
+    : plan_(plan), sink_(sink), given_(plan.nodes.size()), row_(plan.source().columns.size()) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (const auto* group = std::get_if<sql::Group>(&plan.nodes[i].what)) {
       group_ = std::make_unique<GroupOperator>(*group, store);
@@ -60,6 +61,28 @@ OperatorCounts InterpretedOperators::counts() const {
     counts.rows_without_time += group_->rows_without_time();
   }
   return counts;
+}
+
+std::vector<OperatorProgress> InterpretedOperators::operators() const {
+  std::vector<OperatorProgress> all;
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+    OperatorProgress progress;
+    progress.node = node;
+    progress.what = sql::text_of(plan_.nodes[node], plan_.nodes);
+    progress.rows_in = given_[node == 0 ? 0 : node - 1];
+    progress.rows_out = node + 1 == plan_.nodes.size() ? rows_out_ : given_[node];
+    progress.watermark_ms = watermark_;
+    if (group_ != nullptr && node == group_node_) {
+      progress.late_rows = group_->late_rows();
+      progress.rows_without_time = group_->rows_without_time();
+      progress.entries = group_->entries();
+      progress.state_bytes = group_->bytes();
+    } else if (std::holds_alternative<sql::AssignWindows>(plan_.nodes[node].what)) {
+      progress.rows_without_time = rows_without_time_;
+    }
+    all.push_back(std::move(progress));
+  }
+  return all;
 }
 
 std::set<std::int64_t> InterpretedOperators::stored_slices() const {
@@ -124,6 +147,7 @@ Status InterpretedOperators::advance(std::int64_t watermark) {
 
 Status InterpretedOperators::pass_on(std::size_t node, sql::Row& row) {
   for (; node < plan_.nodes.size(); ++node) {
+    ++given_[node - 1];
     const auto& what = plan_.nodes[node].what;
     if (const auto* filter = std::get_if<sql::Filter>(&what)) {
       sql::Value value;

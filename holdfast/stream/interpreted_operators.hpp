@@ -26,6 +26,7 @@ class InterpretedOperators : public MergingOperators {
   Status end() override { return advance(kEndOfTime); }
   Status put_state() override { return group_ == nullptr ? Status() : group_->put_state(); }
   OperatorCounts counts() const override;
+  std::vector<OperatorProgress> operators() const override;
   std::set<std::int64_t> stored_slices() const override;
   Status visit_entries(VisitEntry visit) const override;
   std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;
@@ -45,6 +46,7 @@ class InterpretedOperators : public MergingOperators {
   std::size_t group_node_ = 0;
   std::int64_t watermark_ = kNoWatermark;
   std::uint64_t rows_without_time_ = 0, rows_out_ = 0;
+  std::vector<std::uint64_t> given_;  // By node: rows that it gave to the next.
   sql::Row row_;
 };
 

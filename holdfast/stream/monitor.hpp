@@ -37,6 +37,7 @@ struct QueryProgress {
   bool compiled = false;
   std::string place;  // Of the source.
   std::vector<std::string> malformed_samples;
+  std::vector<OperatorProgress> operators;
   std::string error;
 };
 

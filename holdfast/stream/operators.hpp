@@ -8,8 +8,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
@@ -25,6 +28,18 @@ struct OperatorCounts {
   std::int64_t watermark = kNoWatermark;
   std::uint64_t late_rows = 0, rows_without_time = 0;
   std::uint64_t rows_out = 0;  // Of this run; no checkpoint has it.
+};
+
+// What one operator of a plan has done in this run.
+struct OperatorProgress {
+  std::size_t node = 0;  // Its number in the plan; inputs come before what reads them.
+  std::string what;      // As the plan says it.
+  // nullopt: it is fused with others, or nobody counts it.
+  std::optional<std::uint64_t> rows_in, rows_out;
+  std::uint64_t late_rows = 0, rows_without_time = 0;
+  std::uint64_t entries = 0, state_bytes = 0;  // Of its state in memory; bytes by a sample.
+  std::int64_t watermark_ms = kNoWatermark;
+  std::optional<double> seconds;  // At work, without those that it gives rows to. By samples.
 };
 
 class Operators {
@@ -47,6 +62,9 @@ class Operators {
   // Puts into the state store what a checkpoint needs.
   virtual Status put_state() = 0;
   virtual OperatorCounts counts() const = 0;
+  // For those who look. Before the first row: from now on, operators measure their time.
+  virtual void watch() {}
+  virtual std::vector<OperatorProgress> operators() const { return {}; }
 
   // Before the next two are asked: what is in several places comes together.
   virtual Status settle() { return {}; }

@@ -17,6 +17,12 @@ Pipeline::Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source,
       operators_(std::move(operators)),
       plan_text_(sql::text_of(plan)) {}
 
+void Pipeline::watch(QueryMonitor& monitor, const WatchedSink& sink) {
+  monitor_ = &monitor;
+  watched_sink_ = &sink;
+  operators_->watch();
+}
+
 Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
   if (report_.finished_before) return publish(QueryState::kFinished, {}), Status();
   const Status status = run_to_end(interval, stop);
@@ -56,6 +62,7 @@ void Pipeline::publish(QueryState state, const Status& status) {
   progress_.writing_seconds = watched_sink_->seconds();
   progress_.compiled = report_.taken_over;
   progress_.place = source_->place();
+  progress_.operators = operators_->operators();
   if (!status) progress_.error = status.error().detail;
   monitor_->publish(progress_);
 }

@@ -53,10 +53,7 @@ class Pipeline {
   // At most once, before run().
   void set_successor(Successor successor) { successor_ = std::move(successor); }
   // Before run(). It and `sink`, the sink of this pipeline, outlive it.
-  void watch(QueryMonitor& monitor, const WatchedSink& sink) {
-    monitor_ = &monitor;
-    watched_sink_ = &sink;
-  }
+  void watch(QueryMonitor& monitor, const WatchedSink& sink);
   // First of all: back to the last checkpoint, if there is one. report() says from where.
   Status resume();
   const PipelineReport& report() const { return report_; }

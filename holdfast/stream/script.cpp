@@ -57,6 +57,13 @@ Status Script::set(const sql::syntax::Option& option) {
     workers_of_sql_ = workers_of_sql_ || of_sql;
     return {};
   }
+  if (option.key == "table.exec.state.ttl") {
+    if (option.value == "0" || option.value == "0 ms") return idle_state_ = {}, Status();
+    auto idle = duration_of(option.value, option.key);
+    if (!idle) return sql::error_at(option.at, idle.error().detail);
+    idle_state_ = *idle;
+    return {};
+  }
   // As in Flink, but that INSERTs wait for one another where nothing is said.
   if (option.key == "table.dml-sync" && (option.value == "true" || option.value == "false")) {
     side_by_side_ = option.value == "false";
@@ -93,7 +100,7 @@ Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
                                                         StateStore* state) const {
   const auto& plan = plans_[name.number - 1];
   auto interpreter = std::make_unique<InterpretedOperators>(plan, sink, state);
-  if (options.workers < 2 || !InterpretedOperators::can_split(plan, options.final_state))
+  if (options.workers < 2 || !InterpretedOperators::can_split(plan, at_the_end(options)))
     return std::unique_ptr<Operators>(std::move(interpreter));
   HF_ASSIGN_OR_RETURN(auto parallel, ParallelOperators::start(std::move(interpreter),
                                                               options.workers, options.sharing));
@@ -114,12 +121,13 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
   }
   std::unique_ptr<Source> source;
   std::unique_ptr<Operators> operators;
-  if (InterpretedOperators::can_run(plan, options.final_state)) {
+  if (InterpretedOperators::can_run(plan, at_the_end(options))) {
     HF_ASSIGN_OR_RETURN(source, open_source(plan.source(), name.split));
     HF_ASSIGN_OR_RETURN(operators, operators_of(name, options, *sink, state));
   } else {
     HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
-    operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state);
+    operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state,
+                                                        graph::Retention{idle_state_.count()});
     source = std::move(tables);
   }
   auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
@@ -130,7 +138,8 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
 
 void Script::show_final_state() {
   for (auto& plan : plans_) {
-    if (plan.updating && !InterpretedOperators::can_run(plan, true)) {
+    const bool chain = idle_state_.count() == 0 && InterpretedOperators::can_run(plan, true);
+    if (plan.updating && !chain) {
       const auto root = static_cast<std::uint32_t>(plan.nodes.size() - 1);
       auto columns = plan.columns();
       plan.nodes.push_back({sql::Materialize{}, std::move(columns), {root}, false});
@@ -186,7 +195,7 @@ Status Script::run_query(std::size_t number, const ScriptOptions& options,
     HF_RETURN_IF_ERROR(run_part({number, {}}, options, stop));
     return {};
   }
-  if (!InterpretedOperators::can_run(plans_[number - 1], options.final_state))
+  if (!InterpretedOperators::can_run(plans_[number - 1], at_the_end(options)))
     return Error{Errc::kUnsupported, "query " + std::to_string(number) +
                                          " joins, ranks or changes rows: its tables are not shared "
                                          "out among several processes"};
@@ -203,6 +212,26 @@ Status Script::run_query(std::size_t number, const ScriptOptions& options,
   return run_shared(shared, stop);
 }
 
+// Compiled code, if the query can be compiled.
+Successor Script::successor_of(const QueryName& name, const ScriptOptions& options) const {
+  const auto& plan = plans_[name.number - 1];
+  const auto say = [&](const Error& error) {
+    if (options.not_compiled) options.not_compiled(name.number, error);
+  };
+  if (idle_state_.count() != 0 && options.compile != compile::CompileMode::kNever &&
+      !InterpretedOperators::can_run(plan, false)) {
+    say({Errc::kUnsupported,
+         "state that ends by 'table.exec.state.ttl' is not compiled; the "
+         "interpreter does it"});
+    return nullptr;
+  }
+  auto successor =
+      compile::compiled_successor(plan, options.compile, options.compile_settings, say);
+  if (options.workers > 1 && InterpretedOperators::can_split(plan, at_the_end(options)))
+    successor = parallel_successor(std::move(successor), options.workers, options.sharing);
+  return successor;
+}
+
 Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& options,
                               const std::atomic<bool>& stop) const {
   const auto& plan = plans_[name.number - 1];
@@ -213,22 +242,13 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
-  if (const Status split = InterpretedOperators::can_split(plan, options.final_state);
+  if (const Status split = InterpretedOperators::can_split(plan, at_the_end(options));
       options.workers > 1 && !split && options.not_split)
     options.not_split(name.number, split.error());
   HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
-  if (!report.finished_before) {
-    auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
-                                                 [&](const Error& error) {
-                                                   if (options.not_compiled)
-                                                     options.not_compiled(name.number, error);
-                                                 });
-    if (options.workers > 1 && InterpretedOperators::can_split(plan, options.final_state))
-      successor = parallel_successor(std::move(successor), options.workers, options.sharing);
-    pipeline->set_successor(std::move(successor));
-  }
+  if (!report.finished_before) pipeline->set_successor(successor_of(name, options));
   if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
   HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
   if (options.report) options.report(name, report);

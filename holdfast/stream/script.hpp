@@ -71,6 +71,11 @@ class Script {
 
  private:
   void show_final_state();
+  // Groups without a window are given when the input ends, by operators that keep all of them.
+  bool at_the_end(const ScriptOptions& options) const {
+    return options.final_state && idle_state_.count() == 0;
+  }
+  Successor successor_of(const QueryName& name, const ScriptOptions& options) const;
   Result<std::unique_ptr<Sink>> sink_of(const QueryName& name, const ScriptOptions& options) const;
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;
@@ -88,6 +93,7 @@ class Script {
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
   std::vector<sql::Plan> plans_;
   std::chrono::milliseconds interval_{0};
+  std::chrono::milliseconds idle_state_{0};  // How long it is kept; 0: without end.
   unsigned workers_ = 0;
   bool workers_of_sql_ = false;  // By the name that counts more.
   bool side_by_side_ = false;

@@ -127,6 +127,22 @@ std::uint64_t WindowState::entries() const {
   return count;
 }
 
+std::uint64_t WindowState::bytes() const {
+  constexpr std::uint64_t kSample = 16;
+  std::string sample;
+  std::uint64_t count = 0;
+  for (const auto& [slice, groups] : memory_) {
+    for (const auto& [key, accumulators] : groups) {
+      if (count == kSample) break;
+      sample += key;
+      for (std::size_t i = 0; i < aggregates_.size(); ++i)
+        accumulators[i].append_bytes(aggregates_[i], sample);
+      ++count;
+    }
+  }
+  return count == 0 ? 0 : sample.size() * entries() / count;
+}
+
 SliceMap WindowState::take_slices(std::int64_t last) {
   SliceMap taken;
   while (!memory_.empty() && memory_.begin()->first <= last)

@@ -56,6 +56,7 @@ class WindowState {
   // Puts into the store what the checkpoint needs.
   Status put_all();
   std::uint64_t entries() const;  // In memory.
+  std::uint64_t bytes() const;    // About: all have the bytes of the first ones.
   // What is in memory of slices up to `last`; it is here no more.
   SliceMap take_slices(std::int64_t last);
   // The reverse.

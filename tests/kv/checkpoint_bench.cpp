@@ -1,9 +1,14 @@
 // The cost goals of checkpoints and backups. Not a test: run it on a quiet machine.
 //
-//   checkpoint_bench [records = 4000000] [directory = /dev/shm]
+//   checkpoint_bench [records = 4000000] [directory = /dev/shm] [seconds]
+//
+// With `seconds` it does one thing: two writers at full speed for so long, and one checkpoint after
+// the other beside them, each restored and compared with snapshots from right before and right
+// behind it.
 //
 // Records have 16 bytes of key and 200 of value. Every figure is checked: a writer counts in its
 // values what was acknowledged, and the restored store is read and compared record by record.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -11,12 +16,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/kv/backup.hpp>
+#include <holdfast/kv/checkpoint.hpp>
 
 namespace {
 
@@ -96,6 +104,7 @@ class Run {
     stop = true;
     writer.join();
   }
+  void beside_two_writers(double seconds);
   void restore(int rounds) {
     back_up("the last");
     for (int round = 0; round < rounds; ++round) {
@@ -122,6 +131,25 @@ class Run {
          {"checkpoint_bench", "checkpoint_bench_backup", "checkpoint_bench_copy"})
       std::filesystem::remove_all(path(name));
   }
+  struct Writers;
+  // How often each record had been written.
+  std::vector<std::uint32_t> counts_in(const kv::Snapshot& snapshot) const {
+    std::vector<std::uint32_t> counts;
+    std::string value;
+    for (std::uint64_t i = 0; i < count_of_.size(); ++i) {
+      snapshot.get(key_of(i), value).value();
+      counts.push_back(count_in(value));
+    }
+    return counts;
+  }
+  static std::uint32_t count_in(std::string_view value) {
+    std::uint64_t count;
+    std::memcpy(&count, value.data(), sizeof count);
+    return static_cast<std::uint32_t>(count);
+  }
+  void restore_beside(const kv::Checkpoint& checkpoint, std::uint64_t& bytes);
+  void compare_with(const kv::Store<>& copy, const std::vector<std::uint32_t>& before,
+                    const std::vector<std::uint32_t>& after) const;
   void put(std::uint64_t i) { store_.put(key_of(i), value_of(i, ++count_of_[i])).value(); }
   void compare(const kv::Store<>& copy) const {
     expect(copy.count() == count_of_.size(), "the restored store has another number of records");
@@ -137,6 +165,113 @@ class Run {
   kv::Store<> store_;
 };
 
+// Each writes its half of the records at random, as fast as it can.
+struct Run::Writers {
+  explicit Writers(Run& of) : run(of) {
+    for (std::uint64_t w = 0; w < done.size(); ++w)
+      threads.emplace_back([this, w] { write(w); });
+  }
+  ~Writers() {
+    stop = true;
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+  void write(std::uint64_t w) {
+    const std::uint64_t half = run.count_of_.size() / 2;
+    auto last = Clock::now();
+    for (std::uint64_t i = 0; !stop; ++i) {
+      run.put(w * half + mix64(w << 60 | i) % half);
+      done[w].fetch_add(1, std::memory_order_relaxed);
+      const auto now = Clock::now();
+      const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now - last).count();
+      if (us > longest_us[w].load(std::memory_order_relaxed)) longest_us[w] = us;
+      last = now;
+    }
+  }
+  std::uint64_t all() const { return done[0] + done[1]; }
+  double take_longest_ms() {
+    const std::int64_t first = longest_us[0].exchange(0), second = longest_us[1].exchange(0);
+    return static_cast<double>(std::max(first, second)) / 1e3;
+  }
+
+  Run& run;
+  std::atomic<bool> stop{false};
+  std::array<std::atomic<std::uint64_t>, 2> done{};
+  std::array<std::atomic<std::int64_t>, 2> longest_us{};
+  std::vector<std::thread> threads;
+};
+
+void Run::restore_beside(const kv::Checkpoint& checkpoint, std::uint64_t& bytes) {
+  std::map<kv::RunName, std::size_t> numbers;
+  for (std::size_t i = 0; i < checkpoint.runs().size(); ++i) {
+    numbers[checkpoint.runs()[i].name] = i;
+    bytes += checkpoint.runs()[i].bytes;
+  }
+  const auto read = [&](const kv::CheckpointRun& run, std::span<std::byte> to) {
+    return checkpoint.read(numbers.at(run.name), to);
+  };
+  std::filesystem::remove_all(path("checkpoint_bench_copy"));
+  kv::restore(spec("checkpoint_bench_copy"), checkpoint.private_part().value(), read).value();
+}
+
+void Run::compare_with(const kv::Store<>& copy, const std::vector<std::uint32_t>& before,
+                       const std::vector<std::uint32_t>& after) const {
+  expect(copy.count() == before.size(), "the restored store has another number of records");
+  std::string value;
+  for (std::uint64_t i = 0; i < before.size(); ++i) {
+    copy.get(key_of(i), value).value();
+    const std::uint32_t count = count_in(value);
+    expect(value == value_of(i, count), "a restored record is not whole");
+    expect(before[i] <= count && count <= after[i],
+           "a restored record is not between the snapshots");
+  }
+}
+
+void Run::beside_two_writers(double seconds) {
+  Writers writers(*this);
+  const auto start = Clock::now();
+  const auto rate_until = [&](auto&& until) {
+    const auto begin = Clock::now();
+    const std::uint64_t before = writers.all();
+    until();
+    return static_cast<double>(writers.all() - before) / since(begin);
+  };
+  std::printf("%12s %10s %9s %9s %9s %11s %11s %11s %9s\n", "checkpoint()", "MB", "held s",
+              "alone/s", "beside", "put max ms", "(alone)", "used/live", "changed");
+  while (since(start) < seconds) {
+    writers.take_longest_ms();
+    const double alone = rate_until([] { std::this_thread::sleep_for(std::chrono::seconds(4)); });
+    const double longest_alone = writers.take_longest_ms();
+    std::optional<kv::Snapshot> first = store_.snapshot();
+    const auto begin = Clock::now();
+    std::optional<kv::Checkpoint> checkpoint = store_.checkpoint().value();
+    const double took = since(begin);
+    std::optional<kv::Snapshot> second = store_.snapshot();
+    const auto before = counts_in(*first), after = counts_in(*second);
+    first.reset(), second.reset();
+    std::uint64_t bytes = 0;
+    writers.take_longest_ms();
+    const double beside = rate_until([&] {
+      restore_beside(*checkpoint, bytes);
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+    });
+    const double longest = writers.take_longest_ms(), held = since(begin);
+    const kv::StoreStats stats = store_.stats();
+    checkpoint.reset();
+    auto copy = kv::Store<>::open(spec("checkpoint_bench_copy")).value();
+    compare_with(copy, before, after);
+    std::uint64_t changed = 0;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      changed += before[i] != after[i];
+    std::printf("%9.2f ms %10.0f %9.1f %9.0f %9.2f %11.1f %11.1f %11.2f %9lu\n", took * 1e3,
+                static_cast<double>(bytes) / 1e6, held, alone, beside / alone, longest,
+                longest_alone,
+                static_cast<double>(stats.used_bytes) / static_cast<double>(stats.live_bytes),
+                static_cast<unsigned long>(changed));
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -144,6 +279,10 @@ int main(int argc, char** argv) {
   expect(records >= 1000, "records: at least 1000");
   Run run(records, argc > 2 ? argv[2] : "/dev/shm");
   run.load();
+  if (argc > 3) {
+    run.beside_two_writers(std::strtod(argv[3], nullptr));
+    return 0;
+  }
   run.back_up("full");
   for (std::uint64_t round = 0; round < 3; ++round) {
     run.change_one_percent(round);

@@ -115,7 +115,9 @@ TEST_P(KvFences, ACloseThatStoresTheOrderHasNoneMore) {
           store.put("e", value_of('e', 60));
           store.close();
           store.reopen();
-          if (order) EXPECT_TRUE(ForTests::rooms(store.store()).index.order()->was_stored());
+          if (order) {
+            EXPECT_TRUE(ForTests::rooms(store.store()).index.order()->was_stored());
+          }
         },
         GetParam());
     EXPECT_TRUE(holds(report));

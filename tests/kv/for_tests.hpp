@@ -52,6 +52,13 @@ struct ForTests {
     const std::lock_guard lock(lane.latch);
     return own.appender.seal(lane);
   }
+  // The same of a keyspace.
+  static Status seal(const Space& space) {
+    SpaceRooms& own = space.link()->load()->rooms;
+    Lane& lane = own.lane_of(own.sessions.of_this_thread());
+    const std::lock_guard lock(lane.latch);
+    return own.appender.seal(lane);
+  }
   // The relocator's run too.
   static Status seal_relocated(StoreBase& store) {
     Lane& lane = store.core()->maintenance.own_session().lane;

@@ -137,6 +137,17 @@ inline std::vector<Golden> golden_stores(int version) {
       add(store, contents, "later" + std::to_string(i), text_of(i, 100));
     return contents;
   };
+  // Keys with and without a common beginning, none and long ones among them.
+  const auto ordered = [add, simple](Store<>& store) {
+    Contents contents = simple(store);
+    for (int i = 0; i < 20; ++i)
+      add(store, contents, std::string(300, 'p') + std::to_string(i), text_of(i, 10));
+    store.erase("key7").value();
+    contents.erase("key7");
+    return contents;
+  };
+  StoreOptions in_order = golden_options();
+  in_order.order = true;
   StoreOptions with_patches = golden_options();
   with_patches.patchable_words = {0, 16};
   struct State {
@@ -163,6 +174,7 @@ inline std::vector<Golden> golden_stores(int version) {
     states.push_back({"grown_died", false, kLine, golden_options(), grown});
     states.push_back({"expiring_closed", true, kLine, golden_options(), expiring});
     states.push_back({"expiring_died", false, kPage, golden_options(), expiring});
+    states.push_back({"ordered_closed", true, kLine, in_order, ordered});
     states.push_back({"marked_closed", true, kByte, golden_options(), marked});
     states.push_back({"marked_died", false, kLine, golden_options(), marked});
   }

@@ -1,5 +1,8 @@
 // Stores written by each format version when it was released, checked in as text, open with the
 // same content.
+#include <holdfast/kv/cursor.hpp>
+
+#include "for_tests.hpp"
 #include "golden_content.hpp"
 #include "golden_file.hpp"
 
@@ -48,6 +51,26 @@ TEST_P(GoldenStores, OpenAndGoOn) {
     ASSERT_TRUE(store.reclaim());
     expect_contents(store, expected_);
     ASSERT_TRUE(store.close());
+  }
+}
+
+// An image of the order is read where there is one; without it the keys are.
+TEST_P(GoldenStores, GiveTheirKeysInOrder) {
+  for (const RegionAccess access : {RegionAccess::kOpenReadOnly, RegionAccess::kOpen}) {
+    StoreOptions options = with_access(access);
+    options.order = true;
+    auto store = Store<>::open(scratch_.path("golden"), options).value();
+    auto cursor = store.cursor().value();
+    cursor.first();
+    for (const auto& [key, value] : expected_) {
+      ASSERT_TRUE(cursor);
+      EXPECT_EQ(cursor.key(), key);
+      EXPECT_EQ(cursor.value(), value);
+      cursor.next();
+    }
+    EXPECT_FALSE(cursor);
+    EXPECT_EQ(ForTests::rooms(store).index.order()->was_stored(),
+              std::string_view(GetParam().name) == "ordered_closed");
   }
 }
 

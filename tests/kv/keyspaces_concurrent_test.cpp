@@ -1,6 +1,8 @@
 // Threads that use keyspaces beside others that drop them or write batches over several.
 #include <atomic>
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <thread>
 
 #include <holdfast/kv/space.hpp>
@@ -91,6 +93,108 @@ TEST_P(KeyspacesConcurrent, ABatchBecomesVisibleInAllAtOnce) {
     ASSERT_TRUE(both(i));
   done = true;
   reader.join();
+}
+
+// Two writers of batches over two spaces and the store's own keys, and snapshots of all at one
+// moment: each shows the same in all, twice.
+TEST_P(KeyspacesConcurrent, SnapshotsOfSeveralBesideBatches) {
+  StoreOptions options = tiny();
+  options.background = true;
+  auto store = open(options);
+  const std::vector<Space> spaces{store.create_space("one").value(),
+                                  store.create_space("two").value()};
+  const auto write = [&](const std::string& key, int i) {
+    const std::string value = std::to_string(i);
+    WriteBatch batch;
+    batch.put(key, value);
+    batch.put(spaces[0], key, value);
+    batch.put(spaces[1], key, value);
+    return store.write(batch);
+  };
+  ASSERT_TRUE(write("a", 0));
+  ASSERT_TRUE(write("b", 0));
+  std::atomic<bool> done{false};
+  std::vector<std::thread> writers;
+  for (const char* const key : {"a", "b"}) {
+    writers.emplace_back([&, key] {
+      for (int i = 1; !done; ++i)
+        ASSERT_TRUE(write(key, i));
+    });
+  }
+  const auto shows = [](const Snapshot& snapshot) {
+    Contents contents;
+    EXPECT_TRUE(snapshot.for_each([&](std::string_view key, std::string_view value, Version) {
+      contents.emplace(key, value);
+      return true;
+    }));
+    return contents;
+  };
+  const int rounds = paged() ? 50 : 500;
+  for (int round = 0; round < rounds; ++round) {
+    const auto taken = store.snapshots(spaces).value();
+    const Contents first = shows(taken[0]);
+    for (const Snapshot& snapshot : {std::cref(taken[1]), std::cref(taken[2]), std::cref(taken[0])})
+      ASSERT_TRUE(shows(snapshot) == first) << "round " << round;
+  }
+  done = true;
+  for (std::thread& writer : writers)
+    writer.join();
+  EXPECT_TRUE(store.verify().ok());
+}
+
+// Two writers of a space, by words and by groups, beside snapshots of it.
+TEST_P(KeyspacesConcurrent, WordsAndGroupsOfTwoWriters) {
+  StoreOptions options = with_words({0});
+  options.background = true;
+  auto store = open(options);
+  auto space = store.create_space("counters").value();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 50; ++i)
+    keys.push_back("key" + std::to_string(i));
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  const std::string zeros(40, '\0');
+  ASSERT_TRUE(space.put_many(views, std::vector<std::string_view>(keys.size(), zeros)));
+  constexpr std::uint64_t kRounds = 200;
+  std::atomic<int> writing{2};
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 2; ++w) {
+    writers.emplace_back([&, w] {
+      std::vector<Errc> outcomes(keys.size());
+      for (std::uint64_t i = 0; i < kRounds; ++i) {
+        const auto add = [](std::uint64_t word) { return word + 1; };
+        EXPECT_TRUE(space.update_word(keys[i % keys.size()], 0, add));
+        EXPECT_TRUE(space.update_word_many(
+            views, 0, [](std::size_t, std::uint64_t word) { return word + 1; }, outcomes));
+        const std::string own = "own" + std::to_string(w);
+        EXPECT_TRUE(space.put_many(std::vector<std::string_view>{own},
+                                   std::vector<std::string_view>{"value"}));
+        std::vector<Errc> outcome(1);
+        EXPECT_TRUE(space.erase_many(std::vector<std::string_view>{own}, outcome));
+        EXPECT_EQ(outcome[0], Errc::kOk);
+      }
+      --writing;
+    });
+  }
+  const auto sum_of = [](const Snapshot& snapshot) {
+    std::uint64_t sum = 0;
+    EXPECT_TRUE(snapshot.for_each([&](std::string_view key, std::string_view value, Version) {
+      std::uint64_t word = 0;
+      if (key.starts_with("key")) std::memcpy(&word, value.data(), sizeof word);
+      sum += word;
+      return true;
+    }));
+    return sum;
+  };
+  while (writing != 0) {
+    const Snapshot snapshot = space.snapshot();
+    const std::uint64_t first = sum_of(snapshot);
+    EXPECT_EQ(sum_of(snapshot), first);
+  }
+  for (std::thread& writer : writers)
+    writer.join();
+  EXPECT_EQ(sum_of(space.snapshot()), 2 * kRounds * (keys.size() + 1));
+  EXPECT_EQ(space.count(), keys.size());
+  EXPECT_TRUE(store.verify().ok());
 }
 
 }  // namespace

@@ -116,6 +116,43 @@ Status books_agree(Store<>& store, const State& state) {
 
 }  // namespace
 
+// ---- Keys of the model ----
+
+namespace {
+
+// Calls verb(of, key): of the store, or of the keyspace that a key "~name/key" is in.
+template <class Verb>
+auto where(Store<>& store, const std::string& key, Verb&& verb) {
+  const auto slash = key.find('/');
+  if (!key.starts_with('~') || slash == key.npos) return verb(store, key);
+  Space space = store.space(key.substr(1, slash - 1)).value();
+  return verb(space, key.substr(slash + 1));
+}
+
+std::string in_model(const std::string& space, const std::string& key) {
+  return "~" + space + "/" + key;
+}
+
+std::vector<std::string_view> views_of(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+WriteBatch batch_of(Store<>& store, const Accesses& writes) {
+  WriteBatch batch;
+  for (const auto& [name, value] : writes) {
+    const auto add = [&](const auto& of, const std::string& key) {
+      if constexpr (std::is_same_v<decltype(of), const Space&>)
+        value ? batch.put(of, key, *value) : batch.erase(of, key);
+      else
+        value ? batch.put(key, *value) : batch.erase(key);
+    };
+    where(store, name, add);
+  }
+  return batch;
+}
+
+}  // namespace
+
 // ---- One thread ----
 
 Tested::Tested(Region region, const StoreOptions& options, crash::Workload& run,
@@ -193,21 +230,7 @@ void Tested::failing(const Accesses& writes, const std::function<void(Store<>&)>
   other([] {});  // A point to crash at.
 }
 void Tested::batch(const Accesses& writes) {
-  WriteBatch batch;
-  for (const auto& [key, value] : writes) {
-    if (key.starts_with('~')) {
-      const auto slash = key.find('/');
-      const Space space = store_->space(key.substr(1, slash - 1)).value();
-      if (value)
-        batch.put(space, key.substr(slash + 1), *value);
-      else
-        batch.erase(space, key.substr(slash + 1));
-    } else if (value) {
-      batch.put(key, *value);
-    } else {
-      batch.erase(key);
-    }
-  }
+  const WriteBatch batch = batch_of(*store_, writes);
   write(writes, [&] { store_->write(batch).value(); });
 }
 void Tested::create_space(const std::string& name) {
@@ -234,6 +257,14 @@ void Tested::erase_in(const std::string& name, const std::string& key) {
   write({{"~" + name + "/" + key, std::nullopt}},
         [&] { store_->space(name).value().erase(key).value(); });
 }
+void Tested::update_word_in(const std::string& name, const std::string& key, std::uint32_t at,
+                            std::uint64_t word) {
+  std::string value = dull_.at(in_model(name, key));
+  value.replace(at, sizeof word, word_text(word));
+  write({{in_model(name, key), value}}, [&] {
+    store_->space(name).value().update_word(key, at, [&](std::uint64_t) { return word; }).value();
+  });
+}
 void Tested::set_clock(std::uint64_t now) {
   Accesses expired;
   for (const auto& [key, value] : dull_) {
@@ -243,30 +274,55 @@ void Tested::set_clock(std::uint64_t now) {
   }
   write(expired, [&] { store_->set_clock(now).value(); });
 }
-void Tested::put_many(const std::vector<std::pair<std::string, std::string>>& records) {
+void Tested::put_many(const Records& records) {
   std::vector<std::string_view> keys, values;
+  Accesses writes;
   for (const auto& [key, value] : records) {
     keys.push_back(key);
     values.push_back(value);
-    dull_[key] = value;
+    writes.push_back({key, value});
   }
-  const std::uint64_t first = next_id_;
-  if (recording_) {
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      model_.put(next_id_, records[i].first, records[i].second);
-      run_.begin(next_id_++,
-                 static_cast<std::uint32_t>(i));  // Any of them may be there without the others.
-    }
+  write_each(writes, [&] { store_->put_many(keys, values).value(); });
+}
+void Tested::put_many_in(const std::string& name, const Records& records) {
+  std::vector<std::string_view> keys, values;
+  Accesses writes;
+  for (const auto& [key, value] : records) {
+    keys.push_back(key);
+    values.push_back(value);
+    writes.push_back({in_model(name, key), value});
   }
-  store_->put_many(keys, values).value();
-  for (std::uint64_t id = first; id < next_id_; ++id)
-    run_.acknowledge(id);
+  write_each(writes, [&] { store_->space(name).value().put_many(keys, values).value(); });
+}
+void Tested::update_many_in(const std::string& name, const Records& records) {
+  std::vector<std::string_view> keys;
+  std::vector<Errc> outcomes(records.size());
+  Accesses writes;
+  for (const auto& [key, value] : records) {
+    keys.push_back(key);
+    writes.push_back({in_model(name, key), value});
+  }
+  write_each(writes, [&] {
+    store_->space(name)
+        .value()
+        .update_many(
+            keys, [&](std::size_t i, std::string& value) { value = records[i].second; }, outcomes)
+        .value();
+  });
 }
 void Tested::erase_many(const std::vector<std::string>& keys) {
   erase_each(keys, [&] {
-    const std::vector<std::string_view> views(keys.begin(), keys.end());
     std::vector<Errc> outcomes(keys.size());
-    store_->erase_many(views, outcomes).value();
+    store_->erase_many(views_of(keys), outcomes).value();
+  });
+}
+void Tested::erase_many_in(const std::string& name, const std::vector<std::string>& keys) {
+  std::vector<std::string> of_model;
+  for (const std::string& key : keys)
+    of_model.push_back(in_model(name, key));
+  erase_each(of_model, [&] {
+    std::vector<Errc> outcomes(keys.size());
+    store_->space(name).value().erase_many(views_of(keys), outcomes).value();
   });
 }
 void Tested::erase_prefix(const std::string& prefix) {
@@ -287,18 +343,31 @@ std::vector<std::string> Tested::keys_with(const std::string& prefix) const {
     if (key.starts_with(prefix)) keys.push_back(key);
   return keys;
 }
-void Tested::erase_each(const std::vector<std::string>& keys, const std::function<void()>& verb) {
+// Any of them may be there without the others.
+void Tested::write_each(const Accesses& writes, const std::function<void()>& verb) {
   const std::uint64_t first = next_id_;
-  for (std::size_t i = 0; i < keys.size() && recording_; ++i) {
-    // One that finds nothing does nothing.
-    const bool there = dull_.contains(keys[i]);
-    model_.batch(next_id_, there ? Accesses{{keys[i], std::nullopt}} : Accesses{});
-    run_.begin(next_id_++, static_cast<std::uint32_t>(i));
-    dull_.erase(keys[i]);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const auto& [key, value] = writes[i];
+    // An erase that finds nothing does nothing.
+    const bool does = value || dull_.contains(key);
+    if (recording_) {
+      model_.batch(next_id_, does ? Accesses{writes[i]} : Accesses{});
+      run_.begin(next_id_++, static_cast<std::uint32_t>(i));
+    }
+    if (value)
+      dull_[key] = *value;
+    else
+      dull_.erase(key);
   }
   verb();
   for (std::uint64_t id = first; id < next_id_; ++id)
     run_.acknowledge(id);
+}
+void Tested::erase_each(const std::vector<std::string>& keys, const std::function<void()>& verb) {
+  Accesses writes;
+  for (const std::string& key : keys)
+    writes.push_back({key, std::nullopt});
+  write_each(writes, verb);
 }
 void Tested::close() {
   other([&] { store_->close().value(); });
@@ -319,7 +388,13 @@ void Tested::reopen() {
 void Actor::put(const std::string& key, const std::string& value) {
   const std::uint64_t id = tested_.take_id();
   tested_.model().put(id, key, value);
-  tested_.run().perform(id, [&] { tested_.store().put(key, value).value(); }, number_);
+  tested_.run().perform(
+      id,
+      [&] {
+        where(tested_.store(), key,
+              [&](auto& of, const std::string& own) { of.put(own, value).value(); });
+      },
+      number_);
 }
 void Actor::erase(const std::string& key) {
   const std::uint64_t id = tested_.take_id();
@@ -327,7 +402,8 @@ void Actor::erase(const std::string& key) {
   tested_.run().perform(
       id,
       [&] {
-        if (!tested_.store().erase(key).value()) {
+        if (!where(tested_.store(), key,
+                   [](auto& of, const std::string& own) { return of.erase(own).value(); })) {
           tested_.model().batch(id, {});  // It found nothing and did nothing.
           tested_.model().returned(id, key, std::nullopt);
         }
@@ -341,37 +417,32 @@ void Actor::get(const std::string& key) {
       id,
       [&] {
         std::string value;
-        const auto found = tested_.store().get(key, value);
+        const auto found = where(tested_.store(), key, [&](auto& of, const std::string& own) {
+          return of.get(own, value);
+        });
         tested_.model().returned(id, key, found ? std::optional(value) : std::nullopt);
       },
       number_);
 }
 void Actor::batch(const Accesses& writes) {
   const std::uint64_t id = tested_.take_id();
-  WriteBatch batch;
-  for (const auto& [key, value] : writes) {
-    if (value)
-      batch.put(key, *value);
-    else
-      batch.erase(key);
-  }
+  const WriteBatch batch = batch_of(tested_.store(), writes);
   tested_.model().batch(id, writes);
   tested_.run().perform(id, [&] { tested_.store().write(batch).value(); }, number_);
 }
 void Actor::add_to_word(const std::string& key, std::uint64_t amount) {
   const std::uint64_t id = tested_.take_id();
   tested_.model().batch(id, {});
+  const auto change = [&](std::uint64_t word) {
+    tested_.model().batch(id, {{key, word_text(word + amount)}});
+    tested_.model().returned(id, key, word_text(word));
+    return word + amount;
+  };
   tested_.run().perform(
       id,
       [&] {
-        tested_.store()
-            .update_word(key, 0,
-                         [&](std::uint64_t word) {
-                           tested_.model().batch(id, {{key, word_text(word + amount)}});
-                           tested_.model().returned(id, key, word_text(word));
-                           return word + amount;
-                         })
-            .value();
+        where(tested_.store(), key,
+              [&](auto& of, const std::string& own) { of.update_word(own, 0, change).value(); });
       },
       number_);
 }

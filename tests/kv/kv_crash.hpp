@@ -79,14 +79,20 @@ class Tested {
   void put_in(const std::string& name, const std::string& key, const std::string& value);
   void append_in(const std::string& name, const std::string& key, const std::string& bytes);
   void erase_in(const std::string& name, const std::string& key);
+  void update_word_in(const std::string& name, const std::string& key, std::uint32_t at,
+                      std::uint64_t word);
   // Expiry by the first word of a value. In the model the clock erases, all at once.
   void set_clock(std::uint64_t now);
   void reclaim() {
     other([&] { store_->reclaim().value(); });
   }
-  void put_many(
-      const std::vector<std::pair<std::string, std::string>>& records);  // An operation each.
-  void erase_many(const std::vector<std::string>& keys);                 // The same.
+  // An operation for each record.
+  using Records = std::vector<std::pair<std::string, std::string>>;
+  void put_many(const Records& records);
+  void put_many_in(const std::string& name, const Records& records);
+  void update_many_in(const std::string& name, const Records& records);  // To these values.
+  void erase_many(const std::vector<std::string>& keys);
+  void erase_many_in(const std::string& name, const std::vector<std::string>& keys);
   // The same, of stores that keep their keys in order.
   void erase_prefix(const std::string& prefix);
   void erase_range_in(const std::string& name, const std::string& from, const std::string& to);
@@ -97,6 +103,9 @@ class Tested {
   void seal() {
     other([&] { ForTests::seal(*store_).value(); });
   }
+  void seal_in(const std::string& name) {
+    other([&] { ForTests::seal(store_->space(name).value()).value(); });
+  }
 
   // In order; as a process dies; and again, over the same medium.
   void close();
@@ -106,6 +115,7 @@ class Tested {
  private:
   friend class Crash;
   void write(const Accesses& writes, const std::function<void()>& work);
+  void write_each(const Accesses& writes, const std::function<void()>& verb);
   void erase_each(const std::vector<std::string>& keys, const std::function<void()>& verb);
   std::vector<std::string> keys_with(const std::string& prefix) const;
 
@@ -118,7 +128,8 @@ class Tested {
   State dull_;
 };
 
-// The verbs of one of several threads: what they found becomes part of the history.
+// The verbs of one of several threads: what they found becomes part of the history. A key
+// "~name/key" is of a keyspace.
 class Actor {
  public:
   Actor(Tested& tested, std::uint32_t number) : tested_(tested), number_(number) {}

@@ -117,6 +117,23 @@ TEST_P(KvTwoSessions, UpdateWordAndGet) {
       [](Tested&, Actor& actor) { actor.get("k"), actor.get("k"); })));
 }
 
+// Of a keyspace, where the general verbs do it.
+TEST_P(KvTwoSessions, InAKeyspacePutEraseAndWords) {
+  Crash crash;
+  crash.options = patchable_options();
+  crash.before = [](Tested& store) {
+    store.create_space("s");
+    store.put_in("s", "k", word_text(1));
+    store.seal_in("s");
+  };
+  EXPECT_TRUE(holds(race(
+      crash,
+      [](Tested&, Actor& actor) { actor.add_to_word("~s/k", 10), actor.put("~s/l", "first"); },
+      [](Tested&, Actor& actor) {
+        actor.add_to_word("~s/k", 100), actor.erase("~s/l"), actor.get("~s/k");
+      })));
+}
+
 TEST_P(KvTwoSessions, UpdateWordAndUpdateWord) {
   Crash crash;
   crash.options = patchable_options();

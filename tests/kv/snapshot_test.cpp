@@ -6,6 +6,7 @@
 
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -69,6 +70,25 @@ TEST(PinnedValues, AStoreThatEndsBeneathOneSaysSo) {
         store.reset();
       },
       "get_pinned");
+}
+
+// It waited for the verb that had called it, for ever.
+TEST_P(Snapshots, ThatAVerbUnderWayTakesIsEmpty) {
+  ASSERT_TRUE(store_.put("key", "value"));
+  auto space = store_.create_space("space").value();
+  ASSERT_TRUE(space.put("key", "value"));
+  Snapshot own, of_space;
+  Errc walked = Errc::kOk;
+  ASSERT_TRUE(store_.update("key", [&](std::string&) {
+    own = store_.snapshot();
+    of_space = space.snapshot();
+    walked = space.for_each([](auto, auto, auto) { return true; }).code();
+  }));
+  std::string value;
+  EXPECT_EQ(own.get("key", value).code(), Errc::kClosed);
+  EXPECT_EQ(of_space.get("key", value).code(), Errc::kClosed);
+  EXPECT_EQ(walked, Errc::kBusy);
+  EXPECT_EQ(store_.stats().snapshots_open, 0u);
 }
 
 TEST_P(Snapshots, OfAnEmptyStoreStaysEmpty) {

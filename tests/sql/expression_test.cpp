@@ -112,6 +112,79 @@ TEST(Expression, ThreeValuedLogic) {
          {"FALSE AND 1 / (i - i) = 0", "BOOLEAN false"}});
 }
 
+TEST(Expression, FunctionsOfNumbers) {
+  check({{"POWER(i, 2)", "DOUBLE 49.0"},
+         {"SQRT(i + 2)", "DOUBLE 3.0"},
+         {"LN(-1)", "DOUBLE NaN"},
+         {"LOG(2, 8)", "DOUBLE 3.0"},
+         {"LOG10(d)", "DOUBLE 0.3979400086720376"},
+         {"SIGN(-d)", "DECIMAL(12, 2) -1.00"},
+         {"SIGN(big)", "BIGINT -1"},
+         {"GREATEST(i, 2.5, big)", "DECIMAL(20, 1) 7.0"},
+         {"LEAST(s, 'a', 'b')", "STRING a"},
+         {"GREATEST(i, n)", "INT NULL"},
+         {"IF(i > 3, 'x', NULL)", "STRING x"},
+         {"IF(n > 3, 1, 2.5)", "DECIMAL(11, 1) 2.5"}});
+}
+
+TEST(Expression, FunctionsOfTexts) {
+  check({{"CONCAT(s, '-', s)", "STRING größe %-größe %"},
+         {"CONCAT(s, NULL)", "STRING NULL"},
+         {"CONCAT_WS('-', 'a', NULL, 'b')", "STRING a-b"},
+         {"CONCAT_WS(NULL, 'a')", "STRING NULL"},
+         {"REPLACE('banana', 'an', 'x')", "STRING bxxa"},
+         {"REPLACE('ab', '', 'x')", "STRING ab"},
+         {"REVERSE(s)", "STRING % eßörg"},
+         {"REPEAT('ab', 2)", "STRING abab"},
+         {"LPAD('hi', 5, 'ö?')", "STRING ö?öhi"},
+         {"RPAD('hi', 1, 'x')", "STRING h"},
+         {"LPAD('hi', 5, '')", "STRING NULL"},
+         {"LEFT(s, 2)", "STRING gr"},
+         {"RIGHT(s, 3)", "STRING e %"},
+         {"RIGHT(s, -1)", "STRING "},
+         {"INITCAP('aB cD-e1f')", "STRING Ab Cd-E1f"},
+         {"POSITION('ö' IN s)", "INT 3"},
+         {"LOCATE('a', 'banana', 3)", "INT 4"},
+         {"INSTR(s, 'z')", "INT 0"},
+         {"TRIM(BOTH 'xy' FROM 'xyaxy')", "STRING a"},
+         {"TRIM(LEADING FROM '  a ')", "STRING a "},
+         {"LTRIM('  a ')", "STRING a "},
+         {"RTRIM('  a ')", "STRING   a"},
+         {"SUBSTRING(s FROM 3 FOR 2)", "STRING öß"},
+         {"STARTSWITH(s, 'gr')", "BOOLEAN true"},
+         {"ASCII('a')", "INT 97"}});
+  EXPECT_NE(answer("REPEAT('abc', 99999999)").find("longer than 16 MiB"), std::string::npos);
+  EXPECT_NE(answer("REPLCE(s, 'a', 'b')").find("did you mean REPLACE?"), std::string::npos);
+  EXPECT_NE(answer("LEFT(s)").find("LEFT wants 2 arguments"), std::string::npos);
+}
+
+TEST(Expression, FunctionsOfTimes) {
+  check({{"TIMESTAMPDIFF(SECOND, TIMESTAMP '2026-01-01 00:00:01.900', TIMESTAMP '2026-01-01')",
+          "INT -1"},
+         {"TIMESTAMPDIFF(MONTH, DATE '2026-01-31', DATE '2026-02-28')", "INT 1"},
+         {"TIMESTAMPDIFF(MONTH, DATE '2026-01-15', DATE '2026-03-14')", "INT 1"},
+         {"TIMESTAMPADD(MONTH, 1, TIMESTAMP '2024-01-31 01:02:03')",
+          "TIMESTAMP(3) 2024-02-29 01:02:03.000"},
+         {"TIMESTAMPADD(DAY, -1, DATE '2026-01-01')", "TIMESTAMP(3) 2025-12-31 00:00:00.000"},
+         {"FLOOR(ts TO HOUR)", "TIMESTAMP(3) 2023-11-14 22:00:00.000"},
+         {"FLOOR(ts TO QUARTER)", "TIMESTAMP(3) 2023-10-01 00:00:00.000"},
+         {"CEIL(ts TO MONTH)", "TIMESTAMP(3) 2023-12-01 00:00:00.000"},
+         {"CEIL(TIMESTAMP '2026-01-01' TO DAY)", "TIMESTAMP(3) 2026-01-01 00:00:00.000"},
+         {"DAYOFWEEK(DATE '1994-09-27')", "BIGINT 3"},
+         {"WEEK(DATE '1994-09-27')", "BIGINT 39"},
+         {"WEEK(DATE '2027-01-01')", "BIGINT 53"},
+         {"DAYOFYEAR(DATE '1994-09-27')", "BIGINT 270"},
+         {"QUARTER(DATE '1994-09-27')", "BIGINT 3"},
+         {"EXTRACT(EPOCH FROM ts)", "BIGINT 1700000000"},
+         {"EXTRACT(MILLISECOND FROM ts)", "BIGINT 123"},
+         {"UNIX_TIMESTAMP('1970-01-02 00:00:01')", "BIGINT 86401"},
+         {"FROM_UNIXTIME(86401)", "STRING 1970-01-02 00:00:01"},
+         {"FROM_UNIXTIME(0, 'dd.MM.yyyy')", "STRING 01.01.1970"},
+         {"CURRENT_TIMESTAMP > ts AND CURRENT_DATE > DATE '2026-01-01'", "BOOLEAN true"}});
+  EXPECT_NE(answer("TIMESTAMPADD(YEAR, 9000, ts)").find("years 1 to 9999"), std::string::npos);
+  EXPECT_NE(answer("TIMESTAMPADD(EON, 1, ts)").find("wants a unit of time"), std::string::npos);
+}
+
 TEST(Expression, StringsAndTimes) {
   check({{"CHAR_LENGTH(s)", "INT 7"},
          {"SUBSTRING(s, 3, 2)", "STRING öß"},

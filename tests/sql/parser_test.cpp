@@ -38,8 +38,13 @@ TEST(Parser, NamesThePlace) {
             "line 2, column 7: expected ';' or the end, found 'c'");
   EXPECT_EQ(refusal("SELECT 'ö' + 'x FROM t"),
             "line 1, column 14: this ' has no partner; a quote within is written twice");
-  EXPECT_EQ(refusal("SELECT v FROM t INTERSECT SELECT v FROM t"),
-            "line 1, column 17: INTERSECT is not supported");
+  EXPECT_EQ(refusal("SELECT v FROM t INTERSECT ALL SELECT v FROM t"),
+            "line 1, column 17: INTERSECT ALL is not supported; INTERSECT is");
+  EXPECT_EQ(refusal("EXECUTE STATEMENT SET BEGIN SELECT 1; END"),
+            "line 1, column 29: expected INSERT INTO or END, found 'SELECT'");
+  EXPECT_NE(
+      refusal("BEGIN STATEMENT SET; INSERT INTO t SELECT 1;").find("END of the STATEMENT SET"),
+      std::string::npos);
   EXPECT_EQ(refusal(kTable + "SELECT k, SUM(v) FROM t GROUP BY v"),
             "line 2, column 8: k is neither in GROUP BY nor in an aggregate");
   EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE SUM(v) > 1"),
@@ -64,6 +69,17 @@ TEST(Parser, WindowsWantTheirTimeAndTheirGroups) {
   EXPECT_EQ(refusal(kTable + "SELECT HOP_START(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND) FROM "
                              "t GROUP BY HOP(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND)"),
             "");
+}
+
+TEST(Parser, AStatementSetIsQueriesSideBySide) {
+  for (const std::string begin : {"EXECUTE STATEMENT SET BEGIN ", "BEGIN STATEMENT SET;\n"}) {
+    const auto parsed = parse(kTable + begin +
+                              "INSERT INTO t SELECT * FROM t; INSERT INTO t SELECT * FROM t; END;");
+    ASSERT_TRUE(parsed.has_value()) << parsed.error().detail;
+    ASSERT_EQ(parsed->size(), 4u);
+    const auto& set = std::get<syntax::SetOption>((*parsed)[1]).option;
+    EXPECT_EQ(set.key + "=" + set.value, "table.dml-sync=false");
+  }
 }
 
 TEST(Parser, NoTextIsTooDeepOrTooLong) {

@@ -197,6 +197,23 @@ def check_kills_over_json(directory):
     assert False, f'only {kills} kills hit'
 
 
+def check_rows_appear():
+    """In a pipe a row is there while the query waits for the next one."""
+    listener = socket.create_server(('127.0.0.1', 0))
+    text = table('n INT', connector='socket', hostname='127.0.0.1', port=listener.getsockname()[1], format='csv') + 'SELECT n FROM t'
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '-e', text], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    hang = threading.Timer(60, process.kill)
+    hang.start()
+    client, _ = listener.accept()
+    client.sendall(b'7\n')
+    seen = [process.stdout.readline(), process.stdout.readline()]
+    client.close()
+    listener.close()
+    rest = process.communicate(timeout=60)[0]
+    hang.cancel()
+    assert (seen, rest, process.returncode) == (['n\n', '7\n'], '', 0), (seen, rest)
+
+
 def check_socket():
     listener = socket.create_server(('127.0.0.1', 0))
     port = listener.getsockname()[1]
@@ -213,6 +230,7 @@ def check_socket():
     server.join()
     listener.close()
     assert done.stdout == 'n\n1\n2\n3\n', done.stdout
+    check_rows_appear()
     refused = run('-e', table('n INT', connector='socket', hostname='127.0.0.1', port=port, format='json')
                   + 'SELECT n FROM t', code=1)
     assert f'connect tcp://127.0.0.1:{port}: Connection refused' in refused.stderr, refused.stderr

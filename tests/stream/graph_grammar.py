@@ -1,6 +1,7 @@
 """Tables and random queries of graph_query_test.py and compiled_graph_test.py."""
 import csv
 import io
+import math
 
 DELAY = 5  # Seconds by which rows may be late.
 
@@ -69,10 +70,41 @@ def random_query(rand):
     ])()
 
 
+def random_query_of_values(rand):
+    """The same of sets, of queries that are values, and of aggregates that keep more than a number. What is not DuckDB's
+    word for it is in `for_duckdb`."""
+    word = rand.choice(['INTERSECT', 'EXCEPT', 'UNION'])
+    columns = rand.choice(['k', 'k, v', 'v'])
+    where = rand.choice(['', f' WHERE {condition(rand, "b")}'])
+    scalar = rand.choice([f'(SELECT MAX(v) FROM b{where})', f'(SELECT COUNT(*) FROM b{where})',
+                          '(SELECT v FROM b ORDER BY v NULLS FIRST LIMIT 1)', '(SELECT MIN(v) FROM b WHERE v > 99)'])
+    spread = rand.choice(['STDDEV_POP', 'STDDEV_SAMP', 'VAR_POP', 'VAR_SAMP', 'STDDEV', 'VARIANCE'])
+    distinct = rand.choice(['', 'DISTINCT '])
+    filtered = rand.choice(['', " FILTER (WHERE k <> 'c')"])
+    inner = rand.choice(['SELECT k, v, d FROM a', 'SELECT k, SUM(v) AS v, MAX(d) AS d FROM a GROUP BY k, v'])
+    return rand.choice([
+        lambda: f'SELECT {columns} FROM a {word} SELECT {columns} FROM b',
+        lambda: f'SELECT k FROM a UNION ALL SELECT k FROM b INTERSECT SELECT k FROM a WHERE {condition(rand, "a")}',
+        lambda: f'SELECT k, v FROM a WHERE v NOT IN (SELECT v FROM b WHERE {condition(rand, "b")})',
+        lambda: f'SELECT k, v FROM a WHERE {condition(rand, "a")} AND v NOT IN (SELECT v FROM b WHERE v IS NOT NULL AND b.k = a.k)',
+        lambda: f'SELECT k, v, {scalar} AS s FROM a',
+        lambda: f'SELECT k, v FROM a WHERE v >= {scalar} AND k IS NOT NULL',
+        lambda: f'SELECT k, COUNT(*) FROM a GROUP BY k HAVING COUNT(*) > {scalar}',
+        lambda: f'SELECT k, SUM(v) + {scalar} FROM a WHERE v < {scalar} GROUP BY k',
+        lambda: f'SELECT k, {spread}({distinct}v){filtered}, {spread}(d) FROM ({inner}) x GROUP BY k',
+        lambda: f'SELECT k, MEDIAN({distinct}v), PERCENTILE(v, {rand.choice(["0", "0.1", "0.75", "1"])}){filtered} FROM ({inner}) x GROUP BY k',
+        lambda: f'SELECT {spread}(v), MEDIAN(d) FROM a WHERE {condition(rand, "a")}',
+    ])()
+
+
+def for_duckdb(query):
+    return query.replace('PERCENTILE(', 'quantile_cont(').replace('MEDIAN(d)', 'MEDIAN(CAST(d AS DOUBLE))')
+
+
 def same(ours, theirs):
     if ours == theirs:
         return True
     try:
-        return float(ours) == float(theirs)
+        return math.isclose(float(ours), float(theirs), rel_tol=1e-12, abs_tol=1e-12)
     except ValueError:
         return False

@@ -7,6 +7,7 @@
   2. Windows, OVER and joins by time with rows that are late, against an evaluation in Python that knows one row after the
      other and nothing of state.
   3. The rows of a changelog, one by one, add up to the state at the end.
+     State that no row changes is forgotten after 'table.exec.state.ttl'.
   4. Runs that are killed at any moment and run again, with state in files and in kv: the undisturbed run's output.
 """
 import collections
@@ -17,6 +18,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,8 @@ try:
 except ImportError:
     duckdb = None
 
-from graph_grammar import COLUMNS, DELAY, events, random_query, rows_of, same, stamp, table, write
+from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_values, rows_of, same, stamp,
+                           table, write)
 
 HOLDFAST = sys.argv[1]
 KILLS = 8
@@ -57,13 +60,14 @@ def check_duckdb(directory):
         base.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{path}', header=false, nullstr='\\N', columns={{'ts': "
                      "'TIMESTAMP', 'k': 'VARCHAR', 'v': 'BIGINT', 'd': 'DECIMAL(10,2)'})")
     head = ''.join(table(name, path, COLUMNS) for name, path in paths.items())
-    for number in range(60):
-        query = random_query(rand)
+    for number in range(120):
+        query = random_query(rand) if number < 60 else random_query_of_values(rand)
         ours = sorted(rows_of(run(head + query, '--final').stdout))
-        theirs = sorted(['\\N' if value is None else str(value) for value in row] for row in base.execute(query).fetchall())
+        theirs = sorted(['\\N' if value is None else str(value) for value in row] for row in
+                        base.execute(for_duckdb(query)).fetchall())
         equal = len(ours) == len(theirs) and all(same(x, y) for a, b in zip(ours, theirs) for x, y in zip(a, b))
         assert equal, f'{query}\n{ours[:8]}\n{theirs[:8]}'
-    print('60 queries agree with DuckDB')
+    print('120 queries agree with DuckDB')
 
 
 # ---- 2. Time ----
@@ -152,6 +156,40 @@ def check_over(head, rows):
         done = run(head + f'SELECT ts, k, SUM(v) OVER w, COUNT(*) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY ts {frame})')
         assert sorted(rows_of(done.stdout)) == sorted(wanted), frame
         assert (f'{late} late rows' in done.stderr) == (late > 0), (late, done.stderr)
+    check_several_overs(head, seen)
+
+
+def check_several_overs(head, seen):
+    """Windows of a SELECT that differ in their frames: what each would give alone."""
+    show = lambda value: '\\N' if value is None else str(value)
+    known = lambda rows: [row[2] for row in rows if row[2] is not None]
+    wanted = []
+    for all_ in seen.values():
+        for i, row in enumerate(all_):
+            last = known(all_[max(0, i - 1):i + 1])
+            wanted.append([stamp(row[0]), row[1] or '\\N', show(all_[i - 2][2] if i >= 2 else None), show(sum(last) if last else None),
+                           show((known(all_[:i + 1]) or [None])[0]), show((known(all_[max(0, i - 3):i + 1]) or [None])[-1])])
+    done = run(head + 'SELECT ts, k, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts), SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS '
+               'BETWEEN 1 PRECEDING AND CURRENT ROW), FIRST_VALUE(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING '
+               'AND CURRENT ROW), LAST_VALUE(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM a')
+    assert sorted(rows_of(done.stdout)) == sorted(wanted)
+
+
+def check_order(head, rows):
+    """FIRST_VALUE, LAST_VALUE and LISTAGG of a window: by the order in which its rows came."""
+    groups = collections.defaultdict(list)
+    for row, mark in watermarks(rows):
+        start = row[0] // 30 * 30
+        if (start + 30) * 1000 - 1 > mark:
+            groups[start, row[1] or '\\N'].append(row[2])
+    wanted = []
+    for (start, key), values in groups.items():
+        known = [value for value in values if value is not None]
+        shown = [str(known[0]), str(known[-1]), ';'.join(map(str, known))] if known else ['\\N'] * 3
+        wanted.append([stamp(start), key, *shown])
+    done = run(head + "SELECT window_start, k, FIRST_VALUE(v), LAST_VALUE(v), LISTAGG(CAST(v AS STRING), ';') FROM TABLE(TUMBLE(TABLE a, "
+               "DESCRIPTOR(ts), INTERVAL '30' SECOND)) GROUP BY window_start, window_end, k")
+    assert sorted(rows_of(done.stdout)) == sorted(wanted)
 
 
 def on_time(rows):
@@ -230,6 +268,7 @@ def check_time(directory):
         check_sessions(head, rows)
         check_over(head, rows)
         check_top_of_windows(head, rows)
+        check_order(head, rows)
         check_joins_by_time(directory, rand)
     print('windows, OVER and joins by time are right')
 
@@ -237,7 +276,12 @@ def check_time(directory):
 # ---- 3. Changelogs ----
 KILLED = ["SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(d) AS m FROM (SELECT a.k, a.v, b.d FROM a LEFT JOIN b ON a.k = b.k AND a.v = b.v) x GROUP BY k",
           "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, d) AS n FROM a) WHERE n <= 3",
-          "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.v = a.v)"]
+          "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.v = a.v)",
+          "SELECT k, v FROM a EXCEPT SELECT k, v FROM b",
+          "SELECT k, v FROM a WHERE v NOT IN (SELECT v FROM b WHERE v > 5)",
+          "SELECT k, v FROM a WHERE v > (SELECT AVG(v) FROM b)"]
+VALUES = ("SELECT k, COUNT(*) AS n, SUM(v) + (SELECT MAX(v) FROM b) AS s, CAST(STDDEV_POP(v) + MEDIAN(d) AS DECIMAL(10, 2)) AS m "
+          "FROM a GROUP BY k")
 
 
 def check_changelogs(head):
@@ -253,6 +297,49 @@ def check_changelogs(head):
     assert 'its rows change' in refused.stderr and 'table o' in refused.stderr, refused.stderr
     open_rank = run(head + 'SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) FROM a', code=2)
     assert 'without a bound' in open_rank.stderr
+    for query, code, said in (
+            ('SELECT k, (SELECT v FROM b) FROM a', 2, 'more than one row'),
+            ('SELECT k, (SELECT k, v FROM b) FROM a', 2, 'has one column'),
+            ('SELECT SUM(v + (SELECT MAX(v) FROM b)) FROM a', 2, 'outside of aggregates'),
+            ('SELECT LISTAGG(k) FROM (SELECT k, COUNT(*) FROM a GROUP BY k) x', 2, 'of rows that change'),
+            ('SELECT LAG(v) FROM a', 2, 'LAG wants OVER'), ('SELECT PERCENTILE(v, 2) FROM a', 2, 'literal of 0 to 1'),
+            ('SELECT k FROM a INTERSECT ALL SELECT k FROM b', 2, 'INTERSECT ALL is not supported'),
+            ('SELECT k FROM a EXCEPT SELECT v FROM b', 2, 'column 1 of EXCEPT is STRING and BIGINT')):
+        refused = run(head + query, code=code)
+        assert said in refused.stderr, (query, refused.stderr)
+
+
+# ---- 'table.exec.state.ttl' ----
+IDLE = {  # What a, b and a give where the first a is forgotten, and where it is not.
+    'SELECT k, COUNT(*) FROM t GROUP BY k': (['+I,a,1', '+I,b,1', '+I,a,1'], ['+I,a,1', '+I,b,1', '-U,a,1', '+U,a,2']),
+    'SELECT DISTINCT k FROM t': (['a', 'b', 'a'], ['a', 'b']),
+    'SELECT x.k FROM t x JOIN t y ON x.k = y.k': (['a', 'b', 'a'], ['a', 'b', 'a', 'a', 'a']),
+    'SELECT k FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY k) AS n FROM t) x WHERE n = 1':
+        (['+I,a', '+I,b', '+I,a'], ['+I,a', '+I,b']),
+}
+
+
+def check_idle_state():
+    for query, answers in IDLE.items():
+        for ttl, wanted in zip(('300 ms', '1 h'), answers):
+            listener = socket.create_server(('127.0.0.1', 0))
+            text = (f"SET 'table.exec.state.ttl' = '{ttl}';\nCREATE TABLE t (k STRING) WITH ('connector' = 'socket', 'hostname' = "
+                    f"'127.0.0.1', 'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n{query}")
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--watch', '--compile', 'never', '-e', text],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            connection, _ = listener.accept()
+            connection.sendall(b'a\n')
+            while ' 1 in ' not in process.stderr.readline():  # It has been taken before the time begins.
+                assert process.poll() is None
+            time.sleep(0.4)
+            connection.sendall(b'b\na\n')
+            connection.close()
+            listener.close()
+            seen = process.communicate(timeout=60)[0].split()[1:]
+            assert process.returncode == 0 and seen == wanted, (query, ttl, seen)
+    refused = run("SET 'table.exec.state.ttl' = 'soon'; SELECT 1", code=2)
+    assert "table.exec.state.ttl = 'soon'" in refused.stderr, refused.stderr
+    print('state that nobody changes is forgotten')
 
 
 # ---- 4. Kills ----
@@ -261,6 +348,8 @@ APPENDED = [
     "SELECT window_start, COUNT(*), window_end, CAST(NULL AS BIGINT) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end, k",
     "SELECT ts, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW), ts, v FROM a",
     "SELECT x.window_start, x.m, x.window_end, y.n FROM (SELECT window_start, window_end, MAX(v) AS m FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) x JOIN (SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(HOP(TABLE b, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end",
+    "SELECT ts, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts), ts, SUM(v) OVER (ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM a",
+    "SELECT window_start, FIRST_VALUE(v), window_end, CAST(CHAR_LENGTH(LISTAGG(k)) + PERCENTILE(v, 0.3) AS BIGINT) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, k",
 ]
 
 
@@ -312,6 +401,7 @@ def main():
     try:
         check_duckdb(directory)
         check_time(directory)
+        check_idle_state()
         rand = random.Random(9)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 300))
@@ -319,11 +409,11 @@ def main():
         check_changelogs(head)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
-        for number, query in enumerate([KILLED[0], *APPENDED]):
+        for number, query in enumerate([KILLED[0], VALUES, *APPENDED]):
             for state in ('dram', 'kv'):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
-                kills = check_kills(place, head, state, query, number == 0, rand)
+                kills = check_kills(place, head, state, query, number <= 1, rand)
                 print(f'query {number}, {state}: {kills} kills', flush=True)
                 shutil.rmtree(place)
     finally:

@@ -82,6 +82,14 @@ def check_numbers(holdfast, directory):
     state = json.loads(run.get('state.json'))['queries'][0]
     assert state['state'] == 'running' and state['plan'].startswith('Sink sums') and state['sample'], state
     assert json.loads(state['sample'][-1])['word'].startswith('<img'), state['sample']
+    # Each operator of the chain: what one gives the next one takes.
+    operators = state['operators']
+    assert [one['what'].split()[0] for one in operators] == ['Scan', 'Group', 'Project'], operators
+    if not state['compiled']:
+        assert operators[0]['rows_out'] == operators[1]['rows_in'] > 0 and operators[1]['rows_out'] == operators[2]['rows_in'] > 0
+        assert 0 < operators[1]['state_entries'] and operators[1]['state_bytes'] > 8 * operators[1]['state_entries'], operators
+    of_group = 'holdfast_stream_operator_rows_out_total{query="1",split="",node="2",operator="Project"}'
+    assert values(run.get('metrics'))[of_group] > 3
     # A page of the web whose name leads to 127.0.0.1 gets nothing.
     for host, code in (('evil.example', 403), ('localhost', 200)):
         try:
@@ -102,6 +110,45 @@ def check_numbers(holdfast, directory):
     said = run.stop()
     rows = int(re.search(r'([\d,]+) rows in', said)[1].replace(',', ''))
     assert rows >= first[f'holdfast_stream_rows_in_total{label}'] > 0, said
+
+
+JOINED = """
+CREATE TABLE a (n BIGINT, k AS n % 50) WITH ('connector' = 'datagen', 'rows-per-second' = '3000', 'fields.n.kind' = 'sequence');
+CREATE TABLE b (n BIGINT, k AS n % 50) WITH ('connector' = 'datagen', 'number-of-rows' = '50', 'fields.n.kind' = 'sequence');
+CREATE TABLE o (k BIGINT, n BIGINT) WITH ('connector' = 'print');
+INSERT INTO o SELECT a.k, COUNT(*) FROM a JOIN b ON a.k = b.k WHERE a.n % 2 = 0 GROUP BY a.k;
+"""
+
+
+def check_operators(holdfast, directory, *words):
+    """Of a join: rows in are those that the inputs gave; the join's state grows; interpreted operators have their time."""
+    process = subprocess.Popen([holdfast, 'stream', 'run', '--ui', '0', *words, '-e', JOINED], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    url = process.stderr.readline().strip()
+
+    def operators():
+        with urllib.request.urlopen(url + 'state.json', timeout=10) as answer:
+            queries = json.load(answer)['queries']
+            return queries[0]['operators'] if queries else []  # At the very beginning there is none.
+
+    def busy():
+        seen = operators()
+        return seen and (seen[-1]['rows_out'] or 0) > 500
+    try:
+        until('rows of the join', busy)
+        seen = operators()
+        kinds = [one['what'].split()[0] for one in seen]
+        join, group = (seen[next(i for i, kind in enumerate(kinds) if word in kind)] for word in ('Join', 'Group'))
+        scans = [one for one, kind in zip(seen, kinds) if kind == 'Scan']
+        assert len(scans) == 2 and scans[0]['rows_out'] + scans[1]['rows_out'] > join['rows_in'] > 0, seen
+        assert group['rows_in'] == join['rows_out'] and group['rows_out'] > group['rows_in'], seen
+        if '--compile' in words:
+            assert join['state_entries'] == 75 and join['state_bytes'] > 9 * 75, seen  # Equal rows are one, with a count.
+            assert group['state_entries'] == 25 and all(one['seconds'] is not None for one in seen), seen
+            assert 0 < sum(one['seconds'] for one in seen) < 60, seen
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
 
 
 def check_terminal(holdfast, directory):
@@ -193,6 +240,8 @@ def main():
             check_page(arguments.holdfast, directory, arguments.png)
         else:
             check_numbers(arguments.holdfast, directory)
+            check_operators(arguments.holdfast, directory, '--compile', 'never')
+            check_operators(arguments.holdfast, directory)
             check_terminal(arguments.holdfast, directory)
             check_shell(arguments.holdfast, directory)
     finally:

@@ -204,6 +204,7 @@ Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::
   of_row.type = e.type;
   of_row.at = e.at;
   of_row.literal = e.literal;
+  of_row.column = e.column;  // Which function it is.
   for (std::uint32_t i = 0; i < e.arguments.size(); ++i) {
     const auto& argument = *e.arguments[i];
     of_row.arguments.push_back(argument.operation == Operation::kLiteral

@@ -52,6 +52,10 @@ class Planner {
     HF_RETURN_IF_ERROR(bind_items());
     HF_RETURN_IF_ERROR(bind_keys());
     HF_RETURN_IF_ERROR(bind_order());
+    for (const auto& aggregate : plan_.aggregates) {
+      if (!sql::is_basic(aggregate.kind))
+        return unsupported_at(aggregate.at, "an aggregate of a star but COUNT, SUM, MIN, MAX, AVG");
+    }
     plan_.grouped = !plan_.keys.empty() || !plan_.aggregates.empty() || select_.having != nullptr;
     if (plan_.grouped) HF_RETURN_IF_ERROR(place());
     plan_.offset = query_.offset.value_or(0);

@@ -41,6 +41,8 @@ std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
 
 Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.argument == nullptr) return std::string("Count");
+  if (!sql::is_basic(aggregate.kind))
+    return not_compiled("an aggregate other than COUNT, SUM, MIN, MAX and AVG");
   const auto plain = plain_state(aggregate, parts);
   const std::string cpp(cpp_type(aggregate.argument->type));
   if (retracts && !sql::can_take_back(aggregate))

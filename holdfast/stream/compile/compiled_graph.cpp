@@ -38,6 +38,7 @@ Status CompiledGraph::adopt(const graph::GraphOperators& before) {
     inputs_[i].watermark = tables[i].watermark;
     inputs_[i].rows = tables[i].rows;
     inputs_[i].ended = tables[i].ended;
+    taken_before_.push_back(tables[i].rows);
   }
   graph_->adopt(inputs_.data());
   host_.rows_out = before.counts().rows_out;
@@ -53,6 +54,7 @@ Status CompiledGraph::adopt(const graph::GraphOperators& before) {
           return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
         }));
     dropped_before_.push_back({one.late_rows, one.rows_without_time});
+    rows_before_.push_back(one.rows_out);
   }
   return {};
 }
@@ -146,6 +148,35 @@ Status CompiledGraph::put_state() {
   }
   if (!graph_->put_state()) return host_.status();
   return progress_.put_all();
+}
+
+std::vector<OperatorProgress> CompiledGraph::operators() const {
+  std::vector<OperatorProgress> all;
+  std::size_t table = 0;
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+    const auto& inputs = plan_.nodes[node].inputs;
+    OperatorProgress progress;
+    progress.node = node;
+    progress.what = sql::text_of(plan_.nodes[node], plan_.nodes);
+    std::uint64_t rows_in = 0, rows_out = 0;
+    progress.watermark_ms = kEndOfTime;
+    for (const auto input : inputs) {
+      rows_in += *all[input].rows_out;
+      progress.watermark_ms = std::min(progress.watermark_ms, all[input].watermark_ms);
+    }
+    if (inputs.empty()) {
+      progress.watermark_ms = inputs_[table].watermark;
+      rows_in = rows_before_[node] + inputs_[table].rows - taken_before_[table];
+      ++table;
+    }
+    progress.rows_in = rows_in;
+    const bool counted = graph_->rows_out(node, rows_out);
+    progress.rows_out = counted ? rows_before_[node] + rows_out : rows_in;
+    progress.late_rows = late_rows(node);
+    progress.rows_without_time = rows_without_time(node);
+    all.push_back(std::move(progress));
+  }
+  return all;
 }
 
 OperatorCounts CompiledGraph::counts() const {

@@ -35,6 +35,7 @@ class CompiledGraph final : public Operators {
   Status end() override { return {}; }
   Status put_state() override;
   OperatorCounts counts() const override;
+  std::vector<OperatorProgress> operators() const override;
   std::set<std::int64_t> stored_slices() const override { return {}; }
   Status visit_entries(VisitEntry) const override { return {}; }
 
@@ -75,7 +76,9 @@ class CompiledGraph final : public Operators {
   CompiledHost host_;
   std::unique_ptr<query::Graph> graph_;  // Goes before the library.
   graph::GraphProgress progress_;
-  std::vector<Dropped> dropped_before_;  // By node, by those before.
+  std::vector<Dropped> dropped_before_;      // By node, by those before.
+  std::vector<std::uint64_t> rows_before_;   // By node: rows that those before gave out.
+  std::vector<std::uint64_t> taken_before_;  // By table: rows that were taken then.
   std::vector<Table> tables_;
   std::vector<query::GraphInput> inputs_;  // Of each table.
 };

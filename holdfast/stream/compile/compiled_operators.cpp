@@ -48,6 +48,25 @@ OperatorCounts CompiledOperators::counts() const {
   return {counts.watermark, counts.late_rows, counts.rows_without_time, host_.rows_out};
 }
 
+// The operators are one loop; what comes in and goes out is known.
+std::vector<OperatorProgress> CompiledOperators::operators() const {
+  const auto now = counts();
+  std::vector<OperatorProgress> all;
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+    OperatorProgress progress;
+    progress.node = node;
+    progress.what = sql::text_of(plan_.nodes[node], plan_.nodes);
+    progress.watermark_ms = now.watermark;
+    if (node + 1 == plan_.nodes.size()) progress.rows_out = now.rows_out;
+    if (std::holds_alternative<sql::Group>(plan_.nodes[node].what)) {
+      progress.late_rows = now.late_rows;
+      progress.rows_without_time = now.rows_without_time;
+    }
+    all.push_back(std::move(progress));
+  }
+  return all;
+}
+
 std::unique_ptr<Part> CompiledOperators::make_part(std::int64_t watermark, Part::Give give) const {
   return std::make_unique<CompiledPart>(plan_, source_, library_, watermark, std::move(give));
 }

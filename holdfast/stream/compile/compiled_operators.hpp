@@ -31,6 +31,7 @@ class CompiledOperators final : public MergingOperators {
   Status end() override;
   Status put_state() override;
   OperatorCounts counts() const override;
+  std::vector<OperatorProgress> operators() const override;
   std::set<std::int64_t> stored_slices() const override { return {}; }
   Status visit_entries(VisitEntry) const override { return {}; }
   std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;

@@ -168,9 +168,16 @@ class GraphWriter {
       line("  }");
     }
   }
+  // Others give a row for each that they take.
+  bool counts_rows(std::size_t number) const {
+    const auto& what = node(number).what;
+    return !std::holds_alternative<sql::Scan>(what) &&
+           !std::holds_alternative<sql::Project>(what) && !std::holds_alternative<sql::Union>(what);
+  }
   // What goes out.
   void give_rows(std::size_t number) {
     line("  void from" + text(number) + "(Change change, const Row" + text(number) + "& row) {");
+    if (counts_rows(number)) line("    ++rows" + text(number) + "_;");
     bool first = true;
     for (const auto& reader : readers_[number]) {
       line(std::string("    ") + (first ? "" : "if (!run_.failed) ") + "to" + text(reader.node) +
@@ -293,6 +300,14 @@ class GraphWriter {
       }
       line("      default: return 0;\n    }\n  }");
     }
+    line("  bool rows_out(std::size_t node, std::uint64_t& rows) const override {");
+    line("    switch (node) {");
+    for (std::size_t number = 0; number < nodes_.size(); ++number) {
+      const auto self = text(number);
+      if (counts_rows(number))
+        line("      case " + self + ": return rows = rows" + self + "_, true;");
+    }
+    line("      default: return false;\n    }\n  }");
   }
 
   template <class Visit>
@@ -309,6 +324,7 @@ class GraphWriter {
         line("  " + nodes_[number].member + " node" + self + "_{run_};");
       if (has_marks(number))
         line("  Marks<" + text(node(number).inputs.size()) + "> marks" + self + "_;");
+      if (counts_rows(number)) line("  std::uint64_t rows" + self + "_ = 0;");
       if (nodes_[number].counts_times) line("  std::uint64_t without_time" + self + "_ = 0;");
     }
   }

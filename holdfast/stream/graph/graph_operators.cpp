@@ -1,6 +1,7 @@
 #include "graph_operators.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -74,11 +75,11 @@ class GraphOperators::Output : public Operator {
 };
 
 GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
-                               StateStore* store)
+                               StateStore* store, const Retention& retention)
     : plan_(plan), source_(source), progress_(store) {
   operators_.resize(plan.nodes.size());
   for (std::size_t node = 0; node < plan.nodes.size(); ++node)
-    build(node, store);
+    build(node, store, retention);
   output_ = std::make_unique<Output>(Parts{plan.nodes.back(), {&plan.columns()}, nullptr, 0}, sink);
   connect();
   find_inputs();
@@ -86,9 +87,9 @@ GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink&
 
 GraphOperators::~GraphOperators() = default;
 
-void GraphOperators::build(std::size_t node, StateStore* store) {
+void GraphOperators::build(std::size_t node, StateStore* store, const Retention& retention) {
   const auto& what = plan_.nodes[node];
-  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator};
+  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator, retention};
   bool retracts = false;
   for (const auto input : what.inputs) {
     parts.inputs.push_back(&plan_.nodes[input].columns);
@@ -199,8 +200,7 @@ Result<bool> GraphOperators::take_row(Input& input) {
   }
   ++input.rows;
   const auto& table = *input.table;
-  HF_RETURN_IF_ERROR(compute(table, row_));
-  HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row_));
+  HF_RETURN_IF_ERROR(take_values(input, table));
   if (!table.has_watermark) return true;
   sql::Value value;
   HF_RETURN_IF_ERROR(sql::evaluate(*table.watermark, row_, value));
@@ -208,6 +208,57 @@ Result<bool> GraphOperators::take_row(Input& input) {
   if (value.null || watermark <= input.watermark) return true;
   HF_RETURN_IF_ERROR(follow(input, watermark));
   return true;
+}
+
+// What a connector has read becomes a row. Of kSampled rows one is measured.
+Status GraphOperators::take_values(Input& input, const sql::Table& table) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint64_t kSampled = 64;
+  const bool sampled = measures_ && rows_until_sample_-- == 0;
+  if (!sampled) {
+    HF_RETURN_IF_ERROR(compute(table, row_));
+    return input.scan->take(0, RowKind::kInsert, row_);
+  }
+  rows_until_sample_ = kSampled - 1;
+  timing_.weight = kSampled;
+  const auto begun = Clock::now();
+  Status taken = compute(table, row_);
+  if (taken) taken = input.scan->take(0, RowKind::kInsert, row_);
+  input.scan->add_seconds(std::chrono::duration<double>(Clock::now() - begun).count() *
+                          timing_.weight);
+  timing_.weight = 0;
+  return taken;
+}
+
+void GraphOperators::watch() {
+  measures_ = true;
+  for (auto& one : operators_)
+    one->measure(timing_);
+}
+
+std::vector<OperatorProgress> GraphOperators::operators() const {
+  std::vector<OperatorProgress> all;
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
+    const auto& one = *operators_[node];
+    const auto size = one.state_size();
+    OperatorProgress progress{node,
+                              sql::text_of(plan_.nodes[node], plan_.nodes),
+                              {},
+                              one.rows_out,
+                              one.late_rows,
+                              one.rows_without_time,
+                              size.entries,
+                              size.bytes,
+                              one.watermark(),
+                              {}};
+    std::uint64_t rows_in = plan_.nodes[node].inputs.empty() ? one.rows_out : 0;
+    for (const auto input : plan_.nodes[node].inputs)
+      rows_in += operators_[input]->rows_out;
+    progress.rows_in = rows_in;
+    if (measures_) progress.seconds = std::max(0.0, one.seconds());
+    all.push_back(std::move(progress));
+  }
+  return all;
 }
 
 Result<Operators::Progress> GraphOperators::take(Source&) {

@@ -53,7 +53,8 @@ class GraphProgress {
 class GraphOperators : public Operators {
  public:
   // All outlive it. `source` is the one that take() is given.
-  GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink, StateStore* store);
+  GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink, StateStore* store,
+                 const Retention& retention = {});
   ~GraphOperators() override;
 
   Status restore(const OperatorCounts& counts) override;
@@ -61,6 +62,8 @@ class GraphOperators : public Operators {
   Status end() override { return {}; }
   Status put_state() override;
   OperatorCounts counts() const override;
+  void watch() override;
+  std::vector<OperatorProgress> operators() const override;
   std::set<std::int64_t> stored_slices() const override { return {}; }
   Status visit_entries(VisitEntry) const override { return {}; }
 
@@ -87,13 +90,14 @@ class GraphOperators : public Operators {
     bool ended = false;
     bool looked_up = false;  // It is read before the others, and moves no watermark.
   };
-  void build(std::size_t node, StateStore* store);
+  void build(std::size_t node, StateStore* store, const Retention& retention);
   void connect();
   void find_inputs();
   Status begin();
   Status read_lookups();
   Result<bool> take_row(Input& input);
   Status follow(Input& input, std::int64_t watermark);
+  Status take_values(Input& input, const sql::Table& table);
   Status compute(const sql::Table& table, sql::Row& row) const;
   Input* next_input(const std::vector<bool>& waits);
 
@@ -104,6 +108,9 @@ class GraphOperators : public Operators {
   std::vector<Input> inputs_;
   GraphProgress progress_;
   bool begun_ = false;
+  Timing timing_;
+  bool measures_ = false;
+  std::uint64_t rows_until_sample_ = 0;
   sql::Row row_;
 };
 

@@ -160,7 +160,8 @@ RunningGroups::RunningGroups(const Parts& parts, bool retracts)
     : Operator(parts),
       group_(std::get<sql::Group>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, Codec{&group_, retracts}) {}
+      table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention),
+      sweeps_(parts.retention) {}
 
 Status RunningGroups::change(State& state, bool adding, const sql::Row& row) {
   state.rows += adding ? 1 : -1;
@@ -183,6 +184,8 @@ Result<sql::Row> RunningGroups::row_of(std::string_view key, const State& state)
 }
 
 Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
+  if (std::int64_t oldest = 0; sweeps_.due(oldest))
+    table_.sweep(oldest, [](const std::string&, const State&) {});
   std::string key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
@@ -195,7 +198,10 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
     HF_ASSIGN_OR_RETURN(const auto first, row_of(key, state));
     return emit(RowKind::kInsert, first);
   }
-  if (group_.aggregates.empty() && !retracts_) return {};  // DISTINCT of rows that stay.
+  if (group_.aggregates.empty() && !retracts_) {  // DISTINCT of rows that stay.
+    if (table_.times()) table_.changing(known);
+    return {};
+  }
   HF_ASSIGN_OR_RETURN(const auto before, row_of(key, known->second.value));
   State& state = table_.changing(known);
   HF_RETURN_IF_ERROR(change(state, adds(kind), row));

@@ -56,6 +56,7 @@ class SliceGroups : public Operator {
   Status put_state() override { return groups_.put_state(); }
   Status visit_state(VisitState visit) const override;
   std::set<std::int64_t> stored_slices() const override;
+  StateSize state_size() const override { return {groups_.entries(), groups_.bytes()}; }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -76,6 +77,7 @@ class WindowGroups : public Operator {
   Status restore() override { return table_.restore(); }
   Status put_state() override { return table_.put_all(); }
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  StateSize state_size() const override { return size_of(table_); }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -100,6 +102,7 @@ class RunningGroups : public Operator {
   Status restore() override { return table_.restore(); }
   Status put_state() override { return table_.put_all(); }
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  StateSize state_size() const override { return size_of(table_); }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -121,6 +124,7 @@ class RunningGroups : public Operator {
   const sql::Group& group_;
   const bool retracts_;
   StateTable<State, Codec> table_;
+  Sweeps sweeps_;
 };
 
 }  // namespace holdfast::stream::graph

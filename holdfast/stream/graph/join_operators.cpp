@@ -73,8 +73,9 @@ bool RegularJoin::Codec::decode(std::string_view& bytes, Counted& counted) const
 
 RegularJoin::RegularJoin(const Parts& parts)
     : JoinOperator(parts),
-      tables_{Table(parts.store, parts.first_slice, Codec{parts.inputs[0]}),
-              Table(parts.store, parts.first_slice + 1, Codec{parts.inputs[1]})} {}
+      tables_{Table(parts.store, parts.first_slice, Codec{parts.inputs[0]}, parts.retention),
+              Table(parts.store, parts.first_slice + 1, Codec{parts.inputs[1]}, parts.retention)},
+      sweeps_(parts.retention) {}
 
 Status RegularJoin::restore() {
   HF_RETURN_IF_ERROR(tables_[kLeft].restore());
@@ -92,6 +93,10 @@ Status RegularJoin::visit_state(VisitState visit) const {
 }
 
 Status RegularJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) {
+    for (auto& table : tables_)
+      table.sweep(oldest, [](const std::string&, const Counted&) {});
+  }
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto key, key_of(side, row, null));
   if (null) return show_alone(side, kind, row, 0);

@@ -47,6 +47,7 @@ class JoinOperator : public Operator {
 class RegularJoin : public JoinOperator {
  public:
   explicit RegularJoin(const Parts& parts);
+  StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
@@ -70,6 +71,7 @@ class RegularJoin : public JoinOperator {
               std::int64_t partners);
 
   std::array<Table, 2> tables_;
+  Sweeps sweeps_;
 };
 
 // Rows of one window with each other, when it has ended.
@@ -78,6 +80,7 @@ class RegularJoin : public JoinOperator {
 class WindowJoin : public JoinOperator {
  public:
   explicit WindowJoin(const Parts& parts);
+  StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
@@ -102,6 +105,7 @@ class WindowJoin : public JoinOperator {
 class IntervalJoin : public JoinOperator {
  public:
   explicit IntervalJoin(const Parts& parts);
+  StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
@@ -140,6 +144,7 @@ class IntervalJoin : public JoinOperator {
 class TemporalJoin : public JoinOperator {
  public:
   explicit TemporalJoin(const Parts& parts);
+  StateSize state_size() const override { return size_of(left_, right_); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;

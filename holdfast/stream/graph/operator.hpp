@@ -36,6 +36,20 @@ struct Parts {
   std::vector<const std::vector<sql::Column>*> inputs;  // Columns of each.
   StateStore* store;                                    // Null: no checkpoints.
   std::int64_t first_slice;  // Its slices of the store are this and those behind it.
+  Retention retention = {};  // Of what no watermark ends.
+};
+
+// How many entries a state has in memory, and about how many bytes they have in a checkpoint.
+struct StateSize {
+  std::uint64_t entries = 0, bytes = 0;
+  StateSize operator+(const StateSize& other) const {
+    return {entries + other.entries, bytes + other.bytes};
+  }
+};
+
+// What operators measure of their time: what is done now counts so often; 0: not at all.
+struct Timing {
+  double weight = 0;
 };
 
 class Operator {
@@ -55,7 +69,7 @@ class Operator {
     watermarks_[input] = watermark;
     const auto least = *std::min_element(watermarks_.begin(), watermarks_.end());
     if (least <= watermark_) return {};
-    HF_RETURN_IF_ERROR(pass(least));
+    HF_RETURN_IF_ERROR(timing_ == nullptr ? pass(least) : pass_timed(least));
     watermark_ = least;
     return forward(least);
   }
@@ -69,6 +83,11 @@ class Operator {
   // Another goes on from here: the entries of the state, and slices that the store has.
   virtual Status visit_state(VisitState) const { return {}; }
   virtual std::set<std::int64_t> stored_slices() const { return {}; }
+  virtual StateSize state_size() const { return {}; }
+  // It outlives this. Passing on of watermarks is measured always, rows by the weight it has then.
+  void measure(Timing& timing) { timing_ = &timing; }
+  void add_seconds(double seconds) { seconds_ += seconds; }
+  double seconds() const { return seconds_; }
 
   void add_reader(Operator& reader, std::size_t input) { readers_.push_back({&reader, input}); }
   const sql::Node& node() const { return node_; }
@@ -86,6 +105,7 @@ class Operator {
   virtual std::int64_t held_back() const { return 0; }
   Status emit(RowKind kind, const sql::Row& row) {
     ++rows_out;
+    if (timing_ != nullptr && timing_->weight != 0) return emit_timed(kind, row);
     for (const auto& [reader, input] : readers_)
       HF_RETURN_IF_ERROR(reader->take(input, kind, row));
     return {};
@@ -100,6 +120,10 @@ class Operator {
   std::int64_t slice(std::int64_t number) const { return first_slice_ + number; }
 
  private:
+  // Time of readers is theirs.
+  Status emit_timed(RowKind kind, const sql::Row& row);
+  Status pass_timed(std::int64_t watermark);
+
   const sql::Node& node_;
   const std::vector<const std::vector<sql::Column>*> inputs_;
   StateStore* const store_;
@@ -107,7 +131,14 @@ class Operator {
   std::vector<std::int64_t> watermarks_;
   std::int64_t watermark_ = kNoWatermark;
   std::vector<std::pair<Operator*, std::size_t>> readers_;
+  Timing* timing_ = nullptr;  // Null: nobody looks.
+  double seconds_ = 0;
 };
+
+template <class... Tables>
+StateSize size_of(const Tables&... tables) {
+  return (StateSize{tables.size(), tables.bytes()} + ...);
+}
 
 // Rows as values of a table.
 struct RowCodec {

@@ -21,6 +21,9 @@ bool is_before(const RankedRow& left, const RankedRow& right,
   return compared != 0 ? compared < 0 : left.number < right.number;
 }
 
+// Of RunningRank::state_key().
+std::string partition_in(const std::string& key) { return key.substr(4, key.size() - 12); }
+
 }  // namespace
 
 // ---- Running ----
@@ -28,7 +31,8 @@ RunningRank::RunningRank(const Parts& parts, bool retracts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}, parts.retention),
+      sweeps_(parts.retention) {}
 
 std::string RunningRank::state_key(const std::string& partition, std::int64_t number) const {
   std::string key;
@@ -78,7 +82,20 @@ Status RunningRank::show_change(const Rows& before, const Rows& after, std::size
   return {};
 }
 
+// What is forgotten is not taken back: those behind it move up where it was.
+void RunningRank::forget_idle(std::int64_t oldest) {
+  table_.sweep(oldest, [this](const std::string& key, const sql::Row&) {
+    const auto found = partitions_.find(partition_in(key));
+    if (found == partitions_.end()) return;
+    auto& rows = found->second;
+    const auto number = sequence_of(key);
+    std::erase_if(rows, [&](const RankedRow& row) { return row.number == number; });
+    if (rows.empty()) partitions_.erase(found);
+  });
+}
+
 Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) forget_idle(oldest);
   std::string partition;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
@@ -124,7 +141,7 @@ Status RunningRank::restore() {
     const auto number = sequence_of(key);
     next_number_ = std::max(next_number_, number + 1);
     HF_ASSIGN_OR_RETURN(auto row, ranked(entry.value, number));
-    auto& rows = partitions_[key.substr(4, key.size() - 12)];
+    auto& rows = partitions_[partition_in(key)];
     rows.insert(place_of(rows, row), std::move(row));
   }
   return {};

@@ -28,6 +28,7 @@ class RunningRank : public Operator {
   Status restore() override;
   Status put_state() override { return table_.put_all(); }
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  StateSize state_size() const override { return size_of(table_); }
 
  private:
   using Rows = std::vector<RankedRow>;
@@ -36,6 +37,7 @@ class RunningRank : public Operator {
   Status show_change(const Rows& before, const Rows& after, std::size_t from);
   std::string state_key(const std::string& partition, std::int64_t number) const;
   bool shows(std::size_t place) const;
+  void forget_idle(std::int64_t oldest);
   sql::Row numbered(const sql::Row& row, std::size_t place) const;
 
   const sql::Rank& rank_;
@@ -43,6 +45,7 @@ class RunningRank : public Operator {
   RowTable table_;
   std::map<std::string, Rows> partitions_;  // Made of the table.
   std::int64_t next_number_ = 0;
+  Sweeps sweeps_;
 };
 
 // The same of each window, when it has ended.
@@ -55,6 +58,7 @@ class WindowRank : public Operator {
   Status restore() override;
   Status put_state() override { return table_.put_all(); }
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  StateSize state_size() const override { return size_of(table_); }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -77,6 +81,7 @@ class WindowRank : public Operator {
 class OverRows : public Operator {
  public:
   explicit OverRows(const Parts& parts);
+  StateSize state_size() const override { return size_of(waiting_, frames_, sums_, passed_); }
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;

@@ -48,6 +48,7 @@ class AssignWindowRows : public Operator {
 class AssignSessionRows : public Operator {
  public:
   explicit AssignSessionRows(const Parts& parts);
+  StateSize state_size() const override { return size_of(rows_); }
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override { return rows_.put_all(); }
@@ -74,6 +75,7 @@ class AssignSessionRows : public Operator {
 class SortRows : public Operator {
  public:
   explicit SortRows(const Parts& parts);
+  StateSize state_size() const override { return size_of(rows_, counts_); }
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;

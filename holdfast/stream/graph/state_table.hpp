@@ -18,6 +18,8 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/stream/graph/keys.hpp>
+#include <holdfast/stream/graph/retention.hpp>
 #include <holdfast/stream/state_store.hpp>
 
 namespace holdfast::stream::graph {
@@ -30,14 +32,15 @@ class StateTable {
   struct Entry {
     Value value;
     std::uint64_t version = 0;
+    std::int64_t used_ms = 0;  // Of the last change, where that is needed.
     bool changed = false;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
   using iterator = typename Entries::iterator;
 
   // `store` may be null; `slice` is this table's own in it.
-  StateTable(StateStore* store, std::int64_t slice, Codec codec)
-      : store_(store), slice_(slice), codec_(std::move(codec)) {}
+  StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {})
+      : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {}
 
   iterator find(std::string_view key) { return entries_.find(key); }
   typename Entries::const_iterator find(std::string_view key) const { return entries_.find(key); }
@@ -46,6 +49,18 @@ class StateTable {
   iterator begin() { return entries_.begin(); }
   iterator end() { return entries_.end(); }
   bool empty() const { return entries_.empty(); }
+  // About: all have the bytes of the first ones.
+  std::uint64_t bytes() const {
+    constexpr std::size_t kSample = 16;
+    std::string sample;
+    std::size_t count = 0;
+    for (auto place = entries_.begin(); place != entries_.end() && count < kSample; ++place) {
+      sample += place->first;
+      codec_.encode(place->second.value, sample);
+      ++count;
+    }
+    return count == 0 ? 0 : sample.size() * entries_.size() / count;
+  }
   std::size_t size() const { return entries_.size(); }
 
   // The entry, made if there is none, to be changed.
@@ -59,12 +74,26 @@ class StateTable {
       place->second.changed = true;
       if (keeps()) changed_.push_back(place->first);
     }
+    if (retention_.ends()) place->second.used_ms = retention_.now();
     return place->second.value;
   }
   iterator erase(iterator place) {
     if (keeps() && HF_MUTANT("ST20", place->second.version != 0, false))
       gone_.emplace(place->first, place->second.version);
     return entries_.erase(place);
+  }
+  bool times() const { return retention_.ends(); }
+  // Erases what has not changed since `oldest`, each after forget(key, value).
+  template <class Forget>
+  void sweep(std::int64_t oldest, Forget forget) {
+    for (auto place = entries_.begin(); place != entries_.end();) {
+      if (HF_MUTANT("ST40", place->second.used_ms > oldest, place->second.used_ms < oldest)) {
+        ++place;
+        continue;
+      }
+      forget(place->first, place->second.value);
+      place = erase(place);
+    }
   }
   // All whose keys begin with `prefix`: visit(iterator) gives the next, or Status.
   template <class Visit>
@@ -83,8 +112,7 @@ class StateTable {
     for (const auto& [key, version] : gone_)
       HF_RETURN_IF_ERROR(visit(slice_, key, {}, version, true));
     for (const auto& [key, entry] : entries_) {
-      bytes = '\1';
-      codec_.encode(entry.value, bytes);
+      encode(entry, bytes);
       HF_RETURN_IF_ERROR(visit(slice_, key, bytes, entry.version, entry.changed));
     }
     return {};
@@ -128,9 +156,16 @@ class StateTable {
     gone_.erase(found);
   }
 
+  // What has no bytes is gone, so the first one says what follows: the value, or when it changed.
+  static constexpr char kPlain = 1, kTimed = 2;
+  void encode(const Entry& entry, std::string& bytes) const {
+    bytes = retention_.ends() ? kTimed : kPlain;
+    if (retention_.ends()) append_ordered(entry.used_ms, bytes);
+    codec_.encode(entry.value, bytes);
+  }
+
   Status put(const std::string& key, Entry& entry) {
-    bytes_ = '\1';  // What has no bytes is gone.
-    codec_.encode(entry.value, bytes_);
+    encode(entry, bytes_);
     entry.changed = false;
     return store_->replace(slice_, key, bytes_, entry.version);
   }
@@ -143,10 +178,16 @@ class StateTable {
       entries_.erase(before);
     }
     if (state.empty()) return {};
+    const char form = state.front();
     state.remove_prefix(1);
     Entry entry;
     entry.version = version;
-    if (!codec_.decode(state, entry.value) || !state.empty())
+    // An entry of a run that kept all for ever is as if it had changed now.
+    if (form == kTimed && state.size() >= 8)
+      entry.used_ms = take_ordered(state);
+    else if (retention_.ends())
+      entry.used_ms = retention_.now();
+    if ((form != kPlain && form != kTimed) || !codec_.decode(state, entry.value) || !state.empty())
       return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
     entries_.emplace(key, std::move(entry));
     return {};
@@ -155,6 +196,7 @@ class StateTable {
   StateStore* store_;
   const std::int64_t slice_;
   Codec codec_;
+  const Retention retention_;
   Entries entries_;
   std::vector<std::string> changed_;
   std::map<std::string, std::uint64_t, std::less<>> gone_;  // Versions the store still has.

@@ -101,9 +101,10 @@ class RandomQuery {
     }
   }
   std::string any() {
-    switch (below(7)) {
+    switch (below(8)) {
       case 0: return number();
       case 1: return pick(truths_);
+      case 5: return "LPAD(" + pick(texts_) + ", 6, '-')";
       case 2: return "s.sold";
       case 3: return "SUBSTRING(" + pick(texts_) + ", 1, 3)";
       case 4: return "(" + pick(texts_) + " || " + pick(texts_) + ")";

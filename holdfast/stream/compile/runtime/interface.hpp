@@ -156,6 +156,8 @@ class Graph {
   // Rows that a node has dropped.
   virtual std::uint64_t late_rows(std::size_t node) const = 0;
   virtual std::uint64_t rows_without_time(std::size_t node) const = 0;
+  // Rows that a node has given out; false: nobody counts them, since the inputs' say how many.
+  virtual bool rows_out(std::size_t node, std::uint64_t& rows) const = 0;
 };
 
 using MakeGraph = Graph*(Host& host);
