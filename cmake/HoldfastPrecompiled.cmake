@@ -7,11 +7,18 @@
 # options of its own says SKIP_PRECOMPILE_HEADERS.
 #
 # ccache keeps nothing that was made so: a build with a launcher goes without, and finds the include that is missing in
-# a source, too. So do builds with tests, which are for those who build again, and clang, with which only tests are built.
-if(CMAKE_CXX_COMPILER_LAUNCHER OR HOLDFAST_TESTS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+# a source, too. So do builds with tests, which are for those who build again. Builds with sanitizers are made once, for
+# their tests: there nearly everything begins with such headers (holdfast_precompile_below).
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(HOLDFAST_PRECOMPILE OFF)
+elseif(NOT HOLDFAST_SANITIZE AND (HOLDFAST_TESTS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU))
   set(HOLDFAST_PRECOMPILE OFF)
 else()
   set(HOLDFAST_PRECOMPILE ON)
+endif()
+# One set of headers is for libraries and programs: clang refuses headers made with -fPIC where it says -fPIE.
+if(HOLDFAST_SANITIZE)
+  add_compile_options(-fPIC)
 endif()
 
 function(holdfast_precompiled name)
@@ -35,4 +42,31 @@ function(holdfast_precompile target name)
   if(TARGET ${name})
     target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
+endfunction()
+
+# All targets of a folder and those below it, with sanitizers only; a target that has headers of its own keeps them.
+# With GTEST those that link GoogleTest begin with the headers of that name.
+function(holdfast_precompile_below folder name)
+  cmake_parse_arguments(ARG "" "GTEST" "" ${ARGN})
+  if(NOT HOLDFAST_PRECOMPILE OR NOT HOLDFAST_SANITIZE)
+    return()
+  endif()
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(own ${target} PRECOMPILE_HEADERS)
+    get_target_property(reused ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+    if(type MATCHES "EXECUTABLE|STATIC|OBJECT|MODULE" AND NOT own AND NOT reused)
+      get_target_property(linked ${target} LINK_LIBRARIES)
+      if(ARG_GTEST AND linked MATCHES "GTest|kv_crash_support")
+        holdfast_precompile(${target} ${ARG_GTEST})
+      elseif(linked MATCHES holdfast_flags)
+        holdfast_precompile(${target} ${name})
+      endif()
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below IN LISTS folders)
+    holdfast_precompile_below(${below} ${name} ${ARGN})
+  endforeach()
 endfunction()

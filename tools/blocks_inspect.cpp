@@ -24,9 +24,9 @@ namespace holdfast::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kCommand = "holdfast blocks";
+constexpr const char* kBlocksCommand = "holdfast blocks";
 
-struct Request {
+struct InspectRequest {
   std::string spec;
   std::optional<std::uint64_t> offset;
   std::uint64_t from = 0, limit = 0;
@@ -43,7 +43,7 @@ struct Found {
   std::vector<std::string> damage;
 };
 
-Result<Region> open_region(const Request& request) {
+Result<Region> open_region(const InspectRequest& request) {
   RegionOptions options;
   options.access = RegionAccess::kOpenReadOnly;
   options.tolerate_damage = true;
@@ -133,7 +133,7 @@ bool look(Region& region, std::uint64_t offset, bool verify, Found& found) {
 
 // Every structure that begins at a page of the region, in order; within one that could be opened
 // nothing is looked for.
-std::vector<Found> look_through(Region& region, const Request& request, bool verify) {
+std::vector<Found> look_through(Region& region, const InspectRequest& request, bool verify) {
   std::vector<Found> all;
   const std::uint64_t begin = request.offset.value_or(0);
   for (std::uint64_t at = begin; at + kPageBytes <= region.size_bytes();) {
@@ -148,13 +148,13 @@ std::vector<Found> look_through(Region& region, const Request& request, bool ver
 
 // ---- The verbs ----
 
-int refuse(const Request& request, const Error& error) {
-  complain(kCommand, request.spec + ": " + plain(error));
+int refuse(const InspectRequest& request, const Error& error) {
+  complain(kBlocksCommand, request.spec + ": " + plain(error));
   return exit_code_of(error.code);
 }
 
 // An offset that no structure can have.
-std::optional<Error> wrong_offset(const Request& request, const Region& region) {
+std::optional<Error> wrong_offset(const InspectRequest& request, const Region& region) {
   if (!request.offset ||
       (*request.offset % kPageBytes == 0 && *request.offset < region.size_bytes()))
     return std::nullopt;
@@ -163,8 +163,8 @@ std::optional<Error> wrong_offset(const Request& request, const Region& region) 
                            *request.offset, region.size_bytes())};
 }
 
-int nothing_found(const Request& request) {
-  complain(kCommand, request.spec + ": nothing of Holdfast's begins here",
+int nothing_found(const InspectRequest& request) {
+  complain(kBlocksCommand, request.spec + ": nothing of Holdfast's begins here",
            "A store opened with ?granularity=line is looked at with it, too.");
   return kExitFailed;
 }
@@ -179,7 +179,7 @@ Json to_json(const Found& found) {
   return one;
 }
 
-int inspect(const Request& request, bool verify) {
+int inspect(const InspectRequest& request, bool verify) {
   auto region = open_region(request);
   if (!region) return refuse(request, region.error());
   if (const auto wrong = wrong_offset(request, *region)) return refuse(request, *wrong);
@@ -213,7 +213,7 @@ int inspect(const Request& request, bool verify) {
   return ok ? kExitDone : kExitFailed;
 }
 
-void print_record(const Request& request, std::uint64_t lsn, blocks::Record record) {
+void print_record(const InspectRequest& request, std::uint64_t lsn, blocks::Record record) {
   const std::string_view bytes(reinterpret_cast<const char*>(record.data()), record.size());
   if (!request.json) {
     out("{}\t{}\n", lsn,
@@ -225,7 +225,7 @@ void print_record(const Request& request, std::uint64_t lsn, blocks::Record reco
   standard_output().write(line + "}\n");
 }
 
-int dump(const Request& request) {
+int dump(const InspectRequest& request) {
   auto region = open_region(request);
   if (!region) return refuse(request, region.error());
   if (const auto wrong = wrong_offset(request, *region)) return refuse(request, *wrong);
@@ -247,11 +247,11 @@ int dump(const Request& request) {
     return standard_output().open() && (request.limit == 0 || printed < request.limit);
   });
   for (const auto& what : damage)
-    complain(kCommand, request.spec + ": left out: " + visible(what));
+    complain(kBlocksCommand, request.spec + ": left out: " + visible(what));
   return damage.empty() ? kExitDone : kExitFailed;
 }
 
-CLI::App& add_verb(CLI::App& blocks, const char* name, const char* help, Request& request) {
+CLI::App& add_verb(CLI::App& blocks, const char* name, const char* help, InspectRequest& request) {
   auto& verb = *blocks.add_subcommand(name, help);
   verb.add_option("SPEC", request.spec, "The region: a file, a directory or /dev/daxX.Y")
       ->required();
@@ -264,7 +264,7 @@ CLI::App& add_verb(CLI::App& blocks, const char* name, const char* help, Request
 }  // namespace
 
 void add_blocks_inspection(CLI::App& blocks, int& exit_code) {
-  const auto request = std::make_shared<Request>();
+  const auto request = std::make_shared<InspectRequest>();
   auto& inspect_verb =
       add_verb(blocks, "inspect", "What lies in a region: logs, page stores, and where each begins",
                *request);

@@ -55,6 +55,10 @@ enum class Ink : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
 // `text` in colour where `stream` is a terminal and NO_COLOR is unset, else as it is.
 std::string ink(std::FILE* stream, Ink colour, std::string_view text);
 
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 std::string with_separators(std::uint64_t value);  // 63,666
 std::string human_bytes(double bytes);             // 48.1 MiB
 std::string human_seconds(double seconds);         // 850 us, 1.2 s, 3 min 20 s

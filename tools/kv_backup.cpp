@@ -14,8 +14,6 @@ namespace holdfast::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kCommand = "holdfast kv";
-
 std::string bytes_text(std::uint64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 // What a copy shows while it runs.
@@ -43,7 +41,7 @@ int report_directory(const std::string& directory, const Error& error) {
         "`holdfast kv STORE backup DIR` makes backups; `holdfast kv backup --list DIR` names them.";
   if (error.code == Errc::kCorrupt)
     help = "`holdfast kv backup --verify DIR` names all damage; older backups may be sound.";
-  complain(kCommand, (named ? "" : directory + ": ") + plain(error), help);
+  complain(kKvCommand, (named ? "" : directory + ": ") + plain(error), help);
   return exit_code_of(error.code);
 }
 
@@ -142,7 +140,7 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
     return code;
   }
   auto store = open_for_reading({arguments.store, {}, false, false});
-  if (!store) return report_error(kCommand, arguments.store, store.error());
+  if (!store) return report_error(kKvCommand, arguments.store, store.error());
   if (target.json) {
     out("{}\n", Json{{"store", arguments.store},
                      {"directory", arguments.directory},

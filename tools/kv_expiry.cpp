@@ -10,14 +10,6 @@
 namespace holdfast::tools {
 namespace {
 
-int print_done(const KvTarget& target, std::string_view outcome, const Survival& survival) {
-  if (target.json)
-    out("{{\"outcome\":\"{}\",\"durability\":\"{}\"}}\n", outcome, survival.level);
-  else
-    out("{}; {}\n", outcome, survival.words);
-  return kExitDone;
-}
-
 void print_rule(const KvTarget& target, const kv::ExpiryRule& rule) {
   const bool big = rule.order == std::endian::big;
   if (target.json) {

@@ -18,8 +18,6 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kCommand = "holdfast kv";
-
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -114,12 +112,12 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   auto store = open_for_reading(target, &options.as_bytes);
   if (!store) return report_error(target, store.error());
 
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   const auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   Destination destination(arguments.file);
   if (!destination.opened()) {
-    complain(kCommand,
+    complain(kKvCommand,
              fmt::format("cannot write '{}': {}", destination.name(), std::strerror(errno)));
     return kExitBadRequest;
   }

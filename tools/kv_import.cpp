@@ -25,7 +25,6 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kCommand = "holdfast kv";
 constexpr std::size_t kBatchRecords = 256;
 constexpr std::size_t kBatchBytes = 1 * MiB;
 
@@ -42,10 +41,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 std::atomic<bool> interrupted{false};
 // Readable once a signal came: one that comes just before the import waits for input ends the wait,
@@ -295,12 +290,12 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
                                     : ::open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat status{};
   if (input.get() < 0 || ::fstat(input.get(), &status) != 0) {
-    complain(kCommand, fmt::format("cannot read '{}': {}", arguments.file, std::strerror(errno)));
+    complain(kKvCommand, fmt::format("cannot read '{}': {}", arguments.file, std::strerror(errno)));
     return kExitBadRequest;
   }
   if (S_ISDIR(status.st_mode)) {
     complain(
-        kCommand,
+        kKvCommand,
         fmt::format("cannot import '{}': it is a directory; name a file, or - for standard input",
                     arguments.file));
     return kExitBadRequest;
@@ -328,8 +323,8 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
 
   const auto name = visible(arguments.file);
   if (!done || !read) {
-    complain(kCommand, fmt::format("stopped after {} records; they are in the store",
-                                   with_separators(importer.records)));
+    complain(kKvCommand, fmt::format("stopped after {} records; they are in the store",
+                                     with_separators(importer.records)));
     if (!done) return report_error(target, done.error());
     const Error error{read.code(), fmt::format("{}: {}", from_stdin ? "standard input" : name,
                                                read.error().detail)};
@@ -340,7 +335,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
     note("what it is was told by how it begins; if that is wrong, add --format csv, tsv, …\n");
   }
   if (interrupted.load()) {
-    complain(kCommand,
+    complain(kKvCommand,
              "interrupted before the end of the input; what was imported is in the store");
     return kExitFailed;
   }

@@ -14,8 +14,6 @@ namespace holdfast::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kCommand = "holdfast kv";
-
 std::string_view granularity_name(Granularity granularity) {
   switch (granularity) {
     case Granularity::kByte: return "byte";

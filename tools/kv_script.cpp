@@ -22,7 +22,7 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kCommand = "holdfast kv script";
+constexpr const char* kScriptCommand = "holdfast kv script";
 constexpr const char* kVerbs =
     "put KEY VALUE, put-if-absent KEY VALUE, append KEY VALUE, get KEY, erase KEY, count, "
     "list [PREFIX], sync";
@@ -148,7 +148,7 @@ Status Script::open(bool writes, bool creates) {
   store_.emplace(std::move(*store));
   writable_ = writes;
   if (writes && store_->recovery().created) note("created store {}\n", target_.spec);
-  if (!writes) (void)warn_of_damage(kCommand, target_.spec, *store_);
+  if (!writes) (void)warn_of_damage(kScriptCommand, target_.spec, *store_);
   auto keys = Keys::of(*store_, target_.space, target_.ordered);
   if (!keys) return keys.error();
   keys_.emplace(std::move(*keys));
@@ -260,7 +260,7 @@ int kv_script(const KvTarget& target, const ScriptArguments& arguments) {
   if (arguments.file != "-") {
     file.open(arguments.file);
     if (!file) {
-      complain(kCommand, fmt::format("cannot read '{}'", arguments.file));
+      complain(kScriptCommand, fmt::format("cannot read '{}'", arguments.file));
       return kExitBadRequest;
     }
   }

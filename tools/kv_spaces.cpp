@@ -8,25 +8,11 @@
 #include "text_layout.hpp"
 
 namespace holdfast::tools {
-namespace {
-
-constexpr const char* kCommand = "holdfast kv";
-
-int print_done(const KvTarget& target, std::string_view outcome, const Survival& survival) {
-  if (target.json)
-    out("{{\"outcome\":\"{}\",\"durability\":\"{}\"}}\n", outcome, survival.level);
-  else
-    out("{}; {}\n", outcome, survival.words);
-  return kExitDone;
-}
-
-}  // namespace
-
 int kv_spaces(const KvTarget& target) {
   bool typed = false;
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   for (const std::string& name : store->spaces()) {
     const auto space = store->space(name);
     if (!space) return report_error(target, space.error());

@@ -19,8 +19,6 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kCommand = "holdfast kv";
-
 Status check_outlives_us(const std::string& spec) {
   if (spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:")) {
     return Error{
@@ -116,7 +114,7 @@ Result<kv::Store<>> open_any(const std::string& spec, kv::StoreOptions options, 
 
 void print_error(const KvTarget& target, std::string_view kind, const std::string& message,
                  const std::string& help) {
-  complain(kCommand, message, help);
+  complain(kKvCommand, message, help);
   if (!target.json) return;
   std::string text = "{\"error\":{";
   append_json_member(text, "kind", kind);
@@ -176,6 +174,14 @@ int report_error(const KvTarget& target, const Error& error) {
   print_error(target, kind_of(error.code), (named ? "" : target.spec + ": ") + plain(error),
               remedy(target.spec, error));
   return exit_code_of(error.code);
+}
+
+int print_done(const KvTarget& target, std::string_view outcome, const Survival& survival) {
+  if (target.json)
+    out("{{\"outcome\":\"{}\",\"durability\":\"{}\"}}\n", outcome, survival.level);
+  else
+    out("{}; {}\n", outcome, survival.words);
+  return kExitDone;
 }
 
 int report_error(const std::string& command, const std::string& spec, const Error& error) {

@@ -19,8 +19,6 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kCommand = "holdfast kv";
-
 // All of standard input. Errors: kTooLarge beyond `limit`, kIo.
 Result<std::string> read_standard_input(std::uint64_t limit) {
   std::string bytes;
@@ -215,7 +213,7 @@ int print_value(const KvTarget& target, std::string_view key, std::string_view v
     output.write(value);
     if (value.empty() || value.back() != '\n') output.write("\n");
   } else {
-    complain(kCommand,
+    complain(kKvCommand,
              fmt::format("the value is {} bytes that are no text", with_separators(value.size())),
              "Add --hex or --base64, or send it to a file or pipe.");
     return kExitBadRequest;
@@ -232,7 +230,7 @@ int kv_get(const KvTarget& target, const KeyArguments& arguments) {
   bool typed = false;
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
   const auto pinned = keys->get_pinned(*key);
@@ -351,7 +349,7 @@ int kv_list(const KvTarget& target, const ListArguments& arguments) {
   bool typed = false;
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   RecordLines lines(target, arguments, typed);
@@ -376,7 +374,7 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
     *bytes = std::move(*decoded);
   }
   if (!range.to.empty() && range.from >= range.to) {
-    complain(kCommand,
+    complain(kKvCommand,
              fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
                          visible(range.to)),
              "--from has to be below --to; --reverse turns the order round, not the bounds.");
@@ -385,7 +383,7 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
   bool typed = false;
   auto store = open_for_reading(target, &typed, /*order=*/true);
   if (!store) return report_error(target, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   const auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
   note("put {} in order for this scan\n", counted(keys->count(), "key"));
@@ -403,7 +401,7 @@ int kv_count(const KvTarget& target) {
   bool typed = false;
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
-  const bool damaged = warn_of_damage(kCommand, target.spec, *store);
+  const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
   if (target.json) {

@@ -16,6 +16,8 @@
 
 namespace holdfast::tools {
 
+inline constexpr const char* kKvCommand = "holdfast kv";
+
 struct KvTarget {
   std::string spec;
   std::string space;     // Empty: the store's own keys.
@@ -154,6 +156,8 @@ struct Survival {
   std::string words;
 };
 Survival survival_of(const RegionReport& region);
+// What a verb has done, and what it survives; returns kExitDone.
+int print_done(const KvTarget& target, std::string_view outcome, const Survival& survival);
 
 // After a verb that wrote: makes it as durable as the medium allows, closes, and says what that is.
 // An error here means that the acknowledged write may not survive, so it is an error of the verb.

@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Request {
+struct MemRequest {
   std::vector<std::string> specs;
   bool as_json = false;
 };
@@ -257,10 +257,6 @@ void print(const Cpu& cpu) {
   line("copies", name(cpu.vectors));
 }
 
-std::string counted(unsigned count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void print(const Topology& topology) {
   auto cpus = counted(topology.cpus, "CPU");
   if (topology.cores != 0) {
@@ -333,7 +329,7 @@ void print(const Topology& topology) {
 
 // ---- The verb.
 
-int run(const Request& request) {
+int run(const MemRequest& request) {
   int exit_code = 0;
   json regions = json::array();
   bool first = true;
@@ -376,7 +372,7 @@ int run(const Request& request) {
 void add_mem_command(CLI::App& root, int& exit_code) {
   auto* mem =
       root.add_subcommand("mem", "What memory this machine has, and what a region on it would be");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<MemRequest>();
   mem->add_option("SPEC", request->specs,
                   "dram, node:N, a file, a directory or /dev/daxX.Y, with ?huge=2M|1G|off, "
                   "?granularity=byte|line|page|none, ?nt_evicts=on|off");

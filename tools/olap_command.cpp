@@ -53,10 +53,6 @@ int fail(const Error& error) {
   return exit_code_of(error.code);
 }
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 Result<OpenMart> open_mart(const OlapArguments& arguments, RegionAccess access) {
   RegionOptions options;
   options.access = access;

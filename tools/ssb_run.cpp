@@ -27,10 +27,6 @@ using namespace olap;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 Status load_into(const SsbArguments& arguments, StarStore& store) {
   const auto begin = Clock::now();
   const auto order =

@@ -29,21 +29,17 @@ namespace holdfast::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kCommand = "holdfast tour";
+constexpr const char* kTourCommand = "holdfast tour";
 constexpr const char* kStar = "A star schema, scanned in place";
 constexpr const char* kComparison =
     "Beside other stores (a small run; a real one: holdfast kv bench)";
 
 // Set by Ctrl-C and SIGTERM, so that the child and the files go before we do.
-volatile std::sig_atomic_t interrupted = 0;
-void on_interrupt(int) { interrupted = 1; }
+volatile std::sig_atomic_t asked_to_stop = 0;
+void on_interrupt(int) { asked_to_stop = 1; }
 
 // A line of the table of kills; within 80 columns.
 constexpr auto kKillLine = "{:>6} {:>8} {:>13} {:>9} {:>8} {:>12} {:>11} {:>5}";
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string rate(std::uint64_t count, double seconds) {
   return with_separators(
@@ -94,11 +90,11 @@ class Tour {
  private:
   // What did not hold stays for a look; who interrupts wants nothing left.
   bool fail(const Error& error) {
-    (void)report_error(kCommand, store_, error);
+    (void)report_error(kTourCommand, store_, error);
     return keep_files();
   }
   bool fail(std::string_view what) {
-    complain(kCommand, what);
+    complain(kTourCommand, what);
     return keep_files();
   }
   bool keep_files() {
@@ -107,7 +103,7 @@ class Tour {
     return false;
   }
   static bool stop() {
-    complain(kCommand, "interrupted; the files are removed");
+    complain(kTourCommand, "interrupted; the files are removed");
     return false;
   }
   Result<Child> start_child(std::uint64_t passes) {
@@ -180,7 +176,7 @@ bool Tour::one_kill(std::uint64_t number) {
   auto started = Clock::now();
   int status = 0;
   bool ready = false;
-  while (acknowledged() < target && !interrupted) {
+  while (acknowledged() < target && !asked_to_stop) {
     if (!ready && (*board_)->ready.load() != 0) ready = true, started = Clock::now();
     if (child->ended(status))
       return fail(
@@ -190,12 +186,12 @@ bool Tour::one_kill(std::uint64_t number) {
     }
     std::this_thread::sleep_for(std::chrono::microseconds{50});
   }
-  if (!interrupted) std::this_thread::sleep_for(delay);
+  if (!asked_to_stop) std::this_thread::sleep_for(delay);
   child->kill_now();
   status = child->wait();
   const double lived = seconds_since(started);
   progress.finish();
-  if (interrupted) return stop();
+  if (asked_to_stop) return stop();
   if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
     return fail(fmt::format("the child was to die of SIGKILL and ended with status {}", status));
   }
@@ -240,7 +236,7 @@ bool Tour::finish_import() {
   double writing_seconds = 0;
   const std::uint64_t total = passes_begun() * size();
   while (!child->ended(status)) {
-    if (interrupted) return stop();
+    if (asked_to_stop) return stop();
     if (!ready && (*board_)->ready.load() != 0) ready = true, started = Clock::now();
     if (writing_seconds == 0 && acknowledged() == total) writing_seconds = seconds_since(started);
     std::this_thread::sleep_for(std::chrono::microseconds{100});
@@ -352,11 +348,11 @@ std::string stores_to_compare() {
 std::optional<int> run_child(std::vector<std::string> words) {
   standard_output().flush();
   auto child = Child::start_self(std::move(words), -1);
-  if (!child) return report_error(kCommand, "", child.error()), std::nullopt;
+  if (!child) return report_error(kTourCommand, "", child.error()), std::nullopt;
   int status = 0;
   while (!child->ended(status)) {
-    if (interrupted) {
-      complain(kCommand, "interrupted; the files are removed");
+    if (asked_to_stop) {
+      complain(kTourCommand, "interrupted; the files are removed");
       return std::nullopt;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -375,7 +371,7 @@ int scan_a_star() {
                                  "--repeat", "5", "--compare", "row"});
   if (!status) return kExitFailed;
   if (WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return kExitDone;
-  complain(kCommand, fmt::format("the star schema failed (status {})", *status));
+  complain(kTourCommand, fmt::format("the star schema failed (status {})", *status));
   return kExitFailed;
 }
 
@@ -420,11 +416,12 @@ int compare_with_others(const ScratchDirectory& scratch) {
   if (!ended) return kExitFailed;
   const int status = *ended;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kExitUntrusted) {
-    complain(kCommand, "a row of the table is marked INVALID: that number is not to be trusted");
+    complain(kTourCommand,
+             "a row of the table is marked INVALID: that number is not to be trusted");
     return kExitUntrusted;
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    complain(kCommand, fmt::format("the comparison failed (status {})", status));
+    complain(kTourCommand, fmt::format("the comparison failed (status {})", status));
     return kExitFailed;
   }
   return kExitDone;
@@ -453,7 +450,7 @@ std::string directory_for(const TourArguments& arguments) {
 // An exit code.
 int compare_only(const TourArguments& arguments, const std::string& directory) {
   const auto scratch = ScratchDirectory::create(directory, arguments.keep);
-  if (!scratch) return report_error(kCommand, directory, scratch.error());
+  if (!scratch) return report_error(kTourCommand, directory, scratch.error());
   headline(kComparison);
   const int compared = compare_with_others(*scratch);
   if (compared == kExitFailed) return kExitFailed;
@@ -469,12 +466,12 @@ int run_tour(const TourArguments& arguments) {
   const std::string directory = directory_for(arguments);
   struct statvfs space{};
   if (statvfs(directory.c_str(), &space) != 0) {
-    complain(kCommand, fmt::format("--dir '{}' is no directory that can be used", directory));
+    complain(kTourCommand, fmt::format("--dir '{}' is no directory that can be used", directory));
     return kExitBadRequest;
   }
   const std::uint64_t free_bytes = space.f_bavail * space.f_frsize;
   if (free_bytes < 1 * GiB) {
-    complain(kCommand,
+    complain(kTourCommand,
              fmt::format("'{}' has {} free; the tour wants 1 GiB", directory,
                          human_bytes(static_cast<double>(free_bytes))),
              "Name another place: --dir PATH");
@@ -491,13 +488,13 @@ int run_tour(const TourArguments& arguments) {
   headline("1. Real records");
   auto workload = load_input(arguments);
   if (!workload) {
-    complain(kCommand, plain(workload.error()));
+    complain(kTourCommand, plain(workload.error()));
     return kExitFailed;
   }
   auto scratch = ScratchDirectory::create(directory, arguments.keep);
-  if (!scratch) return report_error(kCommand, directory, scratch.error());
+  if (!scratch) return report_error(kTourCommand, directory, scratch.error());
   auto board = SharedBoard::create();
-  if (!board) return report_error(kCommand, directory, board.error());
+  if (!board) return report_error(kTourCommand, directory, board.error());
   Tour tour{arguments, seed, std::move(*scratch), std::move(*board), std::move(*workload)};
   paragraph(fmt::format(
       "{} package stanzas, {}, from {}; the store: {}", with_separators(tour.size()),

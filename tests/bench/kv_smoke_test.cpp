@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -22,6 +23,7 @@
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/bench/kv/volatile_store.hpp>
+#include <holdfast/bench/table.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -467,6 +469,37 @@ TEST(KvBench, BadRequestsNameTheOptionTheValueAndWhatIsAllowed) {
             }).find("cannot give memory back"),
             std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.seconds = -1; }).find("--seconds"), std::string::npos);
+}
+
+// System calls of this process that write, so far.
+std::uint64_t write_calls() {
+  std::ifstream io("/proc/self/io");
+  for (std::string line; std::getline(io, line);)
+    if (line.starts_with("syscw: ")) return std::stoull(line.substr(7));
+  return 0;
+}
+
+// MEM-12: on a file the floor wrote each record by a call of its own, and the store's "time /
+// floor" was 0.25.
+TEST(KvBench, MEM12AGroupOfTheFloorIsOneWriteToAFile) {
+  if (write_calls() == 0) GTEST_SKIP() << "no /proc/self/io here";
+  auto options = smoke("floor");
+  options.region = fresh_place() + "?granularity=page";
+  options.ops = {"put_many"};
+  options.threads = {1};
+  options.batch = 16;
+  options.phase_operations = 16'000;
+  const auto before = write_calls();
+  const auto result = run_kv_bench(options);
+  const auto calls = write_calls() - before;
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_EQ(result->document.regions.front().text("granularity"), "page");
+  // 20,000 records by 64 and 16,000 by 16 are 1,313; zeros in pieces of 64 KiB beforehand some 200.
+  EXPECT_LT(calls, 5'000u);
+  // There are no fences on a file: the table does not show zeros of them.
+  const auto text = table(result->document, {});
+  EXPECT_EQ(text.find("fences/op"), std::string::npos) << text;
+  EXPECT_EQ(text.find("lines/op"), std::string::npos) << text;
 }
 
 TEST(KvBench, ARegionThatHoldsSomethingIsLeftAlone) {

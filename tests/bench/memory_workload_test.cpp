@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -865,6 +866,59 @@ TEST(Shipped, WorkloadsFitEveryMachine) {
     EXPECT_GT(plan.runs.size(), 300u);
     EXPECT_GE(plan.workloads.benchmarks.size(), 50u);
   }
+}
+
+// MEM-13: the twin without flushes had another range than the update it was to be compared with.
+TEST(Shipped, MEM13TheUnflushedTwinDiffersInItsFlushesAlone) {
+  RunOptions options;
+  options.path = std::string(HF_SOURCE_DIR) + "/workloads/operations/hash_index.yaml";
+  options.target = "dram";
+  Diagnostics diagnostics;
+  const auto plan = make_plan(options, two_sockets(), diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  std::vector<const Config*> flushed, unflushed;
+  for (const auto& run : plan.runs) {
+    const auto& config = run.parts.front().config;
+    if (run.benchmark->name == "hash_index_update") flushed.push_back(&config);
+    if (run.benchmark->name == "hash_index_update_unflushed") unflushed.push_back(&config);
+  }
+  ASSERT_GT(flushed.size(), 0u);
+  ASSERT_EQ(flushed.size(), unflushed.size());
+  for (std::size_t i = 0; i < flushed.size(); ++i) {
+    const auto &with = *flushed[i], &without = *unflushed[i];
+    EXPECT_EQ(with.memory_range.bytes, without.memory_range.bytes);
+    EXPECT_EQ(with.number_threads, without.number_threads);
+    EXPECT_EQ(with.number_operations, without.number_operations);
+    auto bare = with.chain;
+    for (auto& operation : bare)
+      operation.persist = PersistKind::kNone;
+    EXPECT_EQ(without.chain, bare);
+    EXPECT_GT(fences_of(with.chain), 0u);
+    EXPECT_EQ(fences_of(without.chain), 0u);
+  }
+}
+
+// MEM-13: figures of papers whose numbers of threads were missing.
+TEST(Shipped, MEM13FiguresHaveTheThreadsOfTheirPapers) {
+  const auto threads_of = [](const std::string& file, const std::string& prefix) {
+    RunOptions options;
+    options.path = std::string(HF_SOURCE_DIR) + "/workloads/" + file;
+    options.target = "dram";
+    Diagnostics diagnostics;
+    const auto plan = make_plan(options, two_sockets(), diagnostics);
+    EXPECT_EQ(diagnostics.text(), "");
+    std::set<unsigned> threads;
+    for (const auto& run : plan.runs) {
+      if (run.benchmark->name.starts_with(prefix))
+        threads.insert(run.parts.front().config.number_threads);
+    }
+    return threads;
+  };
+  const auto prefetcher = threads_of("cxl/prefetcher.yaml", "prefetcher_sensitive_sizes");
+  EXPECT_TRUE(prefetcher.contains(16) && prefetcher.contains(32));  // Benson, figure 3.11.
+  const auto figure_10 = threads_of("olap/sequential_writes.yaml", "olap_write_");
+  for (const unsigned threads : {1u, 18u, 24u, 36u, 48u, 72u})
+    EXPECT_TRUE(figure_10.contains(threads)) << threads;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Every suite at its smallest: it runs, its answers are right, its rows say what they measured.
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -10,6 +12,7 @@
 
 #include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
+#include <holdfast/memory/pages.hpp>
 
 // libpmem2 1.12.1 itself loses 144 bytes, the map's data mover, in each pmem2_map_delete() of a map
 // made by pmem2_map_from_existing(); a program of nothing else shows it, and maps made otherwise do
@@ -114,6 +117,60 @@ TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
   // No fence where nothing is promised, two where a range is replaced as a whole.
   EXPECT_EQ(rows_of(rows_at_64, "memcpy_nodrain").at("holdfast").number("fences_per_op"), 0);
   EXPECT_NEAR(rows_of(rows_at_64, "tx_add_range").at("holdfast").number("fences_per_op"), 2, 0.1);
+}
+
+// Whether a file in /dev/shm, where the peers' pools lie, can have 2 MiB pages here.
+bool tmpfs_has_large_pages() {
+  using namespace memory_detail;
+  constexpr std::uint64_t kBytes = 4 * MiB;
+  const int file = ::memfd_create("pages", 0);
+  const auto range = AddressRange::reserve(kBytes, kBytes, kHugePageBytes).value();
+  const bool can = file >= 0 && ::ftruncate(file, kBytes) == 0 &&
+                   map_file(range.data(), kBytes, file, 0, true, false) == 0 &&
+                   populate(range.data(), kBytes, true) == 0 && collapse(range.data(), kBytes) == 0;
+  if (file >= 0) ::close(file);
+  return can;
+}
+
+// MEM-11: the region had 2 MiB pages, PMDK's pools beside it 4 KiB ones, and no row said so.
+TEST(BlocksBenchPmdk, MEM11PoolsHaveTheRegionsPages) {
+  ASSERT_TRUE(everything()) << everything().error().message();
+  const bool large = tmpfs_has_large_pages() &&
+                     everything()->document.regions.front().number("page_bytes") == 2 * MiB;
+  std::size_t pools = 0, with_large = 0;
+  for (const auto& row : everything()->document.rows) {
+    if (row.number("ops_per_s_median") <= 0) continue;
+    const auto subject = row.subject();
+    if (subject != "libpmemlog" && subject != "libpmemblk" && !subject.starts_with("libpmemobj") &&
+        subject != "libpmem2-page")
+      continue;
+    ++pools;
+    EXPECT_TRUE(row.number("pool_page_bytes") == 4 * KiB ||
+                row.number("pool_page_bytes") == 2 * MiB)
+        << subject << " " << row.operation();
+    with_large += row.number("pool_page_bytes") == 2 * MiB;
+    if (subject == "libpmemlog") {
+      EXPECT_EQ(row.text("peer_locks"), "one for all threads");
+    }
+  }
+  // Memory in pieces may refuse some of them; then their rows say so.
+  if (large) {
+    EXPECT_GE(2 * with_large, pools);
+  }
+  std::printf("%zu rows of pools, %zu with large pages\n", pools, with_large);
+}
+
+// MEM-11: poplog zeroes each segment within its appends, and no row said so.
+TEST(BlocksBenchLog, MEM11RowsSayWhatAFormatDoesToASegmentFirst) {
+  ASSERT_TRUE(everything()) << everything().error().message();
+  std::map<std::string, std::string> said;
+  for (const auto& row : everything()->document.rows) {
+    if (row.text("suite") == "log") said[row.subject()] = row.text("before_each_segment");
+  }
+  EXPECT_EQ(said["poplog"], "zeroes it");
+  EXPECT_EQ(said["rawl"], "flips the words that a lap left");
+  EXPECT_EQ(said["header"], "zeroes its sizes");
+  EXPECT_EQ(said["holdfast"], "");
 }
 
 TEST(BlocksBenchOptions, RefusesWhatItCannotMeanAndNamesTheOption) {

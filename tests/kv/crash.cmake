@@ -14,3 +14,5 @@ set_tests_properties(kv_crash_thorough PROPERTIES ENVIRONMENT HOLDFAST_THOROUGH=
 add_executable(kv_weakness_test weakness_test.cpp)
 target_link_libraries(kv_weakness_test PRIVATE holdfast::kv holdfast_flags GTest::gtest_main)
 add_test(NAME kv_weakness COMMAND kv_weakness_test)
+set_tests_properties(kv_weakness PROPERTIES LABELS unit)
+add_dependencies(unit_tests kv_weakness_test)

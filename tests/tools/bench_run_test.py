@@ -72,6 +72,18 @@ class BenchRun(unittest.TestCase):
         shown = subprocess.run([HOLDFAST, 'bench', 'show', self.json], capture_output=True, text=True, check=True)
         self.assertIn('update', shown.stdout)
 
+    def test_mem14_the_region_line_says_how_large_ranges_were(self):
+        """It said 1 GiB where most rows had used 2 GiB."""
+        ranges = 'small:\n  args: { memory_range: 1M, run_time: 20ms }\nlarge:\n  args: { memory_range: 4M, run_time: 20ms }\n'
+        workload = self.path('w.yaml', ranges)
+        out, _ = self.run_command(workload, '--dram', '--json', self.json)
+        lines = [line for line in out.splitlines() if line.startswith('region ')]
+        self.assertEqual(len(lines), 1, out)
+        self.assertIn('ranges up to 4 MiB', lines[0])
+        with open(self.json, encoding='utf-8') as file:
+            result = json.load(file)
+        self.assertEqual([region['bytes'] for region in result['regions']], [4 << 20])
+
     def test_all_mistakes_at_once_and_nothing_left(self):
         workload = self.path('w.yaml', BAD)
         out, err = self.run_command(workload, '--target', self.path('memory'), '--json', self.json, code=2)

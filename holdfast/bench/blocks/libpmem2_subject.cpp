@@ -52,6 +52,7 @@ struct Libpmem2Calls : ByteCalls {
     facts.set("store_granularity", Value(granularity_));
     facts.set("mapped", granularity_ == "page" ? "a file of its own" : "the region");
     add_pmdk_facts(facts, context);
+    if (granularity_ == "page") pages_.add_facts(facts);
     return facts;
   }
   bool flush(std::byte* to, std::size_t bytes) const { return flush_(to, bytes), true; }
@@ -109,11 +110,13 @@ struct Libpmem2Calls : ByteCalls {
       return Error{Errc::kUnsupported, "libpmem2 finds a finer granularity than a page for " +
                                            path_ +
                                            "; give a --peer-directory on a tmpfs or a disk"};
+    pages_.obtain(context, ::pmem2_map_get_address(map_), bytes);
     std::memset(::pmem2_map_get_address(map_), 1, bytes);  // Every page present, as the region's.
     return {};
   }
 
   std::string granularity_, path_;
+  PoolPages pages_;
   pmem2_source* source_ = nullptr;
   pmem2_map* map_ = nullptr;
   pmem2_flush_fn flush_ = nullptr;

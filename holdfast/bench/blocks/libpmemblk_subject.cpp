@@ -27,6 +27,7 @@ class PmemblkSubject final : public BlockSubject {
     pool_ = ::pmemblk_create(path_.c_str(), shape_.page_bytes, bytes, 0600);
     if (pool_ == nullptr)
       return Error{Errc::kIo, "pmemblk_create " + path_ + ": " + ::pmemblk_errormsg()};
+    pool_pages_.obtain(context_, pool_, bytes);
     for (std::uint64_t page = 0; page < shape_.pages; ++page) {
       if (::pmemblk_write(pool_, pages_->page(page), static_cast<long long>(page)) != 0)
         return Error{Errc::kIo, "pmemblk_write"};
@@ -38,6 +39,7 @@ class PmemblkSubject final : public BlockSubject {
     Fields facts;
     facts.set("pages", shape_.pages);
     add_pmdk_facts(facts, context_);
+    pool_pages_.add_facts(facts);
     return facts;
   }
   Status run(PhaseThread& thread) override {
@@ -68,6 +70,7 @@ class PmemblkSubject final : public BlockSubject {
   const std::shared_ptr<DramPages> pages_;
   std::string path_;
   PMEMblkpool* pool_ = nullptr;
+  PoolPages pool_pages_;
 };
 
 SubjectEntry entry(const Context& context, const PageShape& shape,

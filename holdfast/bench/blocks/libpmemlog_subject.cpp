@@ -24,6 +24,7 @@ class LibpmemlogSubject final : public BlockSubject {
     pool_ = pmemlog_create(path_.c_str(), shape_.log_bytes, 0600);
     if (pool_ == nullptr)
       return Error{Errc::kIo, std::string("pmemlog_create: ") + pmemlog_errormsg()};
+    pages_.obtain(context_, pool_, shape_.log_bytes);
     return {};
   }
   // Every page present, as the region's are.
@@ -43,6 +44,7 @@ class LibpmemlogSubject final : public BlockSubject {
     facts.set("layout", "dense");                    // Also beside padded logs of ours.
     facts.set("peer_locks", "one for all threads");  // Its own; it cannot be told to leave it out.
     add_pmdk_facts(facts, context_);
+    pages_.add_facts(facts);
     return facts;
   }
   Status before(const Phase& phase) override {
@@ -120,6 +122,7 @@ class LibpmemlogSubject final : public BlockSubject {
   LogShape shape_;
   std::string path_;
   PMEMlogpool* pool_ = nullptr;
+  PoolPages pages_;
   std::vector<std::uint64_t> appended_;
 };
 

@@ -31,6 +31,7 @@ class Libpmemobj : public FieldAccessDefaults {
     pool_ = ::pmemobj_create(path_.c_str(), "fields", bytes + bytes / 8 + 32 * MiB, 0600);
     if (pool_ == nullptr)
       return Error{Errc::kIo, "pmemobj_create " + path_ + ": " + ::pmemobj_errormsg()};
+    pages_.obtain(context_, pool_, bytes + bytes / 8 + 32 * MiB);
     const auto root = ::pmemobj_root(pool_, bytes);
     if (OID_IS_NULL(root))
       return Error{Errc::kIo, std::string("pmemobj_root: ") + ::pmemobj_errormsg()};
@@ -44,7 +45,10 @@ class Libpmemobj : public FieldAccessDefaults {
     ::pmemobj_close(std::exchange(pool_, nullptr));
     ::unlink(path_.c_str());
   }
-  void add_facts(Fields& facts) const { add_pmdk_facts(facts, context_); }
+  void add_facts(Fields& facts) const {
+    add_pmdk_facts(facts, context_);
+    pages_.add_facts(facts);
+  }
   void set(std::uint64_t index, const Value& value) {
     std::memcpy(place(index), &value, sizeof value);
   }
@@ -75,6 +79,7 @@ class Libpmemobj : public FieldAccessDefaults {
   const FieldShape shape_;
   const std::string path_;
   PMEMobjpool* pool_ = nullptr;
+  PoolPages pages_;
   std::byte* fields_ = nullptr;
 };
 

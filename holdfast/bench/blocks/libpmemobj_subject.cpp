@@ -27,7 +27,9 @@ class Pool {
     int prefault = 1;  // Every page present, as the region's.
     ::pmemobj_ctl_set(nullptr, "prefault.at_create", &prefault);
     pool_ = ::pmemobj_create(path_.c_str(), "holdfast", round_up(bytes, 2 * MiB), 0600);
-    return pool_ == nullptr ? Status(failed("pmemobj_create")) : Status();
+    if (pool_ == nullptr) return failed("pmemobj_create");
+    pages_.obtain(context, pool_, round_up(bytes, 2 * MiB));
+    return {};
   }
   void close() {
     if (pool_ != nullptr) ::pmemobj_close(std::exchange(pool_, nullptr));
@@ -36,9 +38,14 @@ class Pool {
     path_.clear();
   }
   PMEMobjpool* get() const { return pool_; }
+  void add_facts(Fields& facts, const Context& context) const {
+    add_pmdk_facts(facts, context);
+    pages_.add_facts(facts);
+  }
 
  private:
   PMEMobjpool* pool_ = nullptr;
+  PoolPages pages_;
   std::string path_;
 };
 
@@ -75,7 +82,7 @@ class TransactionSubject final : public BlockSubject {
   Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("calls", "pmemobj_tx_begin, tx_add_range, memcpy, tx_commit");
-    add_pmdk_facts(facts, context_);
+    pool_.add_facts(facts, context_);
     return facts;
   }
   Status before(const Phase& phase) override {
@@ -147,7 +154,7 @@ class AllocationSubject final : public BlockSubject {
   Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("api", Value(api_));
-    add_pmdk_facts(facts, context_);
+    pool_.add_facts(facts, context_);
     return facts;
   }
   Status before(const Phase& phase) override {
@@ -258,7 +265,7 @@ struct PoolLocks {
   Fields facts(const Context& context) const {
     Fields facts;
     facts.set("calls", "PMEMmutex, PMEMrwlock");
-    add_pmdk_facts(facts, context);
+    pool.add_facts(facts, context);
     return facts;
   }
   std::uint64_t& counter(unsigned i) { return slots[i].counter; }

@@ -72,6 +72,9 @@ class LogSubject final : public BlockSubject {
   Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("segment_bytes", options().segment_bytes);
+    // Its lines are counted, its time is in the appends.
+    if (const auto* preparation = baselines::segment_preparation(format_))
+      facts.set("before_each_segment", preparation);
     return facts;
   }
   Status before(const Phase& phase) override {

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include <holdfast/memory/pages.hpp>
+
 namespace holdfast::bench::blocks {
 namespace {
 
@@ -29,6 +31,27 @@ void add_pmdk_facts(Fields& facts, const Context& context) {
   facts.set("peer_environment", Value(text));
   facts.set("peer_directory", Value(context.peer_directory));
 }
+
+void PoolPages::obtain(const Context& context, const void* pool, std::uint64_t bytes) {
+  using namespace memory_detail;
+  auto* begin = static_cast<std::byte*>(const_cast<void*>(pool));
+  bytes = round_up(bytes, kPageBytes);
+  // Not the first: PMDK takes the pool's header away from itself. It must not be touched, and makes
+  // that page small.
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const auto first = round_up(address + kPageBytes, kHugePageBytes) - address;
+  if (context.region.report().page_bytes >= kHugePageBytes && bytes > first) {
+    const auto rest = (bytes - first) / kHugePageBytes * kHugePageBytes;
+    // Where the system refuses, the fact says so.
+    if (rest > 0 && collapse(begin + first, rest) == 0) populate(begin + first, rest, false);
+  }
+  const auto got = pages_obtained(begin, bytes);
+  page_bytes_ = got.resident_bytes > 0 && 2 * got.huge_bytes >= got.resident_bytes
+                    ? kHugePageBytes
+                    : got.kernel_page_bytes;
+}
+
+void PoolPages::add_facts(Fields& facts) const { facts.set("pool_page_bytes", page_bytes_); }
 
 Status check_pmdk_environment(const Context& context) {
   for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {

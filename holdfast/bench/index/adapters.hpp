@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include <holdfast/base/epoch.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
@@ -38,25 +39,53 @@ inline Status clear_place(const blocks::Context& context) {
   return erase_superblock(DurableWriter(context.region));
 }
 
-class DashAdapter {
+// What the indexes on the medium differ in.
+struct NoRecord {};  // No verbs for many at once.
+struct Footprint {
+  std::uint64_t medium_bytes = 0;
+  std::uint64_t dram_bytes = 0;
+};
+inline Footprint footprint(const holdfast::index::Dash& index) {
+  return {index.segments() * std::uint64_t{16} * KiB, index.segments() * std::uint64_t{8}};
+}
+inline Footprint footprint(const holdfast::index::FpTree& tree) {
+  return {tree.leaves() * std::uint64_t{1} * KiB,
+          tree.inner_bytes() + tree.leaves() * std::uint64_t{4}};
+}
+inline Footprint footprint(const holdfast::index::FastFair& tree) {
+  return {tree.nodes() * std::uint64_t{512}, tree.nodes() * std::uint64_t{8}};
+}
+using Found = std::span<std::optional<std::uint64_t>>;
+inline Status find_many(holdfast::index::Dash& index, std::span<const std::uint64_t> keys,
+                        Found values) {
+  return index.find_many(keys, values, {.group = 64});
+}
+inline Status find_many(holdfast::index::FpTree& tree, std::span<const std::uint64_t> keys,
+                        Found values) {
+  return tree.find_many(keys, values);
+}
+
+// Of numbers, on the medium.
+template <class Index, bool kInOrder, class RecordOfMany>
+class MediumAdapter {
  public:
-  static constexpr bool kScans = false, kMany = true, kUpdates = true, kPersistent = true;
-  using Record = holdfast::index::DashRecord;
-  explicit DashAdapter(const blocks::Context& context) : context_(context) {}
+  using Record = RecordOfMany;
+  static constexpr bool kScans = kInOrder, kMany = !std::is_same_v<Record, NoRecord>;
+  static constexpr bool kUpdates = true, kPersistent = true;
+  explicit MediumAdapter(const blocks::Context& context) : context_(context) {}
   Status create(std::uint64_t) {
     HF_RETURN_IF_ERROR(clear_place(context_));
-    HF_ASSIGN_OR_RETURN(index_,
-                        holdfast::index::Dash::create(context_.region, extent_of(context_)));
+    HF_ASSIGN_OR_RETURN(index_, Index::create(context_.region, extent_of(context_)));
     return {};
   }
   Status reopen() {
     index_.reset();
-    HF_ASSIGN_OR_RETURN(index_, holdfast::index::Dash::open(context_.region, extent_of(context_)));
+    HF_ASSIGN_OR_RETURN(index_, Index::open(context_.region, extent_of(context_)));
     return {};
   }
   class Session {
    public:
-    explicit Session(DashAdapter& adapter) : index_(*adapter.index_) {}
+    explicit Session(MediumAdapter& adapter) : index_(*adapter.index_) {}
     bool insert(std::uint64_t key, std::uint64_t value) {
       return index_.insert(key, value).has_value();
     }
@@ -68,24 +97,31 @@ class DashAdapter {
       const auto found = index_.find(key);
       return found ? std::optional(*found) : std::nullopt;
     }
-    bool find_many(std::span<const std::uint64_t> keys,
-                   std::span<std::optional<std::uint64_t>> values) {
-      return index_.find_many(keys, values, {.group = 64}).has_value();
+    template <class Visit>
+    void scan(std::uint64_t from, Visit&& visit) {
+      (void)index_.scan(from, visit);
+    }
+    bool find_many(std::span<const std::uint64_t> keys, Found values) {
+      return index::find_many(index_, keys, values).has_value();
     }
     bool insert_many(std::span<const Record> records, std::span<Errc> outcomes) {
       return index_.insert_many(records, outcomes).has_value();
     }
 
    private:
-    holdfast::index::Dash& index_;
+    Index& index_;
   };
-  std::uint64_t medium_bytes() const { return index_->segments() * std::uint64_t{16} * KiB; }
-  std::uint64_t dram_bytes() const { return index_->segments() * std::uint64_t{8}; }
+  std::uint64_t medium_bytes() const { return footprint(*index_).medium_bytes; }
+  std::uint64_t dram_bytes() const { return footprint(*index_).dram_bytes; }
 
  private:
   const blocks::Context& context_;
-  std::unique_ptr<holdfast::index::Dash> index_;
+  std::unique_ptr<Index> index_;
 };
+
+using DashAdapter = MediumAdapter<holdfast::index::Dash, false, holdfast::index::DashRecord>;
+using FpTreeAdapter = MediumAdapter<holdfast::index::FpTree, true, holdfast::index::FpRecord>;
+using FastFairAdapter = MediumAdapter<holdfast::index::FastFair, true, NoRecord>;
 
 // Keys and values of these many bytes, 8 at least: the numbers, and what fills them up.
 template <unsigned kKeyBytes, unsigned kValueBytes>
@@ -152,107 +188,6 @@ class ByteDashAdapter {
  private:
   const blocks::Context& context_;
   std::unique_ptr<holdfast::index::ByteDash> index_;
-};
-
-class FpTreeAdapter {
- public:
-  static constexpr bool kScans = true, kMany = true, kUpdates = true, kPersistent = true;
-  using Record = holdfast::index::FpRecord;
-  explicit FpTreeAdapter(const blocks::Context& context) : context_(context) {}
-  Status create(std::uint64_t) {
-    HF_RETURN_IF_ERROR(clear_place(context_));
-    HF_ASSIGN_OR_RETURN(tree_,
-                        holdfast::index::FpTree::create(context_.region, extent_of(context_)));
-    return {};
-  }
-  Status reopen() {
-    tree_.reset();
-    HF_ASSIGN_OR_RETURN(tree_, holdfast::index::FpTree::open(context_.region, extent_of(context_)));
-    return {};
-  }
-  class Session {
-   public:
-    explicit Session(FpTreeAdapter& adapter) : tree_(*adapter.tree_) {}
-    bool insert(std::uint64_t key, std::uint64_t value) {
-      return tree_.insert(key, value).has_value();
-    }
-    bool update(std::uint64_t key, std::uint64_t value) {
-      return tree_.update(key, value).has_value();
-    }
-    bool erase(std::uint64_t key) { return tree_.erase(key).has_value(); }
-    std::optional<std::uint64_t> find(std::uint64_t key) {
-      const auto found = tree_.find(key);
-      return found ? std::optional(*found) : std::nullopt;
-    }
-    template <class Visit>
-    void scan(std::uint64_t from, Visit&& visit) {
-      (void)tree_.scan(from, visit);
-    }
-    bool find_many(std::span<const std::uint64_t> keys,
-                   std::span<std::optional<std::uint64_t>> values) {
-      return tree_.find_many(keys, values).has_value();
-    }
-    bool insert_many(std::span<const Record> records, std::span<Errc> outcomes) {
-      return tree_.insert_many(records, outcomes).has_value();
-    }
-
-   private:
-    holdfast::index::FpTree& tree_;
-  };
-  std::uint64_t medium_bytes() const { return tree_->leaves() * std::uint64_t{1} * KiB; }
-  std::uint64_t dram_bytes() const {
-    return tree_->inner_bytes() + tree_->leaves() * std::uint64_t{4};
-  }
-
- private:
-  const blocks::Context& context_;
-  std::unique_ptr<holdfast::index::FpTree> tree_;
-};
-
-class FastFairAdapter {
- public:
-  static constexpr bool kScans = true, kMany = false, kUpdates = true, kPersistent = true;
-  explicit FastFairAdapter(const blocks::Context& context) : context_(context) {}
-  Status create(std::uint64_t) {
-    HF_RETURN_IF_ERROR(clear_place(context_));
-    HF_ASSIGN_OR_RETURN(tree_,
-                        holdfast::index::FastFair::create(context_.region, extent_of(context_)));
-    return {};
-  }
-  Status reopen() {
-    tree_.reset();
-    HF_ASSIGN_OR_RETURN(tree_,
-                        holdfast::index::FastFair::open(context_.region, extent_of(context_)));
-    return {};
-  }
-  class Session {
-   public:
-    explicit Session(FastFairAdapter& adapter) : tree_(*adapter.tree_) {}
-    bool insert(std::uint64_t key, std::uint64_t value) {
-      return tree_.insert(key, value).has_value();
-    }
-    bool update(std::uint64_t key, std::uint64_t value) {
-      return tree_.update(key, value).has_value();
-    }
-    bool erase(std::uint64_t key) { return tree_.erase(key).has_value(); }
-    std::optional<std::uint64_t> find(std::uint64_t key) {
-      const auto found = tree_.find(key);
-      return found ? std::optional(*found) : std::nullopt;
-    }
-    template <class Visit>
-    void scan(std::uint64_t from, Visit&& visit) {
-      (void)tree_.scan(from, visit);
-    }
-
-   private:
-    holdfast::index::FastFair& tree_;
-  };
-  std::uint64_t medium_bytes() const { return tree_->nodes() * std::uint64_t{512}; }
-  std::uint64_t dram_bytes() const { return tree_->nodes() * std::uint64_t{8}; }
-
- private:
-  const blocks::Context& context_;
-  std::unique_ptr<holdfast::index::FastFair> tree_;
 };
 
 // The store's hash index, in DRAM: from a key to a number. No value is kept: the number is that of

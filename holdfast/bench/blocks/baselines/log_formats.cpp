@@ -2,6 +2,16 @@
 
 namespace holdfast::bench::baselines {
 
+const char* segment_preparation(LogFormat format) {
+  switch (format) {
+    case kPopcount: return "zeroes it";
+    case kParity: return "flips the words that a lap left";
+    case kHeader:
+    case kDancing: return "zeroes its sizes";
+    default: return nullptr;
+  }
+}
+
 void register_log_formats() {
   using holdfast::blocks::log_detail::register_frames;
   register_frames(kLineTags, line_tag_frames());

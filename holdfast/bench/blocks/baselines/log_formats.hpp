@@ -28,6 +28,9 @@ inline constexpr LogFormat kClassic{5};  // Two fences. Header and payload, then
 inline constexpr LogFormat kHeader{6};   // Two fences. The payload, then a size in front.
 inline constexpr LogFormat kDancing{7};  // Two fences. The same with 64 sizes in turn.
 
+// What such a log does to each segment before it takes it, within an append; nullptr: nothing.
+const char* segment_preparation(LogFormat format);
+
 // Any thread, any number of times.
 void register_log_formats();
 
