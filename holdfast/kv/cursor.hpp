@@ -35,6 +35,8 @@
 
 namespace holdfast::kv {
 
+struct Packing;
+
 class Cursor {
  public:
   Cursor(Cursor&&) noexcept;
@@ -65,11 +67,16 @@ class Cursor {
   // in groups. At no record: 0, or the error of status(). Errors: kTooLarge (not even one fits: the
   // message says how many bytes it needs, and the cursor stays).
   Result<std::size_t> fill(std::span<std::byte> buffer, std::size_t most = ~std::size_t{0});
+  // seek(key) and fill(): does not wait for the first record alone. Where nothing follows: 0.
+  Result<std::size_t> fill_from(std::string_view key, std::span<std::byte> buffer,
+                                std::size_t most = ~std::size_t{0});
 
   struct State;
   explicit Cursor(std::unique_ptr<State> state);  // For the store.
 
  private:
+  Result<std::size_t> fill_on(Packing& packing);
+
   std::unique_ptr<State> state_;
 };
 

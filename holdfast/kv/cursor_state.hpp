@@ -75,17 +75,22 @@ struct Cursor::State {
       return fail({Errc::kClosed, "the cursor's keyspace was dropped"});
     return act(*open);
   }
-  template <class R, class First>
-  bool move_in(R& rooms, const BasicReads<R>& reads, bool forward, First&& first) {
+  // Waits until the keys are in order. In no guard.
+  template <class R>
+  bool ready(R& rooms) {
     // The loader asks the index for keys whose latch the calling verb may hold.
     if (rooms.index.order()->state() == KeyOrder::State::kLoading && whole_store(rooms).inside())
       return fail({Errc::kBusy,
                    "a cursor moved inside of a verb while the keys are put in order after an open; "
                    "move it outside"});
     rooms.index.order()->wait();
-    const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
-    if (!is_complete(*rooms.index.order())) return false;
     if (!keys) keys.emplace(rooms.index.order()->keys());
+    return is_complete(*rooms.index.order());
+  }
+  template <class R, class First>
+  bool move_in(R& rooms, const BasicReads<R>& reads, bool forward, First&& first) {
+    if (!ready(rooms)) return false;
+    const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
       if (!rooms.paged()) {
         look_ahead.step(rooms.index, *keys, forward);
@@ -101,17 +106,32 @@ struct Cursor::State {
            fail({Errc::kNoSpace,
                  "there was no memory to keep all keys in order; open the store again"});
   }
-  // Packs the records of known keys, leaf by leaf, and stays at the first that has no room.
-  // Of a live store in memory; else nothing happens. The cursor is at a record.
+  // Packs records from where the cursor is, and stays at the first that has no room. Of a live
+  // store in memory; else nothing happens. The cursor is at a record.
   void pack(Packing& packing) {
     if (!values || snapshot) return;
     there = in_core([&](auto& core) { return core.rooms.paged() || pack_in(core, packing); });
   }
+  // The same from a key on, wherever the cursor is. False: nothing happened.
+  bool pack_from(std::string_view key, Packing& packing) {
+    if (!values || snapshot) return false;
+    bool done = true;
+    there = in_core([&](auto& core) {
+      done = !core.rooms.paged();
+      return done && ready(core.rooms) && seek_key(core.rooms, key) && pack_in(core, packing);
+    });
+    return done;
+  }
+  template <class R>
+  bool seek_key(R& rooms, std::string_view key) {
+    const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
+    return keys->seek(key);
+  }
   template <class C>
   bool pack_in(C& core, Packing& packing) {
     look_ahead.forget();
+    was_forward = true;
     for (;;) {
-      // One for each leaf: what a buffer takes may be much.
       const auto guard = core.rooms.epochs.enter(core.rooms.sessions.of_this_thread().participant);
       if (!is_complete(*core.rooms.index.order())) return false;
       const Packed done = pack_keys(core, *keys, packing, record);
@@ -121,11 +141,11 @@ struct Cursor::State {
         return move_in(core.rooms, core.reads, true, [](const auto& now) { return bool{now}; });
     }
   }
-  static Packed pack_keys(StoreCore& core, const index::ordered::Cursor& keys, Packing& packing,
+  static Packed pack_keys(StoreCore& core, index::ordered::Cursor& keys, Packing& packing,
                           RecordAt& next) {
     return core.pack(core, keys, packing, next);
   }
-  static Packed pack_keys(SpaceCore& core, const index::ordered::Cursor& keys, Packing& packing,
+  static Packed pack_keys(SpaceCore& core, index::ordered::Cursor& keys, Packing& packing,
                           RecordAt& next);
   static const Rooms& whole_store(const Rooms& rooms) { return rooms; }
   static const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }

@@ -20,9 +20,17 @@ namespace holdfast::kv {
 template <class Path>
 class KeysAhead {
  public:
-  KeysAhead(const KeyIndex& index, const index::ordered::Cursor& keys, std::size_t count)
-      : index_(index), keys_(keys), count_(count) {}
+  // `most`: records that find room.
+  KeysAhead(const KeyIndex& index, index::ordered::Cursor& keys, std::size_t most)
+      : index_(index), keys_(keys), most_(most) {}
 
+  // Whether there is a key `at` to look up: one more than finds room, since the cursor stays there.
+  // While the last known keys are looked up, those of the next leaf become known.
+  bool has(std::size_t at) {
+    if (at == learn_at_) [[unlikely]]
+      learn(at);
+    return at < count_;
+  }
   std::string_view key(std::size_t at) const { return keys_.known(at); }
   const Place& place(std::size_t at) const { return places_[at % kRing]; }
   Line candidate(std::size_t at) const { return candidates_[at % kRing]; }
@@ -47,10 +55,27 @@ class KeysAhead {
 
  private:
   static constexpr std::size_t kEntries = 24, kRecords = 12, kRing = 32;
+  static constexpr std::size_t kNever = ~std::size_t{0};
+  static constexpr std::size_t kMostKeys = 512;  // Of one guard: what a buffer takes may be much.
+
+  void learn(std::size_t at) {
+    std::size_t known = keys_.known_keys();
+    const auto wanted = [&] { return known <= most_ && known < kMostKeys; };
+    bool more = wanted();
+    while (more && known - at <= kEntries) {
+      more = keys_.read_on();
+      known = keys_.known_keys();
+      more = more && wanted();
+    }
+    if (more) keys_.prefetch_on();
+    learn_at_ = more ? known - kEntries : kNever;
+    count_ = most_ < known ? most_ + 1 : known;
+  }
 
   const KeyIndex& index_;
-  const index::ordered::Cursor& keys_;
-  const std::size_t count_;
+  index::ordered::Cursor& keys_;
+  const std::size_t most_;
+  std::size_t count_ = 0, learn_at_ = 0;
   std::size_t entries_ = 0, records_ = 0;  // Asked for.
   std::array<Place, kRing> places_;
   std::array<Line, kRing> candidates_;
@@ -58,15 +83,12 @@ class KeysAhead {
 
 template <class R>
 template <class Path>
-Packed BasicReads<R>::pack(const index::ordered::Cursor& keys, Packing& packing,
-                           RecordAt& next) const {
+Packed BasicReads<R>::pack(index::ordered::Cursor& keys, Packing& packing, RecordAt& next) const {
   constexpr std::size_t kMostLines = 8;
   R& rooms = rooms_;
   const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
   Packed done;
-  const std::size_t room = packing.most - packing.records, known = keys.known_keys();
-  const std::size_t count = room < known ? room + 1 : known;  // With the one that finds no room.
-  KeysAhead<Path> ahead(rooms.index, keys, count);
+  KeysAhead<Path> ahead(rooms.index, keys, packing.most - packing.records);
   std::size_t lines = 4;
   const auto add = [&](std::string_view key, const RecordView& record, Bytes value) {
     lines = std::min<std::size_t>(
@@ -79,7 +101,7 @@ Packed BasicReads<R>::pack(const index::ordered::Cursor& keys, Packing& packing,
     next.version = record.sequence();
     done.end = Packed::End::kNoRoom;
   };
-  for (; done.keys < count; ++done.keys) {
+  for (; ahead.has(done.keys); ++done.keys) {
     ahead.step(done.keys, lines);
     const std::string_view key = ahead.key(done.keys);
     const Place& place = ahead.place(done.keys);

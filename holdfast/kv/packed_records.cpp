@@ -6,8 +6,7 @@
 
 namespace holdfast::kv {
 
-[[gnu::flatten]] Packed Cursor::State::pack_keys(SpaceCore& core,
-                                                 const index::ordered::Cursor& keys,
+[[gnu::flatten]] Packed Cursor::State::pack_keys(SpaceCore& core, index::ordered::Cursor& keys,
                                                  Packing& packing, RecordAt& next) {
   return core.reads.pack<AnyPath>(keys, packing, next);
 }
@@ -15,14 +14,27 @@ namespace holdfast::kv {
 Result<std::size_t> Cursor::fill(std::span<std::byte> buffer, std::size_t most) {
   Packing packing{buffer, most};
   if (*this && most != 0) state_->pack(packing);
+  return fill_on(packing);
+}
+
+Result<std::size_t> Cursor::fill_from(std::string_view key, std::span<std::byte> buffer,
+                                      std::size_t most) {
+  Packing packing{buffer, most};
+  if (most == 0 || !state_->pack_from(key, packing)) seek(key);
+  return fill_on(packing);
+}
+
+// What was not packed at once, record by record.
+Result<std::size_t> Cursor::fill_on(Packing& packing) {
   for (; *this && packing.takes(key().size(), value().size()); next())
     packing.add<AnyPath>(key(), std::as_bytes(std::span(value())), version());
-  if (packing.used != 0 || most == 0) return packing.used;
+  if (packing.used != 0 || packing.most == 0) return packing.used;
   if (!status()) return status().error();
   if (!*this) return std::size_t{0};
   return Error{Errc::kTooLarge, "fill: the next record needs " +
                                     std::to_string(packed_bytes(key().size(), value().size())) +
-                                    " bytes, the buffer has " + std::to_string(buffer.size())};
+                                    " bytes, the buffer has " +
+                                    std::to_string(packing.buffer.size())};
 }
 
 std::optional<PackedRecord> unpack(std::span<const std::byte>& packed) {

@@ -35,10 +35,10 @@ class BasicReads {
   // Calls copy(i, record, value) for those that are there.
   template <class Path, class Copy>
   Status get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const;
-  // What fill() of a cursor does to the keys that it knows (packing.hpp). `next`: the record that
-  // found no room.
+  // What fill() of a cursor does from the key on that it is at (packing.hpp). `next`: the record
+  // that found no room.
   template <class Path>
-  Packed pack(const index::ordered::Cursor& keys, Packing& packing, RecordAt& next) const;
+  Packed pack(index::ordered::Cursor& keys, Packing& packing, RecordAt& next) const;
   Result<Pinned> get_pinned(Bytes key) const;
 
   // A get of a group, inside the caller's guard: into the text, or as much as fits into the buffer.

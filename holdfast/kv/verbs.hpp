@@ -33,8 +33,7 @@ struct Verbs : HotVerbs {
                       std::span<Errc> outcomes)>
       get_texts;
   // BasicReads::pack().
-  Exchangeable<Packed(StoreCore&, const index::ordered::Cursor& keys, Packing&, RecordAt& next)>
-      pack;
+  Exchangeable<Packed(StoreCore&, index::ordered::Cursor& keys, Packing&, RecordAt& next)> pack;
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, std::byte* values, std::size_t value_bytes,
                       std::span<Errc> outcomes)>
       get_objects;

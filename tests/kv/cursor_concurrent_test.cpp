@@ -82,8 +82,27 @@ TEST_P(OrderedConcurrent, KeysThatStayAreSeenOnceAndTheOrderAgreesInTheEnd) {
     }
     wrong += next != (forward ? kStable : 0) || !cursor.status();
   };
-  for (int i = 0; writing != 0; ++i)
+  // The same packed, many leaves at once or a few records.
+  const auto fill = [&](std::size_t bytes) {
+    auto cursor = store.cursor().value();
+    std::vector<std::byte> buffer(bytes);
+    std::uint64_t next = 0;
+    std::string last;
+    for (auto used = cursor.fill_from("", buffer); used && *used != 0; used = cursor.fill(buffer)) {
+      auto rest = std::span<const std::byte>(buffer).first(*used);
+      while (const auto record = unpack(rest)) {
+        if (!last.empty()) wrong += record->key <= last;
+        last = record->key;
+        if (last.size() != 5) continue;
+        wrong += last != stable_key(next++) || record->value != "stays";
+      }
+    }
+    wrong += next != kStable || !cursor.status();
+  };
+  for (int i = 0; writing != 0; ++i) {
     scan(i % 2 == 0);
+    fill(i % 2 == 0 ? 1'000 : 1'000'000);
+  }
   for (auto& thread : threads)
     thread.join();
   EXPECT_EQ(wrong, 0);

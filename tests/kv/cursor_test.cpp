@@ -203,6 +203,69 @@ TEST_P(Ordered, FilledBuffersHoldWhatACursorSees) {
   }
 }
 
+// From any key, over many leaves, with and without a limit, of whatever a cursor is of.
+TEST_P(Ordered, FillingFromAKeyIsSeekingAndFilling) {
+  auto store = open(ordered());
+  auto space = store.create_space("space").value();
+  Contents expected;
+  for (int i = 0; i < 2'000; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    expected[key] = std::string(static_cast<std::size_t>(i % 40), 'v') + key;
+    ASSERT_TRUE(store.put(key, expected[key]));
+    ASSERT_TRUE(space.put(key, expected[key]));
+  }
+  for (int i = 0; i < 2'000; i += 5) {
+    const std::string key = "key" + std::to_string(i);
+    ASSERT_TRUE(store.erase(key).value());
+    ASSERT_TRUE(space.erase(key).value());
+    expected.erase(key);
+  }
+  const Snapshot snapshot = store.snapshot();
+  Random random(7);
+  for (int round = 0; round < 120; ++round) {
+    auto cursor = (round % 3 == 0   ? store.cursor()
+                   : round % 3 == 1 ? space.cursor()
+                                    : snapshot.cursor())
+                      .value();
+    if (round % 2 == 0) cursor.last();  // Wherever it is.
+    const std::string from = "key" + std::to_string(random.below(2'500));
+    std::vector<std::byte> buffer(random.below(2) == 0 ? 500 : 40'000);
+    const std::size_t most = random.below(3) == 0 ? ~std::size_t{0} : 1 + random.below(700);
+    auto wanted = expected.lower_bound(from);
+    auto used = cursor.fill_from(from, buffer, most);
+    for (int calls = 0;; ++calls) {
+      ASSERT_TRUE(used) << used.error().message();
+      auto rest = std::span<const std::byte>(buffer).first(*used);
+      std::size_t records = 0;
+      for (auto record = unpack(rest); record; record = unpack(rest), ++wanted, ++records) {
+        ASSERT_NE(wanted, expected.end());
+        ASSERT_EQ(record->key, wanted->first);
+        ASSERT_EQ(record->value, wanted->second);
+      }
+      EXPECT_LE(records, most);
+      ASSERT_EQ(static_cast<bool>(cursor), wanted != expected.end());
+      if (!cursor) break;
+      ASSERT_EQ(cursor.key(), wanted->first);
+      ASSERT_EQ(cursor.value(), wanted->second);
+      // Back by one and on again, so that the batch of keys was read from above.
+      if (calls % 8 == 3 && wanted != expected.begin()) {
+        ASSERT_TRUE(cursor.prev());
+        ASSERT_EQ(cursor.key(), (--wanted)->first);
+      }
+      used = cursor.fill(buffer, most);
+    }
+  }
+  auto cursor = store.cursor().value();
+  std::vector<std::byte> buffer(100);
+  EXPECT_EQ(cursor.fill_from("z", buffer).value(), 0u);
+  EXPECT_FALSE(cursor);
+  EXPECT_EQ(cursor.fill_from("key1", buffer, 0).value(), 0u);
+  EXPECT_EQ(cursor.key(), "key1");
+  ASSERT_TRUE(store.put("key1", std::string(100, 'x')));
+  EXPECT_EQ(cursor.fill_from("key1", buffer).code(), Errc::kTooLarge);
+  EXPECT_EQ(cursor.key(), "key1") << "it stays";
+}
+
 TEST_P(Ordered, ABufferThatIsTooSmallSaysHowLargeItMustBe) {
   auto store = open(ordered());
   ASSERT_TRUE(store.put("a", std::string(100, 'x')));

@@ -6,7 +6,7 @@
 // Parts: put (new keys, hashed and ordered, alone and by put_many, beside an insert into the ordered
 // index alone), scan (fill() beside get_many, beside records read from places that are known: what
 // places in the leaves would give, and what an overwrite would pay for them), open (behind SIGKILL,
-// hashed and ordered), mark (beside a writer, and an opening at it). Keys are 16 random bytes, values 200.
+// hashed and ordered), closed (open and close, with the order stored and without), mark (beside a writer, and an opening at it). Keys are 16 random bytes, values 200.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,8 +176,8 @@ double fill_scans(Store<>& store, const Places& places, std::span<const std::siz
   Cursor cursor = store.cursor().value();
   return seconds_of([&] {
     for (const std::size_t start : starts) {
-      cursor.seek(places.keys[start]);
-      auto packed = std::span<const std::byte>(buffer).first(cursor.fill(buffer, kScan).value());
+      const std::size_t used = cursor.fill_from(places.keys[start], buffer, kScan).value();
+      auto packed = std::span<const std::byte>(buffer).first(used);
       while (const auto record = unpack(packed))
         sum += sum_of(record->value);
     }
@@ -331,6 +331,57 @@ void measure_opens(const Run& run) {
   run.clear();
 }
 
+// ---- closed ----
+
+// A store that was closed in order: with the keys in order beside the index, without them, and
+// opened without an order.
+void measure_closed(const Run& run) {
+  run.clear();
+  {
+    Store<> store = open(run, true);
+    put_many_all(store, run.keys);
+    store.close().value();
+  }
+  std::printf("close and open of %lu, s\n%12s %10s %10s %10s %10s\n",
+              static_cast<unsigned long>(run.keys), "", "open", "first get", "in order", "close");
+  struct Way {
+    const char* name;
+    bool order, stored;
+  };
+  // Each leaves what the next one needs: an ordered close stores the order, a hashed one does not.
+  constexpr Way kWays[] = {
+      {"stored", true, true}, {"hashed", false, false}, {"not stored", true, false}};
+  for (int round = 0; round < 3; ++round) {
+    for (const Way& way : kWays) {
+      StoreOptions options = options_of(way.order, run.keys);
+      options.prefault = false;
+      std::optional<Store<>> store;
+      const auto begin = Clock::now();
+      const auto since = [&] {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+      };
+      store = Store<>::open(run.spec(), options).value();
+      const double opened = since();
+      expect(store->recovery().clean && store->count() == run.keys, "it was closed in order");
+      std::string value;
+      store->get(key_of(7), value).value();
+      const double got = since();
+      double in_order = 0;
+      if (way.order) {
+        Cursor cursor = store->cursor().value();
+        expect(cursor.first(), "there is a first key");
+        in_order = since();
+        const KeyOrder& order = *ForTests::rooms(*store).index.order();
+        expect(order.was_stored() == way.stored && order.keys().count() == run.keys,
+               "the order has all keys, from where they ought to come");
+      }
+      const double closed = seconds_of([&] { store->close().value(); });
+      std::printf("%12s %10.3f %10.3f %10.3f %10.3f\n", way.name, opened, got, in_order, closed);
+    }
+  }
+  run.clear();
+}
+
 // ---- mark ----
 
 void measure_marks(const Run& run) {
@@ -387,7 +438,7 @@ void measure_marks(const Run& run) {
 
 int main(int count, char** words) {
   if (count < 2) {
-    std::fprintf(stderr, "use: order_bench DIRECTORY [KEYS] [put|scan|open|mark …]\n");
+    std::fprintf(stderr, "use: order_bench DIRECTORY [KEYS] [put|scan|open|closed|mark …]\n");
     return 2;
   }
   const Run run{words[1], count > 2 ? std::strtoull(words[2], nullptr, 10) : 10'000'000};
@@ -400,5 +451,6 @@ int main(int count, char** words) {
   if (wanted("put")) measure_puts(run);
   if (wanted("scan")) measure_scans(run);
   if (wanted("open")) measure_opens(run);
+  if (wanted("closed")) measure_closed(run);
   if (wanted("mark")) measure_marks(run);
 }

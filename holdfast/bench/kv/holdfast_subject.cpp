@@ -86,17 +86,16 @@ class OrderedSession : public HoldfastSession {
   bool scan(const Key& from, unsigned count, ScanAnswer& answer) {
     if (!note(cursor_)) return false;
     auto& cursor = *cursor_;
-    cursor.seek(from.view());
-    while (cursor && count != 0) {
-      const auto packed = cursor.fill(buffer_, count);
+    auto packed = cursor.fill_from(from.view(), buffer_, count);
+    for (;; packed = cursor.fill(buffer_, count)) {
       if (!note(packed)) return false;
       auto rest = std::span<const std::byte>(buffer_).first(*packed);
       while (const auto record = store::unpack(rest)) {
         answer(record->key, record->value);
         --count;
       }
+      if (count == 0 || !cursor) return note(cursor.status());
     }
-    return note(cursor.status());
   }
 
  private:

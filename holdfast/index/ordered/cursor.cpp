@@ -81,6 +81,15 @@ bool Cursor::next() {
   return forward_from(std::string(batch_.resume()));
 }
 
+bool Cursor::read_on() {
+  if (!*this || HF_MUTANT("E17", !ascending_, false) || !batch_.more() ||
+      !batch_[batch_.size() - 1].starts_with(prefix_))
+    return false;
+  if (at_ > batch_.size() / 2) batch_.drop(at_), at_ = 0;
+  index_.read_on(batch_);
+  return true;
+}
+
 bool Cursor::prev() {
   if (!*this) return false;
   if (at_ > 0) return --at_, keep();

@@ -51,6 +51,12 @@ class Cursor {
   // they are, and the one at `moves`. The cursor must be at a key.
   std::size_t known_keys() const;
   std::string_view known(std::size_t moves) const { return batch_[at_ + moves]; }
+  // Learns of the keys of one leaf more, where next() would read it: known_keys() grows. False:
+  // there is none, the prefix ends before, or the cursor came from above. Views of keys end. Inside
+  // a guard. O(log n).
+  bool read_on();
+  // Asks for what read_on() will need.
+  void prefetch_on() const { OrderedIndex::prefetch_on(batch_); }
   // So many further, at most as many as are known.
   bool next(std::size_t moves) { return at_ += moves - 1, next(); }
 

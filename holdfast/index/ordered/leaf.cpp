@@ -51,9 +51,9 @@ void Leaf::prefetch() const {
     prefetch_for_read(page() + line * kCacheLineBytes);
 }
 
-void Leaf::prefetch_all() const {
-  for (std::uint32_t line = 0; line < LeafPool::kPageBytes / kCacheLineBytes; ++line)
-    prefetch_for_read(page() + line * kCacheLineBytes);
+void Leaf::prefetch_all(const void* leaf) {
+  for (std::uint32_t at = 0; at < LeafPool::kPageBytes; at += kCacheLineBytes)
+    prefetch_for_read(static_cast<const char*>(leaf) + at);
 }
 
 bool Leaf::holds(const Target& target) const {

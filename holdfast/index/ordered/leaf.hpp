@@ -55,9 +55,10 @@ class Leaf {
   static void destroy(Leaf* leaf);
 
   SpinLatch& latch() { return latch_; }
-  // The lines that a search reads first; all lines, for who reads many keys.
+  // The lines that a search reads first; all lines, for who reads many keys. There need not be a
+  // leaf any more.
   void prefetch() const;
-  void prefetch_all() const;
+  static void prefetch_all(const void* leaf);
 
   bool gone() const { return gone_; }
   std::string_view low() const { return low_.view(); }

@@ -167,33 +167,45 @@ bool OrderedIndex::contains(std::string_view key) const {
   return leaf->find(key).found;
 }
 
-void OrderedIndex::read(const Target& target, KeyBatch& batch) const {
-  batch.clear();
+bool OrderedIndex::read(const Target& target, KeyBatch& batch) const {
   Leaf* from = directory_.leaf_for(target);
-  from->prefetch_all();
+  Leaf::prefetch_all(from);
   LatchedLeaf leaf(*from);
   walk(leaf, target);
   const std::uint32_t at = target.end ? leaf->size() : leaf->find(target.key).slot;
   if (target.below || target.end) {
     leaf->copy_to(batch, 0, at);
     if (HF_MUTANT("E08", !leaf->low().empty(), false)) batch.set_resume(leaf->low());
-  } else {
-    leaf->copy_to(batch, at, leaf->size());
-    if (const Leaf* const next = leaf->next()) {
-      batch.set_resume(leaf->high());
-      if (at == 0) next->prefetch_all();  // Whoever reads a whole leaf goes on.
-    }
+    return false;
   }
+  leaf->copy_to(batch, at, leaf->size());
+  if (leaf->next() != nullptr) batch.set_resume(leaf->high(), leaf->next());
+  return at == 0;
 }
 
-void OrderedIndex::read_from(std::string_view key, KeyBatch& batch) const { read({key}, batch); }
+void OrderedIndex::read_from(std::string_view key, KeyBatch& batch) const {
+  batch.clear();
+  if (read({key}, batch)) prefetch_on(batch);  // Whoever reads a whole leaf goes on.
+}
 
 void OrderedIndex::read_below(std::string_view key, KeyBatch& batch) const {
-  if (key.empty()) return batch.clear();  // Nothing lies below it.
-  read({key, true}, batch);
+  batch.clear();
+  if (!key.empty()) read({key, true}, batch);  // Nothing lies below that.
 }
 
-void OrderedIndex::read_last(KeyBatch& batch) const { read({{}, false, true}, batch); }
+void OrderedIndex::read_last(KeyBatch& batch) const {
+  batch.clear();
+  read({{}, false, true}, batch);
+}
+
+void OrderedIndex::read_on(KeyBatch& batch) const {
+  batch.go_on();
+  read({batch.resume()}, batch);
+}
+
+void OrderedIndex::prefetch_on(const KeyBatch& batch) {
+  if (const void* const leaf = batch.next_leaf()) Leaf::prefetch_all(leaf);
+}
 
 Status OrderedIndex::load(FunctionRef<bool(std::string_view&)> next) {
   if (count() != 0) {

@@ -68,6 +68,10 @@ class OrderedIndex {
   // The same for the keys below `key`, or the last ones of all, still ascending.
   void read_below(std::string_view key, KeyBatch& batch) const;
   void read_last(KeyBatch& batch) const;
+  // Adds the keys that follow a batch that was read forward and has more(). Inside a guard.
+  void read_on(KeyBatch& batch) const;
+  // Asks for the memory that it will need.
+  static void prefetch_on(const KeyBatch& batch);
 
   // Fills an empty index that nobody else uses yet: `next` sets its argument to the next key,
   // which is copied, and returns false after the last one. Inside a guard. O(n). Errors:
@@ -94,7 +98,8 @@ class OrderedIndex {
   void descend(std::span<const std::string_view> group, Leaves& leaves) const;
   void walk(LatchedLeaf& leaf, const Target& target) const;
   Result<bool> insert_from(std::string_view key, Leaf* from);
-  void read(const Target& target, KeyBatch& batch) const;
+  // Appends to the batch; tells whether that is a whole leaf, forward.
+  bool read(const Target& target, KeyBatch& batch) const;
   Counter& my_counter();
 
   EpochDomain& domain_;

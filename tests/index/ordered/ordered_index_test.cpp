@@ -237,6 +237,50 @@ TEST_F(OrderedIndexTest, KnownKeysAreThoseThatNextComesTo) {
   }
 }
 
+// Leaf by leaf, the keys that stay known are those that next() comes to, and the passed ones go.
+TEST_F(OrderedIndexTest, ReadingOnMakesMoreKeysKnown) {
+  Model model;
+  for (int number = 0; number < 3000; ++number)
+    model.insert("key" + std::to_string(number));
+  for (const std::string& key : model)
+    insert(key);
+  const auto guard = domain.enter(participant);
+  for (const std::string prefix : {"", "key1", "key199"}) {
+    Cursor at = cursor();
+    auto wanted = model.lower_bound(prefix);
+    const auto end = [&](auto of) { return of == model.end() || !of->starts_with(prefix); };
+    int reads = 0;
+    for (at.first(prefix); at;) {
+      const std::size_t before = at.known_keys();
+      at.prefetch_on();
+      if (before < 300 && at.read_on()) ++reads;
+      const std::size_t count = at.known_keys();
+      ASSERT_GE(count, before);
+      auto next = wanted;
+      for (std::size_t moves = 0; moves < count; ++moves, ++next) {
+        ASSERT_FALSE(end(next));
+        ASSERT_EQ(at.known(moves), *next);
+      }
+      const std::size_t moves = std::min<std::size_t>(count, 100);
+      std::advance(wanted, moves);
+      ASSERT_EQ(at.next(moves), !end(wanted));
+    }
+    EXPECT_TRUE(end(wanted));
+    EXPECT_TRUE(reads > 5 || prefix == "key199") << prefix;
+  }
+  // One that came from above does not know how its batch goes on.
+  Cursor down = cursor();
+  ASSERT_TRUE(down.last());
+  for (int i = 0; i < 500; ++i)
+    ASSERT_TRUE(down.prev());
+  EXPECT_FALSE(down.read_on());
+  auto wanted = model.find(std::string(down.key()));
+  for (; down; down.next(), ++wanted) {
+    ASSERT_NE(wanted, model.end());
+    ASSERT_EQ(down.key(), *wanted);
+  }
+}
+
 TEST_F(OrderedIndexTest, InsertManyTellsHowManyWereNew) {
   std::mt19937_64 random(3);
   Model model;
