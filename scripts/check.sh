@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
 FULL_STAGES="$STAGES java flink kafka slow qemu"
-# By name only: a part of asan, which CI has time for.
+# By name only: a part of asan.
 ALL_STAGES="$FULL_STAGES asan_units"
 
 skip() {
