@@ -13,8 +13,8 @@ namespace holdfast::olap {
 // By a slow count apart from the query.
 struct Touched {
   std::uint64_t blocks = 0;  // That their bounds do not rule out.
-  // Lines of 64 bytes that hold a value which decides about a row that no column before it has ruled
-  // out, or goes into the sum.
+  // Lines of 64 bytes that hold a value which decides about a row that no column before it has
+  // ruled out, or goes into the sum.
   std::uint64_t lines = 0;
   // Lines that scan() loads or asks for: also those between, where they come in a stream.
   std::uint64_t lines_read = 0;

@@ -5,8 +5,8 @@
 // Bandwidth Utilization for OLAP Workloads", SIGMOD 2021, section 6.2), an index holds the whole
 // dimension: a join asks it first and looks at the conditions on the row afterwards. On a machine
 // with several sockets facts are striped over them and dimensions are replicated, so that a join
-// never leaves its socket. The copies are built anew for each opening of a star, each in a region of
-// its own, which may be DRAM or any other medium that Dash takes (dash.hpp).
+// never leaves its socket. The copies are built anew for each opening of a star, each in a region
+// of its own, which may be DRAM or any other medium that Dash takes (dash.hpp).
 //
 // Threads  find(), tuples(), of() from any.
 // Errors   of Dash; kCorrupt (a damaged dimension); kIo.
