@@ -59,7 +59,7 @@ FILES = [
     ('line indented oddly', 'scan:\n  args:\n    access_size: 64\n   run_time: 1\n', [(4, 4, 'is indented unlike')]),
     ('missing node', 'regions:\n  far: { nodes: [77] }\n' + args('region: far, memory_range: 64M'),
      [(2, 3, 'there is no NUMA node 77')]),
-    ('node that is no number', 'regions:\n  far: "node:x"\n' + args('region: far'), [(2, 3, 'the number of a NUMA node')]),
+    ('node that is no number', 'regions:\n  far: "node:x"\n' + args('region: far'), [(2, 3, 'needs numbers of NUMA nodes')]),
     ('no such region', args('region: taget'), [(2, 19, 'did you mean "target"?')]),
     ('region without anything', 'regions:\n  far: {}\n' + args('memory_range: 64M'), [(2, 8, 'says nothing')]),
     ('the target as a region', 'regions:\n  target: dram\n' + args('memory_range: 64M'), [(2, 3, 'use another name')]),

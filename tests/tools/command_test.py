@@ -805,7 +805,7 @@ class Mem(Command):
 
     def test_wrong_specs_name_what_is_allowed(self):
         self.refused('mem', 'dram?huge=3M', says=('huge=3M', '2M, 1G, off'))
-        self.refused('mem', 'node:999', says=('node:999', 'there is no such NUMA node'))
+        self.refused('mem', 'node:999', says=('node:999', 'there is no NUMA node 999; here are'))
         self.refused('mem', '/there/is/nothing', code=1, says=('not found', '/there/is/nothing'))
 
 

@@ -82,7 +82,7 @@ bool Cursor::next() {
 }
 
 bool Cursor::read_on() {
-  if (!*this || HF_MUTANT("E17", !ascending_, false) || !batch_.more() ||
+  if (!*this || HF_MUTANT("E18", !ascending_, false) || !batch_.more() ||
       !batch_[batch_.size() - 1].starts_with(prefix_))
     return false;
   if (at_ > batch_.size() / 2) batch_.drop(at_), at_ = 0;
