@@ -13,7 +13,11 @@ constexpr auto kPoll = std::chrono::milliseconds(10);
 constexpr auto kQuiet = std::chrono::milliseconds(30), kLongQuiet = std::chrono::milliseconds(200);
 constexpr double kIdleShare = 0.1;  // Of one CPU: less is the kernel's own accounting.
 
-std::uint64_t cpu_of_others_ns() { return process_cpu_ns() - thread_cpu_ns(); }
+// Two clocks, read one after the other: what this thread did between them is missing, and so a
+// later value may be the smaller one.
+std::int64_t cpu_of_others_ns() {
+  return static_cast<std::int64_t>(process_cpu_ns()) - static_cast<std::int64_t>(thread_cpu_ns());
+}
 
 }  // namespace
 

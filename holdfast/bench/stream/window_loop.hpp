@@ -11,9 +11,9 @@
 
 namespace holdfast::bench::stream {
 
-// What takes the source's events until it has no more. Its answers come window by window.
+// Takes the reader's events until it has no more. Answers come window by window.
 template <class Table>
-Status sum_windows(EventSource& source, Table& table, std::vector<WindowAnswer>& answers) {
+void sum_windows(EventReader& reader, Table& table, std::vector<WindowAnswer>& answers) {
   std::int64_t end = kWindowMs;
   const auto finish = [&] {
     auto& answer = answers.emplace_back();
@@ -21,19 +21,17 @@ Status sum_windows(EventSource& source, Table& table, std::vector<WindowAnswer>&
     table.clear();
   };
   for (;;) {
-    HF_ASSIGN_OR_RETURN(const auto bytes, source.next_records());
-    if (bytes.empty()) break;
-    const auto* const events = reinterpret_cast<const Event*>(bytes.data());
-    for (std::size_t i = 0; i < bytes.size() / sizeof(Event); ++i) {
-      if (events[i].ts >= end) [[unlikely]] {
+    const auto events = reader.next();
+    if (events.empty()) break;
+    for (const Event& event : events) {
+      if (event.ts >= end) [[unlikely]] {
         finish();
         end += kWindowMs;
       }
-      table.add(events[i].sensor, events[i].value);
+      table.add(event.sensor, event.value);
     }
   }
   finish();
-  return {};
 }
 
 // A phase is whole rounds of the events, until its time is up.
@@ -46,10 +44,10 @@ class WindowSubject : public Subject {
   bool supports(const std::string&) const override { return true; }
   Status run(PhaseThread& thread) override {
     thread.begin();
-    EventSource source(query_, [&] { return thread.more(0); });
-    HF_RETURN_IF_ERROR(take_all(source));
+    EventReader reader(query_, [&] { return thread.more(0); });
+    HF_RETURN_IF_ERROR(take_all(reader));
     thread.end();
-    rounds_ = source.rounds();
+    rounds_ = reader.rounds();
     thread.operations = rounds_ * query_.events().size();
     thread.bytes = thread.operations * sizeof(Event);
     return {};
@@ -61,7 +59,7 @@ class WindowSubject : public Subject {
   void destroy() override {}
 
  protected:
-  virtual Status take_all(EventSource& source) = 0;
+  virtual Status take_all(EventReader& reader) = 0;
 
   const WindowSum& query_;
   std::vector<WindowAnswer> answers_;
@@ -78,7 +76,9 @@ class HandWritten final : public WindowSubject {
   void destroy() override { table_.reset(); }
 
  protected:
-  Status take_all(EventSource& source) override { return sum_windows(source, *table_, answers_); }
+  Status take_all(EventReader& reader) override {
+    return sum_windows(reader, *table_, answers_), Status();
+  }
 
  private:
   std::optional<Table> table_;

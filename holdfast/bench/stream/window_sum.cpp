@@ -58,7 +58,7 @@ Status WindowSum::check(const std::vector<WindowAnswer>& answers, std::uint64_t 
 }
 
 // The next block, its times moved to the round.
-bool EventSource::fill() {
+bool EventReader::fill() {
   const auto& events = query_.events();
   if (at_ == events.size()) {
     if (!again_()) return false;
@@ -76,29 +76,30 @@ bool EventSource::fill() {
   return true;
 }
 
-Result<std::span<const std::byte>> EventSource::next_records() {
-  if (taken_ == in_block_ && !fill()) return std::span<const std::byte>();
-  const auto from = std::exchange(taken_, in_block_);
-  return std::as_bytes(std::span(block_.data() + from, in_block_ - from));
+std::span<const Event> EventReader::next(std::size_t most) {
+  if (taken_ == in_block_ && !fill()) return {};
+  const auto count = std::min(most, in_block_ - taken_);
+  const auto from = std::exchange(taken_, taken_ + count);
+  return {block_.data() + from, count};
 }
 
 Result<bool> EventSource::next(sql::Row& row) {
-  if (taken_ == in_block_ && !fill()) return false;
-  const Event& event = block_[taken_++];
-  row[0] = sql::Value::of(event.ts);
-  row[1] = sql::Value::of(event.sensor);
-  row[2] = sql::Value::of(event.value);
+  const auto events = events_.next(1);
+  if (events.empty()) return false;
+  row[0] = sql::Value::of(events[0].ts);
+  row[1] = sql::Value::of(events[0].sensor);
+  row[2] = sql::Value::of(events[0].value);
   return true;
 }
 
-std::string EventSource::position() const {
+std::string EventReader::position() const {
   holdfast::stream::ByteWriter bytes;
   bytes.number(rounds_);
   bytes.number(at_ - (in_block_ - taken_));
   return bytes.take();
 }
 
-Status EventSource::seek(std::string_view position) {
+Status EventReader::seek(std::string_view position) {
   holdfast::stream::ByteReader bytes(position);
   rounds_ = bytes.number();
   at_ = bytes.number();
@@ -108,7 +109,7 @@ Status EventSource::seek(std::string_view position) {
   return {};
 }
 
-std::string EventSource::place() const {
+std::string EventReader::place() const {
   return "event " + std::to_string(at_ - (in_block_ - taken_)) + " of round " +
          std::to_string(rounds_);
 }

@@ -12,7 +12,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
@@ -60,20 +63,24 @@ class WindowSum {
   std::vector<WindowAnswer> answers_;  // Of the first round: each later one's are the same.
 };
 
-// Gives all events, and again while `again()` says so.
-class EventSource : public holdfast::stream::RecordSource {
+// Reads all events, and again while `again()` says so. Without virtual functions: the loops of other
+// programs' modules have it, and not every program that loads them has streams.
+class EventReader {
  public:
   static constexpr std::size_t kBlock = 1024;
 
-  EventSource(const WindowSum& query, std::function<bool()> again)
+  EventReader(const WindowSum& query, std::function<bool()> again)
       : query_(query), again_(std::move(again)) {}
 
-  Result<std::span<const std::byte>> next_records() override;
-  void give_back(std::size_t records) override { taken_ -= records; }
-  Result<bool> next(sql::Row& row) override;
-  std::string position() const override;
-  Status seek(std::string_view position) override;
-  std::string place() const override;
+  // Some of the events that follow, at most `most`, valid until the next call; none: there are no
+  // more.
+  std::span<const Event> next(std::size_t most = kBlock);
+  // The last so many of them come again.
+  void give_back(std::size_t events) { taken_ -= events; }
+
+  std::string position() const;
+  Status seek(std::string_view position);
+  std::string place() const;
   // Rounds that were begun.
   std::uint64_t rounds() const { return rounds_; }
 
@@ -83,9 +90,27 @@ class EventSource : public holdfast::stream::RecordSource {
   const WindowSum& query_;
   const std::function<bool()> again_;
   std::array<Event, kBlock> block_;
-  std::size_t in_block_ = 0, taken_ = 0;  // Rows of next().
-  std::size_t at_ = 0;                    // The next event.
+  std::size_t in_block_ = 0, taken_ = 0;
+  std::size_t at_ = 0;  // The next event.
   std::uint64_t rounds_ = 1;
+};
+
+// The same for a pipeline, which owns its source; the reader outlives it.
+class EventSource final : public holdfast::stream::RecordSource {
+ public:
+  explicit EventSource(EventReader& events) : events_(events) {}
+
+  Result<std::span<const std::byte>> next_records() override {
+    return std::as_bytes(events_.next());
+  }
+  void give_back(std::size_t records) override { events_.give_back(records); }
+  Result<bool> next(sql::Row& row) override;
+  std::string position() const override { return events_.position(); }
+  Status seek(std::string_view position) override { return events_.seek(position); }
+  std::string place() const override { return events_.place(); }
+
+ private:
+  EventReader& events_;
 };
 
 // Rows of (window_start, sensor, sum) into answers. Windows come one after the other.
