@@ -35,6 +35,8 @@ function(holdfast_peer_module module library)
   # Its other symbols are those of the program that loads it.
   target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${module} PRIVATE ${library} holdfast_flags)
+  # A program that has one benchmark lacks what the others' parts of a module would call.
+  target_link_options(${module} PRIVATE -Wl,-z,lazy)
   set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   add_dependencies(${module} holdfast_peer_identity)
   add_dependencies(holdfast_peers ${module})

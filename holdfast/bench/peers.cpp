@@ -86,7 +86,8 @@ Status load(const Peer& peer) {
                  "no " + module_of(peer.name) + " in " + looked + "; " + how_to_get(peer)};
   }
   HF_RETURN_IF_ERROR(check_identity(path));
-  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+  // Lazily: a program that has one benchmark lacks functions that other parts of a module call.
+  if (::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
     const char* const why = ::dlerror();
     return Error{Errc::kUnsupported,
                  path.string() + " does not load: " + (why != nullptr ? why : "unknown error") +
