@@ -63,8 +63,8 @@ class WindowSum {
   std::vector<WindowAnswer> answers_;  // Of the first round: each later one's are the same.
 };
 
-// Reads all events, and again while `again()` says so. Without virtual functions: the loops of other
-// programs' modules have it, and not every program that loads them has streams.
+// Reads all events, and again while `again()` says so. Without virtual functions: modules have its
+// loops, and a program that loads them need not have streams.
 class EventReader {
  public:
   static constexpr std::size_t kBlock = 1024;
