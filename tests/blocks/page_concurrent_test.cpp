@@ -232,5 +232,49 @@ TEST(InterleaveConcurrent, ThreadsMeetOnLeavesAndBuckets) {
   threads_agree(buckets, 2'000);
 }
 
+// It hung: one holds page 1 and wants 2, for which the dirty page 0 has to go. It let go of the
+// table, another one took page 0 and waited for 1, and the first one waited for the latch of 0.
+TEST(BufferConcurrent, AnEvictionDoesNotWaitForOneWhoWaitsForItsPages) {
+  auto region = memory(1 * MiB);
+  PageStoreOptions options;
+  options.page_bytes = 512;
+  options.pages = 64;
+  options.spare_slots = 4;
+  options.micro_logs = 2;
+  auto store = PageStore::create(region, whole(region), options).value();
+  BufferOptions buffer_options;
+  buffer_options.frames = 2;
+  buffer_options.background = false;
+  auto buffers = BufferManager::create(*store, buffer_options).value();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  std::vector<std::thread> threads;
+  for (std::uint32_t first = 0; first < 2; ++first) {
+    threads.emplace_back([&, first] {
+      while (std::chrono::steady_clock::now() < deadline) {
+        auto one = buffers->fix({first}, Access::kWrite);
+        if (!one) continue;  // Both frames are held.
+        one->change(0, 8)[0] = std::byte{1};
+        auto other = buffers->fix({first + 1}, Access::kWrite);
+        if (other) other->change(0, 8)[0] = std::byte{1};
+      }
+    });
+  }
+  // Who lets go of the table hands it to one of these, and then is not the next to run.
+  std::atomic<bool> done{false};
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 2; ++i) {
+    askers.emplace_back([&] {
+      while (!done)
+        (void)buffers->counts();
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  done = true;
+  for (auto& asker : askers)
+    asker.join();
+  EXPECT_GT(buffers->counts().flushes_by_eviction, 0u);
+}
+
 }  // namespace
 }  // namespace holdfast::blocks

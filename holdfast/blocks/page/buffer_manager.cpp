@@ -173,9 +173,14 @@ Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& ta
     if (std::exchange(frame.referenced, false)) continue;
     ++frame.pins;  // Nobody else evicts it; its page can still be found.
     if (frame.mapped && frame.dirty.load()) {
+      // Without a pin nobody has its latch. It is taken before the table is let go of: who finds
+      // the page then waits for us. We hold pages, too, and must not wait for one who wants them.
+      HF_CHECK(frame.latch.try_lock());
       ++counts_.flushes_by_eviction;
       table.unlock();
-      auto status = clean(number);
+      auto* const victim = &frame;
+      auto status = flush_frames({&victim, 1});
+      frame.latch.unlock();
       table.lock();
       if (!status) {
         --frame.pins;
