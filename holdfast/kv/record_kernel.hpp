@@ -172,9 +172,9 @@ void bare_first_line(typename Lines::Line& line, const RecordParts& parts) {
   else
     Lines::from_words(line, {0, parts.sequence, parts.size_word, 0, k0, k1, 0, 0});
 }
-// The same of the value. One of no bytes may be null, and is taken from where the key is: a masked
-// load of nothing from an address that cannot be read is slow on many CPUs, and QEMU 7.2, which
-// emulates AVX2, faults.
+
+// place_part() of the value. One of no bytes may be null, and is taken from where the key is: QEMU
+// 7.2, which emulates AVX2, faults at a masked load of nothing from an address that cannot be read.
 template <class Lines>
 void place_value(typename Lines::Line& line, const RecordParts& parts, const RecordExtent& shape,
                  std::uint64_t at) {

@@ -67,6 +67,24 @@ TEST(PageStoreConcurrent, ThreadsOnTheSamePagesLeaveWholePages) {
   EXPECT_EQ(errors, 0u);
 }
 
+// Until the threads have ended, two others ask for the table again and again. So the threads wait for
+// it, and much happens between an eviction's letting go of it and what it does next.
+void join_beside_askers(std::vector<std::thread>& threads, BufferManager& buffers) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 2; ++i) {
+    askers.emplace_back([&] {
+      while (!done)
+        (void)buffers.counts();
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  done = true;
+  for (auto& asker : askers)
+    asker.join();
+}
+
 // Threads add to counters on shared pages, two at a time in ascending order; few frames, so that
 // pages come and go. The sums are right, in DRAM and after a reopening.
 TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
@@ -116,21 +134,7 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
       }
     });
   }
-  // These ask for the table again and again, so that the others wait for it: then an eviction that
-  // had let go of it finds its page changed more often.
-  std::atomic<bool> done{false};
-  std::vector<std::thread> askers;
-  for (int i = 0; i < 2; ++i) {
-    askers.emplace_back([&] {
-      while (!done)
-        (void)buffers->counts();
-    });
-  }
-  for (auto& thread : threads)
-    thread.join();
-  done = true;
-  for (auto& asker : askers)
-    asker.join();
+  join_beside_askers(threads, *buffers);
   EXPECT_EQ(failed, 0u);
   ASSERT_TRUE(buffers->flush_all());
   buffers.reset();
@@ -259,20 +263,7 @@ TEST(BufferConcurrent, AnEvictionDoesNotWaitForOneWhoWaitsForItsPages) {
       }
     });
   }
-  // Who lets go of the table hands it to one of these, and then is not the next to run.
-  std::atomic<bool> done{false};
-  std::vector<std::thread> askers;
-  for (int i = 0; i < 2; ++i) {
-    askers.emplace_back([&] {
-      while (!done)
-        (void)buffers->counts();
-    });
-  }
-  for (auto& thread : threads)
-    thread.join();
-  done = true;
-  for (auto& asker : askers)
-    asker.join();
+  join_beside_askers(threads, *buffers);
   EXPECT_GT(buffers->counts().flushes_by_eviction, 0u);
 }
 
