@@ -91,6 +91,7 @@ class ByteDash {
   struct Lane {  // An appender that threads share.
     Mutex mutex;
     std::optional<blocks::LogAppender> appender HF_GUARDED_BY(mutex);
+    std::uint64_t records HF_GUARDED_BY(mutex) = 0;  // Appended since it was opened.
   };
 
   ByteDash(const HashKey& hash_key, Claim claim, blocks::Log log, std::unique_ptr<Dash> dash);
@@ -108,19 +109,25 @@ class ByteDash {
   };
   Result<Held> look(std::uint64_t hash) const;
   Status write(std::string_view key, std::string_view value, Verb verb);
-  Status try_write(std::string_view key, std::string_view value, Verb verb);
-  Status try_erase(std::string_view key);
+  // False, of these: the log has no room now; nothing was changed.
+  Result<bool> try_write(std::string_view key, std::string_view value, Verb verb);
+  Result<bool> try_erase(std::string_view key);
   // Appends the entries and makes Dash lead to them.
-  Status replace(std::uint64_t hash, const Held& held, const std::vector<Entry>& entries);
+  Result<bool> replace(std::uint64_t hash, const Held& held, const std::vector<Entry>& entries);
   // Segments that are left to reclaim(). It may move all that lives: then its lane has one more
   // than that takes, as it breaks off elsewhere; each other lane keeps its last one, which is never
   // given back, and may have taken another after it had asked; and it needs one to begin with.
   std::size_t reserve() const { return 2 * lanes_.size() + 2; }
-  // do_it() again after a reclaim() if there was no space.
+  // do_it() again after a reclaim() as long as it says false.
   template <class DoIt>
   Status with_space(DoIt&& do_it);
-  // The record that the reader is at, if Dash leads to it.
+  // Copies the record that the reader is at, if Dash leads to it.
   Status carry_on(const blocks::LogReader& reader);
+  struct Written {
+    blocks::Lsn stable;     // Of the last record, or the last one a former opening may have given.
+    std::uint64_t records;  // Appended by all lanes but reclaim()'s, since it was opened.
+  };
+  Written written() const;  // Waits for appends that have begun.
 
   Claim claim_;  // Of the superblock; log and Dash have theirs.
   const HashKey hash_key_;
@@ -129,7 +136,7 @@ class ByteDash {
   std::unique_ptr<Dash> dash_;
   blocks::NodeLatches latches_;  // By hash: who writes a key.
   std::vector<std::unique_ptr<Lane>> lanes_;
-  Mutex reclaim_mutex_;  // Before any latch.
+  Mutex reclaim_mutex_;  // Before any latch and any lane's mutex.
   // Shared while a record is read whose key is not latched. Taken alone, for a moment, between the
   // copying of records and the reuse of their segments.
   mutable SharedMutex reuse_;

@@ -139,7 +139,7 @@ TEST(ByteDash, OptionsAreCheckedByName) {
   refused([](auto& options) { options.log_bytes = 100; }, "log_bytes=100");
   refused([](auto& options) { options.dash.buckets = 1; }, "buckets=1");
   refused([](auto& options) { options.log_bytes = 2 * MiB; }, "log_bytes=2097152", Errc::kNoSpace);
-  refused([](auto& options) { options.log_bytes = 16 * KiB; }, "at least 28672", Errc::kNoSpace);
+  refused([](auto& options) { options.log_bytes = 16 * KiB; }, "at least 36864", Errc::kNoSpace);
   refused([](auto& options) { options.segment_bytes = 100; }, "segment_bytes=100");
   const auto index = create(region, small_byte_dash());
   EXPECT_EQ(ByteDash::open(region, blocks::whole(region)).code(), Errc::kBusy);
@@ -211,6 +211,58 @@ TEST(ByteDashConcurrent, ReadersFindWhatIsThereWhileSpaceIsReused) {
     reader.join();
   EXPECT_EQ(wrong.load(), 0u);
   EXPECT_EQ(refused.load(), 0u);
+}
+
+// A writer that was stopped within its append kept what others had written behind it from being
+// reused, and what one made room for, others took: "live records fill the log", with ten of them.
+TEST(ByteDashConcurrent, TheSmallestLogHasRoomForFewRecordsOfManyWriters) {
+  auto region = region_of(1 * MiB);
+  auto options = small_byte_dash();
+  options.lanes = 4;
+  options.log_bytes = kPageBytes + (3 * (std::uint64_t{options.lanes} + 1) + 2) * 4 * KiB;
+  options.dash = {};
+  const auto index = create(region, options);
+  std::vector<std::thread> writers;
+  for (unsigned writer = 0; writer < 4; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (std::uint64_t i = 0; i < 5'000; ++i) {
+        const auto key = text_of((i + writer) % 10);
+        const auto done = i % 16 == 0 ? index->erase(key) : index->put(key, text_of(i));
+        const bool gone = i % 16 == 0 && done.code() == Errc::kNotFound;
+        ASSERT_TRUE(done || gone) << "writer " << writer << ", write " << i << ": "
+                                  << done.error().detail;
+      }
+    });
+  }
+  for (auto& writer : writers)
+    writer.join();
+}
+
+// Every record lives: reclaim() copies them all and says so, and ends.
+TEST(ByteDash, ALogThatLiveRecordsFillIsFullForEachWriter) {
+  auto region = region_of(1 * MiB);
+  auto options = small_byte_dash();
+  options.lanes = 2;
+  options.log_bytes = 64 * KiB;
+  options.dash = {};
+  const auto index = create(region, options);
+  std::vector<std::thread> writers;
+  std::atomic<std::uint64_t> written{0};
+  for (unsigned writer = 0; writer < 2; ++writer) {
+    writers.emplace_back([&, writer] {
+      Status status;
+      for (std::uint64_t i = 0; status && i < 10'000; ++i) {
+        status = index->insert(std::to_string(2 * i + writer), std::string(100, 'x'));
+        written += status ? 1 : 0;
+      }
+      EXPECT_EQ(status.code(), Errc::kNoSpace);
+    });
+  }
+  for (auto& writer : writers)
+    writer.join();
+  std::uint64_t found = 0;
+  ASSERT_TRUE(index->for_each([&](std::string_view, std::string_view) { ++found; }));
+  EXPECT_EQ(found, written.load());
 }
 
 }  // namespace
