@@ -172,6 +172,26 @@ TEST(ByteDash, DamageIsNamed) {
   }
 }
 
+// Dash leads to a record of another LSN: its bytes are intact, but they are not those of the key.
+TEST(ByteDash, APlaceThatHoldsAnotherRecordIsDamage) {
+  auto region = region_of(128 * KiB);
+  auto options = small_byte_dash();
+  auto index = create(region, options);
+  index->insert("a", "1").value();
+  index.reset();
+  const auto at = kPageBytes + options.log_bytes;
+  {
+    const auto dash = Dash::open(region, Extent{at, region.size_bytes() - at}).value();
+    std::uint64_t hash = 0, place = 0;
+    dash->for_each([&](std::uint64_t key, std::uint64_t value) { hash = key, place = value; })
+        .value();
+    dash->update(hash, place ^ 1).value();
+  }
+  index = open(region);
+  EXPECT_EQ(index->find("a").code(), Errc::kCorrupt);
+  EXPECT_EQ(index->put("a", "2").code(), Errc::kCorrupt);
+}
+
 TEST(ByteDashConcurrent, ReadersFindWhatIsThereWhileSpaceIsReused) {
   auto region = region_of(1 * MiB);
   auto options = small_byte_dash();
