@@ -9,14 +9,14 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBytesHeader, kChangesHeader, kGraphHeader,
     kGraphGroupsHeader, kGraphJoinsHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
-    kOrderHeader, kRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader;
+    kOrderHeader, kOutputHeader, kRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 14> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 15> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
@@ -27,6 +27,7 @@ inline constexpr std::array<RuntimeHeader, 14> kRuntimeHeaders = {{
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
     {"order.hpp", kOrderHeader},
+    {"output.hpp", kOutputHeader},
     {"rows.hpp", kRowsHeader},
     {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},

@@ -25,11 +25,12 @@ class Rows final : public Query {
         if (watermark.known && watermark.value > counts_.watermark)
           counts_.watermark = watermark.value;
       }
-      if constexpr (Definition::kInterprets) run_.host.forget_texts();
-      if (run_.failed) return taken = i + 1, false;
+      if constexpr (Definition::kInterprets) run_.forget_texts();
+      if (run_.failed) return taken = i + 1, run_.flush(), false;
     }
     taken = count;
-    return true;
+    run_.flush();
+    return !run_.failed;
   }
   bool end() override { return counts_.watermark = INT64_MAX, true; }
   bool put_state(bool) override { return true; }
