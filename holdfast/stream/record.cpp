@@ -4,6 +4,48 @@
 #include <cstring>
 
 namespace holdfast::stream {
+namespace {
+
+// Of the columns that `has`.
+template <class Has>
+std::optional<RecordLayout> layout_of(const std::vector<sql::Column>& columns, const Has& has) {
+  if (columns.size() > RecordLayout::kColumnsMax) return std::nullopt;
+  RecordLayout layout;
+  layout.bytes = 8;
+  std::uint32_t strictest = 8;
+  layout.offsets.resize(columns.size());
+  const auto up_to = [](std::uint32_t bytes, std::uint32_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!has(i)) continue;
+    const auto width = record_width(columns[i].type);
+    strictest = std::max(strictest, width);
+    layout.offsets[i] = up_to(layout.bytes, width);
+    layout.bytes = layout.offsets[i] + width;
+  }
+  layout.bytes = up_to(layout.bytes, strictest);
+  return layout;
+}
+
+template <class T>
+T read_as(const std::byte* place) {
+  T value;
+  std::memcpy(&value, place, sizeof value);
+  return value;
+}
+
+sql::Int128 read_number(const std::byte* place, std::uint32_t width) {
+  switch (width) {
+    case 1: return read_as<std::int8_t>(place);
+    case 2: return read_as<std::int16_t>(place);
+    case 4: return read_as<std::int32_t>(place);
+    case 8: return read_as<std::int64_t>(place);
+    default: return read_as<sql::Int128>(place);
+  }
+}
+
+}  // namespace
 
 std::uint32_t record_width(const sql::Type& type) {
   switch (type.kind) {
@@ -19,23 +61,12 @@ std::uint32_t record_width(const sql::Type& type) {
 }
 
 std::optional<RecordLayout> RecordLayout::of(const sql::Table& table) {
-  if (table.columns.size() > kColumnsMax) return std::nullopt;
-  RecordLayout layout;
-  layout.bytes = 8;
-  std::uint32_t strictest = 8;
-  layout.offsets.resize(table.columns.size());
-  const auto up_to = [](std::uint32_t bytes, std::uint32_t alignment) {
-    return (bytes + alignment - 1) / alignment * alignment;
-  };
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.computed[i] != nullptr) continue;
-    const auto width = record_width(table.columns[i].type);
-    strictest = std::max(strictest, width);
-    layout.offsets[i] = up_to(layout.bytes, width);
-    layout.bytes = layout.offsets[i] + width;
-  }
-  layout.bytes = up_to(layout.bytes, strictest);
-  return layout;
+  return layout_of(table.columns,
+                   [&](std::size_t column) { return table.computed[column] == nullptr; });
+}
+
+std::optional<RecordLayout> RecordLayout::of(const std::vector<sql::Column>& columns) {
+  return layout_of(columns, [](std::size_t) { return true; });
 }
 
 void write_record(const sql::Table& table, const RecordLayout& layout, const sql::Row& row,
@@ -61,6 +92,26 @@ void write_record(const sql::Table& table, const RecordLayout& layout, const sql
     }
   }
   std::memcpy(out, &nulls, sizeof nulls);
+}
+
+void read_record(const std::vector<sql::Column>& columns, const RecordLayout& layout,
+                 const std::byte* record, sql::Row& row) {
+  const auto nulls = read_as<std::uint64_t>(record);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    auto& value = row[i];
+    value.null = (nulls >> i & 1) != 0;
+    if (value.null) continue;
+    const auto& type = columns[i].type;
+    const auto* const place = record + layout.offsets[i];
+    if (type.kind == sql::Kind::kString) {
+      const auto text = read_as<RecordText>(place);
+      value.text.assign(text.data, text.bytes);
+    } else if (type.is_real()) {
+      value.real = read_as<double>(place);
+    } else {
+      value.number = read_number(place, record_width(type));
+    }
+  }
 }
 
 }  // namespace holdfast::stream

@@ -1,8 +1,9 @@
 // record.hpp: rows as bytes in memory, each column in its type's own width: what compiled code
-// reads.
+// reads and writes.
 //
 //   bytes 0-7   bit i is set: column i is NULL
-//   behind it   the columns that a connector reads, in order, each aligned to its width
+//   behind it   the columns that a connector reads, in order, each aligned to its width; what is
+//               NULL is 0, and no text
 //
 // A record is as long as its last column and its strictest alignment want: three BIGINT make 32
 // bytes.
@@ -16,6 +17,7 @@
 
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/value.hpp>
+#include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 
 namespace holdfast::stream {
@@ -35,8 +37,9 @@ struct RecordLayout {
   std::vector<std::uint32_t> offsets;  // By column; 0 for one that is computed.
   std::uint32_t bytes = 0;
 
-  // None: the table has more than kColumnsMax columns.
+  // None: there are more than kColumnsMax columns.
   static std::optional<RecordLayout> of(const sql::Table& table);
+  static std::optional<RecordLayout> of(const std::vector<sql::Column>& columns);
 };
 
 // Bytes of a value of this type in a record.
@@ -45,6 +48,9 @@ std::uint32_t record_width(const sql::Type& type);
 // `row` as a record at `out`. Texts point into the row.
 void write_record(const sql::Table& table, const RecordLayout& layout, const sql::Row& row,
                   std::byte* out);
+// A record that has all of the columns, as a row of them.
+void read_record(const std::vector<sql::Column>& columns, const RecordLayout& layout,
+                 const std::byte* record, sql::Row& row);
 
 // A source whose rows are records already, in the layout of its table.
 class RecordSource : public Source {
@@ -53,6 +59,13 @@ class RecordSource : public Source {
   virtual Result<std::span<const std::byte>> next_records() = 0;
   // The last so many of the records that were given come again: they were not taken.
   virtual void give_back(std::size_t records) = 0;
+};
+
+// A sink that takes records, too, in the layout of its columns: compiled code gives it these.
+class RecordSink : public Sink {
+ public:
+  // One or more of them, in their order. Their texts are gone when it returns.
+  virtual Status write_records(RowKind kind, std::span<const std::byte> records) = 0;
 };
 
 }  // namespace holdfast::stream

@@ -9,6 +9,7 @@
 #include <holdfast/stream/csv.hpp>
 #include <holdfast/stream/format.hpp>
 #include <holdfast/stream/part_files.hpp>
+#include <holdfast/stream/record.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -170,11 +171,15 @@ class PrintSink final : public StreamSink {
   std::string name_;
 };
 
-class BlackholeSink final : public StreamSink {
+class BlackholeSink final : public RecordSink {
  public:
+  Status begin(std::uint64_t, std::string_view) override { return {}; }
   Status write(const sql::Row&) override { return {}; }
   bool takes_changes() const override { return true; }
   Status write_change(RowKind, const sql::Row&) override { return {}; }
+  Status write_records(RowKind, std::span<const std::byte>) override { return {}; }
+  Status prepare(std::uint64_t) override { return {}; }
+  Status commit(std::uint64_t) override { return {}; }
 };
 
 }  // namespace

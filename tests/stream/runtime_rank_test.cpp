@@ -17,8 +17,7 @@ class OneCheckpoint final : public Host {
     return false;
   }
   void forget_texts() override {}
-  bool write(const Slot*) override { return false; }
-  bool write_change(Change, const Slot*) override { return false; }
+  bool write(Change, const std::byte*, std::size_t) override { return false; }
   void fail(std::uint32_t) override {}
   bool put(std::int64_t, Text, Text) override { return false; }
   bool for_each(std::int64_t, VisitEntry&) override { return false; }

@@ -137,10 +137,12 @@ class MemorySource final : public holdfast::stream::RecordSource {
 };
 
 // Adds rows up.
-class SummingSink final : public holdfast::stream::Sink {
+class SummingSink final : public holdfast::stream::RecordSink {
  public:
   SummingSink(const std::vector<sql::Column>& columns, Answer& answer)
-      : columns_(columns), answer_(answer) {
+      : columns_(columns),
+        layout_(holdfast::stream::RecordLayout::of(columns).value()),
+        answer_(answer) {
     answer_.sums.resize(columns.size());
   }
   Status begin(std::uint64_t, std::string_view) override { return {}; }
@@ -149,11 +151,13 @@ class SummingSink final : public holdfast::stream::Sink {
   }
   bool takes_changes() const override { return true; }
   Status write_change(holdfast::stream::RowKind kind, const sql::Row& row) override;
+  Status write_records(holdfast::stream::RowKind kind, std::span<const std::byte> records) override;
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 
  private:
   const std::vector<sql::Column>& columns_;
+  const holdfast::stream::RecordLayout layout_;
   Answer& answer_;
 };
 

@@ -15,7 +15,7 @@ CompiledGraph::CompiledGraph(const sql::Plan& plan, std::shared_ptr<const QueryS
       source_(std::move(source)),
       store_(store),
       library_(std::move(library)),
-      host_(plan, source_->parts, &sink, store),
+      host_(plan, *source_, &sink, store),
       graph_(library_->make_graph(host_)),
       progress_(before.progress()) {}
 

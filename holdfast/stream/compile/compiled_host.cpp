@@ -24,19 +24,17 @@ void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value
     value.number = slot.number;
 }
 
-const sql::Project& projection_of(const sql::Plan& plan) {
-  return std::get<sql::Project>(plan.nodes.back().what);
-}
-
 }  // namespace
 
-CompiledHost::CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink,
+CompiledHost::CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink,
                            StateStore* store)
-    : plan_(plan),
-      parts_(parts),
+    : columns_(plan.columns()),
+      layout_(source.result),
+      parts_(source.parts),
       sink_(sink),
+      records_(dynamic_cast<RecordSink*>(sink)),
       store_(store),
-      out_(projection_of(plan).expressions.size()) {}
+      out_(columns_.size()) {}
 
 bool CompiledHost::take(const Status& status) {
   if (!status && status_) status_ = status;
@@ -70,13 +68,23 @@ bool CompiledHost::average(std::uint32_t failure, query::Int128 sum, std::int64_
   return true;
 }
 
-bool CompiledHost::write_change(query::Change change, const query::Slot* row) {
-  const auto& expressions = projection_of(plan_).expressions;
-  for (std::size_t i = 0; i < out_.size(); ++i)
-    set_value(row[i], expressions[i]->type, out_[i]);
-  ++rows_out;
-  if (change == query::Change::kInsert) return take(sink_->write(out_));
-  return take(sink_->write_change(static_cast<RowKind>(change), out_));
+bool CompiledHost::write(query::Change change, const std::byte* records, std::size_t count) {
+  if (records_ != nullptr) {
+    rows_out += count;
+    return take(records_->write_records(static_cast<RowKind>(change),
+                                        std::span(records, count * layout_.bytes)));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    ++rows_out;
+    if (!take(write_row(change, records + i * layout_.bytes))) return false;
+  }
+  return true;
+}
+
+Status CompiledHost::write_row(query::Change change, const std::byte* record) {
+  read_record(columns_, layout_, record, out_);
+  if (change == query::Change::kInsert) return sink_->write(out_);
+  return sink_->write_change(static_cast<RowKind>(change), out_);
 }
 
 bool CompiledHost::put(std::int64_t slice, query::Text key, query::Text state) {

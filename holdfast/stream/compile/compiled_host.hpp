@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <holdfast/sql/plan.hpp>
-#include <holdfast/stream/compile/expression_source.hpp>
+#include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/compile/runtime/interface.hpp>
-#include <holdfast/stream/sink.hpp>
+#include <holdfast/stream/record.hpp>
 #include <holdfast/stream/state_store.hpp>
 
 namespace holdfast::stream::compile {
@@ -19,14 +19,14 @@ inline query::Text text_of(std::string_view text) { return {text.data(), text.si
 // What compiled code asks of us. The first error is kept; all calls after it fail.
 class CompiledHost : public query::Host {
  public:
-  CompiledHost(const sql::Plan& plan, const QueryParts& parts, Sink* sink, StateStore* store);
+  // `plan` and `source` outlive it.
+  CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink, StateStore* store);
 
   bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
   bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
                query::Int128& out) override;
   void forget_texts() override { texts_.clear(); }
-  bool write(const query::Slot* row) override { return write_change(query::Change::kInsert, row); }
-  bool write_change(query::Change change, const query::Slot* row) override;
+  bool write(query::Change change, const std::byte* records, std::size_t count) override;
   void fail(std::uint32_t failure) override { take(parts_.failures[failure]); }
   bool put(std::int64_t slice, query::Text key, query::Text state) override;
   bool for_each(std::int64_t slice, query::VisitEntry& visit) override;
@@ -44,10 +44,13 @@ class CompiledHost : public query::Host {
 
  private:
   bool take(const Status& status);
+  Status write_row(query::Change change, const std::byte* record);
 
-  const sql::Plan& plan_;
+  const std::vector<sql::Column>& columns_;  // Of a row for the sink.
+  const RecordLayout& layout_;
   const QueryParts& parts_;
-  Sink* sink_;  // Null: there are no results, nor is there a store.
+  Sink* sink_;           // Null: there are no results, nor is there a store.
+  RecordSink* records_;  // The sink, if it takes records.
   StateStore* store_;
   Status status_;
   sql::Row out_;                   // A row for the sink.

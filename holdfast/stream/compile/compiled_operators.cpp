@@ -21,7 +21,7 @@ CompiledOperators::CompiledOperators(const sql::Plan& plan,
       layout_(source_->layouts.front()),
       store_(store),
       library_(std::move(library)),
-      host_(plan, source_->parts, &sink, store),
+      host_(plan, *source_, &sink, store),
       query_(library_->make_query(host_)) {}
 
 Result<std::unique_ptr<CompiledOperators>> CompiledOperators::after(

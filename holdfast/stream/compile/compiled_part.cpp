@@ -35,7 +35,7 @@ CompiledPart::CompiledPart(const sql::Plan& plan, std::shared_ptr<const QuerySou
       source_(std::move(source)),
       layout_(source_->layouts.front()),
       library_(std::move(library)),
-      host_(plan, source_->parts, library_, std::move(give)),
+      host_(plan, *source_, library_, std::move(give)),
       query_(library_->make_query(host_)) {
   query_->adopt({watermark, 0, 0});
   query_->become_part();

@@ -32,9 +32,9 @@ class CompiledPart final : public Part {
  private:
   class Giver final : public CompiledHost {
    public:
-    Giver(const sql::Plan& plan, const QueryParts& parts, std::shared_ptr<const Library> library,
+    Giver(const sql::Plan& plan, const QuerySource& source, std::shared_ptr<const Library> library,
           Give give)
-        : CompiledHost(plan, parts, nullptr, nullptr),
+        : CompiledHost(plan, source, nullptr, nullptr),
           library_(std::move(library)),
           give_(std::move(give)) {}
     void give(std::int64_t end, query::Parcel* given) override;

@@ -6,6 +6,7 @@
 
 #include <holdfast/sql/column_pruning.hpp>
 #include <holdfast/stream/compile/aggregate_source.hpp>
+#include <holdfast/stream/compile/layouts.hpp>
 #include <holdfast/stream/compile/node_source.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 
@@ -27,6 +28,7 @@ class GraphWriter {
 
   Result<QuerySource> write() {
     source_.graph = true;
+    HF_ASSIGN_OR_RETURN(source_.result, layout_of_result(plan_));
     HF_RETURN_IF_ERROR(find_tables());
     std::string definitions;
     for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
@@ -76,11 +78,9 @@ class GraphWriter {
       const auto* scan = std::get_if<sql::Scan>(&node(number).what);
       if (scan == nullptr) continue;
       if (scan->looked_up) return not_compiled("a table that is looked up");
-      auto layout = RecordLayout::of(*scan->table);
-      if (!layout)
-        return not_compiled("a table of more than " + text(RecordLayout::kColumnsMax) + " columns");
+      HF_ASSIGN_OR_RETURN(auto layout, layout_of(*scan->table));
       tables_.push_back(number);
-      source_.layouts.push_back(*std::move(layout));
+      source_.layouts.push_back(std::move(layout));
     }
     return {};
   }
@@ -186,9 +186,13 @@ class GraphWriter {
     }
     if (number + 1 == plan_.nodes.size()) {
       std::vector<std::string> values = {"run_", "change"};
-      for (std::size_t i = 0; i < node(number).columns.size(); ++i)
+      bool texts = false;
+      for (std::size_t i = 0; i < node(number).columns.size(); ++i) {
         values.push_back("row.get<" + text(i) + ">()");
-      line("    " + call("write_change", values) + ";");
+        texts = texts || node(number).columns[i].type.kind == sql::Kind::kString;
+      }
+      line("    " + call("write", values) + ";");
+      if (texts) line("    run_.flush();");  // They are of a state that may move.
     }
     line("  }");
   }

@@ -6,6 +6,7 @@
 #include <holdfast/sql/column_pruning.hpp>
 #include <holdfast/stream/compile/aggregate_source.hpp>
 #include <holdfast/stream/compile/graph_code.hpp>
+#include <holdfast/stream/compile/layouts.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 
@@ -31,11 +32,9 @@ class Writer {
 
   Result<QuerySource> write() {
     HF_RETURN_IF_ERROR(sort_nodes());
-    const auto layout = RecordLayout::of(table_);
-    if (!layout)
-      return not_compiled("a table of more than " + std::to_string(RecordLayout::kColumnsMax) +
-                          " columns");
-    source_.layouts = {*layout};
+    HF_ASSIGN_OR_RETURN(auto layout, layout_of(table_));
+    source_.layouts = {std::move(layout)};
+    HF_ASSIGN_OR_RETURN(source_.result, layout_of_result(plan_));
     head();
     line("namespace {\n\nusing namespace holdfast::query;\n");
     row();
@@ -122,10 +121,12 @@ class Writer {
   }
 
   void output(ExpressionSource& expressions) {
-    std::vector<std::string> values = {"run"};
+    std::vector<std::string> types, values = {"run", "Change::kInsert"};
+    for (const auto& column : plan_.columns())
+      types.emplace_back(cpp_type(column.type));
     for (const auto& expression : project_->expressions)
       values.push_back(expressions.of(*expression));
-    line("    " + call("write", values) + ";");
+    line("    " + call("write<" + joined(types) + ">", values) + ";");
   }
 
   void rows() {

@@ -16,6 +16,7 @@ struct QuerySource {
   std::string text;
   QueryParts parts;                   // Points into the plan.
   std::vector<RecordLayout> layouts;  // Of the tables, in the order of their scans.
+  RecordLayout result;                // Of the rows for the sink.
   bool graph = false;                 // It is a Graph, else a Query (runtime/interface.hpp).
 };
 

@@ -7,17 +7,19 @@
 
 namespace holdfast::stream::compile {
 
-extern const std::string_view kAggregatesHeader, kBytesHeader, kChangesHeader, kGraphHeader,
-    kGraphGroupsHeader, kGraphJoinsHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
-    kOrderHeader, kRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader;
+extern const std::string_view kAggregatesHeader, kBagHeader, kBytesHeader, kChangesHeader,
+    kGraphHeader, kGraphGroupsHeader, kGraphJoinsHeader, kGraphRanksHeader, kGroupsHeader,
+    kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRowsHeader, kSlicesHeader,
+    kTableHeader, kValuesHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 14> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 17> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
+    {"bag.hpp", kBagHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
     {"graph.hpp", kGraphHeader},
@@ -27,6 +29,8 @@ inline constexpr std::array<RuntimeHeader, 14> kRuntimeHeaders = {{
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
     {"order.hpp", kOrderHeader},
+    {"output.hpp", kOutputHeader},
+    {"pool.hpp", kPoolHeader},
     {"rows.hpp", kRowsHeader},
     {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},

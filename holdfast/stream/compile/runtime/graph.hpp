@@ -44,18 +44,18 @@ class GraphOf : public Graph {
   bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) override {
     for (std::uint64_t taken = 0; taken < most; ++taken) {
       next = next_input(inputs);
-      if (next == TheGraph::kInputs || inputs[next].count == 0) return true;
-      if (!take_one(inputs[next], next)) return false;
+      if (next == TheGraph::kInputs || inputs[next].count == 0) return flush();
+      if (!take_one(inputs[next], next)) return flush();
     }
     next = next_input(inputs);
-    return true;
+    return flush();
   }
   bool end(GraphInput* inputs, std::size_t input) override {
     inputs[input].ended = true;
     inputs[input].watermark = kEndOfTime;
     self().follow(input, kEndOfTime);
     forget_texts();
-    return !run_.failed;
+    return flush();
   }
 
  protected:
@@ -63,8 +63,12 @@ class GraphOf : public Graph {
 
  private:
   TheGraph& self() { return static_cast<TheGraph&>(*this); }
+  bool flush() {
+    run_.flush();
+    return !run_.failed;
+  }
   void forget_texts() {
-    if constexpr (TheGraph::kInterprets) run_.host.forget_texts();
+    if constexpr (TheGraph::kInterprets) run_.forget_texts();
   }
 
   // The earliest; a table without a watermark counts its rows instead, and takes turns with those

@@ -11,7 +11,7 @@
 //   left_end(row), right_end(row)         window_end, of a join of windows
 #pragma once
 
-#include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/bag.hpp>
 #include <holdfast/stream/compile/runtime/slices.hpp>
 
 namespace holdfast::query {
@@ -69,69 +69,6 @@ struct JoinRules {
   }
 };
 
-// Rows of one side and one key, in the order of their bytes: equal ones once, and counted. New ones
-// stand behind the others until the order is asked for, since most sides are seldom looked at.
-template <class Row>
-class Bag {
- public:
-  struct Item {
-    Kept<Row> kept;
-    std::int64_t count = 1, partners = 0;
-    Mark mark;
-    const Row& row() const { return kept.row(); }
-  };
-
-  bool empty() const { return items_.empty(); }
-  void add(const Row& row, std::int64_t partners) {
-    items_.push_back({Kept<Row>(row), 1, partners, {}});
-  }
-  void adopt(Item item) { items_.push_back(std::move(item)); }
-  Item& last() { return items_.back(); }
-  std::vector<Item>& in_order() {
-    if (sorted_ != items_.size()) settle();
-    return items_;
-  }
-  // None: null.
-  Item* find(const Row& row) {
-    in_order();
-    const auto found = std::lower_bound(
-        items_.begin(), items_.end(), row,
-        [](const Item& item, const Row& key) { return Row::compare(item.row(), key) < 0; });
-    if (found == items_.end() || Row::compare(found->row(), row) != 0) return nullptr;
-    return &*found;
-  }
-  void erase(Item& item) {
-    items_.erase(items_.begin() + (&item - items_.data()));
-    sorted_ = items_.size();
-  }
-
- private:
-  // A row that came again adds to the one before it, of which the store may know.
-  void settle() {
-    const auto before = [](const Item& a, const Item& b) {
-      return Row::compare(a.row(), b.row()) < 0;
-    };
-    const auto middle = items_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-    std::stable_sort(middle, items_.end(), before);
-    std::inplace_merge(items_.begin(), middle, items_.end(), before);
-    std::size_t kept = 0;
-    for (std::size_t i = 1; i < items_.size(); ++i) {
-      auto& last = items_[kept];
-      if (Row::compare(last.row(), items_[i].row()) == 0) {
-        last.count += items_[i].count;
-        last.mark.changed = last.mark.changed || items_[i].mark.changed;
-      } else if (++kept != i) {
-        items_[kept] = std::move(items_[i]);
-      }
-    }
-    items_.resize(items_.empty() ? 0 : kept + 1);
-    sorted_ = items_.size();
-  }
-
-  std::vector<Item> items_;
-  std::size_t sorted_ = 0;  // So many of the first.
-};
-
 // Each change of a side with all rows that the other side has.
 //
 // State, of each side  [key, row] -> how often it is there, how many partners it has.
@@ -155,20 +92,20 @@ class RegularJoin : JoinRules<Definition> {
     if (run_.failed) return;
     if (key.has_null()) return show_alone<kSide>(graph, change, row, 0);
     Entry& entry = pairs_.at(key);
-    auto& partners = bag<kOther>(entry.value).in_order();
+    const auto partners = bag<kOther>(entry.value).in_order(memory_);
     matches_.clear();
     std::int64_t count = 0;
     for (std::uint32_t i = 0; i < partners.size(); ++i) {
-      const bool matches = Rules::template holds<kSide>(row, partners[i].row(), run_);
+      const bool matches = Rules::template holds<kSide>(row, partners[i]->row, run_);
       if (run_.failed) return;
       if (!matches) continue;
-      count += partners[i].count;
+      count += partners[i]->count;
       matches_.push_back(i);
     }
     // A row that goes is no more there when its partners are told.
     keep<kSide>(entry, change, row, count);
     for (const auto number : matches_) {
-      auto& partner = partners[number];
+      auto& partner = *partners[number];
       if (stored_of<kOther>().change(partner.mark)) pairs_.note(entry);
       meet<kSide>(graph, change, row, partner);
       if (run_.failed) return;
@@ -219,17 +156,17 @@ class RegularJoin : JoinRules<Definition> {
     auto& rows = bag<kSide>(entry.value);
     auto& stored = stored_of<kSide>();
     if (adds(change)) {
-      rows.add(row, partners);
-      stored.come(rows.last().mark, key_of(entry.key, row));
-      if (stored.change(rows.last().mark)) pairs_.note(entry);
+      auto& mark = rows.add(memory_, row, 1, partners, {}).mark;
+      stored.come(mark, key_of(entry.key, row));
+      if (stored.change(mark)) pairs_.note(entry);
       return;
     }
-    auto* const found = rows.find(row);
+    auto* const found = rows.find(memory_, row);
     if (found == nullptr) return;
     if (stored.change(found->mark)) pairs_.note(entry);
     if (--found->count != 0) return;
     stored.erase(found->mark, key_of(entry.key, row));
-    rows.erase(*found);
+    rows.erase(memory_, *found);
   }
   // A row of `kSide` comes or goes, and is a partner of `other`.
   template <Side kSide, class Graph, class Item>
@@ -243,10 +180,10 @@ class RegularJoin : JoinRules<Definition> {
       const bool alone_before = Rules::keeps(kOther) && adds(change) && before == 0;
       const bool alone_after = Rules::keeps(kOther) && !adds(change) && other.partners == 0;
       for (std::int64_t i = 0; i < other.count && !run_.failed; ++i) {
-        if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, other.row());
-        if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, other.row());
+        if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, other.row);
+        if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, other.row);
         if (alone_after && !run_.failed)
-          Rules::template give_alone<kOther>(graph, Change::kInsert, other.row());
+          Rules::template give_alone<kOther>(graph, Change::kInsert, other.row);
       }
     }
   }
@@ -256,7 +193,7 @@ class RegularJoin : JoinRules<Definition> {
     if (adds(change) ? before != 0 : left.partners != 0) return;
     const bool shows = adds(change) == (Rules::kKind == JoinKind::kSemi);
     for (std::int64_t i = 0; i < left.count && !run_.failed; ++i)
-      Definition::give(graph, shows ? Change::kInsert : Change::kDelete, left.row());
+      Definition::give(graph, shows ? Change::kInsert : Change::kDelete, left.row);
   }
   // A row that is shown without a partner's columns, because of how many it has.
   template <Side kSide, class Graph>
@@ -283,8 +220,7 @@ class RegularJoin : JoinRules<Definition> {
         !take_ordered(state, partners) || !row.take(state) || state.size != 0)
       return false;
     auto& pair = pairs_.at(key);
-    bag<kSide>(pair.value)
-        .adopt({Kept<RowOn<kSide>>(row), count, partners, {entry.version, entry.changed}});
+    bag<kSide>(pair.value).add(memory_, row, count, partners, {entry.version, entry.changed});
     if (entry.changed) pairs_.note(pair);
     return true;
   }
@@ -292,13 +228,13 @@ class RegularJoin : JoinRules<Definition> {
   template <Side kSide>
   bool put_on(Entry& entry) {
     auto& stored = stored_of<kSide>();
-    for (auto& item : bag<kSide>(entry.value).in_order()) {
-      if (stored.keeps() && !item.mark.changed) continue;
+    for (auto* const item : bag<kSide>(entry.value).in_order(memory_)) {
+      if (stored.keeps() && !item->mark.changed) continue;
       const bool put =
-          stored.put(item.mark, key_of(entry.key, item.row()), [&](std::string& bytes) {
-            append_ordered(item.count, bytes);
-            append_ordered(item.partners, bytes);
-            item.row().append(bytes);
+          stored.put(item->mark, key_of(entry.key, item->row), [&](std::string& bytes) {
+            append_ordered(item->count, bytes);
+            append_ordered(item->partners, bytes);
+            item->row.append(bytes);
           });
       if (!put) return false;
     }
@@ -307,6 +243,7 @@ class RegularJoin : JoinRules<Definition> {
 
   Run& run_;
   StoredEntries stored_[2];
+  Pool memory_;  // Of the rows.
   KeyedValues<Key, Pair> pairs_;
   std::vector<std::uint32_t> matches_;
 };

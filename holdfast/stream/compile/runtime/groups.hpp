@@ -9,7 +9,7 @@
 //   Key, key(row, run)
 //   State, gather(state, row, run)
 //   watermark(row, run)
-//   emit(key, state, window_end, run)   HAVING and SELECT: run.host.write()
+//   emit(key, state, window_end, run)   HAVING and SELECT: write()
 //   kRecordBytes, kWindowed, kSizeMs, kSlideMs, kOffsetMs, kHasWatermark
 //   kInterprets                 some of it is not compiled
 //   kRowsAreFree                Row and key() cannot fail, and are compiled
@@ -57,7 +57,7 @@ class Groups final : public Query {
     if constexpr (Definition::kWindowed)
       advance(kEndOfTime);
     else
-      slices_.end(emit());
+      show([&] { slices_.end(emit()); });
     return !run_.failed;
   }
 
@@ -177,7 +177,7 @@ class Groups final : public Query {
     }
   }
   void forget_texts() {
-    if constexpr (Definition::kInterprets) run_.host.forget_texts();
+    if constexpr (Definition::kInterprets) run_.forget_texts();
   }
 
   template <bool kNear>
@@ -235,9 +235,15 @@ class Groups final : public Query {
 
   void advance(std::int64_t watermark) {
     slices_.advance(watermark, [this](std::int64_t end) {
-      part_ ? hand_over(end) : slices_.fire(end, emit());
+      part_ ? hand_over(end) : show([&] { slices_.fire(end, emit()); });
     });
     if (slices_.current() == nullptr) last_time_ = kNoTime;
+  }
+  // The texts of what is shown are in the slices.
+  template <class Fire>
+  void show(const Fire& fire) {
+    fire();
+    run_.flush();
   }
   auto emit() {
     return [this](const Key& key, const State& state, std::int64_t end) {

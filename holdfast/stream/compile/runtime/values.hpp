@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <holdfast/stream/compile/runtime/interface.hpp>
+#include <holdfast/stream/compile/runtime/output.hpp>
 
 namespace holdfast::query {
 
@@ -29,10 +31,19 @@ constexpr Maybe<T> some(T value) {
 struct Run {
   Host& host;
   bool failed = false;
+  Output output{};
 
   void fail(std::uint32_t failure) {
     if (!failed) host.fail(failure);
     failed = true;
+  }
+  // Rows that were written before a failure go out, too.
+  void flush() {
+    if (!output.flush(host)) failed = true;
+  }
+  void forget_texts() {
+    flush();
+    host.forget_texts();
   }
 };
 
@@ -76,17 +87,25 @@ Maybe<T> from_slot(const Slot& slot) {
     return some(static_cast<T>(slot.number));
 }
 
-// A row for the sink.
-template <class... Values>
-void write(Run& run, const Values&... values) {
-  const Slot slots[] = {slot(values)...};
-  if (!run.failed && !run.host.write(slots)) run.failed = true;
+template <std::size_t kOffset, unsigned kColumn, class T>
+void put_column(const Maybe<T>& value, std::byte* record, std::uint64_t& nulls) {
+  const T known = value.known ? value.value : T{};
+  std::memcpy(record + kOffset, &known, sizeof known);
+  nulls |= std::uint64_t{!value.known} << kColumn;
 }
 
+// A row for the sink. Its texts stay where they are until flush().
 template <class... Values>
-void write_change(Run& run, Change change, const Values&... values) {
-  const Slot slots[] = {slot(values)...};
-  if (!run.failed && !run.host.write_change(change, slots)) run.failed = true;
+void write(Run& run, Change change, const Maybe<Values>&... values) {
+  using Record = RecordOf<Values...>;
+  if (run.failed) return;
+  auto* const record = run.output.next(run.host, change, Record::kBytes);
+  if (record == nullptr) return static_cast<void>(run.failed = true);
+  std::uint64_t nulls = 0;
+  [&]<std::size_t... kNumbers>(std::index_sequence<kNumbers...>) {
+    (put_column<Record::kOffsets[kNumbers], kNumbers>(values, record, nulls), ...);
+  }(std::index_sequence_for<Values...>());
+  std::memcpy(record, &nulls, sizeof nulls);
 }
 
 // By the interpreter, of these columns.

@@ -1,0 +1,64 @@
+// output.hpp: rows for the sink, gathered as records: the command is called for many at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include <holdfast/stream/compile/runtime/interface.hpp>
+
+namespace holdfast::query {
+
+// Where a row's columns are in its record: what RecordLayout says in stream/record.hpp.
+template <class... Values>
+struct RecordOf {
+  struct Layout {
+    std::array<std::size_t, sizeof...(Values)> offsets{};
+    std::size_t bytes = 8;
+  };
+  static constexpr Layout layout() {
+    Layout layout;
+    std::size_t column = 0, strictest = 8;
+    const auto up_to = [](std::size_t bytes, std::size_t alignment) {
+      return (bytes + alignment - 1) / alignment * alignment;
+    };
+    const auto add = [&](std::size_t width) {
+      strictest = std::max(strictest, width);
+      layout.offsets[column] = up_to(layout.bytes, width);
+      layout.bytes = layout.offsets[column++] + width;
+    };
+    (add(sizeof(Values)), ...);
+    layout.bytes = up_to(layout.bytes, strictest);
+    return layout;
+  }
+  static constexpr auto kOffsets = layout().offsets;
+  static constexpr std::size_t kBytes = layout().bytes;
+};
+
+// All of one query, so of one size, which is at most that of 64 columns.
+class Output {
+ public:
+  // Room for a record. Null: the sink has failed.
+  std::byte* next(Host& host, Change change, std::size_t bytes) {
+    if (used_ + bytes > sizeof records_ || (change != change_ && count_ != 0)) [[unlikely]] {
+      if (!flush(host)) return nullptr;
+    }
+    change_ = change;
+    auto* const record = records_ + used_;
+    used_ += bytes;
+    ++count_;
+    return record;
+  }
+  bool flush(Host& host) {
+    if (count_ == 0) return true;
+    const auto count = count_;
+    used_ = count_ = 0;
+    return host.write(change_, records_, count);
+  }
+
+ private:
+  std::size_t used_ = 0, count_ = 0;
+  Change change_ = Change::kInsert;
+  alignas(16) std::byte records_[8192]{};  // Few enough for the nearest cache.
+};
+
+}  // namespace holdfast::query
