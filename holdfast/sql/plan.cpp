@@ -106,6 +106,10 @@ class Describe {
       what += " of " + names_[join.left_time] + ", " + right[join.right_time];
     return what;
   }
+  std::string operator()(const Unnest& unnest) const {
+    return "Unnest " + text(unnest.array) + (unnest.keeps_all ? ", all rows" : "") +
+           (unnest.numbered ? ", numbered" : "");
+  }
   std::string operator()(const Union&) const { return "Union"; }
   std::string operator()(const Rank& rank) const {
     std::string text = "Rank by (" + all(rank.partition) + ") order (" + all(rank.order) + ") " +
