@@ -2,7 +2,8 @@
 //
 // Format      an array: how many elements (32 bits), then each as append_bytes() of value.hpp writes
 //             it. A row: its fields. A map: how many entries (32 bits), then keys and values in the
-//             order of the keys' bytes, no key twice. Parts that are nested are so within.
+//             order of the keys' bytes, no key twice. Parts that are nested are so within. Whoever
+//             changes this counts kNestedLayout up.
 // Invariants  (1) Equal values have equal bytes, so they are compared, hashed and grouped as texts
 //             are. NULL equals NULL within.
 //             (2) What take_bytes() lets in is of its type to the last byte. Readers rely on it.
@@ -21,6 +22,8 @@
 namespace holdfast::sql {
 
 inline constexpr std::size_t kMaxNestedBytes = 16u << 20;
+// Of the format. It stands in the text of a plan, which a checkpoint keeps.
+inline constexpr int kNestedLayout = 1;
 
 // The parts of a value one behind the other: elements; fields; or key, value, key, value.
 class NestedReader {
