@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -37,10 +38,10 @@ bool is_variance(AggregateKind kind) {
   return kind >= AggregateKind::kVarPop && kind <= AggregateKind::kStddevSamp;
 }
 
-constexpr std::array<std::string_view, 16> kNames = {
+constexpr std::array<std::string_view, 17> kNames = {
     "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",        "AVG",
     "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE", "FIRST_VALUE",
-    "LAST_VALUE", "LISTAGG",  "LAG",        "SINGLE_VALUE"};
+    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG", "LAG",        "SINGLE_VALUE"};
 
 }  // namespace
 
@@ -71,7 +72,8 @@ Type aggregate_type(AggregateKind kind, const Type& argument) {
     case AggregateKind::kCountRows:
     case AggregateKind::kCount: return kBigIntType;
     case AggregateKind::kMin:
-    case AggregateKind::kMax: return argument.kind == Kind::kInterval ? Type{} : argument;
+    case AggregateKind::kMax:
+      return argument.kind == Kind::kInterval || argument.is_nested() ? Type{} : argument;
     case AggregateKind::kSum:
       if (argument.kind == Kind::kDecimal) return decimal_type(kMaxDigits, argument.scale);
       return argument.is_numeric() ? argument : Type{};
@@ -81,6 +83,9 @@ Type aggregate_type(AggregateKind kind, const Type& argument) {
                                 decimal_type(20, 0));
       }
       return argument.is_numeric() ? argument : Type{};
+    case AggregateKind::kArrayAgg:
+      if (argument.kind == Kind::kInterval) return Type{};
+      return array_of(argument).value_or(Type{});
     case AggregateKind::kListAgg: return argument.kind == Kind::kString ? kStringType : Type{};
     case AggregateKind::kFirst:
     case AggregateKind::kLast:
@@ -121,11 +126,13 @@ bool equal(const Aggregate& left, const Aggregate& right) {
 }
 
 bool can_take_back(const Aggregate& aggregate) {
+  if (aggregate.kind == AggregateKind::kArrayAgg) return true;
   return !aggregate.distinct && !has_extreme(aggregate.kind) && !depends_on_order(aggregate.kind) &&
          aggregate.kind != AggregateKind::kSingle;
 }
 
 void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
+  if (aggregate.kind == AggregateKind::kArrayAgg) return take_back_element(aggregate, value);
   if (aggregate.argument != nullptr && value.null) return;
   --count_;
   if (is_variance(aggregate.kind)) return add_square(value.real, -1);
@@ -147,6 +154,7 @@ void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
 
 void Accumulator::add(const Aggregate& aggregate, const Value& value) {
   if (aggregate.kind == AggregateKind::kLag) return add_ordered(aggregate, value);
+  if (aggregate.kind == AggregateKind::kArrayAgg) return add_element(aggregate, value);
   if (aggregate.argument != nullptr && value.null) return;
   if (!aggregate.distinct) return add_once(aggregate, value);
   std::string bytes;
@@ -173,6 +181,30 @@ void Accumulator::add_ordered(const Aggregate& aggregate, const Value& value) {
       return;
     }
     default: extreme_ = value; return;
+  }
+}
+
+void Accumulator::add_element(const Aggregate& aggregate, const Value& value) {
+  overflow_ = overflow_ || extreme_.text.size() + value.text.size() > kMaxListBytes;
+  if (overflow_) return;
+  ++count_;
+  extreme_.null = false;
+  sql::append_bytes(value, aggregate.argument->type, extreme_.text);
+}
+
+void Accumulator::take_back_element(const Aggregate& aggregate, const Value& value) {
+  std::string wanted;
+  sql::append_bytes(value, aggregate.argument->type, wanted);
+  std::string_view rest = extreme_.text;
+  Value element;
+  while (!rest.empty()) {
+    const auto at = extreme_.text.size() - rest.size();
+    if (!sql::take_bytes(rest, aggregate.argument->type, element)) return;
+    const auto bytes = extreme_.text.size() - rest.size() - at;
+    if (std::string_view(extreme_.text).substr(at, bytes) != wanted) continue;
+    extreme_.text.erase(at, bytes);
+    --count_;
+    return;
   }
 }
 
@@ -232,6 +264,9 @@ void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
     squares_ += other.squares_;
     for (const auto& [number, count] : other.numbers_)
       numbers_[number] += count;
+  } else if (aggregate.kind == AggregateKind::kArrayAgg) {
+    extreme_.text += other.extreme_.text;
+    overflow_ = overflow_ || extreme_.text.size() > kMaxListBytes;
   } else if (aggregate.kind >= AggregateKind::kFirst) {
     if (!other.extreme_.null) add_ordered(aggregate, other.extreme_);
   } else if (has_extreme(aggregate.kind) && !other.extreme_.null) {
@@ -275,6 +310,16 @@ Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
     case AggregateKind::kListAgg:
       if (overflow_) return error_at(aggregate.at, "a text of LISTAGG is longer than 16 MiB");
       return extreme_;
+    case AggregateKind::kArrayAgg: {
+      if (overflow_) return error_at(aggregate.at, "an array of ARRAY_AGG is longer than 16 MiB");
+      if (count_ == 0) return Value();
+      NestedWriter writer(aggregate.type);
+      std::string_view rest = extreme_.text;
+      Value element;
+      while (!rest.empty() && sql::take_bytes(rest, aggregate.argument->type, element))
+        writer.add(element);
+      return writer.take();
+    }
     case AggregateKind::kLag: {
       const auto back = static_cast<std::size_t>(aggregate.parameter.number);
       return recent_.size() > back ? recent_[recent_.size() - 1 - back] : Value();
@@ -371,8 +416,9 @@ void Accumulator::append_further(const Aggregate& aggregate, std::string& bytes)
     for (const auto& value : recent_)
       sql::append_bytes(value, aggregate.type, bytes);
   } else {
+    const bool array = aggregate.kind == AggregateKind::kArrayAgg;
     append(static_cast<std::uint8_t>(overflow_), bytes);
-    sql::append_bytes(extreme_, aggregate.argument->type, bytes);
+    sql::append_bytes(extreme_, array ? kStringType : aggregate.argument->type, bytes);
   }
 }
 
@@ -401,7 +447,20 @@ bool Accumulator::take_further(const Aggregate& aggregate, std::string_view& byt
   std::uint8_t overflow = 0;
   if (!take(bytes, overflow)) return false;
   overflow_ = overflow != 0;
+  if (aggregate.kind == AggregateKind::kArrayAgg)
+    return sql::take_bytes(bytes, kStringType, extreme_) && are_elements(aggregate);
   return sql::take_bytes(bytes, aggregate.argument->type, extreme_);
+}
+
+// Of ARRAY_AGG: the bytes are `count_` values.
+bool Accumulator::are_elements(const Aggregate& aggregate) const {
+  std::string_view rest = extreme_.text;
+  Value element;
+  std::int64_t count = 0;
+  for (; !rest.empty(); ++count) {
+    if (!sql::take_bytes(rest, aggregate.argument->type, element)) return false;
+  }
+  return count == count_;
 }
 
 bool Accumulator::take_bytes(const Aggregate& aggregate, std::string_view& bytes) {

@@ -2,14 +2,14 @@
 //
 // An Accumulator can be merged with one of other rows in any order, and be written as bytes: that
 // is what state is made of. Those that depend on the order of rows (depends_on_order()) are merged
-// with one of later rows. NULL is skipped, but by LAG; over nothing COUNT is 0, the others NULL.
+// with one of later rows. NULL is skipped, but by LAG and ARRAY_AGG; over nothing COUNT is 0, the others NULL.
 //
 // Variances are computed of the sum and the sum of the squares in 113 bits, so that the order of
 // rows, and where a checkpoint cut them, does not show in the 53 bits of the result.
 //
 // Errors  add(), merge() never fail. result(): a sum of decimals beyond 38 digits; sums of
-//         integers wrap in the type of the argument, as in Flink. A text of LISTAGG beyond
-//         kMaxListBytes; a second row of a query that is a value.
+//         integers wrap in the type of the argument, as in Flink. A text of LISTAGG or an array of
+//         ARRAY_AGG beyond kMaxListBytes; a second row of a query that is a value.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ enum class AggregateKind : std::uint8_t {
   // Of the order of rows.
   kFirst,
   kLast,
-  kListAgg,  // `parameter`: what stands between the texts.
+  kListAgg,   // `parameter`: what stands between the texts.
+  kArrayAgg,  // An array of the values, NULL among them. It can be taken back: the first that is equal.
   kLag,      // `parameter`: rows back. With OVER only.
   kSingle,   // The value of the only row; more are an error.
 };
@@ -94,6 +95,9 @@ class Accumulator {
   void add_real(double value);
   void add_square(double value, int sign);
   void add_ordered(const Aggregate& aggregate, const Value& value);
+  void add_element(const Aggregate& aggregate, const Value& value);
+  bool are_elements(const Aggregate& aggregate) const;
+  void take_back_element(const Aggregate& aggregate, const Value& value);
   Result<Value> further_result(const Aggregate& aggregate) const;
   Value variance(AggregateKind kind) const;
   Value percentile(double fraction) const;
@@ -105,7 +109,7 @@ class Accumulator {
   Int128 sum_ = 0;
   double real_ = 0, lost_ = 0;  // A sum of reals, and what its roundings lost.
   bool overflow_ = false;
-  Value extreme_;
+  Value extreme_;  // Of ARRAY_AGG: the bytes of its elements, `count_` of them.
   Real128 total_ = 0, squares_ = 0;               // Of variances.
   std::map<double, std::int64_t, Less> numbers_;  // Of percentiles: how often each is there.
   std::vector<Value> recent_;                     // Of LAG: the last rows, the newest behind.

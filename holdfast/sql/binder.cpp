@@ -9,6 +9,7 @@
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
 namespace holdfast::sql {
@@ -62,6 +63,8 @@ class Binder {
       case Form::kLike: return like(e);
       case Form::kCase: return choice(e);
       case Form::kCast: return cast(e);
+      case Form::kNested: return nested(e);
+      case Form::kField: return field(e);
       case Form::kCall: return call(e);
     }
     return error_at(e.at, "this expression is not known");
@@ -79,6 +82,9 @@ class Binder {
                                               ExpressionPointer left, ExpressionPointer right) {
     static constexpr std::array<std::string_view, 6> kSigns = {"=", "<>", "<", "<=", ">", ">="};
     const auto found = std::find(kSigns.begin(), kSigns.end(), sign) - kSigns.begin();
+    if (found > 1 && (left->type.is_nested() || right->type.is_nested()))
+      return unsupported_at(at, name_of(left->type) + " " + sign + " " + name_of(right->type),
+                            "arrays, rows and maps are equal or not; = and <> are there");
     HF_RETURN_IF_ERROR(make_comparable(at, left, right));
     const auto operation =
         static_cast<Operation>(static_cast<std::ptrdiff_t>(Operation::kEqual) + found);
@@ -96,8 +102,28 @@ class Binder {
         return cast_to(std::move(now), word == "CURRENT_DATE" ? Type{Kind::kDate} : kTimestampType);
       }
     }
+    if (!index && !e.qualifier.empty()) {
+      // r.f, where r is no table but a column.
+      const auto row = find_column(scope_, e.qualifier, e.at);
+      if (row && scope_.columns[*row].type.kind == Kind::kRow)
+        return bind_field(column_of(*row, scope_.columns[*row].type, e.at), e.name, e.at);
+    }
     HF_RETURN_IF_ERROR(index);
     return column_of(*index, scope_.columns[*index].type, e.at);
+  }
+
+  Result<ExpressionPointer> nested(const syntax::Expression& e) {
+    std::vector<ExpressionPointer> arguments;
+    for (const auto& argument : e.arguments) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*argument));
+      arguments.push_back(std::move(bound));
+    }
+    return bind_nested(e.name, e.at, std::move(arguments));
+  }
+
+  Result<ExpressionPointer> field(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto row, bind(*e.arguments[0]));
+    return bind_field(std::move(row), e.name, e.at);
   }
 
   static Result<ExpressionPointer> number(const syntax::Expression& e) {
@@ -430,7 +456,7 @@ class Binder {
     } else {
       const auto kind = aggregate_named(e.name);
       if (!kind) return unsupported_at(e.at, e.name + " with OVER");
-      HF_ASSIGN_OR_RETURN(call.aggregate, aggregate_of(e, *kind));
+      HF_ASSIGN_OR_RETURN(call.aggregate, aggregate_of(e, *kind, e.distinct));
       reference->type = call.aggregate.type;
     }
     scope_.overs->push_back(std::move(call));
@@ -442,24 +468,38 @@ class Binder {
       return error_at(e.at, "an aggregate cannot stand here",
                       "a condition on aggregates stands in HAVING");
     if (kind == AggregateKind::kLag) return error_at(e.at, "LAG wants OVER");
-    HF_ASSIGN_OR_RETURN(auto made_of, aggregate_of(e, kind));
+    if (kind == AggregateKind::kArrayAgg && e.distinct) return distinct_array(e);
+    HF_ASSIGN_OR_RETURN(auto made_of, aggregate_of(e, kind, e.distinct));
+    return gathered(std::move(made_of));
+  }
+
+  // Its values once each, in the order of the first of them.
+  Result<ExpressionPointer> distinct_array(const syntax::Expression& e) {
+    HF_ASSIGN_OR_RETURN(auto all, aggregate_of(e, AggregateKind::kArrayAgg, false));
+    std::vector<ExpressionPointer> arguments;
+    arguments.push_back(gathered(std::move(all)));
+    return bind_nested("ARRAY_DISTINCT", e.at, std::move(arguments));
+  }
+
+  // A reference to the aggregate, which is computed once.
+  ExpressionPointer gathered(Aggregate made_of) {
     auto& all = *scope_.aggregates;
     const auto known = std::find_if(all.begin(), all.end(),
                                     [&](const Aggregate& one) { return equal(one, made_of); });
-    auto reference = made(Operation::kAggregate, made_of.type, e.at);
+    auto reference = made(Operation::kAggregate, made_of.type, made_of.at);
     reference->column = static_cast<std::uint32_t>(known - all.begin());
     if (known == all.end()) all.push_back(std::move(made_of));
     return reference;
   }
 
-  Result<Aggregate> aggregate_of(const syntax::Expression& e, AggregateKind kind) {
+  Result<Aggregate> aggregate_of(const syntax::Expression& e, AggregateKind kind, bool distinct) {
     Scope inner = scope_;
     inner.aggregates = nullptr;
     inner.overs = nullptr;
     inner.scalar_query = nullptr;
     Aggregate made_of;
     made_of.kind = e.star ? AggregateKind::kCountRows : kind;
-    made_of.distinct = e.distinct;
+    made_of.distinct = distinct;
     made_of.at = e.at;
     HF_RETURN_IF_ERROR(parameter_of(e, made_of));
     const auto wanted = made_of.parameter.null || e.name == "MEDIAN"
@@ -468,22 +508,33 @@ class Binder {
     if (e.arguments.size() != (e.star ? 0u : wanted) + (e.has_filter ? 1u : 0u) ||
         (e.star && (kind != AggregateKind::kCount || e.distinct)))
       return error_at(e.at, e.name + " wants one argument");
-    if (e.distinct && depends_on_order(kind))
+    if (distinct && depends_on_order(kind))
       return unsupported_at(e.at, e.name + " of DISTINCT values");
     Type argument = kBigIntType;
     if (!e.star) {
       HF_ASSIGN_OR_RETURN(made_of.argument, Binder(inner).bind(*e.arguments[0]));
       if (is_of_reals(kind) && made_of.argument->type.is_numeric())
         made_of.argument = cast_to(std::move(made_of.argument), kDoubleType);
+      if (kind == AggregateKind::kArrayAgg && made_of.argument->type.kind == Kind::kNull)
+        made_of.argument = cast_to(std::move(made_of.argument), kStringType);
       argument = made_of.argument->type;
     }
     if (e.has_filter) {
       HF_ASSIGN_OR_RETURN(made_of.filter, Binder(inner).condition(*e.arguments.back()));
     }
+    if (e.ignores_nulls) made_of.filter = with_value(*made_of.argument, std::move(made_of.filter));
     made_of.type = aggregate_type(made_of.kind, argument);
     if (made_of.type.kind == Kind::kNull)
       return error_at(e.at, "there is no " + e.name + " of " + name_of(argument));
     return made_of;
+  }
+
+  // The filter, and that the value is not NULL.
+  static ExpressionPointer with_value(const Expression& value, ExpressionPointer filter) {
+    auto test = made(Operation::kNot, kBooleanType, value.at,
+                     made(Operation::kIsNull, kBooleanType, value.at, clone(value)));
+    if (filter == nullptr) return test;
+    return made(Operation::kAnd, kBooleanType, value.at, std::move(filter), std::move(test));
   }
 
   // The second argument of PERCENTILE, LISTAGG and LAG: a literal. MEDIAN is PERCENTILE(…, 0.5).
@@ -558,11 +609,34 @@ Result<ExpressionPointer> equal_of(ExpressionPointer one, ExpressionPointer othe
   return Binder::comparison("=", at, std::move(one), std::move(other));
 }
 
+Status check_order(const Type& type, Position at) {
+  if (!type.is_nested()) return {};
+  return unsupported_at(at, "ORDER BY " + name_of(type), "name a field or an element of it");
+}
+
+namespace {
+
+// Of arrays, rows and maps, if their parts do, whatever the fields are called.
+bool widens_to(const Type& from, const Type& type) {
+  if (from.is_nested() && type.is_nested()) {
+    const auto& a = from.nested->fields;
+    const auto& b = type.nested->fields;
+    return from.kind == type.kind &&
+           std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+             return widens_to(one.type, other.type) ||
+                    (one.type.kind == Kind::kString && other.type.kind == Kind::kString);
+           });
+  }
+  const auto common = common_type(from, type);
+  return common && (*common == type || (from.is_exact() && type.is_real()));
+}
+
+}  // namespace
+
 Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
                                     std::string_view place) {
   const Type from = operand->type;
-  const auto common = common_type(from, type);
-  const bool widens = common && (*common == type || (from.is_exact() && type.is_real()));
+  const bool widens = widens_to(from, type);
   const bool strings = from.kind == Kind::kString && type.kind == Kind::kString;
   if (!widens && !strings) {
     return error_at(operand->at,

@@ -1,10 +1,12 @@
 #include "cast.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -50,6 +52,24 @@ std::optional<Value> to_integer(const Value& value, const Type& from, Kind kind)
   return Value::of(wrapped(number, kind));
 }
 
+// Part by part.
+std::optional<Value> to_nested(const Value& value, const Type& from, const Type& to) {
+  const auto& before = from.nested->fields;
+  const auto& after = to.nested->fields;
+  auto parts = parts_of(value, from);
+  NestedWriter writer(to);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto field = i % before.size();
+    if (!parts[i].null) {
+      auto cast = cast_value(parts[i], before[field].type, after[field].type);
+      if (!cast) return std::nullopt;
+      parts[i] = *std::move(cast);
+    }
+    if (to.kind != Kind::kMap && !writer.add(parts[i])) return std::nullopt;
+  }
+  return to.kind == Kind::kMap ? map_of(parts, to) : writer.take();
+}
+
 }  // namespace
 
 double real_of(Int128 number, std::uint32_t scale) {
@@ -63,6 +83,14 @@ double real_of(Int128 number, std::uint32_t scale) {
 }
 
 bool can_cast(const Type& from, const Type& to) {
+  if (from.is_nested() && to.is_nested()) {
+    return from.kind == to.kind &&
+           std::equal(from.nested->fields.begin(), from.nested->fields.end(),
+                      to.nested->fields.begin(), to.nested->fields.end(),
+                      [](const auto& a, const auto& b) { return can_cast(a.type, b.type); });
+  }
+  if (to.is_nested()) return from.kind == Kind::kNull;
+  if (from.is_nested()) return to.kind == Kind::kString;
   if (from.kind == Kind::kNull || from.kind == to.kind) return true;
   if (from.kind == Kind::kInterval || to.kind == Kind::kInterval) return false;
   if (from.kind == Kind::kString || to.kind == Kind::kString) return true;
@@ -75,6 +103,7 @@ bool can_cast(const Type& from, const Type& to) {
 std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to) {
   if (from == to) return value;
   if (from.kind == Kind::kString) return value_of(value.text, to);
+  if (to.is_nested()) return to_nested(value, from, to);
   switch (to.kind) {
     case Kind::kString: {
       std::string text = text_of(value, from);

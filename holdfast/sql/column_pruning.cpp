@@ -98,6 +98,10 @@ class Reads {
     if (join.form == JoinForm::kRegular || join.form == JoinForm::kLookup) return;
     of_[0][join.left_time] = of_[1][join.right_time] = true;
   }
+  void operator()(const Unnest& unnest) {
+    pass_through();
+    read(*unnest.array, of_[0]);
+  }
   void operator()(const Union&) {
     for (auto& columns : of_)
       columns = wanted_;
@@ -173,6 +177,7 @@ class Renumber {
     join.left_time = inputs_[0][join.left_time];
     join.right_time = inputs_[1][join.right_time];
   }
+  void operator()(Unnest& unnest) const { renumber(*unnest.array, inputs_[0]); }
   void operator()(Rank& rank) const {
     renumber(rank.partition, inputs_[0]);
     for (auto& key : rank.order)

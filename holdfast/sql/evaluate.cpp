@@ -6,6 +6,8 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
+#include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -340,6 +342,18 @@ Status scalar_call(const Expression& e, const Row& row, Value& out) {
   return {};
 }
 
+Status nested_call(const Expression& e, const Row& row, Value& out) {
+  const auto& function = nested_functions()[e.column];
+  std::vector<Value> arguments(e.arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    HF_RETURN_IF_ERROR(evaluate(*e.arguments[i], row, arguments[i]));
+    if (arguments[i].null && !function.takes_null) return out = Value(), Status();
+  }
+  if (const char* wrong = function.compute({arguments, e.arguments, e.type}, out))
+    return error_at(e.at, std::string(function.name) + ": " + wrong);
+  return {};
+}
+
 Status now(Value& out) {
   using namespace std::chrono;
   out = Value::of(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
@@ -356,6 +370,7 @@ Status evaluate(const Expression& e, const Row& row, Value& out) {
     case Operation::kOver:
     case Operation::kScalarQuery: return error_at(e.at, "an aggregate has no value of one row");
     case Operation::kScalarCall: return scalar_call(e, row, out);
+    case Operation::kNestedCall: return nested_call(e, row, out);
     case Operation::kProcessingTime: return now(out);
     case Operation::kAnd:
     case Operation::kOr: return junction(e, row, out);

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 
 namespace holdfast::sql {
@@ -39,13 +41,25 @@ bool is_infix(const Expression& expression) {
           operation == Operation::kConcat);
 }
 
-std::string literal_text(const Expression& literal) {
-  if (literal.literal.null) return "NULL";
-  const std::string text = text_of(literal.literal, literal.type);
-  if (literal.type.kind == Kind::kString || literal.type.is_time()) return "'" + escape(text) + "'";
+std::string literal_text(const Value& value, const Type& type) {
+  if (value.null) return "NULL";
+  if (type.is_nested()) {
+    // With its type: plans are told apart by their texts.
+    std::string text = name_of(type) + "[";
+    NestedReader reader(value.text, type);
+    Value part;
+    for (bool first = true; !reader.is_done(); first = false) {
+      const Type& part_type = reader.part_type();
+      if (!reader.next(part)) break;
+      text += (first ? "" : ", ") + literal_text(part, part_type);
+    }
+    return text + "]";
+  }
+  const std::string text = text_of(value, type);
+  if (type.kind == Kind::kString || type.is_time()) return "'" + escape(text) + "'";
   // A real is told from a decimal of the same digits.
-  if (literal.type.is_real() && text.find('e') == std::string::npos) return text + "e0";
-  return literal.type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
+  if (type.is_real() && text.find('e') == std::string::npos) return text + "e0";
+  return type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
 }
 
 void collect_columns(const Expression& expression, std::vector<std::uint32_t>& columns) {
@@ -117,9 +131,11 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
     return expression.column < names.size() ? names[expression.column]
                                             : "#" + std::to_string(expression.column);
   }
-  if (expression.operation == Operation::kLiteral) return literal_text(expression);
+  if (expression.operation == Operation::kLiteral) return literal_text(expression.literal, expression.type);
   const std::string name(expression.operation == Operation::kScalarCall
                              ? scalar_functions()[expression.column].name
+                         : expression.operation == Operation::kNestedCall
+                             ? nested_functions()[expression.column].name
                              : name_of(expression.operation));
   if (is_infix(expression)) {
     return "(" + text_of(*expression.arguments[0], names) + " " + name + " " +

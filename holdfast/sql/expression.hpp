@@ -63,6 +63,7 @@ enum class Operation : std::uint8_t {
   kSplitIndex,   // text, separator, number from 0
   kScalarCall,   // Number `column` of scalar_functions().
   kScalarQuery,  // Number `column` of the queries that are values; only until they are placed.
+  kNestedCall,   // Number `column` of nested_functions().
 };
 
 struct Expression;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/sql/query_parser.hpp>
 
 namespace holdfast::sql {
@@ -167,10 +168,48 @@ class ExpressionParser {
   Result<ExpressionPointer> product() { return chain(&ExpressionParser::sign, {"*", "/", "%"}); }
   Result<ExpressionPointer> sign() {
     const Token token = tokens_.peek();
-    if (!token.is_sign("-") && !token.is_sign("+")) return primary();
+    if (!token.is_sign("-") && !token.is_sign("+")) return parts();
     tokens_.take();
     HF_ASSIGN_OR_RETURN(auto operand, deeper(&ExpressionParser::sign));
     return node(Form::kUnary, token.at, token.text, std::move(operand));
+  }
+
+  // value[index].field
+  Result<ExpressionPointer> parts() {
+    HF_ASSIGN_OR_RETURN(auto value, primary());
+    for (;;) {
+      const Position at = tokens_.peek().at;
+      if (tokens_.accept_sign("[")) {
+        HF_ASSIGN_OR_RETURN(auto index, any());
+        HF_RETURN_IF_ERROR(tokens_.expect_sign("]"));
+        HF_ASSIGN_OR_RETURN(value,
+                            node(Form::kNested, at, "ITEM", std::move(value), std::move(index)));
+      } else if (tokens_.accept_sign(".")) {
+        HF_ASSIGN_OR_RETURN(auto field, take_name(tokens_, "a field"));
+        HF_ASSIGN_OR_RETURN(value, node(Form::kField, at, std::move(field), std::move(value)));
+      } else {
+        return value;
+      }
+    }
+  }
+
+  // ARRAY[…] and MAP[…]
+  Result<ExpressionPointer> list() {
+    const Token word = tokens_.take();
+    auto result = leaf(Form::kNested, word.at);
+    result->name = word.upper;
+    tokens_.take();
+    if (tokens_.is_sign("]"))
+      return unsupported_at(word.at, "an empty " + word.upper + "[]", "its type is not known");
+    do {
+      HF_ASSIGN_OR_RETURN(auto part, any());
+      result->arguments.push_back(std::move(part));
+      if (result->arguments.size() > kMaxColumns)
+        return error_at(word.at, word.upper + "[…] has more than " + std::to_string(kMaxColumns) +
+                                     " parts");
+    } while (tokens_.accept_sign(","));
+    HF_RETURN_IF_ERROR(tokens_.expect_sign("]"));
+    return made(std::move(result));
   }
 
   Result<ExpressionPointer> primary() {
@@ -204,6 +243,8 @@ class ExpressionParser {
         literal->text = tokens_.take().text;
         return literal;
       }
+      if (tokens_.is_sign("[", 1) && (token.is("ARRAY") || token.is("MAP")))
+        return deeper(&ExpressionParser::list);
       if (tokens_.is_sign("(", 1)) return deeper(&ExpressionParser::call);
     }
     return name();
@@ -325,6 +366,7 @@ class ExpressionParser {
         HF_ASSIGN_OR_RETURN(auto argument, any());
         result->arguments.push_back(std::move(argument));
       } while (tokens_.accept_sign(",") || accept_word_of(*result));
+      HF_RETURN_IF_ERROR(nulls_of(*result));
     }
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {
@@ -344,6 +386,13 @@ class ExpressionParser {
         result->depth = std::max(result->depth, item.expression->depth + 1);
     }
     return made(std::move(result));
+  }
+
+  // ARRAY_AGG(value [IGNORE NULLS | RESPECT NULLS])
+  Status nulls_of(Expression& call) {
+    if (call.name != "ARRAY_AGG" || (!tokens_.is("IGNORE") && !tokens_.is("RESPECT"))) return {};
+    call.ignores_nulls = tokens_.take().is("IGNORE");
+    return tokens_.expect("NULLS");
   }
 
   // What stands for a comma: SUBSTRING(text FROM 2 FOR 3), FLOOR(time TO HOUR).
@@ -406,6 +455,54 @@ Result<std::vector<std::uint32_t>> type_arguments(TokenReader& tokens) {
   return numbers;
 }
 
+// ARRAY<T>, ROW<name T, …> or ROW(name T, …), MAP<K, V>.
+Result<Type> nested_type_from(TokenReader& tokens) {
+  const Token word = tokens.take();
+  const bool round = word.is("ROW") && tokens.is_sign("(");
+  const std::string_view close = round ? ")" : ">";
+  if (round)
+    tokens.take();
+  else
+    HF_RETURN_IF_ERROR(tokens.expect_sign("<"));
+  std::vector<TypeField> fields;
+  do {
+    TypeField field;
+    if (word.is("ROW")) {
+      const Position at = tokens.peek().at;
+      HF_ASSIGN_OR_RETURN(field.name, take_name(tokens, "a field"));
+      const bool twice = std::any_of(fields.begin(), fields.end(),
+                                     [&](const auto& one) { return one.name == field.name; });
+      if (twice) return error_at(at, "there are two fields " + escape(field.name));
+    }
+    HF_ASSIGN_OR_RETURN(field.type, parse_type(tokens));
+    if (tokens.is("NOT")) return unsupported_at(tokens.peek().at, "NOT NULL", "leave it away");
+    fields.push_back(std::move(field));
+    if (fields.size() > kMaxTypeParts) break;
+  } while (tokens.accept_sign(","));
+  const std::size_t wanted = word.is("ARRAY") ? 1 : word.is("MAP") ? 2 : fields.size();
+  if (fields.size() != wanted)
+    return error_at(word.at, word.upper + " wants " + std::to_string(wanted) + " types",
+                    word.is("MAP") ? "MAP<STRING, INT>" : "ARRAY<INT>");
+  const Kind kind = word.is("ARRAY") ? Kind::kArray : word.is("ROW") ? Kind::kRow : Kind::kMap;
+  const auto type = nested_type(kind, std::move(fields));
+  if (!type)
+    return error_at(word.at, "a type is deeper than " + std::to_string(kMaxTypeDepth) +
+                                 " levels or has more than " + std::to_string(kMaxTypeParts) +
+                                 " parts");
+  HF_RETURN_IF_ERROR(tokens.expect_sign(close));
+  return *type;
+}
+
+// Each nesting passes here: the stack holds what kMaxDepth allows.
+Result<Type> parse_nested_type(TokenReader& tokens) {
+  if (tokens.depth >= kMaxDepth)
+    return error_at(tokens.peek().at, "types are nested deeper than " + std::to_string(kMaxDepth));
+  ++tokens.depth;
+  auto type = nested_type_from(tokens);
+  --tokens.depth;
+  return type;
+}
+
 Result<Type> decimal_from(Position at, const std::vector<std::uint32_t>& numbers) {
   const std::uint32_t precision = numbers.empty() ? 10 : numbers[0];
   const std::uint32_t scale = numbers.size() < 2 ? 0 : numbers[1];
@@ -431,6 +528,7 @@ Result<Type> parse_type(TokenReader& tokens) {
     std::string_view name;
     Kind kind;
   };
+  if (word.is("ARRAY") || word.is("ROW") || word.is("MAP")) return parse_nested_type(tokens);
   static constexpr std::array<Plain, 12> kPlain = {{{"BOOLEAN", Kind::kBoolean},
                                                     {"TINYINT", Kind::kTinyInt},
                                                     {"SMALLINT", Kind::kSmallInt},
@@ -458,7 +556,8 @@ Result<Type> parse_type(TokenReader& tokens) {
     return unsupported_at(
         word.at, "the type " + quoted(word),
         "there are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DECIMAL(p, s), FLOAT, "
-        "DOUBLE, STRING, VARCHAR(n), DATE, TIMESTAMP(3), TIMESTAMP_LTZ(3)");
+        "DOUBLE, STRING, VARCHAR(n), DATE, TIMESTAMP(3), TIMESTAMP_LTZ(3), ARRAY<…>, ROW<…>, "
+        "MAP<…>");
   }
   if (found->kind == Kind::kTimestamp) {
     if (numbers.size() != 1 || numbers[0] != 3)

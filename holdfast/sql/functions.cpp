@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
+#include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -189,7 +190,7 @@ Result<Type> type_of_all(const Arguments& arguments, const std::string& name) {
   Type all;
   for (const auto& argument : arguments) {
     const auto type = common_type(all, argument->type);
-    if (!type || argument->type.kind == Kind::kInterval)
+    if (!type || argument->type.kind == Kind::kInterval || argument->type.is_nested())
       return error_at(argument->at,
                       name + " of " + name_of(all) + " and " + name_of(argument->type),
                       "write a CAST");
@@ -241,6 +242,8 @@ std::string_view nearest_function(const std::string& name) {
     names.push_back(function.name);
   for (const auto& function : scalar_functions())
     names.push_back(function.name);
+  for (const auto& function : nested_functions())
+    names.push_back(function.name);
   return closest(name, names);
 }
 
@@ -253,6 +256,10 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
   if (found == kFunctions.end()) {
     if (const auto number = scalar_function_named(name); number != scalar_functions().size())
       return bind_scalar(number, at, std::move(arguments));
+    // Those that have signs of their own are not called by name.
+    const bool by_sign = name == "ARRAY" || name == "MAP" || name == "ITEM" || name == "FIELD";
+    if (!by_sign && nested_function_named(name) != nested_functions().size())
+      return bind_nested(name, at, std::move(arguments));
     const auto meant = nearest_function(name);
     return unsupported_at(at, "the function " + escape(name),
                           meant.empty() ? "" : "did you mean " + std::string(meant) + "?");

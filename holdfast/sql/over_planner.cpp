@@ -78,6 +78,7 @@ Status OverPlanner::bind_windows(const Scope& scope, std::vector<Aggregate>& agg
     }
     for (const auto& item : window.over->order_by) {
       HF_ASSIGN_OR_RETURN(auto bound, bind(*item.expression, inner));
+      HF_RETURN_IF_ERROR(check_order(bound->type, item.expression->at));
       window.order.push_back({folded(std::move(bound)), item.descending, item.nulls_first});
     }
     if (!aggregates.empty() && !grouped)

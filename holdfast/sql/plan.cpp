@@ -5,6 +5,7 @@
 #include <map>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -106,6 +107,10 @@ class Describe {
       what += " of " + names_[join.left_time] + ", " + right[join.right_time];
     return what;
   }
+  std::string operator()(const Unnest& unnest) const {
+    return "Unnest " + text(unnest.array) + (unnest.keeps_all ? ", all rows" : "") +
+           (unnest.numbered ? ", numbered" : "");
+  }
   std::string operator()(const Union&) const { return "Union"; }
   std::string operator()(const Rank& rank) const {
     std::string text = "Rank by (" + all(rank.partition) + ") order (" + all(rank.order) + ") " +
@@ -193,6 +198,36 @@ class Tree {
   std::vector<bool> shown_;
 };
 
+// Whether keys or states of an operator are made of values of ARRAY, ROW or MAP.
+class HoldsNested {
+ public:
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+  bool operator()(const AssignSessions& sessions) const { return any(sessions.keys); }
+  bool operator()(const Group& group) const { return any(group.aggregates); }
+  bool operator()(const Join& join) const { return any(join.left_keys); }
+  bool operator()(const Rank& rank) const { return any(rank.partition); }
+  bool operator()(const OverAggregate& over) const {
+    return any(over.partition) || any(over.aggregates);
+  }
+
+ private:
+  static bool is_nested(const ExpressionPointer& e) { return e != nullptr && e->type.is_nested(); }
+  static bool is_nested(const Aggregate& aggregate) { return is_nested(aggregate.argument); }
+  template <class Parts>
+  static bool any(const Parts& parts) {
+    return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return is_nested(part); });
+  }
+};
+
+bool holds_nested(const Node& node) {
+  return std::visit(HoldsNested(), node.what) ||
+         std::any_of(node.columns.begin(), node.columns.end(),
+                     [](const Column& column) { return column.type.is_nested(); });
+}
+
 }  // namespace
 
 std::vector<std::string> names_of(const std::vector<Column>& columns) {
@@ -228,8 +263,12 @@ bool Plan::is_chain() const {
 
 std::string text_of(const Plan& plan) {
   const auto root = static_cast<std::uint32_t>(plan.nodes.size() - 1);
-  return "Sink " + (plan.sink == nullptr ? "standard output" : text_of(*plan.sink)) +
-         Tree(plan).show(root, "  ") + "\n";
+  std::string text = "Sink " + (plan.sink == nullptr ? "standard output" : text_of(*plan.sink)) +
+                     Tree(plan).show(root, "  ") + "\n";
+  // A build that writes such values in another way takes no state with these.
+  if (std::any_of(plan.nodes.begin(), plan.nodes.end(), holds_nested))
+    text += "ARRAY, ROW and MAP in layout " + std::to_string(kNestedLayout) + "\n";
+  return text;
 }
 
 }  // namespace holdfast::sql

@@ -90,6 +90,13 @@ struct Join {
   std::uint32_t left_time = 0, right_time = 0;
   std::int64_t low_ms = 0, high_ms = 0;
 };
+// Each row once for each element of an array, or entry of a map, with it behind it: an element that
+// is a row as its fields, an entry as key and value, then its number from 1 if `numbered`. Rows
+// whose array is NULL or empty go, or are shown once beside NULLs if `keeps_all`.
+struct Unnest {
+  ExpressionPointer array;
+  bool keeps_all = false, numbered = false;
+};
 // The rows of all inputs.
 struct Union {};
 
@@ -129,7 +136,7 @@ struct Sort {
 struct Materialize {};
 
 using Operator = std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, Group,
-                              Join, Union, Rank, OverAggregate, Sort, Materialize>;
+                              Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
 
 struct Node {
   Operator what;

@@ -147,6 +147,7 @@ Result<NodeId> QueryPlanner::sorted(const syntax::Query& query, NodeId node) {
   std::vector<OrderKey> keys;
   for (const auto& item : query.order_by) {
     HF_ASSIGN_OR_RETURN(auto key, bind(*item.expression, scope));
+    HF_RETURN_IF_ERROR(check_order(key->type, item.expression->at));
     keys.push_back({folded(std::move(key)), item.descending, item.nulls_first});
   }
   return limited(query, node, std::move(keys));

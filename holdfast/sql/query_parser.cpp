@@ -32,6 +32,7 @@ class Depth {
   void add(const TableReference& table) {
     add(table.query);
     add(table.as_of);
+    add(table.unnest);
     if (table.window) add(table.window->sizes);
   }
   void add(const Select& select) {
@@ -366,11 +367,12 @@ class QueryParser {
   Result<TableReference> table_reference() {
     TableReference table;
     table.at = tokens_.peek().at;
-    if (tokens_.is("LATERAL") || tokens_.is("UNNEST"))
-      return unsupported_at(table.at, tokens_.peek().upper);
+    if (tokens_.is("LATERAL")) return unsupported_at(table.at, "LATERAL");
     const bool wrapped = tokens_.is("TABLE") && tokens_.is_sign("(", 1);
     if (wrapped) tokens_.take(), tokens_.take();
-    if (tokens_.peek().kind == TokenKind::kWord && tokens_.is_sign("(", 1)) {
+    if (tokens_.is("UNNEST") && tokens_.is_sign("(", 1)) {
+      HF_RETURN_IF_ERROR(unnest(table));
+    } else if (tokens_.peek().kind == TokenKind::kWord && tokens_.is_sign("(", 1)) {
       HF_RETURN_IF_ERROR(window_call(table));
     } else {
       HF_RETURN_IF_ERROR(plain_table(table));
@@ -399,6 +401,16 @@ class QueryParser {
       return unsupported_at(table.at, "a join in parentheses", "write SELECT * FROM before it");
     HF_ASSIGN_OR_RETURN(table.query, query());
     return tokens_.expect_sign(")");
+  }
+
+  // UNNEST(array) [WITH ORDINALITY]
+  Status unnest(TableReference& table) {
+    tokens_.take(), tokens_.take();
+    HF_ASSIGN_OR_RETURN(table.unnest, parse_expression(tokens_));
+    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    if (!tokens_.accept("WITH")) return {};
+    table.with_ordinality = true;
+    return tokens_.expect("ORDINALITY");
   }
 
   // Skips `NAME =>`, by which arguments may be named; their order is the same.

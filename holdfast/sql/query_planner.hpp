@@ -63,6 +63,10 @@ class QueryPlanner {
   Result<NodeId> limited(const syntax::Query& query, NodeId node, std::vector<OrderKey> keys);
   Result<NodeId> renamed(NodeId node, const std::vector<std::string>& names, Position at);
   Result<Relation> join(Relation left, const syntax::Join& join);
+  Result<Relation> one_row();
+  // unnest_planner.cpp. Without a `join` it is all of FROM.
+  Result<Relation> unnest(Relation left, const syntax::TableReference& table,
+                          const syntax::Join* join);
   Result<Relation> join_as_of(Relation left, const syntax::Join& join);
   Result<ExpressionPointer> join_condition(const syntax::Join& join, Scope& scope,
                                            std::size_t left);

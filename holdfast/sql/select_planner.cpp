@@ -363,7 +363,8 @@ class SelectPlanner {
       HF_ASSIGN_OR_RETURN(having_, placed(std::move(having_), group));
     }
     for (const auto& aggregate : aggregates_) {
-      if (depends_on_order(aggregate.kind) && graph_.updating(relation_.node))
+      if (depends_on_order(aggregate.kind) && !can_take_back(aggregate) &&
+          graph_.updating(relation_.node))
         return unsupported_at(aggregate.at,
                               "FIRST_VALUE, LAST_VALUE or LISTAGG of rows that change");
     }
@@ -476,6 +477,7 @@ class SelectPlanner {
     }
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto place = static_cast<std::uint32_t>(order_places_[i]);
+      HF_RETURN_IF_ERROR(check_order(columns[place].type, order_[i].expression->at));
       keys_.push_back({column_of(place, columns[place].type, order_[i].expression->at),
                        order_[i].descending, order_[i].nulls_first});
     }

@@ -44,6 +44,8 @@ enum class Form : std::uint8_t {
   kLike,       // value, pattern[, escape]; `negated`
   kCase,       // pairs of condition and answer, then ELSE if `has_else`
   kCast,       // to `type`; name: CAST or TRY_CAST
+  kNested,      // name: ARRAY and MAP of the arguments; ITEM: value[index]
+  kField,       // argument.name
   kCall,       // name; `distinct`, `star`; filter is the last argument if `has_filter`; `over`
 };
 
@@ -63,6 +65,7 @@ struct Expression {
   std::shared_ptr<const Query> query;
   std::shared_ptr<const Over> over;
   bool negated = false, has_else = false, distinct = false, star = false, has_filter = false;
+  bool ignores_nulls = false;  // ARRAY_AGG(value IGNORE NULLS)
   std::uint32_t depth = 1;
 };
 
@@ -122,6 +125,8 @@ struct TableReference {
   std::vector<std::string> columns;  // alias (a, b)
   Position at;
   std::shared_ptr<const Query> query;
+  ExpressionPointer unnest;      // UNNEST(array)
+  bool with_ordinality = false;  // Of UNNEST.
   std::optional<WindowCall> window;
   ExpressionPointer as_of;  // FOR SYSTEM_TIME AS OF
 };

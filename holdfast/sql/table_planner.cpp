@@ -116,17 +116,26 @@ Status QueryPlanner::assign_sessions(Relation& relation, std::vector<ExpressionP
   return {};
 }
 
+// Without columns.
+Result<Relation> QueryPlanner::one_row() {
+  Literals row;
+  row.rows.emplace_back();
+  Relation relation;
+  HF_ASSIGN_OR_RETURN(relation.node, graph_.add(std::move(row), {}, {}, false));
+  return relation;
+}
+
 Result<Relation> QueryPlanner::from(const syntax::Select& select) {
-  if (!select.from) {
-    Literals one_row;
-    one_row.rows.emplace_back();
-    Relation relation;
-    HF_ASSIGN_OR_RETURN(relation.node, graph_.add(std::move(one_row), {}, {}, false));
-    return relation;
-  }
+  if (!select.from) return one_row();
   if (select.from->as_of != nullptr)
     return unsupported_at(select.from->at, "FOR SYSTEM_TIME AS OF without a join");
-  HF_ASSIGN_OR_RETURN(auto relation, table(*select.from));
+  Relation relation;
+  if (select.from->unnest != nullptr) {
+    HF_ASSIGN_OR_RETURN(relation, one_row());
+    HF_ASSIGN_OR_RETURN(relation, unnest(std::move(relation), *select.from, nullptr));
+  } else {
+    HF_ASSIGN_OR_RETURN(relation, table(*select.from));
+  }
   for (const auto& one : select.joins) {
     HF_ASSIGN_OR_RETURN(relation, join(std::move(relation), one));
   }
@@ -135,6 +144,7 @@ Result<Relation> QueryPlanner::from(const syntax::Select& select) {
 
 Result<Relation> QueryPlanner::join(Relation left, const syntax::Join& join) {
   HF_RETURN_IF_ERROR(assign_windows(left));
+  if (join.table.unnest != nullptr) return unnest(std::move(left), join.table, &join);
   if (join.table.as_of != nullptr) return join_as_of(std::move(left), join);
   HF_ASSIGN_OR_RETURN(auto right, table(join.table));
   HF_RETURN_IF_ERROR(assign_windows(right));

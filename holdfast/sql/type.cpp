@@ -1,6 +1,9 @@
 #include "type.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 namespace holdfast::sql {
 namespace {
@@ -32,10 +35,65 @@ Type decimal_arithmetic(Arithmetic operation, const Type& left, const Type& righ
   return {};
 }
 
+// By parts: ARRAY<INT> and ARRAY<BIGINT> have ARRAY<BIGINT> in common.
+std::optional<Type> common_nested(const Type& left, const Type& right) {
+  if (left.kind != right.kind) return std::nullopt;
+  std::vector<TypeField> fields = left.nested->fields;
+  const auto& others = right.nested->fields;
+  if (fields.size() != others.size()) return std::nullopt;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto type = common_type(fields[i].type, others[i].type);
+    if (!type) return std::nullopt;
+    fields[i].type = *type;
+  }
+  return nested_type(left.kind, std::move(fields));
+}
+
+std::string list_of(const NestedType& nested) {
+  std::string text;
+  for (const auto& field : nested.fields) {
+    if (!text.empty()) text += ", ";
+    if (!field.name.empty()) {
+      text += '`';
+      for (const char c : field.name)
+        text += c == '`' ? "``" : std::string(1, c);
+      text += "` ";
+    }
+    text += name_of(field.type);
+  }
+  return text;
+}
+
 }  // namespace
 
+std::optional<Type> nested_type(Kind kind, std::vector<TypeField> fields) {
+  NestedType made;
+  for (const auto& field : fields) {
+    if (!field.type.is_nested()) {
+      ++made.parts;
+      continue;
+    }
+    made.depth = std::max(made.depth, field.type.nested->depth + 1);
+    made.parts += field.type.nested->parts;
+  }
+  if (made.depth > kMaxTypeDepth || made.parts > kMaxTypeParts) return std::nullopt;
+  made.fields = std::move(fields);
+  std::string key = list_of(made);
+  static std::mutex mutex;
+  static std::map<std::string, NestedType> known;  // Never moves what it has.
+  const std::lock_guard lock(mutex);
+  Type type;
+  type.kind = kind;
+  type.nested = &known.try_emplace(std::move(key), std::move(made)).first->second;
+  return type;
+}
+
+std::optional<Type> array_of(const Type& element) {
+  return nested_type(Kind::kArray, {TypeField{"", element}});
+}
+
 Type decimal_type(std::uint32_t precision, std::uint32_t scale) {
-  return {Kind::kDecimal, precision, scale};
+  return {Kind::kDecimal, precision, scale, nullptr};
 }
 
 std::string name_of(const Type& type) {
@@ -55,6 +113,9 @@ std::string name_of(const Type& type) {
     case Kind::kDate: return "DATE";
     case Kind::kTimestamp: return "TIMESTAMP(3)";
     case Kind::kInterval: return "INTERVAL";
+    case Kind::kArray: return "ARRAY<" + list_of(*type.nested) + ">";
+    case Kind::kRow: return "ROW<" + list_of(*type.nested) + ">";
+    case Kind::kMap: return "MAP<" + list_of(*type.nested) + ">";
   }
   return "?";
 }
@@ -73,6 +134,7 @@ std::optional<Type> common_type(const Type& left, const Type& right) {
   if (left.kind == Kind::kNull) return right;
   if (right.kind == Kind::kNull || left == right) return left;
   if (left.kind == Kind::kString && right.kind == Kind::kString) return kStringType;
+  if (left.is_nested() && right.is_nested()) return common_nested(left, right);
   if (left.is_time() && right.is_time()) return kTimestampType;
   if (!left.is_numeric() || !right.is_numeric()) return std::nullopt;
   if (left.is_real() || right.is_real()) {

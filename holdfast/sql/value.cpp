@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -66,7 +67,7 @@ std::optional<Value> maybe(std::optional<std::int64_t> number) {
   return number ? std::optional(Value::of(*number)) : std::nullopt;
 }
 
-// Bytes of a value that is not NULL; 0 for strings, which bring their length.
+// Bytes of a value that is not NULL; 0 for what brings its length: strings, arrays, rows, maps.
 std::size_t width_of(const Type& type) {
   switch (type.kind) {
     case Kind::kBoolean:
@@ -75,7 +76,10 @@ std::size_t width_of(const Type& type) {
     case Kind::kInt:
     case Kind::kDate: return 4;
     case Kind::kDecimal: return 16;
-    case Kind::kString: return 0;
+    case Kind::kString:
+    case Kind::kArray:
+    case Kind::kRow:
+    case Kind::kMap: return 0;
     default: return 8;
   }
 }
@@ -88,7 +92,7 @@ int compare(const Value& left, const Value& right, const Type& type) {
       return static_cast<int>(std::isnan(left.real)) - static_cast<int>(std::isnan(right.real));
     return left.real < right.real ? -1 : left.real > right.real ? 1 : 0;
   }
-  if (type.kind == Kind::kString) {
+  if (type.is_bytes()) {
     const int order = left.text.compare(right.text);
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
@@ -110,6 +114,9 @@ std::string text_of(const Value& value, const Type& type) {
     case Kind::kString: return value.text;
     case Kind::kDate: return date_text(static_cast<std::int64_t>(value.number));
     case Kind::kTimestamp: return timestamp_text(static_cast<std::int64_t>(value.number));
+    case Kind::kArray:
+    case Kind::kRow:
+    case Kind::kMap: return nested_text(value, type);
     default: return decimal_text(value.number, 0);
   }
 }
@@ -142,7 +149,7 @@ std::optional<Value> value_of(std::string_view text, const Type& type) {
 void append_bytes(const Value& value, const Type& type, std::string& bytes) {
   bytes += value.null ? '\0' : '\1';
   if (value.null) return;
-  if (type.kind == Kind::kString) {
+  if (type.is_bytes()) {
     const std::uint32_t count = static_cast<std::uint32_t>(value.text.size());
     bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
     bytes += value.text;
@@ -164,7 +171,7 @@ bool take_bytes(std::string_view& bytes, const Type& type, Value& value) {
   bytes.remove_prefix(1);
   if (value.null) return true;
   std::size_t width = width_of(type);
-  if (type.kind == Kind::kString) {
+  if (type.is_bytes()) {
     std::uint32_t count = 0;
     if (bytes.size() < sizeof count) return false;
     std::memcpy(&count, bytes.data(), sizeof count);
@@ -172,8 +179,9 @@ bool take_bytes(std::string_view& bytes, const Type& type, Value& value) {
     width = count;
   }
   if (bytes.size() < width) return false;
-  if (type.kind == Kind::kString) {
+  if (type.is_bytes()) {
     value.text = bytes.substr(0, width);
+    if (type.is_nested() && !is_nested_value(value.text, type)) return false;
   } else if (type.is_real()) {
     std::memcpy(&value.real, bytes.data(), sizeof value.real);
   } else {

@@ -1,7 +1,8 @@
 // value.hpp: one value of a row, as the interpreter sees it.
 //
 // The type is known beside it (type.hpp). Booleans, integers, decimals, dates, timestamps and
-// intervals are `number`, floats and doubles `real`, strings `text`.
+// intervals are `number`, floats and doubles `real`, strings `text`. Arrays, rows and maps are
+// `text`, too: their parts as bytes (nested.hpp).
 #pragma once
 
 #include <optional>
@@ -46,7 +47,7 @@ struct Value {
 using Row = std::vector<Value>;
 
 // Neither is NULL; both of the type. -1, 0, 1. Strings by bytes; NaN is above all numbers and
-// equals itself.
+// equals itself. Arrays, rows and maps are equal or not: they have no order that means anything.
 int compare(const Value& left, const Value& right, const Type& type);
 bool same(const Value& left, const Value& right, const Type& type);  // NULL is NULL.
 

@@ -39,10 +39,22 @@ std::string no_value_of(std::string_view text, const sql::Column& column) {
          escape(column.name);
 }
 
+Status check_flat(const ColumnList& columns, const FormatScope& scope,
+                  const TableOptions& options) {
+  for (const auto i : scope.columns) {
+    if (columns[i].type.is_nested())
+      return options.wrong(scope.prefix + "format", "'json', since column " +
+                                                        escape(columns[i].name) + " is " +
+                                                        sql::name_of(columns[i].type));
+  }
+  return {};
+}
+
 Result<ReadFormat> read_format_of(const sql::Table& table, const FormatScope& scope,
                                   TableOptions& options) {
   const auto key = scope.prefix + "format";
   const auto name = options.text(key);
+  if (name && *name == "csv") HF_RETURN_IF_ERROR(check_flat(table.columns, scope, options));
   if (name && *name == "csv") return read_csv_format(table, scope, options);
   if (name && *name == "json") return read_json_format(table, scope, options);
   if (name && *name == "raw") return read_raw_format(table, scope, options);
@@ -56,6 +68,7 @@ Result<WriteFormat> write_format_of(const std::vector<sql::Column>& columns,
   const auto name = options.text(key);
   WriteFormat format;
   if (name && *name == "csv") {
+    HF_RETURN_IF_ERROR(check_flat(columns, scope, options));
     HF_ASSIGN_OR_RETURN(format.writer, write_csv_format(columns, scope, options));
   } else if (name && *name == "json") {
     HF_ASSIGN_OR_RETURN(format.writer, write_json_format(columns, scope, options));

@@ -75,6 +75,8 @@ Result<ReadFormat> read_json_format(const sql::Table&, const FormatScope&, Table
 Result<ReadFormat> read_raw_format(const sql::Table&, const FormatScope&, TableOptions&);
 Result<ReadFormat> read_binary_format(const sql::Table&, const FormatScope&, TableOptions&);
 using ColumnList = std::vector<sql::Column>;
+// Refuses ARRAY, ROW and MAP: fields of CSV have no parts.
+Status check_flat(const ColumnList& columns, const FormatScope& scope, const TableOptions& options);
 Result<std::unique_ptr<RowWriter>> write_csv_format(const ColumnList&, const FormatScope&,
                                                     TableOptions&);
 Result<std::unique_ptr<RowWriter>> write_json_format(const ColumnList&, const FormatScope&,

@@ -8,6 +8,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/format.hpp>
+#include <holdfast/stream/json_value.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -18,41 +19,8 @@ struct JsonOptions {
   bool leave_out_nulls = false;
 };
 
-void append_json_text(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          std::array<char, 8> code{};
-          std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-          out += code.data();
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
-// A text of JSON as a value of a column's type; nullopt: it is none.
-std::optional<sql::Value> value_of_text(std::string& text, const sql::Type& type, bool iso_times) {
-  if (type.kind == sql::Kind::kString) return sql::value_of(text, type);
-  if (type.kind != sql::Kind::kTimestamp) return sql::value_of(text, type);
-  const auto t = text.find('T');
-  if (iso_times != (t != std::string::npos)) return std::nullopt;
-  if (iso_times) text[t] = ' ';
-  if (text.ends_with('Z')) text.pop_back();
-  return sql::value_of(text, type);
-}
-
 // Takes the tokens of one object, as nlohmann::json::sax_parse gives them. Members that are objects
-// or arrays become the text of a STRING column.
+// or arrays become the text of a STRING column, or the value of an ARRAY, ROW or MAP.
 class ObjectTaker {
  public:
   ObjectTaker(const sql::Table& table, const FormatScope& scope, const JsonOptions& options)
@@ -165,6 +133,7 @@ class ObjectTaker {
     nested_ += bracket;
     first_ = false;
     if (depth_ > 1 || column_ == kNone) return true;
+    if (type().is_nested()) return set_nested();
     if (type().kind != sql::Kind::kString) return set_text(nested_, false);
     return set(sql::Value::of_text(std::move(nested_)));
   }
@@ -178,6 +147,10 @@ class ObjectTaker {
     return set_text(text, !type().is_time() && type().kind != sql::Kind::kBoolean);
   }
   bool set(sql::Value value) { return (*row_)[column_] = std::move(value), true; }
+  bool set_nested() {
+    auto value = nested_value_of(nested_, type(), {options_.iso_times, options_.fail_on_missing});
+    return value ? set(*std::move(value)) : set_text(nested_, false);
+  }
   bool set_text(std::string text, bool possible) {
     std::optional<sql::Value> value;
     std::string shown = text;
@@ -234,27 +207,13 @@ class JsonRowWriter final : public RowWriter {
       if (row[i].null && options_.leave_out_nulls) continue;
       if (!std::exchange(first, false)) bytes += ',';
       bytes += heads_[n];
-      append_value(row[i], columns_[i].type, bytes);
+      append_json_value(row[i], columns_[i].type, options_.iso_times, bytes);
     }
     bytes += '}';
     return {};
   }
 
  private:
-  void append_value(const sql::Value& value, const sql::Type& type, std::string& bytes) const {
-    if (value.null) {
-      bytes += "null";
-    } else if (type.kind == sql::Kind::kBoolean || type.is_exact() ||
-               (type.is_real() && std::isfinite(value.real))) {
-      bytes += sql::text_of(value, type);
-    } else {
-      auto text = sql::text_of(value, type);
-      if (type.kind == sql::Kind::kTimestamp && options_.iso_times && text.size() > 10)
-        text[text.find(' ')] = 'T';
-      append_json_text(text, bytes);
-    }
-  }
-
   const ColumnList& columns_;
   const FormatScope scope_;
   JsonOptions options_;

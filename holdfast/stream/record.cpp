@@ -55,7 +55,10 @@ std::uint32_t record_width(const sql::Type& type) {
     case sql::Kind::kInt:
     case sql::Kind::kDate: return 4;
     case sql::Kind::kDecimal:
-    case sql::Kind::kString: return 16;
+    case sql::Kind::kString:
+    case sql::Kind::kArray:
+    case sql::Kind::kRow:
+    case sql::Kind::kMap: return 16;
     default: return 8;
   }
 }
@@ -82,7 +85,7 @@ void write_record(const sql::Table& table, const RecordLayout& layout, const sql
     }
     const auto& type = table.columns[i].type;
     std::byte* const place = out + layout.offsets[i];
-    if (type.kind == sql::Kind::kString) {
+    if (type.is_bytes()) {
       const RecordText text{value.text.data(), value.text.size()};
       std::memcpy(place, &text, sizeof text);
     } else if (type.is_real()) {

@@ -159,6 +159,7 @@ Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
   } else if (scope.columns.size() == 1 && columns[scope.columns[0]].type == sql::kStringType) {
     HF_ASSIGN_OR_RETURN(key.writer, write_raw_format(columns, scope, options));
   } else {
+    HF_RETURN_IF_ERROR(check_flat(columns, scope, options));
     HF_ASSIGN_OR_RETURN(key.writer, write_csv_format(columns, scope, options));
   }
   if (options.text("format")) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/nested.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/sql/planner.hpp>
@@ -15,18 +16,25 @@ namespace {
 
 using namespace holdfast::sql;
 
+// A small value of any type.
+Value small(const Type& type) {
+  if (type.is_real()) return Value::of_real(0.5);
+  if (type.kind == Kind::kString) return Value::of_text("");
+  if (!type.is_nested()) return Value::of(1);
+  NestedWriter writer(type);
+  for (const auto& field : type.nested->fields)
+    writer.add(small(field.type));
+  return writer.take();
+}
+
 void compute(const Plan& plan) {
   const auto* project = std::get_if<Project>(&plan.nodes.back().what);
   if (project == nullptr || plan.nodes.size() < 2) return;
   const auto& columns = plan.nodes[plan.nodes.size() - 2].columns;
   for (const bool null : {true, false}) {
     Row row(columns.size());
-    for (std::size_t i = 0; i < row.size() && !null; ++i) {
-      if (columns[i].type.is_real())
-        row[i] = Value::of_real(0.5);
-      else
-        row[i] = Value::of(columns[i].type.kind == Kind::kString ? 0 : 1);
-    }
+    for (std::size_t i = 0; i < row.size() && !null; ++i)
+      row[i] = small(columns[i].type);
     for (std::size_t i = 0; i < project->expressions.size(); ++i) {
       Value value;
       if (!evaluate(*project->expressions[i], row, value)) continue;

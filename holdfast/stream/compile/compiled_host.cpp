@@ -16,7 +16,7 @@ std::string_view view(query::Text text) { return {text.data, text.size}; }
 void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value) {
   value.null = slot.null;
   if (slot.null) return;
-  if (type.kind == sql::Kind::kString)
+  if (type.is_bytes())
     value.text.assign(slot.text.data, slot.text.size);
   else if (type.is_real())
     value.real = slot.real;
@@ -51,7 +51,7 @@ bool CompiledHost::evaluate(std::uint32_t expression, const query::Slot* columns
   if (!take(sql::evaluate(*part.expression, row_, value))) return false;
   out.null = value.null;
   if (value.null) return true;
-  if (part.expression->type.kind == sql::Kind::kString)
+  if (part.expression->type.is_bytes())
     out.text = text_of(texts_.emplace_back(std::move(value.text)));
   else if (part.expression->type.is_real())
     out.real = value.real;

@@ -47,6 +47,7 @@ class NodeWriter {
       take = {"from" + self_ + "(change, row);"};
     return std::move(made_);
   }
+  Made operator()(const sql::Unnest&) { return not_compiled("UNNEST"); }
   Made operator()(const sql::AssignWindows& assign) {
     const auto& window = assign.window;
     made_.counts_times = true;

@@ -126,14 +126,17 @@ std::string_view cpp_type(const sql::Type& type) {
     case sql::Kind::kDecimal: return "Int128";
     case sql::Kind::kFloat:
     case sql::Kind::kDouble: return "double";
-    case sql::Kind::kString: return "Text";
+    case sql::Kind::kString:
+    case sql::Kind::kArray:
+    case sql::Kind::kRow:
+    case sql::Kind::kMap: return "Text";
     default: return "std::int64_t";
   }
 }
 
 std::string literal(const sql::Value& value, const sql::Type& type) {
   if (value.null) return "Maybe<" + std::string(cpp_type(type)) + ">{}";
-  if (type.kind == sql::Kind::kString) return text_literal(value.text);
+  if (type.is_bytes()) return text_literal(value.text);
   if (type.is_real()) return real_literal(value.real);
   if (type.kind == sql::Kind::kBoolean) return value.number != 0 ? "some(true)" : "some(false)";
   return integer_literal(value.number, cpp_type(type));

@@ -47,6 +47,7 @@ class Make {
       default: return std::make_unique<RegularJoin>(parts_);
     }
   }
+  Made operator()(const sql::Unnest&) const { return std::make_unique<UnnestRows>(parts_); }
   Made operator()(const sql::Rank& rank) const {
     if (rank.by_columns) return std::make_unique<WindowRank>(parts_);
     return std::make_unique<RunningRank>(parts_, retracts_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/nested.hpp>
 #include <holdfast/stream/graph/windows.hpp>
 
 namespace holdfast::stream::graph {
@@ -20,6 +21,43 @@ Status AssignWindowRows::take(std::size_t, RowKind kind, const sql::Row& row) {
                            copy[row.size() + 2] = sql::Value::of(end - 1);
                            return emit(kind, copy);
                          });
+}
+
+Status UnnestRows::take(std::size_t, RowKind kind, const sql::Row& row) {
+  const auto& unnest = std::get<sql::Unnest>(node().what);
+  const sql::Type& type = unnest.array->type;
+  sql::Value array;
+  HF_RETURN_IF_ERROR(sql::evaluate(*unnest.array, row, array));
+  sql::Row copy = row;
+  copy.resize(node().columns.size());
+  std::int64_t number = 0;
+  if (!array.null) {
+    sql::NestedReader reader(array.text, type);
+    const bool rows = type.kind == sql::Kind::kArray && sql::element_of(type).kind == sql::Kind::kRow;
+    const std::size_t parts = type.nested->fields.size();
+    for (std::uint32_t i = 0; i < reader.count(); ++i) {
+      std::size_t at = row.size();
+      if (rows) {
+        sql::Value element;
+        if (!reader.next(element)) break;
+        const auto& fields = sql::element_of(type).nested->fields;
+        const auto values = element.null ? sql::Row(fields.size())
+                                         : sql::parts_of(element, sql::element_of(type));
+        for (const auto& value : values)
+          copy[at++] = value;
+      } else {
+        for (std::size_t part = 0; part < parts; ++part)
+          reader.next(copy[at++]);
+      }
+      ++number;
+      if (unnest.numbered) copy[at] = sql::Value::of(number);
+      HF_RETURN_IF_ERROR(emit(kind, copy));
+    }
+  }
+  if (number != 0 || !unnest.keeps_all) return {};
+  for (std::size_t i = row.size(); i < copy.size(); ++i)
+    copy[i] = sql::Value();
+  return emit(kind, copy);
 }
 
 // ---- Sessions ----

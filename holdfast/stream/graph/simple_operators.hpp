@@ -40,6 +40,13 @@ class AssignWindowRows : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
 };
 
+// A row once for each element of its array.
+class UnnestRows : public Operator {
+ public:
+  using Operator::Operator;
+  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
+};
+
 // Rows of sessions, each beside the bounds of its session, when that has ended. Two rows of a key
 // are of one session if no more than the gap is between them. A row is late if it is near no row
 // of an open session, and its own session would have ended.
