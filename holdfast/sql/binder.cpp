@@ -518,11 +518,14 @@ class Binder {
   // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
   Result<ExpressionPointer> window_property(const syntax::Expression& e) {
     const auto line = e.name.find('_');
-    static constexpr std::array<std::string_view, 3> kProperties = {"START", "END", "ROWTIME"};
-    const auto property =
-        std::find(kProperties.begin(), kProperties.end(), e.name.substr(line + 1)) -
-        kProperties.begin();
-    if (property == 3) return unsupported_at(e.at, e.name, "_START, _END and _ROWTIME are");
+    static constexpr std::array<std::string_view, 4> kProperties = {"START", "END", "ROWTIME",
+                                                                    "PROCTIME"};
+    const auto* const named =
+        std::find(kProperties.begin(), kProperties.end(), e.name.substr(line + 1));
+    if (named == kProperties.end())
+      return unsupported_at(e.at, e.name, "_START, _END, _ROWTIME and _PROCTIME are");
+    // The last two are one column: what the window's time is says which it was.
+    const auto property = std::min<std::ptrdiff_t>(named - kProperties.begin(), 2);
     if (scope_.group_window == nullptr)
       return error_at(e.at, e.name + " wants the same window in GROUP BY");
     std::vector<const syntax::Expression*> sizes;

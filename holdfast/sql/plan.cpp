@@ -79,6 +79,9 @@ class Describe {
     return "AssignSessions SESSION(" + names_[sessions.time_column] + ", gap " +
            ms(sessions.gap_ms) + ") by (" + all(sessions.keys) + ")";
   }
+  std::string operator()(const ProcessingTime& time) const {
+    return "ProcessingTime " + names_[time.column];
+  }
   std::string operator()(const Group& group) const {
     std::string text = "Group by (" + all(group.keys) + ") of (" + all(group.aggregates) + ")";
     if (group.by_columns)

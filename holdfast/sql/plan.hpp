@@ -55,6 +55,11 @@ struct AssignSessions {
   std::int64_t gap_ms = 0;
   std::vector<ExpressionPointer> keys;
 };
+// Each row with the time of the clock in this column. From here on the watermark is that of the
+// clock: it goes on where no row comes, and times of events mean nothing to what is above.
+struct ProcessingTime {
+  std::uint32_t column = 0;
+};
 // Rows of one key: [keys, aggregates, window_start, window_end, window_time], the last three if
 // there is a window. Windows are those of `window`, or have been assigned: then `by_columns`, and
 // their bounds are two columns. Groups without a window change with each row.
@@ -128,8 +133,9 @@ struct Sort {
 // What is left of a changelog when the input has ended.
 struct Materialize {};
 
-using Operator = std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, Group,
-                              Join, Union, Rank, OverAggregate, Sort, Materialize>;
+using Operator =
+    std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, ProcessingTime,
+                 Group, Join, Union, Rank, OverAggregate, Sort, Materialize>;
 
 struct Node {
   Operator what;

@@ -149,10 +149,7 @@ class SelectPlanner {
         return error_at(key->at, key->name + " wants the time column first");
       const auto& name = *key->arguments[0];
       HF_ASSIGN_OR_RETURN(const auto column,
-                          find_column(scope(), name.name, name.at, name.qualifier));
-      if (!scope().columns[column].is_time())
-        return error_at(name.at, escape(name.name) + " is no time attribute",
-                        "a window wants the column of WATERMARK FOR");
+                          planner_.time_of_window(relation_, name.name, name.at, name.qualifier));
       std::vector<const syntax::Expression*> sizes;
       for (std::size_t i = 1; i < key->arguments.size(); ++i)
         sizes.push_back(key->arguments[i].get());

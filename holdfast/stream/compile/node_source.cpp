@@ -149,6 +149,9 @@ class NodeWriter {
   }
   Made operator()(const sql::Literals&) { return not_compiled("VALUES"); }
   Made operator()(const sql::AssignSessions&) { return not_compiled("a window of SESSION"); }
+  Made operator()(const sql::ProcessingTime&) {
+    return not_compiled("a window of processing time");
+  }
   Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
   Made operator()(const sql::Sort&) { return not_compiled("ORDER BY"); }
   Made operator()(const sql::Materialize&) { return not_compiled("--final of such a query"); }
