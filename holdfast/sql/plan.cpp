@@ -114,6 +114,8 @@ class Describe {
     std::string text = "Rank by (" + all(rank.partition) + ") order (" + all(rank.order) + ") " +
                        std::to_string(rank.first) + " to " +
                        (rank.last == Rank::kAll ? "all" : std::to_string(rank.last));
+    if (rank.ranking == Ranking::kRank) text += " by RANK";
+    if (rank.ranking == Ranking::kDenseRank) text += " by DENSE_RANK";
     if (rank.numbered) text += ", numbered";
     return rank.by_columns ? text + ", in windows to " + names_[rank.end_column] : text;
   }

@@ -12,6 +12,7 @@
 #include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/expression.hpp>
+#include <holdfast/sql/ranking.hpp>
 #include <holdfast/sql/syntax.hpp>
 
 namespace holdfast::sql {
@@ -110,6 +111,7 @@ struct Rank {
   std::vector<OrderKey> order;
   std::uint64_t first = 1, last = kAll;
   bool numbered = true, by_columns = false;
+  Ranking ranking = Ranking::kRowNumber;
   std::uint32_t end_column = 0;
 };
 // Each row with aggregates of those before it in the order of their times, and of itself: [row,

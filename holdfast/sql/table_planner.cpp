@@ -278,8 +278,9 @@ Result<NodeId> QueryPlanner::versions_of(NodeId node, std::vector<std::uint32_t>
   if (project == nullptr) return none;
   const NodeId ranked = graph_.at(node).inputs[0];
   const auto* rank = std::get_if<Rank>(&graph_.at(ranked).what);
-  if (rank == nullptr || rank->last != 1 || rank->by_columns || rank->order.size() != 1 ||
-      !rank->order[0].descending || rank->order[0].value->operation != Operation::kColumn ||
+  if (rank == nullptr || rank->last != 1 || rank->ranking != Ranking::kRowNumber ||
+      rank->by_columns || rank->order.size() != 1 || !rank->order[0].descending ||
+      rank->order[0].value->operation != Operation::kColumn ||
       !graph_.columns(ranked)[rank->order[0].value->column].is_time())
     return none;
   const NodeId source = graph_.at(ranked).inputs[0];

@@ -122,6 +122,7 @@ class NodeWriter {
     return finish();
   }
   Made operator()(const sql::Rank& rank) {
+    if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
     for (const auto& order : rank.order) {
       if (order.value->operation != sql::Operation::kColumn)
         return not_compiled("an order by what is no column");

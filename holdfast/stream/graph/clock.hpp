@@ -1,5 +1,5 @@
-// clock.hpp: the machine's clock, in milliseconds since 1970. Operators are given one, so that tests
-// can turn it.
+// clock.hpp: the clock of the machine, in milliseconds since 1970. Operators are given one, so that
+// tests can turn it.
 #pragma once
 
 #include <chrono>
