@@ -39,9 +39,9 @@ bool is_variance(AggregateKind kind) {
 }
 
 constexpr std::array<std::string_view, 17> kNames = {
-    "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",        "AVG",
-    "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE", "FIRST_VALUE",
-    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG", "LAG",        "SINGLE_VALUE"};
+    "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",         "AVG",
+    "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE",  "FIRST_VALUE",
+    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE"};
 
 }  // namespace
 

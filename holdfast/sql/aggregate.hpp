@@ -41,10 +41,10 @@ enum class AggregateKind : std::uint8_t {
   // Of the order of rows.
   kFirst,
   kLast,
-  kListAgg,   // `parameter`: what stands between the texts.
+  kListAgg,  // `parameter`: what stands between the texts.
   kArrayAgg,  // An array of the values, NULL among them. It can be taken back: the first that is equal.
-  kLag,      // `parameter`: rows back. With OVER only.
-  kSingle,   // The value of the only row; more are an error.
+  kLag,       // `parameter`: rows back. With OVER only.
+  kSingle,  // The value of the only row; more are an error.
 };
 inline constexpr std::size_t kMaxListBytes = 16u << 20;
 
@@ -109,8 +109,8 @@ class Accumulator {
   Int128 sum_ = 0;
   double real_ = 0, lost_ = 0;  // A sum of reals, and what its roundings lost.
   bool overflow_ = false;
-  Value extreme_;  // Of ARRAY_AGG: the bytes of its elements, `count_` of them.
-  Real128 total_ = 0, squares_ = 0;               // Of variances.
+  Value extreme_;                    // Of ARRAY_AGG: the bytes of its elements, `count_` of them.
+  Real128 total_ = 0, squares_ = 0;  // Of variances.
   std::map<double, std::int64_t, Less> numbers_;  // Of percentiles: how often each is there.
   std::vector<Value> recent_;                     // Of LAG: the last rows, the newest behind.
   std::set<std::string> distinct_;  // Bytes of the values; the rest is made of them at the end.

@@ -376,9 +376,10 @@ class Binder {
     if (e.has_filter || e.distinct || e.star)
       return error_at(e.at, e.name + " is no aggregate: DISTINCT, * and FILTER do not belong here");
     for (const auto* window : {"TUMBLE_", "HOP_", "SESSION_"})
-      if (e.name.starts_with(window)) return window_property(e);
+      if (e.name.starts_with(window)) return window_property(e, scope_);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
     if (e.name == "IF") return branch(e);
+    if (e.name == "GROUPING" || e.name == "GROUPING_ID") return grouping(e);
     std::vector<ExpressionPointer> arguments;
     for (const auto& argument : e.arguments) {
       const auto place = arguments.size();
@@ -400,6 +401,25 @@ class Binder {
                   std::move(value));
     }
     return bind_function(e.name, e.at, std::move(arguments));
+  }
+
+  // GROUPING(key, …), of which a planner knows the keys.
+  Result<ExpressionPointer> grouping(const syntax::Expression& e) {
+    constexpr std::size_t kMostKeys = 62;  // Bits of a BIGINT.
+    if (scope_.aggregates == nullptr)
+      return error_at(e.at, e.name + " belongs to the columns and HAVING of a GROUP BY");
+    if (e.arguments.empty() || e.arguments.size() > kMostKeys)
+      return error_at(e.at, e.name + " wants keys of GROUP BY");
+    Scope inner = scope_;
+    inner.aggregates = nullptr;
+    inner.overs = nullptr;
+    inner.scalar_query = nullptr;
+    auto call = made(Operation::kGrouping, kBigIntType, e.at);
+    for (const auto& argument : e.arguments) {
+      HF_ASSIGN_OR_RETURN(auto bound, Binder(inner).bind(*argument));
+      call->arguments.push_back(folded(std::move(bound)));
+    }
+    return call;
   }
 
   // SECOND and so on are no columns there.
@@ -450,9 +470,12 @@ class Binder {
     }
     auto reference = made(Operation::kOver, kBigIntType, e.at);
     reference->column = static_cast<std::uint32_t>(scope_.overs->size());
-    if (e.name == "ROW_NUMBER") {
-      if (!e.arguments.empty()) return error_at(e.at, "ROW_NUMBER has no argument");
+    if (e.name == "ROW_NUMBER" || e.name == "RANK" || e.name == "DENSE_RANK") {
+      if (!e.arguments.empty()) return error_at(e.at, e.name + " has no argument");
       call.numbers_rows = true;
+      call.ranking = e.name == "RANK"         ? Ranking::kRank
+                     : e.name == "DENSE_RANK" ? Ranking::kDenseRank
+                                              : Ranking::kRowNumber;
     } else {
       const auto kind = aggregate_named(e.name);
       if (!kind) return unsupported_at(e.at, e.name + " with OVER");
@@ -566,32 +589,6 @@ class Binder {
     return {};
   }
 
-  // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
-  Result<ExpressionPointer> window_property(const syntax::Expression& e) {
-    const auto line = e.name.find('_');
-    static constexpr std::array<std::string_view, 3> kProperties = {"START", "END", "ROWTIME"};
-    const auto property =
-        std::find(kProperties.begin(), kProperties.end(), e.name.substr(line + 1)) -
-        kProperties.begin();
-    if (property == 3) return unsupported_at(e.at, e.name, "_START, _END and _ROWTIME are");
-    if (scope_.group_window == nullptr)
-      return error_at(e.at, e.name + " wants the same window in GROUP BY");
-    std::vector<const syntax::Expression*> sizes;
-    for (std::size_t i = 1; i < e.arguments.size(); ++i)
-      sizes.push_back(e.arguments[i].get());
-    if (e.arguments.empty() || e.arguments[0]->form != Form::kName)
-      return error_at(e.at, e.name + " wants the time column first");
-    HF_ASSIGN_OR_RETURN(
-        const auto column,
-        find_column(scope_, e.arguments[0]->name, e.arguments[0]->at, e.arguments[0]->qualifier));
-    const auto function = e.name.substr(0, line);
-    HF_ASSIGN_OR_RETURN(const Window window, bind_window(function, e.at, column, sizes));
-    if (!(window == *scope_.group_window) || function != scope_.group_function)
-      return error_at(e.at, e.name + " names another window than GROUP BY");
-    return column_of(scope_.window_column + static_cast<std::uint32_t>(property), kTimestampType,
-                     e.at);
-  }
-
   const Scope& scope_;
 };
 
@@ -622,10 +619,11 @@ bool widens_to(const Type& from, const Type& type) {
     const auto& a = from.nested->fields;
     const auto& b = type.nested->fields;
     return from.kind == type.kind &&
-           std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
-             return widens_to(one.type, other.type) ||
-                    (one.type.kind == Kind::kString && other.type.kind == Kind::kString);
-           });
+           std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& one, const auto& other) {
+                        return widens_to(one.type, other.type) ||
+                               (one.type.kind == Kind::kString && other.type.kind == Kind::kString);
+                      });
   }
   const auto common = common_type(from, type);
   return common && (*common == type || (from.is_exact() && type.is_real()));

@@ -31,6 +31,8 @@ Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
 // TUMBLE: [size, offset]; HOP, CUMULATE: [slide, size, offset]; SESSION: [gap], as the size.
 Result<Window> bind_window(std::string_view function, Position at, std::uint32_t time_column,
                            const std::vector<const syntax::Expression*>& sizes);
+// TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
+Result<ExpressionPointer> window_property(const syntax::Expression& e, const Scope& scope);
 // functions.cpp: a call of a function of one row, with its arguments bound.
 Result<ExpressionPointer> bind_function(const std::string& name, Position at,
                                         std::vector<ExpressionPointer> arguments);

@@ -78,6 +78,10 @@ class Reads {
     of_[0][sessions.time_column] = true;
     read(sessions.keys, of_[0]);
   }
+  void operator()(const ProcessingTime& time) {
+    pass_through();
+    of_[0][time.column] = true;
+  }
   void operator()(const Group& group) {
     read(group.keys, of_[0]);
     read(group.aggregates, of_[0]);
@@ -158,6 +162,7 @@ class Renumber {
     move(sessions.time_column);
     renumber(sessions.keys, inputs_[0]);
   }
+  void operator()(ProcessingTime& time) const { move(time.column); }
   void operator()(Group& group) const {
     renumber(group.keys, inputs_[0]);
     renumber(group.aggregates, inputs_[0]);

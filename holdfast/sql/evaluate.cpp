@@ -8,6 +8,7 @@
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/nested.hpp>
 #include <holdfast/sql/nested_functions.hpp>
+#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -354,6 +355,15 @@ Status nested_call(const Expression& e, const Row& row, Value& out) {
   return {};
 }
 
+Status prepared_call(const Expression& e, const Row& row, Value& out) {
+  std::vector<Value> arguments(e.arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    HF_RETURN_IF_ERROR(evaluate(*e.arguments[i], row, arguments[i]));
+  if (const Status computed = e.prepared->compute(arguments, out); !computed)
+    return error_at(e.at, computed.error().detail);
+  return {};
+}
+
 Status now(Value& out) {
   using namespace std::chrono;
   out = Value::of(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
@@ -368,9 +378,11 @@ Status evaluate(const Expression& e, const Row& row, Value& out) {
     case Operation::kLiteral: return out = e.literal, Status();
     case Operation::kAggregate:
     case Operation::kOver:
+    case Operation::kGrouping:
     case Operation::kScalarQuery: return error_at(e.at, "an aggregate has no value of one row");
     case Operation::kScalarCall: return scalar_call(e, row, out);
     case Operation::kNestedCall: return nested_call(e, row, out);
+    case Operation::kPrepared: return prepared_call(e, row, out);
     case Operation::kProcessingTime: return now(out);
     case Operation::kAnd:
     case Operation::kOr: return junction(e, row, out);
@@ -405,8 +417,9 @@ ExpressionPointer folded(ExpressionPointer expression) {
     argument = folded(std::move(argument));
     literal = literal && argument->operation == Operation::kLiteral;
   }
-  if (!literal || expression->operation == Operation::kAggregate ||
-      expression->operation == Operation::kOver || expression->operation == Operation::kScalarQuery)
+  const auto operation = expression->operation;
+  if (!literal || operation == Operation::kAggregate || operation == Operation::kOver ||
+      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
     return expression;
   Value value;
   if (!evaluate(*expression, {}, value)) return expression;

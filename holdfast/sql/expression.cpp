@@ -8,6 +8,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/nested.hpp>
 #include <holdfast/sql/nested_functions.hpp>
+#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 
 namespace holdfast::sql {
@@ -30,6 +31,7 @@ std::string_view name_of(Operation operation) {
   if (operation == Operation::kDateFormat) return "DATE_FORMAT";
   if (operation == Operation::kSplitIndex) return "SPLIT_INDEX";
   if (operation == Operation::kScalarQuery) return "QUERY";
+  if (operation == Operation::kGrouping) return "GROUPING";
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -77,6 +79,7 @@ ExpressionPointer clone(const Expression& expression) {
   copy->at = expression.at;
   copy->literal = expression.literal;
   copy->column = expression.column;
+  copy->prepared = expression.prepared;
   for (const auto& argument : expression.arguments)
     copy->arguments.push_back(clone(*argument));
   return copy;
@@ -120,6 +123,8 @@ bool equal(const Expression& left, const Expression& right) {
   // The unit of EXTRACT is a text, whatever type the expression has.
   if (left.operation == Operation::kExtract && left.literal.text != right.literal.text)
     return false;
+  if (left.operation == Operation::kPrepared && left.prepared->text() != right.prepared->text())
+    return false;
   if (left.operation == Operation::kLiteral && !same(left.literal, right.literal, left.type))
     return false;
   return std::equal(left.arguments.begin(), left.arguments.end(), right.arguments.begin(),
@@ -131,12 +136,13 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
     return expression.column < names.size() ? names[expression.column]
                                             : "#" + std::to_string(expression.column);
   }
-  if (expression.operation == Operation::kLiteral) return literal_text(expression.literal, expression.type);
-  const std::string name(expression.operation == Operation::kScalarCall
-                             ? scalar_functions()[expression.column].name
-                         : expression.operation == Operation::kNestedCall
-                             ? nested_functions()[expression.column].name
-                             : name_of(expression.operation));
+  if (expression.operation == Operation::kLiteral)
+    return literal_text(expression.literal, expression.type);
+  const std::string name(
+      expression.operation == Operation::kPrepared     ? expression.prepared->text()
+      : expression.operation == Operation::kScalarCall ? scalar_functions()[expression.column].name
+      : expression.operation == Operation::kNestedCall ? nested_functions()[expression.column].name
+                                                       : name_of(expression.operation));
   if (is_infix(expression)) {
     return "(" + text_of(*expression.arguments[0], names) + " " + name + " " +
            text_of(*expression.arguments[1], names) + ")";
@@ -160,6 +166,7 @@ ExpressionPointer replaced(const Expression& expression,
   copy->at = expression.at;
   copy->literal = expression.literal;
   copy->column = expression.column;
+  copy->prepared = expression.prepared;
   for (const auto& argument : expression.arguments)
     copy->arguments.push_back(replaced(*argument, columns));
   return copy;

@@ -64,10 +64,16 @@ enum class Operation : std::uint8_t {
   kScalarCall,   // Number `column` of scalar_functions().
   kScalarQuery,  // Number `column` of the queries that are values; only until they are placed.
   kNestedCall,   // Number `column` of nested_functions().
+  // GROUPING(key, …): a bit for each key, 1 where the row's grouping set does not have it; without
+  // a key, the number of the set. Only until they are placed.
+  kGrouping,
+  kPrepared,  // What `prepared` computes of the arguments.
 };
 
 struct Expression;
 using ExpressionPointer = std::unique_ptr<Expression>;
+
+class PreparedFunction;
 
 struct Expression {
   Operation operation = Operation::kLiteral;
@@ -76,6 +82,7 @@ struct Expression {
   std::vector<ExpressionPointer> arguments;
   Value literal;
   std::uint32_t column = 0;
+  std::shared_ptr<const PreparedFunction> prepared;
 };
 
 ExpressionPointer clone(const Expression& expression);

@@ -98,7 +98,8 @@ class ExpressionParser {
             left, node(Form::kBinary, token.at, token.text, std::move(left), std::move(right)));
       } else if (token.is("IS")) {
         HF_ASSIGN_OR_RETURN(left, is_test(std::move(left)));
-      } else if (token.is("IN") || token.is("BETWEEN") || token.is("LIKE") || token.is("NOT")) {
+      } else if (token.is("IN") || token.is("BETWEEN") || token.is("LIKE") ||
+                 (token.is("SIMILAR") && tokens_.is("TO", 1)) || token.is("NOT")) {
         HF_ASSIGN_OR_RETURN(left, membership(std::move(left)));
       } else {
         return left;
@@ -150,8 +151,13 @@ class ExpressionParser {
       HF_ASSIGN_OR_RETURN(auto high, sum());
       test->arguments.push_back(std::move(low));
       test->arguments.push_back(std::move(high));
-    } else if (tokens_.accept("LIKE")) {
+    } else if (tokens_.is("LIKE") || tokens_.is("SIMILAR")) {
       test->form = Form::kLike;
+      if (tokens_.take().is("SIMILAR")) {
+        HF_RETURN_IF_ERROR(tokens_.expect("TO"));
+        test->form = Form::kCall;
+        test->name = "SIMILAR TO";
+      }
       HF_ASSIGN_OR_RETURN(auto pattern, sum());
       test->arguments.push_back(std::move(pattern));
       if (tokens_.accept("ESCAPE")) {
@@ -159,9 +165,12 @@ class ExpressionParser {
         test->arguments.push_back(std::move(escape));
       }
     } else {
-      return tokens_.wrong("IN, BETWEEN or LIKE");
+      return tokens_.wrong("IN, BETWEEN, LIKE or SIMILAR TO");
     }
-    return made(std::move(test));
+    if (test->form != Form::kCall || !negated) return made(std::move(test));
+    test->negated = false;
+    HF_ASSIGN_OR_RETURN(test, made(std::move(test)));
+    return node(Form::kUnary, at, "NOT", std::move(test));
   }
 
   Result<ExpressionPointer> sum() { return chain(&ExpressionParser::product, {"+", "-", "||"}); }
@@ -205,8 +214,8 @@ class ExpressionParser {
       HF_ASSIGN_OR_RETURN(auto part, any());
       result->arguments.push_back(std::move(part));
       if (result->arguments.size() > kMaxColumns)
-        return error_at(word.at, word.upper + "[…] has more than " + std::to_string(kMaxColumns) +
-                                     " parts");
+        return error_at(word.at,
+                        word.upper + "[…] has more than " + std::to_string(kMaxColumns) + " parts");
     } while (tokens_.accept_sign(","));
     HF_RETURN_IF_ERROR(tokens_.expect_sign("]"));
     return made(std::move(result));

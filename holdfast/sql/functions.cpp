@@ -6,6 +6,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/nested_functions.hpp>
+#include <holdfast/sql/pattern_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -244,6 +245,8 @@ std::string_view nearest_function(const std::string& name) {
     names.push_back(function.name);
   for (const auto& function : nested_functions())
     names.push_back(function.name);
+  for (const auto name_of_pattern : pattern_functions())
+    names.push_back(name_of_pattern);
   return closest(name, names);
 }
 
@@ -254,6 +257,9 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
   const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                   [&](const Function& function) { return function.name == name; });
   if (found == kFunctions.end()) {
+    const auto patterns = pattern_functions();
+    if (std::find(patterns.begin(), patterns.end(), name) != patterns.end())
+      return bind_pattern_function(name, at, std::move(arguments));
     if (const auto number = scalar_function_named(name); number != scalar_functions().size())
       return bind_scalar(number, at, std::move(arguments));
     // Those that have signs of their own are not called by name.

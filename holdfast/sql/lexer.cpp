@@ -23,6 +23,19 @@ std::string in_capitals(std::string_view word) {
   return upper;
 }
 
+// Flink's hints, and what to do without them.
+constexpr std::string_view kRemoveIt = "remove it: the answer is the same without it";
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kHints = {{
+    {"OPTIONS", "write the options behind WITH of CREATE TABLE"},
+    {"STATE_TTL", "SET 'table.exec.state.ttl' = '…' holds for the whole query"},
+    {"LOOKUP", kRemoveIt},
+    {"BROADCAST", kRemoveIt},
+    {"SHUFFLE_HASH", kRemoveIt},
+    {"SHUFFLE_MERGE", kRemoveIt},
+    {"NEST_LOOP", kRemoveIt},
+    {"MULTI_JOIN", kRemoveIt},
+}};
+
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
@@ -64,6 +77,8 @@ class Lexer {
       } else if (c == '-' && peek(1) == '-') {
         while (!done() && peek() != '\n')
           step();
+      } else if (c == '/' && peek(1) == '*' && peek(2) == '+') {
+        return refused_hint();
       } else if (c == '/' && peek(1) == '*') {
         const Position begun = position_;
         const auto end = text_.find("*/", at_ + 2);
@@ -73,6 +88,26 @@ class Lexer {
         return {};
       }
     }
+  }
+
+  // At /*+, where a comment of Flink's means something: it is never taken for an ordinary one.
+  Error refused_hint() {
+    step(3);
+    while (!done() && (peek() == ' ' || peek() == '\t' || peek() == '\n' || peek() == '\r'))
+      step();
+    const std::size_t begun = at_;
+    std::size_t end = begun;
+    while (end < text_.size() && in_word(text_[end]))
+      ++end;
+    const auto name = text_.substr(begun, end - begun);
+    if (name.empty())
+      return error_at(position_, "a hint has no name", "an ordinary comment begins with /* alone");
+    const std::string upper = in_capitals(name);
+    for (const auto& [known, advice] : kHints) {
+      if (upper == known) return unsupported_at(position_, "the hint " + upper, advice);
+    }
+    return error_at(position_, "there is no hint " + escape(name, 40),
+                    "hints are not supported; an ordinary comment begins with /* alone");
   }
 
   Result<Token> next() {

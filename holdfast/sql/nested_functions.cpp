@@ -41,10 +41,10 @@ Result<Type> common_of(std::string_view name, Arguments& arguments, std::size_t 
   for (std::size_t i = first; i < arguments.size(); i += step) {
     const auto type = common_type(all, arguments[i]->type);
     if (!type)
-      return error_at(arguments[i]->at,
-                      std::string(name) + " of " + name_of(all) + " and " +
-                          name_of(arguments[i]->type),
-                      "write a CAST");
+      return error_at(
+          arguments[i]->at,
+          std::string(name) + " of " + name_of(all) + " and " + name_of(arguments[i]->type),
+          "write a CAST");
     all = *type;
   }
   if (all.kind == Kind::kNull) all = kStringType;
@@ -66,10 +66,10 @@ Result<Type> array_and_element(std::string_view name, Position at, Arguments& ar
   HF_ASSIGN_OR_RETURN(const Type array, array_argument(name, *arguments[0]));
   const auto element = common_type(element_of(array), arguments[1]->type);
   if (!element)
-    return error_at(arguments[1]->at,
-                    std::string(name) + " of " + name_of(array) + " and " +
-                        name_of(arguments[1]->type),
-                    "write a CAST");
+    return error_at(
+        arguments[1]->at,
+        std::string(name) + " of " + name_of(array) + " and " + name_of(arguments[1]->type),
+        "write a CAST");
   HF_ASSIGN_OR_RETURN(const Type wide, made_type(Kind::kArray, {{"", *element}}, at));
   arguments[0] = cast_to(std::move(arguments[0]), wide);
   arguments[1] = cast_to(std::move(arguments[1]), *element);
@@ -310,9 +310,8 @@ const char* concatenated(const NestedCall& call, Value& out) {
   NestedWriter writer(call.type);
   bool fits = true;
   for (const auto& array : call.arguments) {
-    for_each_element(array, call.type, [&](std::string_view element) {
-      return fits = writer.add_bytes(element);
-    });
+    for_each_element(array, call.type,
+                     [&](std::string_view element) { return fits = writer.add_bytes(element); });
     if (!fits) return kTooLong;
   }
   out = writer.take();
@@ -331,8 +330,8 @@ const char* of_two_sets(const NestedCall& call, Value& out) {
     return true;
   });
   const auto take = [&](std::string_view element) {
-    const bool wanted = kSets == Sets::kUnion ||
-                        second.contains(element) == (kSets == Sets::kIntersect);
+    const bool wanted =
+        kSets == Sets::kUnion || second.contains(element) == (kSets == Sets::kIntersect);
     if (wanted && seen.insert(element).second) writer.add_bytes(element);
     return true;
   };

@@ -108,7 +108,7 @@ Result<NodeId> OverPlanner::add_to(NodeId node) {
   const OverCall* ranked = nullptr;
   for (const auto& call : calls_) {
     if (call.numbers_rows && ranked != nullptr)
-      return unsupported_at(call.at, "more than one ROW_NUMBER in a SELECT");
+      return unsupported_at(call.at, "more than one ROW_NUMBER, RANK or DENSE_RANK in a SELECT");
     if (call.numbers_rows) ranked = &call;
   }
   for (const bool ranks : {false, true}) {
@@ -141,9 +141,10 @@ ExpressionPointer OverPlanner::placed(ExpressionPointer expression) const {
 
 Result<NodeId> OverPlanner::rank(Window& window, NodeId node, std::vector<Column> columns) {
   const auto& over = *window.over;
-  if (over.has_frame) return error_at(over.at, "ROW_NUMBER has no ROWS and no RANGE");
-  if (window.order.empty()) return error_at(over.at, "ROW_NUMBER wants ORDER BY in its OVER");
+  if (over.has_frame) return error_at(over.at, "a ranking has no ROWS and no RANGE");
+  if (window.order.empty()) return error_at(over.at, "a ranking wants ORDER BY in its OVER");
   Rank rank;
+  rank.ranking = calls_[window.calls.front()].ranking;
   bool start = false, end = false;
   for (const auto& key : window.partition) {
     if (key->operation != Operation::kColumn) continue;

@@ -80,6 +80,9 @@ class Describe {
     return "AssignSessions SESSION(" + names_[sessions.time_column] + ", gap " +
            ms(sessions.gap_ms) + ") by (" + all(sessions.keys) + ")";
   }
+  std::string operator()(const ProcessingTime& time) const {
+    return "ProcessingTime " + names_[time.column];
+  }
   std::string operator()(const Group& group) const {
     std::string text = "Group by (" + all(group.keys) + ") of (" + all(group.aggregates) + ")";
     if (group.by_columns)
@@ -116,6 +119,8 @@ class Describe {
     std::string text = "Rank by (" + all(rank.partition) + ") order (" + all(rank.order) + ") " +
                        std::to_string(rank.first) + " to " +
                        (rank.last == Rank::kAll ? "all" : std::to_string(rank.last));
+    if (rank.ranking == Ranking::kRank) text += " by RANK";
+    if (rank.ranking == Ranking::kDenseRank) text += " by DENSE_RANK";
     if (rank.numbered) text += ", numbered";
     return rank.by_columns ? text + ", in windows to " + names_[rank.end_column] : text;
   }
@@ -218,7 +223,8 @@ class HoldsNested {
   static bool is_nested(const Aggregate& aggregate) { return is_nested(aggregate.argument); }
   template <class Parts>
   static bool any(const Parts& parts) {
-    return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return is_nested(part); });
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const auto& part) { return is_nested(part); });
   }
 };
 

@@ -12,6 +12,7 @@
 #include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/expression.hpp>
+#include <holdfast/sql/ranking.hpp>
 #include <holdfast/sql/syntax.hpp>
 
 namespace holdfast::sql {
@@ -54,6 +55,11 @@ struct AssignSessions {
   std::uint32_t time_column = 0;
   std::int64_t gap_ms = 0;
   std::vector<ExpressionPointer> keys;
+};
+// Each row with the time of the clock in this column. From here on the watermark is that of the
+// clock: it goes on where no row comes, and times of events mean nothing to what is above.
+struct ProcessingTime {
+  std::uint32_t column = 0;
 };
 // Rows of one key: [keys, aggregates, window_start, window_end, window_time], the last three if
 // there is a window. Windows are those of `window`, or have been assigned: then `by_columns`, and
@@ -112,6 +118,7 @@ struct Rank {
   std::vector<OrderKey> order;
   std::uint64_t first = 1, last = kAll;
   bool numbered = true, by_columns = false;
+  Ranking ranking = Ranking::kRowNumber;
   std::uint32_t end_column = 0;
 };
 // Each row with aggregates of those before it in the order of their times, and of itself: [row,
@@ -135,8 +142,9 @@ struct Sort {
 // What is left of a changelog when the input has ended.
 struct Materialize {};
 
-using Operator = std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, Group,
-                              Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
+using Operator =
+    std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, ProcessingTime,
+                 Group, Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
 
 struct Node {
   Operator what;

@@ -164,6 +164,7 @@ Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) 
       bounded.partition.push_back(clone(*key));
     bounded.order = clones_of(rank.order);
     bounded.by_columns = rank.by_columns;
+    bounded.ranking = rank.ranking;
     bounded.end_column = rank.end_column;
     auto inner = clones_of(expressions);
     auto shown = columns(projection);

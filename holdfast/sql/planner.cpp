@@ -57,7 +57,7 @@ Status check_ranks(const Plan& plan, Position at) {
   for (const auto& node : plan.nodes) {
     const auto* rank = std::get_if<Rank>(&node.what);
     if (rank != nullptr && rank->last == Rank::kAll)
-      return unsupported_at(at, "ROW_NUMBER() without a bound",
+      return unsupported_at(at, "a ranking without a bound",
                             "SELECT … FROM (SELECT …, ROW_NUMBER() OVER (…) AS n FROM …) WHERE n "
                             "<= 10");
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <holdfast/sql/expression_parser.hpp>
+#include <holdfast/sql/group_by_parser.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -277,7 +278,7 @@ class QueryParser {
     }
     if (tokens_.accept("GROUP")) {
       HF_RETURN_IF_ERROR(tokens_.expect("BY"));
-      HF_ASSIGN_OR_RETURN(select.group_by, expressions());
+      HF_RETURN_IF_ERROR(parse_group_by(tokens_, select));
     }
     if (tokens_.accept("HAVING")) {
       HF_ASSIGN_OR_RETURN(select.having, parse_expression(tokens_));

@@ -43,6 +43,9 @@ class QueryPlanner {
   // Assigns the windows of `relation`, if it has any.
   Status assign_windows(Relation& relation);
   Status assign_sessions(Relation& relation, std::vector<ExpressionPointer> keys);
+  // The column of a window's time. One of PROCTIME() takes the time of the clock from here on.
+  Result<std::uint32_t> time_of_window(Relation& relation, const std::string& name, Position at,
+                                       const std::string& qualifier = {});
   // IN (query) or EXISTS (query), a condition of WHERE: keeps the rows of `relation` for which it
   // holds.
   Status keep_matches(Relation& relation, const syntax::Expression& test);

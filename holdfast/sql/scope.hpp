@@ -9,6 +9,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/catalog.hpp>
+#include <holdfast/sql/ranking.hpp>
 #include <holdfast/sql/syntax.hpp>
 
 namespace holdfast::sql {
@@ -17,7 +18,8 @@ struct Window;
 
 // A function with OVER, as a SELECT gathers them.
 struct OverCall {
-  bool numbers_rows = false;  // ROW_NUMBER(); else `aggregate`.
+  bool numbers_rows = false;  // By `ranking`; else `aggregate`.
+  Ranking ranking = Ranking::kRowNumber;
   Aggregate aggregate;
   const syntax::Over* over = nullptr;
   Position at;

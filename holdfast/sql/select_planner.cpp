@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/grouping_sets.hpp>
 #include <holdfast/sql/over_planner.hpp>
 #include <holdfast/sql/query_planner.hpp>
 
@@ -12,13 +13,6 @@ namespace holdfast::sql {
 namespace {
 
 using syntax::Form;
-
-bool is_group_window(const syntax::Expression& e) {
-  return e.form == Form::kCall && e.over == nullptr &&
-         (e.name == "TUMBLE" || e.name == "HOP" || e.name == "SESSION");
-}
-
-constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
 
 class SelectPlanner {
  public:
@@ -36,12 +30,16 @@ class SelectPlanner {
     HF_RETURN_IF_ERROR(find_group_window());
     HF_RETURN_IF_ERROR(bind_items());
     HF_RETURN_IF_ERROR(bind_order());
-    const bool grouped =
-        !select_.group_by.empty() || !aggregates_.empty() || select_.having != nullptr;
+    const bool grouped = !select_.group_by.empty() || !select_.grouping_sets.empty() ||
+                         !aggregates_.empty() || select_.having != nullptr;
     if (grouped) {
       HF_RETURN_IF_ERROR(group());
     } else {
       HF_RETURN_IF_ERROR(planner_.assign_windows(relation_));
+      for (const auto& item : items_) {
+        if (const auto* call = grouping_in(*item))
+          return error_at(call->at, "GROUPING wants GROUP BY");
+      }
     }
     if (!overs_.empty()) HF_RETURN_IF_ERROR(over());
     HF_RETURN_IF_ERROR(join_scalars());
@@ -65,7 +63,7 @@ class SelectPlanner {
   // The first of the three columns of the window that is not assigned yet.
   std::uint32_t first_window_column() const {
     return relation_.windowing ? static_cast<std::uint32_t>(relation_.scope.columns.size() - 3)
-                               : kNoColumn;
+                               : kNoWindowColumn;
   }
   bool reads_window(const Expression& expression) const {
     const auto columns = columns_of(expression);
@@ -149,10 +147,7 @@ class SelectPlanner {
         return error_at(key->at, key->name + " wants the time column first");
       const auto& name = *key->arguments[0];
       HF_ASSIGN_OR_RETURN(const auto column,
-                          find_column(scope(), name.name, name.at, name.qualifier));
-      if (!scope().columns[column].is_time())
-        return error_at(name.at, escape(name.name) + " is no time attribute",
-                        "a window wants the column of WATERMARK FOR");
+                          planner_.time_of_window(relation_, name.name, name.at, name.qualifier));
       std::vector<const syntax::Expression*> sizes;
       for (std::size_t i = 1; i < key->arguments.size(); ++i)
         sizes.push_back(key->arguments[i].get());
@@ -251,14 +246,10 @@ class SelectPlanner {
   }
 
   // ---- GROUP BY ----
-  struct Keys {
-    std::vector<ExpressionPointer> all;
-    std::uint32_t start = kNoColumn, end = kNoColumn;  // Columns of the window among them.
-    bool computes_window = false;                      // An expression of the window is a key.
-  };
-
-  Result<Keys> bind_keys() {
-    Keys keys;
+  Result<GroupKeys> bind_keys() {
+    if (!select_.grouping_sets.empty())
+      return bind_grouping_sets(select_, scope(), first_window_column(), group_function_);
+    GroupKeys keys;
     if (by_call_) {
       keys.start = scope().window_column;
       keys.end = scope().window_column + 1;
@@ -266,13 +257,14 @@ class SelectPlanner {
     for (const auto& key : select_.group_by) {
       if (is_group_window(*key)) continue;
       HF_ASSIGN_OR_RETURN(auto bound, bind(*key, scope()));
+      bound = folded(std::move(bound));  // As the columns of the SELECT are.
       if (bound->operation == Operation::kLiteral)
         return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
       const bool column = bound->operation == Operation::kColumn;
       const Role role = column ? scope().columns[bound->column].role : Role::kPlain;
-      if (role == Role::kWindowStart && keys.start == kNoColumn) {
+      if (role == Role::kWindowStart && keys.start == kNoWindowColumn) {
         keys.start = bound->column;
-      } else if (role == Role::kWindowEnd && keys.end == kNoColumn) {
+      } else if (role == Role::kWindowEnd && keys.end == kNoWindowColumn) {
         keys.end = bound->column;
       } else if (column && relation_.windowing && bound->column == first_window_column() + 2) {
         continue;  // window_time is given by window_end.
@@ -292,8 +284,8 @@ class SelectPlanner {
   }
 
   Status group() {
-    HF_ASSIGN_OR_RETURN(Keys keys, bind_keys());
-    const bool windowed = keys.start != kNoColumn && keys.end != kNoColumn;
+    HF_ASSIGN_OR_RETURN(GroupKeys keys, bind_keys());
+    const bool windowed = keys.start != kNoWindowColumn && keys.end != kNoWindowColumn;
     if (relation_.windowing && !windowed)
       return unsupported_at(select_.at, "grouping a window's rows without the window",
                             "GROUP BY window_start, window_end, …");
@@ -307,16 +299,22 @@ class SelectPlanner {
     group.by_columns = windowed && group.window.size_ms == 0;
     if (!windowed) {  // One bound alone is a key as others are.
       for (const auto bound : {keys.start, keys.end}) {
-        if (bound != kNoColumn)
-          keys.all.push_back(column_of(bound, scope().columns[bound].type, select_.at));
+        if (bound == kNoWindowColumn) continue;
+        keys.all.push_back(column_of(bound, scope().columns[bound].type, select_.at));
+        for (auto& set : keys.sets)
+          set.push_back(true);
       }
     }
     group.keys = std::move(keys.all);
+    sets_ = std::move(keys.sets);
+    if (!sets_.empty()) {
+      group.keys.push_back(number_of_set(select_.at));
+    }
     return place_group(std::move(group));
   }
 
   // By slices where nothing but the group sees the windows, else row by row.
-  Status apply_windows(Keys& keys, Group& group) {
+  Status apply_windows(GroupKeys& keys, Group& group) {
     auto& windowing = *relation_.windowing;
     if (windowing.function == "SESSION" && by_call_) {
       std::vector<ExpressionPointer> sessions;
@@ -371,6 +369,9 @@ class SelectPlanner {
     const bool changes = graph_.updating(relation_.node) ||
                          (!group.windowed && !(aggregates_.empty() && !group.keys.empty()));
     group.aggregates = std::move(aggregates_);
+    if (!sets_.empty()) {
+      HF_ASSIGN_OR_RETURN(relation_.node, expanded(graph_, relation_.node, sets_, group));
+    }
     Scope grouped;
     for (const auto& column : columns)
       grouped.add(column, "");
@@ -393,6 +394,8 @@ class SelectPlanner {
     for (std::uint32_t i = 0; i < keys; ++i) {
       if (equal(*group.keys[i], *expression)) return column_of(i, expression->type, at);
     }
+    if (expression->operation == Operation::kGrouping)
+      return grouping_of(*expression, group, sets_);
     if (expression->operation == Operation::kAggregate)
       return column_of(keys + expression->column, expression->type, at);
     if (expression->operation == Operation::kColumn) {
@@ -499,6 +502,7 @@ class SelectPlanner {
   std::string group_function_;
   ExpressionPointer having_;
   std::vector<Aggregate> aggregates_;
+  GroupingSets sets_;  // Empty: one, of all keys.
   OverPlanner overs_;
   const ScalarQueryBinder scalar_binder_ = [this](const syntax::Expression& e) {
     return scalar_query(e);

@@ -19,6 +19,7 @@ namespace holdfast::sql {
 
 inline constexpr std::uint32_t kMaxDepth = 200;
 inline constexpr std::size_t kMaxColumns = 1000;
+inline constexpr std::size_t kMaxGroupingSets = 256;
 inline constexpr std::size_t kMaxTables = 100;  // Of one FROM; branches of one UNION.
 
 namespace syntax {
@@ -44,8 +45,8 @@ enum class Form : std::uint8_t {
   kLike,       // value, pattern[, escape]; `negated`
   kCase,       // pairs of condition and answer, then ELSE if `has_else`
   kCast,       // to `type`; name: CAST or TRY_CAST
-  kNested,      // name: ARRAY and MAP of the arguments; ITEM: value[index]
-  kField,       // argument.name
+  kNested,     // name: ARRAY and MAP of the arguments; ITEM: value[index]
+  kField,      // argument.name
   kCall,       // name; `distinct`, `star`; filter is the last argument if `has_filter`; `over`
 };
 
@@ -161,6 +162,9 @@ struct Select {
   std::vector<Join> joins;
   ExpressionPointer where;
   std::vector<ExpressionPointer> group_by;
+  // GROUPING SETS, ROLLUP and CUBE: each set has some of `group_by`, by number. Empty: there is one
+  // set, of all.
+  std::vector<std::vector<std::uint32_t>> grouping_sets;
   ExpressionPointer having;
   std::vector<NamedOver> windows;
 };

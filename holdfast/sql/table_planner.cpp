@@ -72,10 +72,7 @@ Result<Relation> QueryPlanner::table(const syntax::TableReference& reference) {
 Status QueryPlanner::add_window(Relation& relation, const syntax::WindowCall& call) {
   if (graph_.updating(relation.node))
     return unsupported_at(call.at, call.function + " of rows that change");
-  HF_ASSIGN_OR_RETURN(const auto column, find_column(relation.scope, call.time_column, call.at));
-  if (!relation.scope.columns[column].is_time())
-    return error_at(call.at, escape(call.time_column) + " is no time attribute",
-                    "a window wants the column of WATERMARK FOR");
+  HF_ASSIGN_OR_RETURN(const auto column, time_of_window(relation, call.time_column, call.at));
   std::vector<const syntax::Expression*> sizes;
   for (const auto& size : call.sizes)
     sizes.push_back(size.get());
@@ -87,6 +84,30 @@ Status QueryPlanner::add_window(Relation& relation, const syntax::WindowCall& ca
   }
   relation.windowing = std::move(windowing);
   return {};
+}
+
+Result<std::uint32_t> QueryPlanner::time_of_window(Relation& relation, const std::string& name,
+                                                   Position at, const std::string& qualifier) {
+  auto& scope = relation.scope;
+  HF_ASSIGN_OR_RETURN(const auto column, find_column(scope, name, at, qualifier));
+  if (scope.columns[column].is_time()) return column;
+  if (scope.columns[column].role != Role::kProcessing)
+    return error_at(at, escape(name) + " is no time attribute",
+                    "a window wants the column of WATERMARK FOR, or one of PROCTIME()");
+  if (graph_.updating(relation.node))
+    return unsupported_at(at, "a window of processing time of rows that change");
+  auto columns = graph_.columns(relation.node);
+  for (std::uint32_t i = 0; i < columns.size(); ++i) {
+    auto& role = columns[i].role;
+    if (i == column)
+      role = Role::kTime;
+    else if (role != Role::kProcessing)  // The watermark is no longer of it.
+      role = Role::kPlain;
+    scope.columns[i].role = role;
+  }
+  HF_ASSIGN_OR_RETURN(relation.node, graph_.add(ProcessingTime{column}, {relation.node},
+                                                std::move(columns), false));
+  return column;
 }
 
 Status QueryPlanner::assign_windows(Relation& relation) {
@@ -267,8 +288,9 @@ Result<NodeId> QueryPlanner::versions_of(NodeId node, std::vector<std::uint32_t>
   if (project == nullptr) return none;
   const NodeId ranked = graph_.at(node).inputs[0];
   const auto* rank = std::get_if<Rank>(&graph_.at(ranked).what);
-  if (rank == nullptr || rank->last != 1 || rank->by_columns || rank->order.size() != 1 ||
-      !rank->order[0].descending || rank->order[0].value->operation != Operation::kColumn ||
+  if (rank == nullptr || rank->last != 1 || rank->ranking != Ranking::kRowNumber ||
+      rank->by_columns || rank->order.size() != 1 || !rank->order[0].descending ||
+      rank->order[0].value->operation != Operation::kColumn ||
       !graph_.columns(ranked)[rank->order[0].value->column].is_time())
     return none;
   const NodeId source = graph_.at(ranked).inputs[0];

@@ -64,8 +64,8 @@ Result<Relation> QueryPlanner::unnest(Relation left, const syntax::TableReferenc
   if (columns.size() > kMaxColumns)
     return error_at(table.at, "more than " + std::to_string(kMaxColumns) + " columns");
   const bool changes = graph_.updating(left.node);
-  HF_ASSIGN_OR_RETURN(
-      left.node, graph_.add(std::move(unnest), {left.node}, std::move(columns), changes));
+  HF_ASSIGN_OR_RETURN(left.node,
+                      graph_.add(std::move(unnest), {left.node}, std::move(columns), changes));
   return left;
 }
 

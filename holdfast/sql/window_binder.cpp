@@ -1,4 +1,7 @@
-// The windows of TUMBLE, HOP, CUMULATE and SESSION.
+// The windows of TUMBLE, HOP, CUMULATE and SESSION, and TUMBLE_START and its like.
+#include <algorithm>
+#include <array>
+
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
@@ -40,6 +43,34 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
   if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -unit || window.offset_ms >= unit)
     return error_at(at, "a window is shorter than 36500 days, and its offset than its slide");
   return window;
+}
+
+Result<ExpressionPointer> window_property(const syntax::Expression& e, const Scope& scope) {
+  const auto line = e.name.find('_');
+  static constexpr std::array<std::string_view, 4> kProperties = {"START", "END", "ROWTIME",
+                                                                  "PROCTIME"};
+  const auto* const named =
+      std::find(kProperties.begin(), kProperties.end(), e.name.substr(line + 1));
+  if (named == kProperties.end())
+    return unsupported_at(e.at, e.name, "_START, _END, _ROWTIME and _PROCTIME are");
+  // The last two are one column: what the window's time is says which it was.
+  const auto property = std::min<std::ptrdiff_t>(named - kProperties.begin(), 2);
+  if (scope.group_window == nullptr)
+    return error_at(e.at, e.name + " wants the same window in GROUP BY");
+  std::vector<const syntax::Expression*> sizes;
+  for (std::size_t i = 1; i < e.arguments.size(); ++i)
+    sizes.push_back(e.arguments[i].get());
+  if (e.arguments.empty() || e.arguments[0]->form != syntax::Form::kName)
+    return error_at(e.at, e.name + " wants the time column first");
+  HF_ASSIGN_OR_RETURN(
+      const auto column,
+      find_column(scope, e.arguments[0]->name, e.arguments[0]->at, e.arguments[0]->qualifier));
+  const auto function = e.name.substr(0, line);
+  HF_ASSIGN_OR_RETURN(const Window window, bind_window(function, e.at, column, sizes));
+  if (!(window == *scope.group_window) || function != scope.group_function)
+    return error_at(e.at, e.name + " names another window than GROUP BY");
+  return column_of(scope.window_column + static_cast<std::uint32_t>(property), kTimestampType,
+                   e.at);
 }
 
 }  // namespace holdfast::sql

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/patterns.hpp>
 #include <holdfast/stream/sinks.hpp>
 #include <holdfast/stream/sources.hpp>
 
@@ -71,7 +72,10 @@ void offer_connector(std::string_view name, Connector connector) {
   connectors().insert_or_assign(std::string(name), connector);
 }
 
-void set_module_loader(LoadModule load) { loader() = std::move(load); }
+void set_module_loader(LoadModule load) {
+  sql::set_pattern_loader([load] { return load("re2"); });
+  loader() = std::move(load);
+}
 
 Result<std::unique_ptr<Source>> open_source(const sql::Table& table, std::string_view split) {
   TableOptions options(table, split);

@@ -27,7 +27,8 @@ struct Connector {
 
 void offer_connector(std::string_view name, Connector connector);
 
-// Loads the module of a library; it then has offered its connectors. Errors: what to install.
+// Loads the module of a library; it then has offered its connectors, or regular expressions
+// (sql/patterns.hpp). Errors: what to install.
 using LoadModule = std::function<Status(std::string_view library)>;
 void set_module_loader(LoadModule load);
 

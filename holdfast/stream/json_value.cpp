@@ -185,8 +185,9 @@ class NestedParser {
     std::vector<Value> entries;
     std::size_t bytes = 0;
     const bool done = object([&](std::string& name) {
-      auto key = fields[0].type.is_nested() ? std::nullopt
-                                            : value_of_text(name, fields[0].type, options_.iso_times);
+      auto key = fields[0].type.is_nested()
+                     ? std::nullopt
+                     : value_of_text(name, fields[0].type, options_.iso_times);
       if (!key) return false;
       auto value = any(fields[1].type);
       if (!value) return false;

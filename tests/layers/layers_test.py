@@ -48,7 +48,7 @@ INSTRUCTIONS = re.compile(r'_mm_(sfence|mfence|clflush|clflushopt|clwb|stream_\w
 INSTRUCTION_FILES = {'memory/x86_64.hpp', 'memory/persist.hpp', 'memory/line_store.hpp', 'memory/copy.cpp',
                      'memory/cpu.cpp', 'bench/memory/vector_lines.hpp'}
 INSTRUCTION_HEADER = re.compile(r'#include\s*[<"](holdfast/memory/)?(x86_64|aarch64)\.hpp')
-HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|httplib|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
+HEAVY = re.compile(r'#include\s*[<"](CLI/|nlohmann/|fmt/|spdlog/|yaml-cpp/|httplib|re2/|rocksdb/|leveldb/|tbb/|oneapi/|lmdb|libpmem)')
 INSTRUCTION_USERS = {'memory/persist.hpp', 'memory/copy.cpp', 'memory/cpu.cpp', 'bench/memory/vector_lines.hpp'}
 INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))

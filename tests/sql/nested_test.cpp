@@ -67,8 +67,9 @@ TEST(Nested, AreMadeAndTakenApart) {
          {"ARRAY[1, 2.5]", "ARRAY<DECIMAL(11, 1)> [1.0, 2.5]"},
          {"ARRAY[NULL]", "ARRAY<STRING> [NULL]"},
          {"ARRAY[ARRAY[1], NULL]", "ARRAY<ARRAY<INT>> [[1], NULL]"},
-         {"ROW(1, s, v)", "ROW<`EXPR$0` INT, `EXPR$1` STRING, `EXPR$2` ARRAY<BIGINT>> "
-                          "(1, x, [3, NULL, 3, 1])"},
+         {"ROW(1, s, v)",
+          "ROW<`EXPR$0` INT, `EXPR$1` STRING, `EXPR$2` ARRAY<BIGINT>> "
+          "(1, x, [3, NULL, 3, 1])"},
          {"MAP['b', 1, 'a', n, 'b', 3]", "MAP<STRING, BIGINT> {a=NULL, b=3}"},
          {"v[1]", "BIGINT 3"},
          {"v[2]", "BIGINT NULL"},
@@ -168,12 +169,14 @@ TEST(Nested, RefuseByName) {
   for (const auto& [text, wanted] : cases) {
     const auto said = answer(text);
     EXPECT_TRUE(said.starts_with("error: ") && said.find(wanted) != std::string::npos)
-        << text << "\n" << said;
+        << text << "\n"
+        << said;
   }
-  for (const auto* query : {"SELECT v FROM t ORDER BY v", "SELECT i FROM t RIGHT JOIN UNNEST(v) ON TRUE",
-                            "SELECT i FROM t JOIN UNNEST(v) AS u(x) ON x = i",
-                            "SELECT i FROM t CROSS JOIN UNNEST(i) AS u(x)",
-                            "SELECT i FROM t CROSS JOIN UNNEST(v) AS u(x, y)"})
+  for (const auto* query :
+       {"SELECT v FROM t ORDER BY v", "SELECT i FROM t RIGHT JOIN UNNEST(v) ON TRUE",
+        "SELECT i FROM t JOIN UNNEST(v) AS u(x) ON x = i",
+        "SELECT i FROM t CROSS JOIN UNNEST(i) AS u(x)",
+        "SELECT i FROM t CROSS JOIN UNNEST(v) AS u(x, y)"})
     EXPECT_FALSE(plan_of_text(query)) << query;
 }
 

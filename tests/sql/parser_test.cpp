@@ -54,6 +54,26 @@ TEST(Parser, NamesThePlace) {
             "line 2, column 8: there is no SUM of STRING");
 }
 
+// Flink's hints stand in comments: a query without them would be another one.
+TEST(Parser, HintsAreRefusedByNameAndCommentsStay) {
+  EXPECT_EQ(refusal("SELECT\n  /*+ STATE_TTL('t' = '1 h') */ v FROM t"),
+            "line 2, column 7: the hint STATE_TTL is not supported; SET 'table.exec.state.ttl' = "
+            "'…' holds for the whole query");
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM t /*+ options('a' = 'b') */"),
+            "line 2, column 21: the hint OPTIONS is not supported; write the options behind WITH "
+            "of CREATE TABLE");
+  EXPECT_EQ(refusal("SELECT /*+\n BROADCAST(t) */ v FROM t"),
+            "line 2, column 2: the hint BROADCAST is not supported; remove it: the answer is the "
+            "same without it");
+  EXPECT_EQ(refusal("SELECT /*+ FAST */ v FROM t"),
+            "line 1, column 12: there is no hint FAST; hints are not supported; an ordinary "
+            "comment begins with /* alone");
+  for (const std::string nameless : {"SELECT /*+*/ 1", "SELECT /*+ */ 1", "SELECT /*+", "/*+ "})
+    EXPECT_NE(refusal(nameless).find("a hint has no name"), std::string::npos) << nameless;
+  EXPECT_EQ(refusal(kTable + "SELECT /* + */ /**/ /* STATE_TTL */ v -- /*+ FAST */\n FROM t"), "");
+  EXPECT_EQ(refusal("SELECT '/*+ FAST */' AS `/*+ FAST */`"), "");
+}
+
 TEST(Parser, WindowsWantTheirTimeAndTheirGroups) {
   const std::string of = kTable + "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(";
   EXPECT_EQ(refusal(of + "ts), INTERVAL '1' SECOND)) GROUP BY window_start, window_end"), "");

@@ -97,6 +97,29 @@ def random_query_of_values(rand):
     ])()
 
 
+def random_query_of_sets(rand):
+    """Grouping sets and rankings with equal ranks, of rows that stay and of rows that change."""
+    inner = rand.choice(['SELECT k, v, d FROM a', 'SELECT k, v, d FROM a UNION ALL SELECT k, v, d FROM b',
+                         'SELECT k, SUM(v) AS v, MAX(d) AS d FROM a GROUP BY k, v',
+                         'SELECT a.k AS k, b.v AS v, a.d AS d FROM a LEFT JOIN b ON a.k = b.k AND a.v < b.v'])
+    sets = rand.choice(['GROUPING SETS ((k, v % 2), (k), ())', 'GROUPING SETS (k, v % 2, (v % 2))', 'ROLLUP(k, v % 2)', 'CUBE(k, v % 2)',
+                        'k, ROLLUP(v % 2)', 'v % 2, CUBE((k), k)', 'ROLLUP((k, v % 2), d)', 'GROUPING SETS (ROLLUP(k), CUBE(v % 2))',
+                        'GROUPING SETS ((k), ()), GROUPING SETS ((v % 2), ())'])
+    d_too = ', d' if ', d)' in sets else ''
+    having = rand.choice(['', '', ' HAVING COUNT(*) > 3', ' HAVING GROUPING(k) = 0', ' HAVING SUM(v) > 5 OR k IS NULL'])
+    marks = rand.choice(['GROUPING(k)', 'GROUPING(k) + 2 * GROUPING(v % 2)', 'GROUPING_ID(k, v % 2)', 'GROUPING(v % 2, k)'])
+    ranking, last = rand.choice(['RANK', 'DENSE_RANK']), rand.randrange(1, 5)
+    bound = rand.choice([f'n <= {last}', f'n < {last + 1}', f'n = {last}', f'n >= 2 AND n <= {last + 1}'])
+    order = rand.choice(['v DESC NULLS LAST', 'd NULLS FIRST', 'v NULLS FIRST, d DESC NULLS LAST'])
+    return rand.choice([
+        lambda: f'SELECT k, v % 2{d_too}, COUNT(*), SUM(v), MIN(d), {marks} FROM ({inner}) x GROUP BY {sets}{having}',
+        lambda: f"SELECT COALESCE(k, '-'), SUM(v) FILTER (WHERE v > 2), COUNT(DISTINCT v), {marks} FROM ({inner}) x GROUP BY {sets}{having}",
+        lambda: f'SELECT CASE WHEN {marks} = 1 THEN 7 ELSE v % 2 END AS c, COUNT(*) AS n FROM ({inner}) x GROUP BY {sets}',
+        lambda: f'SELECT k, v, d, n FROM (SELECT k, v, d, {ranking}() OVER (PARTITION BY k ORDER BY {order}) AS n FROM ({inner}) x) y WHERE {bound}',
+        lambda: f'SELECT k, v FROM (SELECT k, v, {ranking}() OVER (ORDER BY {order}) AS n FROM ({inner}) x) y WHERE {bound}',
+    ])()
+
+
 def for_duckdb(query):
     return query.replace('PERCENTILE(', 'quantile_cont(').replace('MEDIAN(d)', 'MEDIAN(CAST(d AS DOUBLE))')
 

@@ -34,8 +34,8 @@ try:
 except ImportError:
     duckdb = None
 
-from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_values, rows_of, same, stamp,
-                           table, write)
+from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_sets, random_query_of_values, rows_of,
+                           same, stamp, table, write)
 
 HOLDFAST = sys.argv[1]
 KILLS = 8
@@ -60,14 +60,51 @@ def check_duckdb(directory):
         base.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{path}', header=false, nullstr='\\N', columns={{'ts': "
                      "'TIMESTAMP', 'k': 'VARCHAR', 'v': 'BIGINT', 'd': 'DECIMAL(10,2)'})")
     head = ''.join(table(name, path, COLUMNS) for name, path in paths.items())
-    for number in range(120):
-        query = random_query(rand) if number < 60 else random_query_of_values(rand)
+    for number in range(180):
+        query = (random_query, random_query_of_values, random_query_of_sets)[number // 60](rand)
         ours = sorted(rows_of(run(head + query, '--final').stdout))
         theirs = sorted(['\\N' if value is None else str(value) for value in row] for row in
                         base.execute(for_duckdb(query)).fetchall())
         equal = len(ours) == len(theirs) and all(same(x, y) for a, b in zip(ours, theirs) for x, y in zip(a, b))
         assert equal, f'{query}\n{ours[:8]}\n{theirs[:8]}'
-    print('120 queries agree with DuckDB')
+    check_sets_of_windows(rand, base, directory)
+    print('180 queries agree with DuckDB')
+
+
+def check_sets_of_windows(rand, base, directory):
+    """Grouping sets within windows, of rows that are not late."""
+    path = directory / 'in_time.csv'
+    write(path, events(rand, 200, late=False))
+    base.execute(f"CREATE TABLE t AS SELECT *, time_bucket(INTERVAL '20 seconds', ts, TIMESTAMP '1970-01-01') AS s FROM read_csv('{path}', "
+                 "header=false, nullstr='\\N', columns={'ts': 'TIMESTAMP', 'k': 'VARCHAR', 'v': 'BIGINT', 'd': 'DECIMAL(10,2)'})")
+    head = table('t', path, COLUMNS)
+    window = "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '20' SECOND))"
+    what = 'k, v % 2, COUNT(*), SUM(d), MAX(k), GROUPING_ID(k, v % 2)'
+    for sets in ('ROLLUP(k, v % 2)', 'CUBE(k, v % 2)', 'GROUPING SETS ((k), (v % 2), ())'):
+        theirs = sorted(['\\N' if value is None else value.isoformat(' ', 'milliseconds') if hasattr(value, 'isoformat') else str(value)
+                         for value in row] for row in base.execute(f'SELECT s, {what} FROM t GROUP BY s, {sets}').fetchall())
+        for query in (f'SELECT window_start, {what} FROM {window} GROUP BY window_start, window_end, {sets}',
+                      f'SELECT window_start, {what} FROM (SELECT * FROM {window}) x GROUP BY {sets}, window_end, window_start',
+                      f"SELECT TUMBLE_START(ts, INTERVAL '20' SECOND), {what} FROM t GROUP BY TUMBLE(ts, INTERVAL '20' SECOND), {sets}"):
+            assert sorted(rows_of(run(head + query).stdout)) == theirs, query
+    each = ('SELECT window_start, k, COUNT(*) FROM {} GROUP BY GROUPING SETS ((window_start, window_end, k), (window_start, window_end))')
+    assert len(rows_of(run(head + each.format(window)).stdout)) > 20
+    for query, said in (
+            (f'SELECT k, COUNT(*) FROM {window} GROUP BY GROUPING SETS ((window_start, window_end, k), (k))', 'without the window'),
+            ("SELECT k FROM t GROUP BY SESSION(ts, INTERVAL '1' SECOND), ROLLUP(k)", 'GROUP BY SESSION with grouping sets'),
+            ('SELECT d FROM t GROUP BY ROLLUP(k, v)', 'd is neither in GROUP BY nor in an aggregate'),
+            ('SELECT GROUPING(d) FROM t GROUP BY ROLLUP(k, v)', 'GROUPING wants a key of GROUP BY'),
+            ('SELECT GROUPING(d) FROM t', 'GROUPING wants GROUP BY'),
+            ('SELECT k FROM t WHERE GROUPING(k) = 0 GROUP BY k', 'belongs to the columns and HAVING'),
+            ('SELECT k FROM t GROUP BY GROUPING SETS (GROUPING SETS (k))', 'GROUPING SETS within GROUPING SETS is not supported'),
+            ('SELECT k FROM t GROUP BY CUBE(k, v, d, k, v, d, k, v, d)', 'more than 256 grouping sets'),
+            ('SELECT k FROM t GROUP BY CUBE(k, v, d, ts), CUBE(k, v, d, ts), ROLLUP(k)', 'more than 256 grouping sets'),
+            ('SELECT k FROM t GROUP BY ROLLUP(k', "expected ')'"),
+            ('SELECT k, RANK() OVER (ORDER BY v), DENSE_RANK() OVER (ORDER BY v) FROM t', 'more than one ROW_NUMBER, RANK or DENSE_RANK'),
+            ('SELECT k, RANK() OVER (PARTITION BY k) FROM t', 'a ranking wants ORDER BY'),
+            ('SELECT k, RANK(v) OVER (ORDER BY v) FROM t', 'RANK has no argument')):
+        refused = run(head + query, code=2)
+        assert said in refused.stderr and 'line ' in refused.stderr, (query, refused.stderr)
 
 
 # ---- 2. Time ----
@@ -279,7 +316,12 @@ KILLED = ["SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(d) AS m FROM (SELECT a.k, a
           "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.v = a.v)",
           "SELECT k, v FROM a EXCEPT SELECT k, v FROM b",
           "SELECT k, v FROM a WHERE v NOT IN (SELECT v FROM b WHERE v > 5)",
-          "SELECT k, v FROM a WHERE v > (SELECT AVG(v) FROM b)"]
+          "SELECT k, v FROM a WHERE v > (SELECT AVG(v) FROM b)",
+          "SELECT k, v % 2 AS w, COUNT(*) AS n, SUM(d) AS m FROM a GROUP BY CUBE(k, v % 2)",
+          "SELECT k, v, n FROM (SELECT k, v, RANK() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM a) WHERE n <= 3",
+          "SELECT k, v, n FROM (SELECT k, v, DENSE_RANK() OVER (ORDER BY v) AS n FROM (SELECT k, SUM(v) AS v FROM a GROUP BY k)) WHERE n = 2"]
+RANKED = ("SELECT k, n, v, d FROM (SELECT k, v, d, RANK() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM (SELECT k, v, MAX(d) AS d FROM a "
+          "GROUP BY ROLLUP(k, v)) x) y WHERE n <= 3")
 VALUES = ("SELECT k, COUNT(*) AS n, SUM(v) + (SELECT MAX(v) FROM b) AS s, CAST(STDDEV_POP(v) + MEDIAN(d) AS DECIMAL(10, 2)) AS m "
           "FROM a GROUP BY k")
 
@@ -349,6 +391,7 @@ APPENDED = [
     "SELECT ts, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW), ts, v FROM a",
     "SELECT x.window_start, x.m, x.window_end, y.n FROM (SELECT window_start, window_end, MAX(v) AS m FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) x JOIN (SELECT window_start, window_end, COUNT(*) AS n FROM TABLE(HOP(TABLE b, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)) GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end",
     "SELECT ts, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts), ts, SUM(v) OVER (ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM a",
+    "SELECT window_start, COUNT(*), window_end, GROUPING_ID(k, v) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, ROLLUP(k, v)",
     "SELECT window_start, FIRST_VALUE(v), window_end, CAST(CHAR_LENGTH(LISTAGG(k)) + PERCENTILE(v, 0.3) AS BIGINT) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, k",
 ]
 
@@ -396,6 +439,40 @@ def check_kills(directory, head, state, query, final, rand):
     raise AssertionError(f'only {kills} kills hit')
 
 
+def check_kills_by_the_clock(directory, state, rand):
+    """Windows of processing time, killed: each row is in one window, whichever."""
+    rows = events(rand, 30_000)
+    write(directory / 'clock.csv', rows)
+    text = (f"CREATE TABLE t ({COLUMNS}, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = '{directory}/clock.csv', 'format' = "
+            f"'csv');\nCREATE TABLE o (k STRING, n BIGINT, s BIGINT, t TIMESTAMP(3), u TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
+            f"'path' = '{directory}/out', 'format' = 'csv');\nINSERT INTO o SELECT k, COUNT(*), SUM(v), window_start, window_end FROM "
+            "TABLE(TUMBLE(TABLE t, DESCRIPTOR(p), INTERVAL '0.005' SECOND)) GROUP BY window_start, window_end, k")
+    where = ['--state', 'kv', '--region', f'{directory}/region'] if state == 'kv' else ['--checkpoint-dir', f'{directory}/checkpoints']
+    kills = 0
+    while True:
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, '-e', text],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if kills < KILLS:
+            time.sleep(rand.uniform(0.02, 0.15))
+            process.send_signal(signal.SIGKILL)
+        _, message = process.communicate(timeout=300)
+        assert process.returncode in (0, -signal.SIGKILL), message
+        if process.returncode == 0:
+            break
+        kills += 1
+    wanted, got, windows = collections.Counter(), collections.Counter(), set()
+    for _, key, value, _ in rows:
+        wanted[key or '\\N', 'n'] += 1
+        wanted[key or '\\N', 's'] += value or 0
+    for key, count, total, start, end in csv.reader(io.StringIO(parts(directory / 'out'))):
+        assert (key, start) not in windows and end > start, (key, start)
+        windows.add((key, start))
+        got[key, 'n'] += int(count)
+        got[key, 's'] += 0 if total == '\\N' else int(total)
+    assert got == wanted and len(windows) > 10, (got, wanted, len(windows))
+    print(f'windows of the clock, {state}: {kills} kills, {len(windows)} rows')
+
+
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
     try:
@@ -403,17 +480,20 @@ def main():
         check_time(directory)
         check_idle_state()
         rand = random.Random(9)
+        for state in ('dram', 'kv'):
+            (directory / f'clock_{state}').mkdir()
+            check_kills_by_the_clock(directory / f'clock_{state}', state, rand)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 300))
         head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
         check_changelogs(head)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
-        for number, query in enumerate([KILLED[0], VALUES, *APPENDED]):
+        for number, query in enumerate([KILLED[0], VALUES, RANKED, *APPENDED]):
             for state in ('dram', 'kv'):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
-                kills = check_kills(place, head, state, query, number <= 1, rand)
+                kills = check_kills(place, head, state, query, number <= 2, rand)
                 print(f'query {number}, {state}: {kills} kills', flush=True)
                 shutil.rmtree(place)
     finally:

@@ -5,7 +5,9 @@
 The events are those that `SELECT * FROM person` and so on show. Where DuckDB has no word for a window, the query that means
 the same stands here. Skipped, and says so, without the package duckdb (HOLDFAST_TEST_PYTHON names a Python that has it).
 """
+import collections
 import csv
+import datetime
 import io
 import os
 import pathlib
@@ -43,7 +45,7 @@ MEANING = {
     'q11': "SELECT bidder, COUNT(*), MIN(dateTime), MAX(dateTime) + INTERVAL '10 seconds' FROM (SELECT *, SUM(fresh) OVER (PARTITION BY "
            "bidder ORDER BY dateTime) AS session FROM (SELECT *, CASE WHEN dateTime - LAG(dateTime) OVER (PARTITION BY bidder ORDER BY "
            "dateTime) <= INTERVAL '10 seconds' THEN 0 ELSE 1 END AS fresh FROM bid) x) y GROUP BY bidder, session",
-    'q12': f"SELECT bidder, COUNT(*), {TUMBLE}, {TUMBLE} + INTERVAL '10 seconds' FROM bid GROUP BY bidder, {TUMBLE}",
+    'q12': 'SELECT bidder, COUNT(*) FROM bid GROUP BY bidder',
     'q13': 'SELECT B.auction, B.bidder, B.price, B.dateTime, S.city FROM bid B JOIN person S ON B.bidder = S.id',
 }
 
@@ -79,6 +81,17 @@ def same(ours, theirs):
         return False
 
 
+def without_windows(rows):
+    """Of q12, whose windows are of the time of processing: the counts of a bidder in all of them, once they are windows."""
+    counts, seen = collections.Counter(), set()
+    for bidder, count, start, end in rows:
+        begins, ends = (datetime.datetime.fromisoformat(time) for time in (start, end))
+        assert ends - begins == datetime.timedelta(seconds=10) and begins.second % 10 == 0 and (bidder, start) not in seen
+        seen.add((bidder, start))
+        counts[bidder] += int(count)
+    return sorted([bidder, str(count)] for bidder, count in counts.items())
+
+
 def load(base, tables, directory):
     for name, columns in re.findall(r'CREATE TABLE (\w+) \((.*?)WATERMARK', tables, re.S):
         fields = [f.strip() for f in columns.split(',\n') for f in re.split(r',\s*(?![^(]*\))', f) if f.strip() and ' AS ' not in f]
@@ -104,6 +117,8 @@ def main():
         for path in queries:
             text = path.read_text()
             ours = sorted(run(tables + text, '--final', '--compile', 'never'))
+            if path.stem == 'q12':
+                ours = without_windows(ours)
             theirs = sorted([shown(value) for value in row] for row in base.execute(in_duckdb(path.stem, text)).fetchall())
             assert len(ours) > 0, path.stem
             equal = len(ours) == len(theirs) and all(same(x, y) for a, b in zip(ours, theirs) for x, y in zip(a, b))

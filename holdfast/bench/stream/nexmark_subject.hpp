@@ -24,6 +24,9 @@ class NexmarkQuery {
   const sql::Plan& plan() const { return script_.plans().front(); }
   const NexmarkEvents& events() const { return events_; }
   const Answer& answer() const { return answer_; }
+  // No two runs of q12 have the same windows of processing time: what all agree on is the sum of
+  // its counts.
+  bool agrees(const Answer& other) const;
   // Of the tables that the query reads.
   std::uint64_t rows() const { return rows_; }
 

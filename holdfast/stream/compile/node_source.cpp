@@ -123,6 +123,7 @@ class NodeWriter {
     return finish();
   }
   Made operator()(const sql::Rank& rank) {
+    if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
     for (const auto& order : rank.order) {
       if (order.value->operation != sql::Operation::kColumn)
         return not_compiled("an order by what is no column");
@@ -150,6 +151,9 @@ class NodeWriter {
   }
   Made operator()(const sql::Literals&) { return not_compiled("VALUES"); }
   Made operator()(const sql::AssignSessions&) { return not_compiled("a window of SESSION"); }
+  Made operator()(const sql::ProcessingTime&) {
+    return not_compiled("a window of processing time");
+  }
   Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
   Made operator()(const sql::Sort&) { return not_compiled("ORDER BY"); }
   Made operator()(const sql::Materialize&) { return not_compiled("--final of such a query"); }

@@ -7,6 +7,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/graph/group_operators.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
+#include <holdfast/stream/graph/processing_time.hpp>
 #include <holdfast/stream/graph/rank_operators.hpp>
 #include <holdfast/stream/graph/simple_operators.hpp>
 
@@ -33,6 +34,7 @@ class Make {
   Made operator()(const sql::AssignSessions&) const {
     return std::make_unique<AssignSessionRows>(parts_);
   }
+  Made operator()(const sql::ProcessingTime&) const { return std::make_unique<ClockRows>(parts_); }
   Made operator()(const sql::Group& group) const {
     if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);
     if (group.by_columns) return std::make_unique<WindowGroups>(parts_);
@@ -97,6 +99,8 @@ void GraphOperators::build(std::size_t node, StateStore* store, const Retention&
     retracts = retracts || plan_.nodes[input].updating;
   }
   operators_[node] = std::visit(Make(parts, retracts), what.what);
+  if (std::holds_alternative<sql::ProcessingTime>(what.what))
+    clocks_[node] = static_cast<ClockRows*>(operators_[node].get());
 }
 
 void GraphOperators::connect() {
@@ -265,6 +269,8 @@ std::vector<OperatorProgress> GraphOperators::operators() const {
 Result<Operators::Progress> GraphOperators::take(Source&) {
   constexpr std::uint64_t kRows = 64;
   if (!begun_) HF_RETURN_IF_ERROR(begin());
+  for (const auto& [node, clock] : clocks_)
+    HF_RETURN_IF_ERROR(clock->tick());
   Progress progress;
   std::vector<bool> waits(inputs_.size());
   while (progress.rows < kRows) {
@@ -310,6 +316,7 @@ Status GraphOperators::put_state() {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     progress_.set_input(i, inputs_[i].watermark, inputs_[i].rows);
   for (std::size_t i = 0; i < operators_.size(); ++i) {
+    if (clocks_.contains(i)) progress_.set_clock(i, operators_[i]->watermark());
     progress_.set_dropped(i, operators_[i]->late_rows, operators_[i]->rows_without_time);
     HF_RETURN_IF_ERROR(operators_[i]->put_state());
   }
@@ -329,7 +336,8 @@ Status GraphOperators::restore(const OperatorCounts&) {
   for (std::size_t node = 0; node < operators_.size(); ++node) {
     auto& one = *operators_[node];
     const auto& inputs = plan_.nodes[node].inputs;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (clocks_.contains(node)) one.set_watermark(0, progress_.get('c', node, kNoWatermark));
+    for (std::size_t i = 0; i < inputs.size() && !clocks_.contains(node); ++i)
       one.set_watermark(i, operators_[inputs[i]]->forwarded(operators_[inputs[i]]->watermark()));
     one.late_rows = static_cast<std::uint64_t>(progress_.get('l', node, 0));
     one.rows_without_time = static_cast<std::uint64_t>(progress_.get('t', node, 0));

@@ -6,6 +6,7 @@
 //        A table whose next row is not there yet does not keep the others waiting.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,7 +21,7 @@
 namespace holdfast::stream::graph {
 
 // What a checkpoint has beside the state of the operators: of each input its watermark and rows, of
-// each operator what it has dropped.
+// each operator what it has dropped, of one that follows the clock how far it came.
 class GraphProgress {
  public:
   explicit GraphProgress(StateStore* store) : numbers_(store, 0, {}) {}
@@ -33,6 +34,7 @@ class GraphProgress {
     set('w', number, watermark);
     set('r', number, static_cast<std::int64_t>(rows));
   }
+  void set_clock(std::size_t node, std::int64_t watermark) { set('c', node, watermark); }
   void set_dropped(std::size_t node, std::uint64_t late, std::uint64_t without_time) {
     if (late != 0) set('l', node, static_cast<std::int64_t>(late));
     if (without_time != 0) set('t', node, static_cast<std::int64_t>(without_time));
@@ -49,6 +51,8 @@ class GraphProgress {
 
   NumberTable numbers_;
 };
+
+class ClockRows;
 
 class GraphOperators : public Operators {
  public:
@@ -104,6 +108,7 @@ class GraphOperators : public Operators {
   const sql::Plan& plan_;
   GraphSource& source_;
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
+  std::map<std::size_t, ClockRows*> clocks_;  // Those of `operators_` that follow the clock.
   std::unique_ptr<Output> output_;
   std::vector<Input> inputs_;
   GraphProgress progress_;

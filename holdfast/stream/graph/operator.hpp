@@ -65,7 +65,7 @@ class Operator {
   Operator& operator=(const Operator&) = delete;
 
   virtual Status take(std::size_t input, RowKind kind, const sql::Row& row) = 0;
-  Status advance(std::size_t input, std::int64_t watermark) {
+  virtual Status advance(std::size_t input, std::int64_t watermark) {
     watermarks_[input] = watermark;
     const auto least = *std::min_element(watermarks_.begin(), watermarks_.end());
     if (least <= watermark_) return {};

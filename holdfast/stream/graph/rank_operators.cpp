@@ -21,6 +21,19 @@ bool is_before(const RankedRow& left, const RankedRow& right,
   return compared != 0 ? compared < 0 : left.number < right.number;
 }
 
+// Of the row behind one that has the number `before`; 0: of the first, which is at `place` 0.
+std::uint64_t next_number_of(sql::Ranking ranking, std::uint64_t before, std::size_t place,
+                             bool equals) {
+  if (ranking == sql::Ranking::kRowNumber || (ranking == sql::Ranking::kRank && !equals))
+    return place + 1;
+  return equals ? before : before + 1;
+}
+
+bool are_equal(const RankedRow& left, const RankedRow& right,
+               const std::vector<sql::OrderKey>& order) {
+  return compare_keys(left.keys, right.keys, order) == 0;
+}
+
 // Of RunningRank::state_key().
 std::string partition_in(const std::string& key) { return key.substr(4, key.size() - 12); }
 
@@ -54,29 +67,44 @@ RunningRank::Rows::iterator RunningRank::place_of(Rows& rows, const RankedRow& r
                           });
 }
 
-bool RunningRank::shows(std::size_t place) const {
-  return place + 1 >= rank_.first && place + 1 <= rank_.last;
+std::vector<std::uint64_t> RunningRank::numbers_of(const Rows& rows) const {
+  std::vector<std::uint64_t> numbers(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    numbers[i] = next_number_of(rank_.ranking, i == 0 ? 0 : numbers[i - 1], i,
+                                i > 0 && are_equal(rows[i - 1], rows[i], rank_.order));
+  return numbers;
 }
 
-sql::Row RunningRank::numbered(const sql::Row& row, std::size_t place) const {
+// Of a row that would stand at `place`.
+std::uint64_t RunningRank::number_of_new(const Rows& rows, std::size_t place,
+                                         const RankedRow& row) const {
+  if (rank_.ranking == sql::Ranking::kRowNumber || place == 0) return place + 1;
+  return next_number_of(rank_.ranking, numbers_of(rows)[place - 1], place,
+                        are_equal(rows[place - 1], row, rank_.order));
+}
+
+sql::Row RunningRank::numbered(const sql::Row& row, std::uint64_t number) const {
   sql::Row result = row;
-  if (rank_.numbered) result.push_back(sql::Value::of(static_cast<sql::Int128>(place) + 1));
+  if (rank_.numbered) result.push_back(sql::Value::of(static_cast<sql::Int128>(number)));
   return result;
 }
 
 // Rows from `from` on stand elsewhere.
 Status RunningRank::show_change(const Rows& before, const Rows& after, std::size_t from) {
+  const auto old_numbers = numbers_of(before), new_numbers = numbers_of(after);
+  const auto shows = [this](const std::vector<std::uint64_t>& numbers, std::size_t i) {
+    return i < numbers.size() && numbers[i] >= rank_.first && numbers[i] <= rank_.last;
+  };
   const std::size_t end = std::max(before.size(), after.size());
-  for (std::size_t i = from; i < end && i < rank_.last; ++i) {
-    if (!shows(i)) continue;
-    const bool was = i < before.size(), is = i < after.size();
+  for (std::size_t i = from; i < end; ++i) {
+    const bool was = shows(old_numbers, i), is = shows(new_numbers, i);
     if (was) {
-      HF_RETURN_IF_ERROR(
-          emit(is ? RowKind::kUpdateBefore : RowKind::kDelete, numbered(before[i].row, i)));
+      HF_RETURN_IF_ERROR(emit(is ? RowKind::kUpdateBefore : RowKind::kDelete,
+                              numbered(before[i].row, old_numbers[i])));
     }
     if (is) {
-      HF_RETURN_IF_ERROR(
-          emit(was ? RowKind::kUpdateAfter : RowKind::kInsert, numbered(after[i].row, i)));
+      HF_RETURN_IF_ERROR(emit(was ? RowKind::kUpdateAfter : RowKind::kInsert,
+                              numbered(after[i].row, new_numbers[i])));
     }
   }
   return {};
@@ -104,11 +132,15 @@ Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
     auto& rows = partitions_[partition];
     const auto place = place_of(rows, ranked_row);
     const auto from = static_cast<std::size_t>(place - rows.begin());
-    if (!retracts_ && from >= rank_.last) return {};  // It will never be one of the first.
+    if (!retracts_ && number_of_new(rows, from, ranked_row) > rank_.last)
+      return {};  // It will never be one of the first.
     const Rows before = rows;
     table_.at(state_key(partition, ranked_row.number)) = row;
     rows.insert(place, std::move(ranked_row));
-    if (!retracts_ && rows.size() > rank_.last) {
+    // Rows that are never taken back keep their place or move behind: those behind the last that
+    // is shown will never be shown.
+    const auto numbers = retracts_ ? std::vector<std::uint64_t>() : numbers_of(rows);
+    for (auto i = numbers.size(); i-- > 0 && numbers[i] > rank_.last;) {
       if (const auto gone = table_.find(state_key(partition, rows.back().number));
           gone != table_.end())
         table_.erase(gone);
@@ -198,10 +230,15 @@ Status WindowRank::show(std::vector<RankedRow>& rows) {
   std::sort(rows.begin(), rows.end(), [this](const RankedRow& left, const RankedRow& right) {
     return is_before(left, right, rank_.order);
   });
-  for (std::size_t i = 0; i < rows.size() && i < rank_.last; ++i) {
-    if (i + 1 < rank_.first) continue;
-    if (rank_.numbered) rows[i].row.push_back(sql::Value::of(static_cast<sql::Int128>(i) + 1));
-    HF_RETURN_IF_ERROR(emit(RowKind::kInsert, rows[i].row));
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool equals = i > 0 && are_equal(rows[i - 1], rows[i], rank_.order);
+    number = next_number_of(rank_.ranking, number, i, equals);
+    if (number > rank_.last) break;
+    if (number < rank_.first) continue;
+    sql::Row row = rows[i].row;
+    if (rank_.numbered) row.push_back(sql::Value::of(static_cast<sql::Int128>(number)));
+    HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
   return {};
 }

@@ -34,11 +34,12 @@ class RunningRank : public Operator {
   using Rows = std::vector<RankedRow>;
   Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
   Rows::iterator place_of(Rows& rows, const RankedRow& row) const;
+  std::vector<std::uint64_t> numbers_of(const Rows& rows) const;
+  std::uint64_t number_of_new(const Rows& rows, std::size_t place, const RankedRow& row) const;
   Status show_change(const Rows& before, const Rows& after, std::size_t from);
   std::string state_key(const std::string& partition, std::int64_t number) const;
-  bool shows(std::size_t place) const;
   void forget_idle(std::int64_t oldest);
-  sql::Row numbered(const sql::Row& row, std::size_t place) const;
+  sql::Row numbered(const sql::Row& row, std::uint64_t number) const;
 
   const sql::Rank& rank_;
   const bool retracts_;

@@ -5,18 +5,15 @@
 // Time       Of the machine's clock: it goes on while a query does not run.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+
+#include <holdfast/stream/graph/clock.hpp>
 
 namespace holdfast::stream::graph {
 
 struct Retention {
   std::int64_t idle_ms = 0;  // 0: without end.
-  std::int64_t (*now)() = [] {
-    return static_cast<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                         std::chrono::system_clock::now().time_since_epoch())
-                                         .count());
-  };
+  std::int64_t (*now)() = system_clock_ms;
 
   bool ends() const { return idle_ms != 0; }
 };

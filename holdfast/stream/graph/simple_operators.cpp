@@ -33,7 +33,8 @@ Status UnnestRows::take(std::size_t, RowKind kind, const sql::Row& row) {
   std::int64_t number = 0;
   if (!array.null) {
     sql::NestedReader reader(array.text, type);
-    const bool rows = type.kind == sql::Kind::kArray && sql::element_of(type).kind == sql::Kind::kRow;
+    const bool rows =
+        type.kind == sql::Kind::kArray && sql::element_of(type).kind == sql::Kind::kRow;
     const std::size_t parts = type.nested->fields.size();
     for (std::uint32_t i = 0; i < reader.count(); ++i) {
       std::size_t at = row.size();
@@ -41,8 +42,8 @@ Status UnnestRows::take(std::size_t, RowKind kind, const sql::Row& row) {
         sql::Value element;
         if (!reader.next(element)) break;
         const auto& fields = sql::element_of(type).nested->fields;
-        const auto values = element.null ? sql::Row(fields.size())
-                                         : sql::parts_of(element, sql::element_of(type));
+        const auto values =
+            element.null ? sql::Row(fields.size()) : sql::parts_of(element, sql::element_of(type));
         for (const auto& value : values)
           copy[at++] = value;
       } else {
