@@ -266,6 +266,7 @@ void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
       numbers_[number] += count;
   } else if (aggregate.kind == AggregateKind::kArrayAgg) {
     extreme_.text += other.extreme_.text;
+    extreme_.null = extreme_.null && other.extreme_.null;
     overflow_ = overflow_ || extreme_.text.size() > kMaxListBytes;
   } else if (aggregate.kind >= AggregateKind::kFirst) {
     if (!other.extreme_.null) add_ordered(aggregate, other.extreme_);

@@ -2,7 +2,8 @@
 //
 // An Accumulator can be merged with one of other rows in any order, and be written as bytes: that
 // is what state is made of. Those that depend on the order of rows (depends_on_order()) are merged
-// with one of later rows. NULL is skipped, but by LAG and ARRAY_AGG; over nothing COUNT is 0, the others NULL.
+// with one of later rows. NULL is skipped, but by LAG and ARRAY_AGG; over nothing COUNT is 0, the
+// others NULL.
 //
 // Variances are computed of the sum and the sum of the squares in 113 bits, so that the order of
 // rows, and where a checkpoint cut them, does not show in the 53 bits of the result.
@@ -41,10 +42,10 @@ enum class AggregateKind : std::uint8_t {
   // Of the order of rows.
   kFirst,
   kLast,
-  kListAgg,  // `parameter`: what stands between the texts.
-  kArrayAgg,  // An array of the values, NULL among them. It can be taken back: the first that is equal.
+  kListAgg,   // `parameter`: what stands between the texts.
+  kArrayAgg,  // An array of the values, NULL among them. Taken back: the first that is equal.
   kLag,       // `parameter`: rows back. With OVER only.
-  kSingle,  // The value of the only row; more are an error.
+  kSingle,    // The value of the only row; more are an error.
 };
 inline constexpr std::size_t kMaxListBytes = 16u << 20;
 

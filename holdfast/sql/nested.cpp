@@ -72,7 +72,7 @@ std::vector<Value> parts_of(const Value& value, const Type& type) {
   return parts;
 }
 
-Value map_of(const std::vector<Value>& keys_and_values, const Type& type) {
+std::optional<Value> map_of(const std::vector<Value>& keys_and_values, const Type& type) {
   std::map<std::string, const Value*> entries;
   for (std::size_t i = 0; i + 1 < keys_and_values.size(); i += 2) {
     std::string key;
@@ -82,7 +82,7 @@ Value map_of(const std::vector<Value>& keys_and_values, const Type& type) {
   NestedWriter writer(type);
   for (const auto& [key, value] : entries) {
     writer.add_bytes(key);
-    writer.add(*value);
+    if (!writer.add(*value)) return std::nullopt;
   }
   return writer.take();
 }

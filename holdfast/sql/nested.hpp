@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,8 @@ class NestedWriter {
 // One level below: all parts. Of a value that is not NULL.
 std::vector<Value> parts_of(const Value& value, const Type& type);
 // A map of keys and values in turn: of equal keys the last one. Nothing is NULL of the keys.
-Value map_of(const std::vector<Value>& keys_and_values, const Type& type);
+// nullopt: it is longer than kMaxNestedBytes.
+std::optional<Value> map_of(const std::vector<Value>& keys_and_values, const Type& type);
 
 bool is_nested_value(std::string_view bytes, const Type& type);
 // [1, 2, NULL], (1, a), {a=1}: as Flink casts them to STRING.

@@ -109,13 +109,12 @@ const char* all_arguments(const NestedCall& call, Value& out) {
 }
 
 const char* map_of_arguments(const NestedCall& call, Value& out) {
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    if (i % 2 == 0 && call.arguments[i].null) return "a key is NULL";
-    bytes += call.arguments[i].text.size() + 32;
+  for (std::size_t i = 0; i < call.arguments.size(); i += 2) {
+    if (call.arguments[i].null) return "a key is NULL";
   }
-  if (bytes > kMaxNestedBytes) return kTooLong;
-  out = map_of({call.arguments.begin(), call.arguments.end()}, call.type);
+  auto map = map_of({call.arguments.begin(), call.arguments.end()}, call.type);
+  if (!map) return kTooLong;
+  out = *std::move(map);
   return nullptr;
 }
 

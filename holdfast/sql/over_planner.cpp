@@ -5,6 +5,7 @@
 
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/grouping_sets.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -83,6 +84,10 @@ Status OverPlanner::bind_windows(const Scope& scope, std::vector<Aggregate>& agg
     }
     if (!aggregates.empty() && !grouped)
       return error_at(window.over->at, "an aggregate cannot stand here");
+  }
+  for (const auto* expression : expressions()) {
+    const auto* call = grouped ? nullptr : grouping_in(**expression);
+    if (call != nullptr) return error_at(call->at, "GROUPING wants GROUP BY");
   }
   return {};
 }

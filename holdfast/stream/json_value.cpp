@@ -183,7 +183,6 @@ class NestedParser {
   std::optional<Value> map(const Type& type) {
     const auto& fields = type.nested->fields;
     std::vector<Value> entries;
-    std::size_t bytes = 0;
     const bool done = object([&](std::string& name) {
       auto key = fields[0].type.is_nested()
                      ? std::nullopt
@@ -191,12 +190,11 @@ class NestedParser {
       if (!key) return false;
       auto value = any(fields[1].type);
       if (!value) return false;
-      bytes += key->text.size() + value->text.size() + 16;
       entries.push_back(*std::move(key));
       entries.push_back(*std::move(value));
-      return bytes <= sql::kMaxNestedBytes;
+      return true;
     });
-    return done ? std::optional(sql::map_of(entries, type)) : std::nullopt;
+    return done ? sql::map_of(entries, type) : std::nullopt;
   }
 
   const std::string_view json_;

@@ -106,7 +106,7 @@ void read_record(const std::vector<sql::Column>& columns, const RecordLayout& la
     if (value.null) continue;
     const auto& type = columns[i].type;
     const auto* const place = record + layout.offsets[i];
-    if (type.kind == sql::Kind::kString) {
+    if (type.is_bytes()) {
       const auto text = read_as<RecordText>(place);
       value.text.assign(text.data, text.bytes);
     } else if (type.is_real()) {

@@ -189,7 +189,7 @@ class GraphWriter {
       bool texts = false;
       for (std::size_t i = 0; i < node(number).columns.size(); ++i) {
         values.push_back("row.get<" + text(i) + ">()");
-        texts = texts || node(number).columns[i].type.kind == sql::Kind::kString;
+        texts = texts || node(number).columns[i].type.is_bytes();
       }
       line("    " + call("write", values) + ";");
       if (texts) line("    run_.flush();");  // They are of a state that may move.

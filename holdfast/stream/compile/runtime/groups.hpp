@@ -57,7 +57,7 @@ class Groups final : public Query {
     if constexpr (Definition::kWindowed)
       advance(kEndOfTime);
     else
-      show([&] { slices_.end(emit()); });
+      slices_.end(emit());
     return !run_.failed;
   }
 

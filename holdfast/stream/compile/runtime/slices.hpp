@@ -68,6 +68,7 @@ class Slices {
   void end(const Emit& emit) {
     if constexpr (std::is_same_v<Key, KeyOf<>>) slice_at(kEndOfTime).at(Key(), Key().hash());
     fire(kEndOfTime, emit);
+    run_.flush();  // The texts of what was shown are in the slice.
     drop(kEndOfTime);
     watermark_ = kEndOfTime;
   }

@@ -13,7 +13,7 @@
 
 namespace holdfast::query {
 
-// Memory for the texts of keys. clear() keeps one block.
+// Memory for the texts of keys. clear() frees it.
 class TextArena {
  public:
   Text keep(Text text) {
