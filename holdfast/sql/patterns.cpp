@@ -41,13 +41,15 @@ class Translator {
         HF_RETURN_IF_ERROR(escaped());
       } else if (c == '[') {
         HF_RETURN_IF_ERROR(characters());
+      } else if (c == '{') {
+        HF_RETURN_IF_ERROR(repetition());
       } else if (c == '(' && at_ < similar_.size() && similar_[at_] == '?') {
         return wrong("a ? has nothing before it");
       } else if (c == '%') {
         pattern_ += ".*";
       } else if (c == '_') {
         pattern_ += '.';
-      } else if (std::string_view("|*+?{}()").find(c) != std::string_view::npos) {
+      } else if (std::string_view("|*+?()").find(c) != std::string_view::npos) {
         pattern_ += c;
       } else {
         append_literal(c, pattern_);
@@ -64,6 +66,21 @@ class Translator {
   Status escaped() {
     if (at_ == similar_.size()) return wrong("nothing is behind the last ESCAPE");
     append_literal(similar_[at_++], pattern_);
+    return {};
+  }
+
+  // {2}, {1,3}, {2,}
+  Status repetition() {
+    const auto end = similar_.find('}', at_);
+    const auto count = similar_.substr(at_, end - at_);
+    const auto comma = count.find_first_not_of("0123456789");
+    const bool one = comma == std::string_view::npos;
+    const bool two = !one && count[comma] == ',' &&
+                     count.find_first_not_of("0123456789", comma + 1) == std::string_view::npos;
+    if (end == std::string_view::npos || count.empty() || comma == 0 || !(one || two))
+      return wrong("a { wants numbers and a }, as in {1,2}");
+    pattern_ += '{' + std::string(count) + '}';
+    at_ = end + 1;
     return {};
   }
 

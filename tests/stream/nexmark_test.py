@@ -69,6 +69,7 @@ def in_duckdb(name, text):
         return MEANING[name]
     text = re.sub(r'--[^\n]*', '', text).strip().rstrip(';').replace('`', '"')
     text = re.sub(r'AVG\(([\w.]+)\)', r'(SUM(\1) // COUNT(\1))', text)  # Of whole numbers, cut off.
+    text = re.sub(r"REGEXP_EXTRACT\(.*?\d\)", r"NULLIF(\g<0>, '')", text)  # No match is an empty text there.
     return text.replace('ORDER BY price DESC)', 'ORDER BY price DESC, dateTime)')  # Equal ones as they came.
 
 
