@@ -9,6 +9,7 @@
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/grouping_sets.hpp>
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -379,7 +380,7 @@ class Binder {
       if (e.name.starts_with(window)) return window_property(e, scope_);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
     if (e.name == "IF") return branch(e);
-    if (e.name == "GROUPING" || e.name == "GROUPING_ID") return grouping(e);
+    if (e.name == "GROUPING" || e.name == "GROUPING_ID") return bind_grouping(e, scope_);
     std::vector<ExpressionPointer> arguments;
     for (const auto& argument : e.arguments) {
       const auto place = arguments.size();
@@ -401,25 +402,6 @@ class Binder {
                   std::move(value));
     }
     return bind_function(e.name, e.at, std::move(arguments));
-  }
-
-  // GROUPING(key, …), of which a planner knows the keys.
-  Result<ExpressionPointer> grouping(const syntax::Expression& e) {
-    constexpr std::size_t kMostKeys = 62;  // Bits of a BIGINT.
-    if (scope_.aggregates == nullptr)
-      return error_at(e.at, e.name + " belongs to the columns and HAVING of a GROUP BY");
-    if (e.arguments.empty() || e.arguments.size() > kMostKeys)
-      return error_at(e.at, e.name + " wants keys of GROUP BY");
-    Scope inner = scope_;
-    inner.aggregates = nullptr;
-    inner.overs = nullptr;
-    inner.scalar_query = nullptr;
-    auto call = made(Operation::kGrouping, kBigIntType, e.at);
-    for (const auto& argument : e.arguments) {
-      HF_ASSIGN_OR_RETURN(auto bound, Binder(inner).bind(*argument));
-      call->arguments.push_back(folded(std::move(bound)));
-    }
-    return call;
   }
 
   // SECOND and so on are no columns there.
@@ -604,46 +586,6 @@ Result<ExpressionPointer> bind_condition(const syntax::Expression& expression, c
 
 Result<ExpressionPointer> equal_of(ExpressionPointer one, ExpressionPointer other, Position at) {
   return Binder::comparison("=", at, std::move(one), std::move(other));
-}
-
-Status check_order(const Type& type, Position at) {
-  if (!type.is_nested()) return {};
-  return unsupported_at(at, "ORDER BY " + name_of(type), "name a field or an element of it");
-}
-
-namespace {
-
-// Of arrays, rows and maps, if their parts do, whatever the fields are called.
-bool widens_to(const Type& from, const Type& type) {
-  if (from.is_nested() && type.is_nested()) {
-    const auto& a = from.nested->fields;
-    const auto& b = type.nested->fields;
-    return from.kind == type.kind &&
-           std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const auto& one, const auto& other) {
-                        return widens_to(one.type, other.type) ||
-                               (one.type.kind == Kind::kString && other.type.kind == Kind::kString);
-                      });
-  }
-  const auto common = common_type(from, type);
-  return common && (*common == type || (from.is_exact() && type.is_real()));
-}
-
-}  // namespace
-
-Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,
-                                    std::string_view place) {
-  const Type from = operand->type;
-  const bool widens = widens_to(from, type);
-  const bool strings = from.kind == Kind::kString && type.kind == Kind::kString;
-  if (!widens && !strings) {
-    return error_at(operand->at,
-                    std::string(place) + " wants " + name_of(type) + ", this is " + name_of(from),
-                    "write a CAST");
-  }
-  // A longer text stays whole, as in Flink, where a sink does not cut either.
-  if (strings) return operand;
-  return cast_to(std::move(operand), type);
 }
 
 }  // namespace holdfast::sql

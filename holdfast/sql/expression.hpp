@@ -92,8 +92,8 @@ ExpressionPointer literal_of(Value value, const Type& type, Position at);
 ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);
 // The same computation on the same columns.
 bool equal(const Expression& left, const Expression& right);
-// A literal of a text: different texts are shown differently, whatever their length, since plans are
-// told apart by it.
+// A literal of a text: different texts are shown differently, whatever their length, since plans
+// are told apart by it.
 std::string quoted(std::string_view text);
 // For people and fingerprints: "(price * 2)", with columns by these names.
 std::string text_of(const Expression& expression, const std::vector<std::string>& names);

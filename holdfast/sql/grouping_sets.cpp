@@ -159,6 +159,27 @@ Result<ExpressionPointer> grouping_of(const Expression& call, const Group& group
   return choice;
 }
 
+Result<ExpressionPointer> bind_grouping(const syntax::Expression& e, const Scope& scope) {
+  constexpr std::size_t kMostKeys = 62;  // Bits of a BIGINT.
+  if (scope.aggregates == nullptr)
+    return error_at(e.at, e.name + " belongs to the columns and HAVING of a GROUP BY");
+  if (e.arguments.empty() || e.arguments.size() > kMostKeys)
+    return error_at(e.at, e.name + " wants keys of GROUP BY");
+  Scope inner = scope;
+  inner.aggregates = nullptr;
+  inner.overs = nullptr;
+  inner.scalar_query = nullptr;
+  auto call = std::make_unique<Expression>();
+  call->operation = Operation::kGrouping;
+  call->type = kBigIntType;
+  call->at = e.at;
+  for (const auto& argument : e.arguments) {
+    HF_ASSIGN_OR_RETURN(auto bound, bind(*argument, inner));
+    call->arguments.push_back(folded(std::move(bound)));
+  }
+  return call;
+}
+
 const Expression* grouping_in(const Expression& e) {
   if (e.operation == Operation::kGrouping) return &e;
   for (const auto& argument : e.arguments) {

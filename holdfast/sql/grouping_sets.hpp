@@ -41,6 +41,8 @@ ExpressionPointer number_of_set(Position at);
 // keys of `group` read these then.
 Result<NodeId> expanded(PlanGraph& graph, NodeId node, const GroupingSets& sets, Group& group);
 
+// GROUPING(key, …) or GROUPING_ID, bound: its keys are those of rows before they are grouped.
+Result<ExpressionPointer> bind_grouping(const syntax::Expression& e, const Scope& scope);
 // GROUPING(key, …) of the group's row: CASE by the number of its set.
 Result<ExpressionPointer> grouping_of(const Expression& call, const Group& group,
                                       const GroupingSets& sets);

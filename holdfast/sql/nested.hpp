@@ -1,14 +1,14 @@
 // nested.hpp: values of ARRAY, ROW and MAP: one string of bytes, which is never changed.
 //
-// Format      an array: how many elements (32 bits), then each as append_bytes() of value.hpp writes
-//             it. A row: its fields. A map: how many entries (32 bits), then keys and values in the
-//             order of the keys' bytes, no key twice. Parts that are nested are so within. Whoever
-//             changes this counts kNestedLayout up.
+// Format      an array: how many elements (32 bits), then each as append_bytes() of value.hpp
+//             writes it. A row: its fields. A map: how many entries (32 bits), then keys and values
+//             in the order of the keys' bytes, no key twice. Parts that are nested are so within.
+//             Whoever changes this counts kNestedLayout up.
 // Invariants  (1) Equal values have equal bytes, so they are compared, hashed and grouped as texts
 //             are. NULL equals NULL within.
 //             (2) What take_bytes() lets in is of its type to the last byte. Readers rely on it.
-// Bounds      A value has no more than kMaxNestedBytes, a type no more than kMaxTypeDepth levels, so
-//             that what walks a value may call itself.
+// Bounds      A value has no more than kMaxNestedBytes, a type no more than kMaxTypeDepth levels,
+//             so that what walks a value may call itself.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ struct NestedFunction {
 };
 
 std::span<const NestedFunction> nested_functions();
-// Its number; nested_functions().size(): there is none. "ARRAY", "ROW" and "MAP" make values, "ITEM"
-// is a[i], "FIELD" is r.f with the field's number.
+// Its number; nested_functions().size(): there is none. "ARRAY", "ROW" and "MAP" make values,
+// "ITEM" is a[i], "FIELD" is r.f with the field's number.
 std::uint32_t nested_function_named(std::string_view name);
 
 // The call of a function of these; `name` is one.

@@ -1,8 +1,8 @@
-// patterns.hpp: regular expressions. Their engine is a library, RE2, in a module that is loaded when
-// a query has one: a program tells once how (set_pattern_loader).
+// patterns.hpp: regular expressions. Their engine is a library, RE2, in a module that is loaded
+// when a query has one: a program tells once how (set_pattern_loader).
 //
-// Cost     A search is linear in the text, whatever the pattern is. There are no references back and
-//          no look-around: those cannot be had in linear time.
+// Cost     A search is linear in the text, whatever the pattern is. There are no references back
+//          and no look-around: those cannot be had in linear time.
 // Threads  A pattern is searched by any number of threads. offer_patterns and set_pattern_loader
 //          before any query, or one at a time.
 #pragma once
@@ -37,8 +37,8 @@ void set_pattern_loader(std::function<Status()> load);
 Result<std::unique_ptr<const Pattern>> compile_pattern(std::string_view pattern);
 
 // The same of a pattern of SIMILAR TO, which matches a whole text: % any characters, _ one, and
-// | * + ? {n} () [] as in regular expressions. `escape`: the next character stands for itself; '\0':
-// there is none. Errors: kInvalidOption.
+// | * + ? {n} () [] as in regular expressions. `escape`: the next character stands for itself;
+// '\0': there is none. Errors: kInvalidOption.
 Result<std::string> pattern_of_similar(std::string_view similar, char escape);
 
 }  // namespace holdfast::sql

@@ -1,5 +1,5 @@
-// prepared_function.hpp: a function of values that was made ready when its call was bound: a regular
-// expression, a path into JSON.
+// prepared_function.hpp: a function of values that was made ready when its call was bound: a
+// regular expression, a path into JSON.
 //
 // Threads  Any number call compute() at a time.
 #pragma once

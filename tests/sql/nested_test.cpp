@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/nested.hpp>
 #include <holdfast/sql/parser.hpp>
@@ -240,6 +241,46 @@ TEST(Nested, PlansTellLiteralsApartAndNameTheLayout) {
   EXPECT_NE(text("SELECT COUNT(DISTINCT ARRAY[i]) FROM (VALUES (1)) AS q(i)").find("in layout 1"),
             std::string::npos);
   EXPECT_EQ(text("SELECT i FROM (VALUES (1)) AS q(i)").find("layout"), std::string::npos);
+}
+
+TEST(Nested, PlansTellTextsApartThatBeginAlike) {
+  const auto text = [](const std::string& last) {
+    return text_of(plan_of_text("SELECT '" + std::string(300, 'a') + last + "' FROM t").value());
+  };
+  EXPECT_NE(text("b"), text("c"));
+  EXPECT_NE(text("b"), text(""));
+}
+
+// It was written as NULL beside a count, which the next run took for damage.
+TEST(Nested, AnArrayOfMergedElementsIsReadAgain) {
+  Aggregate aggregate;
+  aggregate.kind = AggregateKind::kArrayAgg;
+  aggregate.argument = literal_of(Value(), kIntType, {});
+  aggregate.type = *array_of(kIntType);
+  Accumulator elements, merged, back;
+  elements.add(aggregate, Value::of(3));
+  elements.add(aggregate, Value());
+  merged.merge(aggregate, elements);
+  std::string bytes;
+  merged.append_bytes(aggregate, bytes);
+  std::string_view rest = bytes;
+  ASSERT_TRUE(back.take_bytes(aggregate, rest));
+  EXPECT_TRUE(rest.empty());
+  EXPECT_EQ(text_of(back.result(aggregate).value(), aggregate.type), "[3, NULL]");
+}
+
+TEST(Nested, AMapIsNotLongerThanItsBound) {
+  const auto type = *nested_type(Kind::kMap, {{"key", kIntType}, {"value", kStringType}});
+  const auto map = [&](int entries) {
+    std::vector<Value> all;
+    for (int i = 0; i < entries; ++i) {
+      all.push_back(Value::of(i));
+      all.push_back(Value::of_text(std::string(1 << 20, 'x')));
+    }
+    return map_of(all, type);
+  };
+  EXPECT_TRUE(map(15));
+  EXPECT_FALSE(map(16));
 }
 
 TEST(Nested, TypesAreInternedByWhatTheyAre) {

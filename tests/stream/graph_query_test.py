@@ -95,6 +95,7 @@ def check_sets_of_windows(rand, base, directory):
             ('SELECT d FROM t GROUP BY ROLLUP(k, v)', 'd is neither in GROUP BY nor in an aggregate'),
             ('SELECT GROUPING(d) FROM t GROUP BY ROLLUP(k, v)', 'GROUPING wants a key of GROUP BY'),
             ('SELECT GROUPING(d) FROM t', 'GROUPING wants GROUP BY'),
+            ('SELECT * FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY GROUPING(k)) AS n FROM t) WHERE n <= 3', 'GROUPING wants GROUP BY'),
             ('SELECT k FROM t WHERE GROUPING(k) = 0 GROUP BY k', 'belongs to the columns and HAVING'),
             ('SELECT k FROM t GROUP BY GROUPING SETS (GROUPING SETS (k))', 'GROUPING SETS within GROUPING SETS is not supported'),
             ('SELECT k FROM t GROUP BY CUBE(k, v, d, k, v, d, k, v, d)', 'more than 256 grouping sets'),
