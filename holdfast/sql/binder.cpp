@@ -10,6 +10,7 @@
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/grouping_sets.hpp>
+#include <holdfast/sql/json_functions.hpp>
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 
@@ -380,6 +381,7 @@ class Binder {
       if (e.name.starts_with(window)) return window_property(e, scope_);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
     if (e.name == "IF") return branch(e);
+    if (e.json != nullptr || e.name.starts_with("IS JSON")) return bind_json(e, scope_);
     if (e.name == "GROUPING" || e.name == "GROUPING_ID") return bind_grouping(e, scope_);
     std::vector<ExpressionPointer> arguments;
     for (const auto& argument : e.arguments) {

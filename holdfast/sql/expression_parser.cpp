@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/json_clauses.hpp>
 #include <holdfast/sql/query_parser.hpp>
 
 namespace holdfast::sql {
@@ -119,12 +120,26 @@ class ExpressionParser {
       test->negated = negated;
       return test;
     }
+    if (what.is("JSON")) return json_test(std::move(left), negated, at);
     if (!what.is("NULL") && !what.is("TRUE") && !what.is("FALSE") && !what.is("UNKNOWN"))
-      return tokens_.wrong("NULL, TRUE, FALSE or UNKNOWN");
+      return tokens_.wrong("NULL, TRUE, FALSE, UNKNOWN, JSON or DISTINCT");
     tokens_.take();
     HF_ASSIGN_OR_RETURN(auto test, node(Form::kIs, at, what.upper, std::move(left)));
     test->negated = negated;
     return test;
+  }
+
+  // text IS [NOT] JSON [VALUE | ARRAY | OBJECT | SCALAR]
+  Result<ExpressionPointer> json_test(ExpressionPointer left, bool negated, Position at) {
+    tokens_.take();
+    const Token kind = tokens_.peek();
+    const bool said =
+        kind.is("VALUE") || kind.is("ARRAY") || kind.is("OBJECT") || kind.is("SCALAR");
+    if (said) tokens_.take();
+    HF_ASSIGN_OR_RETURN(auto test, node(Form::kCall, at, "", std::move(left)));
+    test->name = said ? "IS JSON " + kind.upper : "IS JSON";
+    if (!negated) return test;
+    return node(Form::kUnary, at, "NOT", std::move(test));
   }
 
   Result<ExpressionPointer> membership(ExpressionPointer left) {
@@ -376,6 +391,9 @@ class ExpressionParser {
         result->arguments.push_back(std::move(argument));
       } while (tokens_.accept_sign(",") || accept_word_of(*result));
       HF_RETURN_IF_ERROR(nulls_of(*result));
+    }
+    if (has_json_clauses(result->name)) {
+      HF_ASSIGN_OR_RETURN(result->json, parse_json_clauses(result->name, tokens_));
     }
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {

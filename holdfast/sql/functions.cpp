@@ -247,6 +247,7 @@ std::string_view nearest_function(const std::string& name) {
     names.push_back(function.name);
   for (const auto name_of_pattern : pattern_functions())
     names.push_back(name_of_pattern);
+  names.insert(names.end(), {"JSON_EXISTS", "JSON_QUERY", "JSON_VALUE"});
   return closest(name, names);
 }
 

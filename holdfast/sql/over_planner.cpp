@@ -12,8 +12,8 @@ namespace {
 
 bool alike(const syntax::Expression& a, const syntax::Expression& b) {
   return a.form == b.form && a.name == b.name && a.qualifier == b.qualifier && a.text == b.text &&
-         a.query == nullptr && b.query == nullptr && a.negated == b.negated && a.type == b.type &&
-         a.arguments.size() == b.arguments.size() &&
+         a.query == nullptr && b.query == nullptr && a.json == nullptr && b.json == nullptr &&
+         a.negated == b.negated && a.type == b.type && a.arguments.size() == b.arguments.size() &&
          std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(),
                     [](const auto& x, const auto& y) { return alike(*x, *y); });
 }

@@ -53,6 +53,7 @@ enum class Form : std::uint8_t {
 struct Expression;
 struct Query;
 struct Over;
+struct JsonClauses;
 using ExpressionPointer = std::unique_ptr<Expression>;
 
 struct Expression {
@@ -65,9 +66,35 @@ struct Expression {
   std::vector<ExpressionPointer> arguments;
   std::shared_ptr<const Query> query;
   std::shared_ptr<const Over> over;
+  std::shared_ptr<const JsonClauses> json;  // Of JSON_VALUE and so on.
   bool negated = false, has_else = false, distinct = false, star = false, has_filter = false;
   bool ignores_nulls = false;  // ARRAY_AGG(value IGNORE NULLS)
   std::uint32_t depth = 1;
+};
+
+enum class JsonAnswer : std::uint8_t {
+  kUnsaid,
+  kNull,
+  kError,
+  kDefault,
+  kEmptyArray,
+  kEmptyObject,
+  kTrue,
+  kFalse,
+};
+enum class JsonWrapper : std::uint8_t { kNone, kConditional, kAlways };
+
+struct JsonCase {  // … ON EMPTY, … ON ERROR
+  JsonAnswer answer = JsonAnswer::kUnsaid;
+  ExpressionPointer value;  // Of DEFAULT.
+  Position at;
+};
+struct JsonClauses {
+  bool has_returning = false;
+  Type returning;
+  Position returning_at;
+  JsonWrapper wrapper = JsonWrapper::kNone;
+  JsonCase on_empty, on_error;
 };
 
 struct OrderItem {
