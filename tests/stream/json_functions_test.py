@@ -58,6 +58,10 @@ def check(head, directory, expressions, rows):
                 assert ours == theirs, (sql, text, ours, theirs)
 
 
+def of(function):
+    return lambda text: None if text is None else function(text)
+
+
 class Missing(Exception):
     pass
 
