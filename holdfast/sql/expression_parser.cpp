@@ -392,9 +392,7 @@ class ExpressionParser {
       } while (tokens_.accept_sign(",") || accept_word_of(*result));
       HF_RETURN_IF_ERROR(nulls_of(*result));
     }
-    if (has_json_clauses(result->name)) {
-      HF_ASSIGN_OR_RETURN(result->json, parse_json_clauses(result->name, tokens_));
-    }
+    if (has_json_clauses(result->name)) HF_RETURN_IF_ERROR(parse_json_clauses(*result, tokens_));
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {
       tokens_.take(), tokens_.take();

@@ -1,5 +1,7 @@
 #include "json_clauses.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -88,12 +90,13 @@ bool has_json_clauses(std::string_view function) {
   return function == "JSON_VALUE" || function == "JSON_QUERY" || function == "JSON_EXISTS";
 }
 
-Result<std::shared_ptr<const syntax::JsonClauses>> parse_json_clauses(std::string_view function,
-                                                                      TokenReader& tokens) {
-  ClauseParser parser(function, tokens);
+Status parse_json_clauses(syntax::Expression& call, TokenReader& tokens) {
+  ClauseParser parser(call.name, tokens);
   HF_RETURN_IF_ERROR(parser.run());
-  return std::shared_ptr<const syntax::JsonClauses>(
-      std::make_shared<syntax::JsonClauses>(std::move(parser.clauses)));
+  for (const auto* one : {&parser.clauses.on_empty, &parser.clauses.on_error})
+    if (one->value != nullptr) call.depth = std::max(call.depth, one->value->depth + 1);
+  call.json = std::make_shared<syntax::JsonClauses>(std::move(parser.clauses));
+  return {};
 }
 
 }  // namespace holdfast::sql

@@ -6,7 +6,6 @@
 //   JSON_EXISTS(text, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])
 #pragma once
 
-#include <memory>
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
@@ -16,8 +15,8 @@
 namespace holdfast::sql {
 
 bool has_json_clauses(std::string_view function);
-// Up to the closing parenthesis, which stays.
-Result<std::shared_ptr<const syntax::JsonClauses>> parse_json_clauses(std::string_view function,
-                                                                      TokenReader& tokens);
+// Up to the closing parenthesis, which stays. Sets `json` of the call, and its depth, which counts
+// the values of DEFAULT.
+Status parse_json_clauses(syntax::Expression& call, TokenReader& tokens);
 
 }  // namespace holdfast::sql

@@ -103,6 +103,8 @@ const JsonNode* JsonNode::member(std::string_view name) const {
 }
 
 std::optional<JsonNode> parse_json(std::string_view text) {
+  // The parser takes a zero byte for the end, whatever stands behind it.
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   TreeBuilder builder;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
   return std::move(builder.root);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include <holdfast/sql/json_path.hpp>
 #include <holdfast/sql/json_tree.hpp>
@@ -52,6 +53,13 @@ TEST(JsonTree, WhatIsNoJson) {
   for (const auto* text : {"", " ", "{", "[1,]", "{'a':1}", "NaN", "1 2", "01", "\"\\ud800\"",
                            "\"\xff\"", "1e400", "tru", "[1}"})
     EXPECT_EQ(found(text, "$"), "no JSON") << text;
+}
+
+TEST(JsonTree, AZeroByteEndsNothing) {
+  for (const std::string_view text : {std::string_view("1\0", 2), std::string_view("1\0x", 3),
+                                      std::string_view("\0", 1), std::string_view("\"\0\"", 3)})
+    EXPECT_EQ(found(std::string(text), "$"), "no JSON") << text.size();
+  EXPECT_EQ(found(R"("\u0000")", "$"), R"("\u0000")");
 }
 
 TEST(JsonTree, DeepTextsAreNoJson) {

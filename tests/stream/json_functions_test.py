@@ -217,6 +217,14 @@ def check_json(directory):
             ("SELECT JSON_QUERY(s, '$' WITH ARRAY) FROM t", 2, 'expected WRAPPER')):
         refused = run((head if ' t' in query[-3:] else '') + query, code=code).stderr
         assert said in refused, (query, refused)
+    # Each DEFAULT is an expression of its own, and deep within the one around it.
+    for place in ('EMPTY', 'ERROR'):
+        deep = "'1'"
+        for _ in range(90):
+            deep = f"JSON_VALUE('1', '$' DEFAULT {deep}" + " || '1'" * 150 + f' ON {place})'
+        refused = run('SELECT ' + deep, code=2).stderr
+        assert 'an expression is deeper than 200' in refused, refused
+        assert run("SELECT JSON_VALUE('1', '$' DEFAULT '1'" + " || '1'" * 150 + f' ON {place})').stdout.split()[-1] == '1'
     print(f'{len(expressions)} functions of JSON over {len(rows)} texts are right')
 
 
