@@ -178,6 +178,8 @@ class JsonRowReader final : public RowReader {
 
   bool read(std::string_view record, sql::Row& row, std::string& wrong) override {
     taker_.begin(row);
+    // The parser takes a zero byte for the end, whatever stands behind it.
+    if (record.find('\0') != std::string_view::npos) return wrong = "it has a zero byte", false;
     const bool whole = nlohmann::json::sax_parse(record.begin(), record.end(), &taker_);
     wrong = whole ? taker_.end() : taker_.why();
     return whole;

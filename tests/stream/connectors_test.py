@@ -68,7 +68,7 @@ def check_json(directory):
 
 
 MALFORMED = ['{"i": 1}', '{"i": "one"}', 'nonsense', '{"i": 2', '[1]', '{"i": 1.5}', '{"i": 99999999999}', '{"i": 3} {}',
-             '\ufffd', '', '{"i":' * 500, '{"i": [1]}', '17', '{"i": 4}']
+             '\ufffd', '', '{"i":' * 500, '{"i": [1]}', '17', '{"i": 6}\0{"i": 7}', '{"i": 4}']
 
 
 def check_malformed(directory):
@@ -78,7 +78,7 @@ def check_malformed(directory):
     assert "record 2: 'one' is no INT for column i" in strict.stderr, strict.stderr
     lenient = run('-e', files(path, 'i INT', json__ignore_parse_errors='true') + 'SELECT i FROM t WHERE i IS NOT NULL')
     assert lenient.stdout == 'i\n1\n4\n5\n', lenient.stdout
-    assert '13 malformed rows' in lenient.stderr and "record 3: it is no JSON" in lenient.stderr, lenient.stderr
+    assert '14 malformed rows' in lenient.stderr and "record 3: it is no JSON" in lenient.stderr, lenient.stderr
     aside = run('-e', files(path, 'i INT', malformed_records__path=kept) + 'SELECT i FROM t')
     assert aside.stdout == 'i\n1\n4\n5\n', aside.stdout
     assert kept.read_bytes() == '\n'.join(MALFORMED[1:-1]).encode() + b'\n{"i": "\xff"}\n'
