@@ -193,8 +193,13 @@ test_python() {
   export HOLDFAST_TEST_PYTHON="$python"
 }
 
-# A part of the tour: real events as a stream. Without a network it says so, and the tour goes on.
+# A part of the tour: real events as a stream. Without Python or a network it says so, and the tour goes on.
 flights() {
+  want python3 python3-venv
+  if ! command -v python3 >/dev/null; then
+    say "no python3: the year of flights is left out"
+    return 0
+  fi
   test_python
   echo
   echo "A year of flights as a stream"
