@@ -19,23 +19,6 @@ namespace {
 
 using syntax::Form;
 
-ExpressionPointer made(Operation operation, const Type& type, Position at) {
-  auto expression = std::make_unique<Expression>();
-  expression->operation = operation;
-  expression->type = type;
-  expression->at = at;
-  return expression;
-}
-
-template <class... Arguments>
-ExpressionPointer made(Operation operation, const Type& type, Position at, ExpressionPointer first,
-                       Arguments... rest) {
-  auto expression = made(operation, type, at);
-  expression->arguments.push_back(std::move(first));
-  (expression->arguments.push_back(std::move(rest)), ...);
-  return expression;
-}
-
 class Binder {
  public:
   explicit Binder(const Scope& scope) : scope_(scope) {}

@@ -85,11 +85,16 @@ ExpressionPointer clone(const Expression& expression) {
   return copy;
 }
 
-ExpressionPointer column_of(std::uint32_t column, const Type& type, Position at) {
+ExpressionPointer made(Operation operation, const Type& type, Position at) {
   auto expression = std::make_unique<Expression>();
-  expression->operation = Operation::kColumn;
+  expression->operation = operation;
   expression->type = type;
   expression->at = at;
+  return expression;
+}
+
+ExpressionPointer column_of(std::uint32_t column, const Type& type, Position at) {
+  auto expression = made(Operation::kColumn, type, at);
   expression->column = column;
   return expression;
 }
@@ -108,10 +113,7 @@ ExpressionPointer cast_to(ExpressionPointer operand, const Type& type) {
     operand->type = type;
     return operand;
   }
-  auto cast = std::make_unique<Expression>();
-  cast->operation = Operation::kCast;
-  cast->type = type;
-  cast->at = operand->at;
+  auto cast = made(Operation::kCast, type, operand->at);
   cast->arguments.push_back(std::move(operand));
   return cast;
 }
@@ -167,10 +169,7 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
 ExpressionPointer replaced(const Expression& expression,
                            const std::vector<ExpressionPointer>& columns) {
   if (expression.operation == Operation::kColumn) return clone(*columns[expression.column]);
-  auto copy = std::make_unique<Expression>();
-  copy->operation = expression.operation;
-  copy->type = expression.type;
-  copy->at = expression.at;
+  auto copy = made(expression.operation, expression.type, expression.at);
   copy->literal = expression.literal;
   copy->column = expression.column;
   copy->prepared = expression.prepared;
@@ -218,10 +217,7 @@ ExpressionPointer conjunction_of(std::vector<ExpressionPointer> conditions) {
         halves.push_back(std::move(conditions[i]));
         break;
       }
-      auto both = std::make_unique<Expression>();
-      both->operation = Operation::kAnd;
-      both->type = kBooleanType;
-      both->at = conditions[i]->at;
+      auto both = made(Operation::kAnd, kBooleanType, conditions[i]->at);
       both->arguments.push_back(std::move(conditions[i]));
       both->arguments.push_back(std::move(conditions[i + 1]));
       halves.push_back(std::move(both));

@@ -88,6 +88,16 @@ struct Expression {
 ExpressionPointer clone(const Expression& expression);
 ExpressionPointer column_of(std::uint32_t column, const Type& type, Position at);
 ExpressionPointer literal_of(Value value, const Type& type, Position at);
+// An operation of these operands.
+ExpressionPointer made(Operation operation, const Type& type, Position at);
+template <class... Operands>
+ExpressionPointer made(Operation operation, const Type& type, Position at, ExpressionPointer first,
+                       Operands... rest) {
+  auto expression = made(operation, type, at);
+  expression->arguments.push_back(std::move(first));
+  (expression->arguments.push_back(std::move(rest)), ...);
+  return expression;
+}
 // `operand` as `type`; itself if it is of it.
 ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);
 // The same computation on the same columns.

@@ -510,10 +510,7 @@ Result<Type> nested_type_from(TokenReader& tokens) {
                     word.is("MAP") ? "MAP<STRING, INT>" : "ARRAY<INT>");
   const Kind kind = word.is("ARRAY") ? Kind::kArray : word.is("ROW") ? Kind::kRow : Kind::kMap;
   const auto type = nested_type(kind, std::move(fields));
-  if (!type)
-    return error_at(word.at, "a type is deeper than " + std::to_string(kMaxTypeDepth) +
-                                 " levels or has more than " + std::to_string(kMaxTypeParts) +
-                                 " parts");
+  if (!type) return error_at(word.at, why_no_nested_type());
   HF_RETURN_IF_ERROR(tokens.expect_sign(close));
   return *type;
 }

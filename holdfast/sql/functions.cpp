@@ -5,6 +5,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
+#include <holdfast/sql/json_clauses.hpp>
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/pattern_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
@@ -212,10 +213,8 @@ Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Argumen
                              : function.least == most ? ""
                                                       : " to " + std::to_string(most)) +
                             " arguments");
-  auto call = std::make_unique<Expression>();
-  call->operation = Operation::kScalarCall;
+  auto call = made(Operation::kScalarCall, Type{}, at);
   call->column = number;
-  call->at = at;
   call->type = function.type;
   if (any && call->type.kind == Kind::kNull) {
     HF_ASSIGN_OR_RETURN(call->type, type_of_all(arguments, name));
@@ -247,7 +246,7 @@ std::string_view nearest_function(const std::string& name) {
     names.push_back(function.name);
   for (const auto name_of_pattern : pattern_functions())
     names.push_back(name_of_pattern);
-  names.insert(names.end(), {"JSON_EXISTS", "JSON_QUERY", "JSON_VALUE"});
+  names.insert(names.end(), kJsonFunctions.begin(), kJsonFunctions.end());
   return closest(name, names);
 }
 
@@ -272,11 +271,7 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
                           meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
   }
   if (found->operation == Operation::kProcessingTime && arguments.empty()) {
-    auto call = std::make_unique<Expression>();
-    call->operation = found->operation;
-    call->type = kTimestampType;
-    call->at = at;
-    return call;
+    return made(found->operation, kTimestampType, at);
   }
   if (arguments.size() < found->least || arguments.size() > found->most) {
     return error_at(at,
@@ -295,9 +290,7 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
     return bind_function("EXTRACT", at, std::move(arguments));
   }
   HF_RETURN_IF_ERROR(check_first(*found, arguments[0]->type, arguments[0]->at));
-  auto call = std::make_unique<Expression>();
-  call->operation = found->operation;
-  call->at = at;
+  auto call = made(found->operation, Type{}, at);
   if (found->operation == Operation::kModulo)
     return modulo(at, std::move(arguments), std::move(call));
   if (arguments[0]->type.kind == Kind::kNull && found->first != Wants::kText)

@@ -86,13 +86,7 @@ Result<GroupKeys> bind_grouping_sets(const syntax::Select& select, const Scope& 
   return keys;
 }
 
-ExpressionPointer number_of_set(Position at) {
-  auto number = std::make_unique<Expression>();
-  number->operation = Operation::kGrouping;
-  number->type = kIntType;
-  number->at = at;
-  return number;
-}
+ExpressionPointer number_of_set(Position at) { return made(Operation::kGrouping, kIntType, at); }
 
 Result<NodeId> expanded(PlanGraph& graph, NodeId node, const GroupingSets& sets, Group& group) {
   auto columns = graph.columns(node);
@@ -134,19 +128,13 @@ Result<ExpressionPointer> grouping_of(const Expression& call, const Group& group
   const auto number = [&](std::int64_t value) {
     return literal_of(Value::of(value), kBigIntType, call.at);
   };
-  auto choice = std::make_unique<Expression>();
-  choice->operation = Operation::kCase;
-  choice->type = kBigIntType;
-  choice->at = call.at;
+  auto choice = made(Operation::kCase, kBigIntType, call.at);
   for (std::size_t set = 0; set < sets.size(); ++set) {
     std::int64_t bits = 0;
     for (const auto place : places)
       bits = bits * 2 + (sets[set][place] ? 0 : 1);
     if (bits == 0) continue;
-    auto test = std::make_unique<Expression>();
-    test->operation = Operation::kEqual;
-    test->type = kBooleanType;
-    test->at = call.at;
+    auto test = made(Operation::kEqual, kBooleanType, call.at);
     test->arguments.push_back(
         column_of(static_cast<std::uint32_t>(group.keys.size() - 1), kIntType, call.at));
     test->arguments.push_back(
@@ -169,10 +157,7 @@ Result<ExpressionPointer> bind_grouping(const syntax::Expression& e, const Scope
   inner.aggregates = nullptr;
   inner.overs = nullptr;
   inner.scalar_query = nullptr;
-  auto call = std::make_unique<Expression>();
-  call->operation = Operation::kGrouping;
-  call->type = kBigIntType;
-  call->at = e.at;
+  auto call = made(Operation::kGrouping, kBigIntType, e.at);
   for (const auto& argument : e.arguments) {
     HF_ASSIGN_OR_RETURN(auto bound, bind(*argument, inner));
     call->arguments.push_back(folded(std::move(bound)));

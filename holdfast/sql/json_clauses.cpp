@@ -52,7 +52,8 @@ class ClauseParser {
     HF_ASSIGN_OR_RETURN(found.answer, answer(found));
     HF_RETURN_IF_ERROR(tokens_.expect("ON"));
     const bool empty = !exists_ && tokens_.accept("EMPTY");
-    if (!empty) HF_RETURN_IF_ERROR(tokens_.expect("ERROR"));
+    if (!empty && !tokens_.accept("ERROR"))
+      return tokens_.wrong(exists_ ? "ERROR" : "EMPTY or ERROR");
     auto& place = empty ? clauses.on_empty : clauses.on_error;
     if (place.answer != JsonAnswer::kUnsaid)
       return error_at(found.at, std::string(empty ? "ON EMPTY" : "ON ERROR") + " is said twice");
@@ -85,10 +86,6 @@ class ClauseParser {
 };
 
 }  // namespace
-
-bool has_json_clauses(std::string_view function) {
-  return function == "JSON_VALUE" || function == "JSON_QUERY" || function == "JSON_EXISTS";
-}
 
 Status parse_json_clauses(syntax::Expression& call, TokenReader& tokens) {
   ClauseParser parser(call.name, tokens);

@@ -6,6 +6,8 @@
 //   JSON_EXISTS(text, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
@@ -14,7 +16,11 @@
 
 namespace holdfast::sql {
 
-bool has_json_clauses(std::string_view function);
+inline constexpr std::array<std::string_view, 3> kJsonFunctions = {"JSON_EXISTS", "JSON_QUERY",
+                                                                   "JSON_VALUE"};
+inline bool has_json_clauses(std::string_view function) {
+  return std::find(kJsonFunctions.begin(), kJsonFunctions.end(), function) != kJsonFunctions.end();
+}
 // Up to the closing parenthesis, which stays. Sets `json` of the call, and its depth, which counts
 // the values of DEFAULT.
 Status parse_json_clauses(syntax::Expression& call, TokenReader& tokens);

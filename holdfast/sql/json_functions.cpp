@@ -43,10 +43,18 @@ struct Answer {
     return out = Value(), Status();
   }
   std::string text(const Type& type) const {
-    return std::to_string(static_cast<int>(kind)) +
-           (kind == JsonAnswer::kDefault
-                ? " " + (value.null ? "NULL" : quoted(text_of(value, type)))
-                : "");
+    switch (kind) {
+      case JsonAnswer::kError: return "ERROR";
+      case JsonAnswer::kDefault:
+        return "DEFAULT " + (value.null ? "NULL" : quoted(text_of(value, type)));
+      case JsonAnswer::kEmptyArray: return "EMPTY ARRAY";
+      case JsonAnswer::kEmptyObject: return "EMPTY OBJECT";
+      case JsonAnswer::kTrue: return "TRUE";
+      case JsonAnswer::kFalse: return "FALSE";
+      case JsonAnswer::kUnsaid:
+      case JsonAnswer::kNull: break;
+    }
+    return "NULL";
   }
 };
 
@@ -71,8 +79,8 @@ class PathFunction : public PreparedFunction {
     return of(found, out);
   }
   std::string text() const override {
-    return std::string(name()) + " " + quoted(path_.written()) + " " + name_of(type_) +
-           " ON EMPTY " + on_empty_.text(type_) + " ON ERROR " + on_error_.text(type_) + " ";
+    return std::string(name()) + " " + quoted(path_.written()) + " RETURNING " + name_of(type_) +
+           " " + on_empty_.text(type_) + " ON EMPTY " + on_error_.text(type_) + " ON ERROR ";
   }
 
  protected:
@@ -130,7 +138,10 @@ class QueryFunction final : public PathFunction {
         wrapper_(wrapper) {}
 
   std::string text() const override {
-    return PathFunction::text() + "WRAPPER " + std::to_string(static_cast<int>(wrapper_)) + " ";
+    const bool conditional = wrapper_ == syntax::JsonWrapper::kConditional;
+    return PathFunction::text() + (wrapper_ == syntax::JsonWrapper::kNone ? "WITHOUT WRAPPER "
+                                   : conditional ? "WITH CONDITIONAL WRAPPER "
+                                                 : "WITH WRAPPER ");
   }
 
  private:
@@ -191,10 +202,7 @@ class IsJson final : public PreparedFunction {
 
 ExpressionPointer call_of(std::shared_ptr<const PreparedFunction> function, const Type& type,
                           Position at, ExpressionPointer text) {
-  auto call = std::make_unique<Expression>();
-  call->operation = Operation::kPrepared;
-  call->type = type;
-  call->at = at;
+  auto call = made(Operation::kPrepared, type, at);
   call->prepared = std::move(function);
   call->arguments.push_back(std::move(text));
   return call;

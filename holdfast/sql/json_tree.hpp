@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::sql {
@@ -27,9 +28,29 @@ struct JsonNode {
   const JsonNode* member(std::string_view name) const;
 };
 
+// Puts a tree together, token by token: members are a key and a value each.
+class JsonBuilder {
+ public:
+  void clear();
+  JsonNode take() { return std::exchange(root_, {}); }  // What was begun has ended.
+
+  void add(JsonNode::Kind kind, std::string text);  // No container.
+  void key(std::string name);
+  // False: it is nested deeper than kMaxJsonDepth.
+  bool open(JsonNode::Kind kind);
+  void close();
+
+ private:
+  JsonNode& place();
+
+  JsonNode root_;
+  std::vector<JsonNode*> open_;  // They stay where they are: only the innermost one gets parts.
+};
+
 // nullopt: the text is no JSON (RFC 8259), or has characters that are no UTF-8.
 std::optional<JsonNode> parse_json(std::string_view text);
 // Without blanks.
 void append_json(const JsonNode& node, std::string& text);
+void append_json_text(std::string_view text, std::string& out);
 
 }  // namespace holdfast::sql

@@ -22,8 +22,7 @@ constexpr const char* kTooLong = "a value is longer than 16 MiB";
 Result<Type> made_type(Kind kind, std::vector<TypeField> fields, Position at) {
   const auto type = nested_type(kind, std::move(fields));
   if (type) return *type;
-  return error_at(at, "a type is deeper than " + std::to_string(kMaxTypeDepth) +
-                          " levels or has more than " + std::to_string(kMaxTypeParts) + " parts");
+  return error_at(at, why_no_nested_type());
 }
 
 // What stands in a value is of a type that a column may have.
@@ -433,10 +432,8 @@ Result<ExpressionPointer> bind_nested(std::string_view name, Position at, Argume
       count += " to " + std::to_string(function.most);
     return error_at(at, std::string(name) + " wants " + count + " arguments");
   }
-  auto call = std::make_unique<Expression>();
-  call->operation = Operation::kNestedCall;
+  auto call = made(Operation::kNestedCall, Type{}, at);
   call->column = number;
-  call->at = at;
   HF_ASSIGN_OR_RETURN(call->type, function.bind(name, at, arguments));
   call->arguments = std::move(arguments);
   return call;

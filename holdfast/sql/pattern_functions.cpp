@@ -176,10 +176,7 @@ Result<ExpressionPointer> bind_pattern_function(std::string_view name, Position 
   if (arguments.size() < least || arguments.size() > most)
     return error_at(at, std::string(name) + " wants " + std::to_string(least) +
                             (least == most ? "" : " to " + std::to_string(most)) + " arguments");
-  auto call = std::make_unique<Expression>();
-  call->operation = Operation::kPrepared;
-  call->type = function.type;
-  call->at = at;
+  auto call = made(Operation::kPrepared, function.type, at);
   HF_ASSIGN_OR_RETURN(const auto pattern, text_literal(std::move(arguments[1]), name, "a pattern"));
   if (pattern->literal.null) return literal_of(Value(), function.type, at);
   std::string written = pattern->literal.text;

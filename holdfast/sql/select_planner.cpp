@@ -428,10 +428,7 @@ class SelectPlanner {
   Result<ExpressionPointer> scalar_query(const syntax::Expression& e) {
     HF_ASSIGN_OR_RETURN(const NodeId node, planner_.single_value(e));
     const auto known = std::find(scalars_.begin(), scalars_.end(), node);
-    auto reference = std::make_unique<Expression>();
-    reference->operation = Operation::kScalarQuery;
-    reference->type = graph_.columns(node)[0].type;
-    reference->at = e.at;
+    auto reference = made(Operation::kScalarQuery, graph_.columns(node)[0].type, e.at);
     reference->column = static_cast<std::uint32_t>(known - scalars_.begin());
     if (known == scalars_.end()) scalars_.push_back(node);
     return reference;

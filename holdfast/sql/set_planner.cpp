@@ -15,12 +15,8 @@ ExpressionPointer truth(bool value) {
 }
 
 ExpressionPointer of_one(Operation operation, ExpressionPointer operand) {
-  auto made = std::make_unique<Expression>();
-  made->operation = operation;
-  made->type = kBooleanType;
-  made->at = operand->at;
-  made->arguments.push_back(std::move(operand));
-  return made;
+  const auto at = operand->at;
+  return made(operation, kBooleanType, at, std::move(operand));
 }
 
 Expressions columns_as_expressions(const std::vector<Column>& columns) {

@@ -66,6 +66,11 @@ std::string list_of(const NestedType& nested) {
 
 }  // namespace
 
+std::string why_no_nested_type() {
+  return "a type is deeper than " + std::to_string(kMaxTypeDepth) + " levels or has more than " +
+         std::to_string(kMaxTypeParts) + " parts";
+}
+
 std::optional<Type> nested_type(Kind kind, std::vector<TypeField> fields) {
   NestedType made;
   for (const auto& field : fields) {

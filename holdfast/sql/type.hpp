@@ -77,6 +77,7 @@ Type decimal_type(std::uint32_t precision, std::uint32_t scale);
 // A type of kind kArray, kRow or kMap. None: it would be deeper than kMaxTypeDepth, or have more
 // than kMaxTypeParts.
 std::optional<Type> nested_type(Kind kind, std::vector<TypeField> fields);
+std::string why_no_nested_type();  // "a type is deeper than …"
 std::optional<Type> array_of(const Type& element);
 // Of kArray.
 inline const Type& element_of(const Type& array) { return array.nested->fields[0].type; }

@@ -54,8 +54,10 @@ Result<ReadFormat> read_format_of(const sql::Table& table, const FormatScope& sc
                                   TableOptions& options) {
   const auto key = scope.prefix + "format";
   const auto name = options.text(key);
-  if (name && *name == "csv") HF_RETURN_IF_ERROR(check_flat(table.columns, scope, options));
-  if (name && *name == "csv") return read_csv_format(table, scope, options);
+  if (name && *name == "csv") {
+    HF_RETURN_IF_ERROR(check_flat(table.columns, scope, options));
+    return read_csv_format(table, scope, options);
+  }
   if (name && *name == "json") return read_json_format(table, scope, options);
   if (name && *name == "raw") return read_raw_format(table, scope, options);
   if (name && *name == "binary") return read_binary_format(table, scope, options);

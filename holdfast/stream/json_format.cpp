@@ -1,7 +1,4 @@
 // 'format' = 'json': a record is an object, its members the columns.
-#include <array>
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +9,9 @@
 
 namespace holdfast::stream {
 namespace {
+
+using sql::append_json_text;
+using NodeKind = sql::JsonNode::Kind;
 
 struct JsonOptions {
   bool iso_times = false;
@@ -29,6 +29,7 @@ class ObjectTaker {
   void begin(sql::Row& row) {
     row_ = &row;
     wrong_.clear();
+    builder_.clear();
     depth_ = 0;
     column_ = kNone;
     next_ = 0;
@@ -48,13 +49,13 @@ class ObjectTaker {
   const std::string& why() const { return wrong_; }
 
   bool null() {
-    if (nested()) return separate(), nested_ += "null", true;
+    if (nested()) return part(NodeKind::kNull);
     if (depth_ == 0) return not_an_object();
     if (column_ != kNone) (*row_)[column_].null = true;
     return true;
   }
   bool boolean(bool value) {
-    if (nested()) return separate(), nested_ += value ? "true" : "false", true;
+    if (nested()) return part(value ? NodeKind::kTrue : NodeKind::kFalse);
     if (depth_ == 0) return not_an_object();
     if (column_ == kNone) return true;
     const auto kind = type().kind;
@@ -66,14 +67,14 @@ class ObjectTaker {
     return integer(static_cast<sql::Int128>(value), std::to_string(value));
   }
   bool number_float(double value, const std::string& text) {
-    if (nested()) return separate(), nested_ += text, true;
+    if (nested()) return part(NodeKind::kNumber, text);
     if (depth_ == 0) return not_an_object();
     if (column_ == kNone) return true;
     if (type().kind == sql::Kind::kDouble) return set(sql::Value::of_real(value));
     return set_text(text, !type().is_time() && type().kind != sql::Kind::kBoolean);
   }
   bool string(std::string& value) {
-    if (nested()) return separate(), append_json_text(value, nested_), true;
+    if (nested()) return part(NodeKind::kText, std::move(value));
     if (depth_ == 0) return not_an_object();
     if (column_ == kNone) return true;
     if (type().kind == sql::Kind::kString && type().precision == 0)
@@ -81,16 +82,13 @@ class ObjectTaker {
     return set_text(value, true);
   }
   bool binary(nlohmann::json::binary_t&) { return false; }
-  bool start_object(std::size_t) { return start('{'); }
-  bool end_object() { return finish('}'); }
-  bool start_array(std::size_t) { return depth_ == 0 ? not_an_object() : start('['); }
-  bool end_array() { return finish(']'); }
+  bool start_object(std::size_t) { return start(NodeKind::kObject); }
+  bool end_object() { return finish(); }
+  bool start_array(std::size_t) { return depth_ == 0 ? not_an_object() : start(NodeKind::kArray); }
+  bool end_array() { return finish(); }
   bool key(std::string& name) {
     if (nested()) {
-      separate();
-      append_json_text(name, nested_);
-      nested_ += ':';
-      first_ = true;
+      if (column_ != kNone) builder_.key(std::move(name));
       return true;
     }
     column_ = kNone;
@@ -117,28 +115,23 @@ class ObjectTaker {
   bool nested() const { return depth_ > 1; }
   const sql::Type& type() const { return table_.columns[column_].type; }
   bool not_an_object() { return wrong_ = "it is no JSON object", false; }
-  void separate() {
-    if (!std::exchange(first_, false)) nested_ += ',';
-  }
-  bool start(char bracket) {
-    if (depth_++ == 0) return true;
-    if (depth_ == 2) nested_.clear();
-    if (depth_ > 2) separate();
-    nested_ += bracket;
-    first_ = true;
+  // Of what is within a member. It is only gone through if no column wants it.
+  bool part(NodeKind kind, std::string text = {}) {
+    if (column_ != kNone) builder_.add(kind, std::move(text));
     return true;
   }
-  bool finish(char bracket) {
-    if (--depth_ == 0) return true;
-    nested_ += bracket;
-    first_ = false;
-    if (depth_ > 1 || column_ == kNone) return true;
-    if (type().is_nested()) return set_nested();
-    if (type().kind != sql::Kind::kString) return set_text(nested_, false);
-    return set(sql::Value::of_text(std::move(nested_)));
+  bool start(NodeKind kind) {
+    if (depth_++ == 0 || column_ == kNone || builder_.open(kind)) return true;
+    wrong_ = "it is nested deeper than " + std::to_string(sql::kMaxJsonDepth) + " levels";
+    return false;
+  }
+  bool finish() {
+    if (--depth_ == 0 || column_ == kNone) return true;
+    builder_.close();
+    return depth_ > 1 || set_nested(builder_.take());
   }
   bool integer(sql::Int128 value, const std::string& text) {
-    if (nested()) return separate(), nested_ += text, true;
+    if (nested()) return part(NodeKind::kNumber, text);
     if (depth_ == 0) return not_an_object();
     if (column_ == kNone) return true;
     if (type().is_integer() && sql::in_range(value, type().kind)) return set(sql::Value::of(value));
@@ -147,9 +140,12 @@ class ObjectTaker {
     return set_text(text, !type().is_time() && type().kind != sql::Kind::kBoolean);
   }
   bool set(sql::Value value) { return (*row_)[column_] = std::move(value), true; }
-  bool set_nested() {
-    auto value = nested_value_of(nested_, type(), {options_.iso_times, options_.fail_on_missing});
-    return value ? set(*std::move(value)) : set_text(nested_, false);
+  bool set_nested(const sql::JsonNode& json) {
+    const NestedJson options{options_.iso_times, options_.fail_on_missing};
+    if (auto value = nested_value_of(json, type(), options)) return set(*std::move(value));
+    std::string text;
+    sql::append_json(json, text);
+    return set_text(std::move(text), false);
   }
   bool set_text(std::string text, bool possible) {
     std::optional<sql::Value> value;
@@ -166,9 +162,9 @@ class ObjectTaker {
   JsonOptions options_;
   std::vector<bool> seen_;  // By column of the scope.
   sql::Row* row_ = nullptr;
-  std::string wrong_, nested_;
+  std::string wrong_;
+  sql::JsonBuilder builder_;  // Of the member that is an array or an object.
   std::size_t depth_ = 0, column_ = kNone, next_ = 0;
-  bool first_ = true;
 };
 
 class JsonRowReader final : public RowReader {

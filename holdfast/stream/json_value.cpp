@@ -1,11 +1,6 @@
 #include "json_value.hpp"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <utility>
 #include <vector>
 
 #include <holdfast/sql/nested.hpp>
@@ -13,193 +8,89 @@
 namespace holdfast::stream {
 namespace {
 
+using sql::append_json_text;
+using sql::JsonNode;
 using sql::Kind;
 using sql::Type;
 using sql::Value;
+using NodeKind = JsonNode::Kind;
 
-// Goes through a text with a type beside it, as deep as the type is.
-class NestedParser {
+// Goes through a tree with a type beside it, as deep as the type is.
+class NestedTaker {
  public:
-  NestedParser(std::string_view json, const NestedJson& options) : json_(json), options_(options) {}
+  explicit NestedTaker(const NestedJson& options) : options_(options) {}
 
-  std::optional<Value> whole(const Type& type) {
-    auto value = any(type);
-    return at_ == json_.size() ? std::move(value) : std::nullopt;
+  std::optional<Value> any(const JsonNode& node, const Type& type) const {
+    switch (node.kind) {
+      case NodeKind::kNull: return Value();
+      case NodeKind::kFalse:
+      case NodeKind::kTrue: return boolean(node.kind == NodeKind::kTrue, type);
+      case NodeKind::kNumber:
+        if (type.is_time() || type.kind == Kind::kBoolean) return std::nullopt;
+        return text(node.text, type);
+      case NodeKind::kText: return text(node.text, type);
+      case NodeKind::kArray:
+        return type.kind == Kind::kArray ? array(node, type) : json(node, type);
+      case NodeKind::kObject: break;
+    }
+    if (type.kind == Kind::kRow) return row(node, type);
+    return type.kind == Kind::kMap ? map(node, type) : json(node, type);
   }
 
  private:
-  char peek() const { return at_ < json_.size() ? json_[at_] : '\0'; }
-  bool accept(char c) { return peek() == c && (++at_, true); }
-  bool accept(std::string_view word) {
-    if (!json_.substr(at_).starts_with(word)) return false;
-    at_ += word.size();
-    return true;
+  std::optional<Value> text(std::string text, const Type& type) const {
+    if (type.is_nested()) return std::nullopt;
+    return value_of_text(text, type, options_.iso_times);
   }
 
-  std::optional<Value> any(const Type& type) {
-    if (accept("null")) return Value();
-    switch (peek()) {
-      case '[': return type.kind == Kind::kArray ? array(type) : as_text(type);
-      case '{':
-        return type.kind == Kind::kRow   ? row(type)
-               : type.kind == Kind::kMap ? map(type)
-                                         : as_text(type);
-      case '"': {
-        auto text = string();
-        if (!text || type.is_nested()) return std::nullopt;
-        return value_of_text(*text, type, options_.iso_times);
-      }
-      case 't':
-      case 'f': return boolean(type);
-      default: return number(type);
-    }
-  }
-
-  std::optional<Value> boolean(const Type& type) {
-    const bool yes = accept("true");
-    if (!yes && !accept("false")) return std::nullopt;
+  static std::optional<Value> boolean(bool yes, const Type& type) {
     if (type.kind == Kind::kBoolean) return Value::of(yes ? 1 : 0);
     if (type.kind != Kind::kString) return std::nullopt;
     return sql::value_of(yes ? "true" : "false", type);
   }
 
-  std::optional<Value> number(const Type& type) {
-    const auto begin = at_;
-    while (at_ < json_.size() && json_[at_] != ',' && json_[at_] != ']' && json_[at_] != '}')
-      ++at_;
-    if (type.is_nested() || type.is_time() || type.kind == Kind::kBoolean) return std::nullopt;
-    std::string text(json_.substr(begin, at_ - begin));
-    return value_of_text(text, type, options_.iso_times);
-  }
-
   // What is nested within a STRING stays JSON.
-  std::optional<Value> as_text(const Type& type) {
-    const auto begin = at_;
-    if (!skip() || type.kind != Kind::kString) return std::nullopt;
-    return sql::value_of(json_.substr(begin, at_ - begin), type);
-  }
-
-  // One value of any depth.
-  bool skip() {
-    std::size_t depth = 0;
-    do {
-      const char c = peek();
-      if (c == '"') {
-        if (!string()) return false;
-        continue;
-      }
-      if (at_ == json_.size()) return false;
-      if (c == '[' || c == '{') ++depth;
-      if (c == ']' || c == '}') --depth;
-      ++at_;
-      // A number or a word, to what ends it.
-      if (depth == 0 && c != ']' && c != '}') {
-        while (at_ < json_.size() && json_[at_] != ',' && json_[at_] != ']' && json_[at_] != '}')
-          ++at_;
-      }
-    } while (depth > 0);
-    return true;
-  }
-
-  std::optional<std::string> string() {
-    if (!accept('"')) return std::nullopt;
+  static std::optional<Value> json(const JsonNode& node, const Type& type) {
+    if (type.kind != Kind::kString) return std::nullopt;
     std::string text;
-    for (;;) {
-      if (at_ == json_.size()) return std::nullopt;
-      const char c = json_[at_++];
-      if (c == '"') return text;
-      if (c != '\\') {
-        text += c;
-        continue;
-      }
-      if (at_ == json_.size()) return std::nullopt;
-      switch (const char code = json_[at_++]) {
-        case 'n': text += '\n'; break;
-        case 'r': text += '\r'; break;
-        case 't': text += '\t'; break;
-        case 'u': {
-          unsigned number = 0;
-          const auto digits = json_.substr(at_, 4);
-          const auto [stop, wrong] =
-              std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-          if (wrong != std::errc() || stop != digits.data() + 4 || number > 0x7F)
-            return std::nullopt;
-          text += static_cast<char>(number);
-          at_ += 4;
-          break;
-        }
-        default: text += code;
-      }
-    }
+    sql::append_json(node, text);
+    return sql::value_of(text, type);
   }
 
-  std::optional<Value> array(const Type& type) {
-    accept('[');
+  std::optional<Value> array(const JsonNode& node, const Type& type) const {
     sql::NestedWriter writer(type);
-    if (accept(']')) return writer.take();
-    do {
-      auto element = any(sql::element_of(type));
+    for (const auto& part : node.parts) {
+      const auto element = any(part, sql::element_of(type));
       if (!element || !writer.add(*element)) return std::nullopt;
-    } while (accept(','));
-    return accept(']') ? std::optional(writer.take()) : std::nullopt;
-  }
-
-  // Visits the members of an object: visit(name) -> bool takes the value. False: one did not.
-  template <class Visit>
-  bool object(Visit visit) {
-    accept('{');
-    if (accept('}')) return true;
-    do {
-      auto name = string();
-      if (!name || !accept(':') || !visit(*name)) return false;
-    } while (accept(','));
-    return accept('}');
-  }
-
-  std::optional<Value> row(const Type& type) {
-    const auto& fields = type.nested->fields;
-    std::vector<Value> values(fields.size());
-    std::vector<bool> seen(fields.size());
-    const bool done = object([&](const std::string& name) {
-      const auto field = std::find_if(fields.begin(), fields.end(),
-                                      [&](const auto& one) { return one.name == name; });
-      if (field == fields.end()) return skip();
-      const auto place = static_cast<std::size_t>(field - fields.begin());
-      auto value = any(field->type);
-      if (!value) return false;
-      values[place] = *std::move(value);
-      seen[place] = true;
-      return true;
-    });
-    if (!done) return std::nullopt;
-    sql::NestedWriter writer(type);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (options_.fail_on_missing && !seen[i]) return std::nullopt;
-      if (!writer.add(values[i])) return std::nullopt;
     }
     return writer.take();
   }
 
-  std::optional<Value> map(const Type& type) {
-    const auto& fields = type.nested->fields;
-    std::vector<Value> entries;
-    const bool done = object([&](std::string& name) {
-      auto key = fields[0].type.is_nested()
-                     ? std::nullopt
-                     : value_of_text(name, fields[0].type, options_.iso_times);
-      if (!key) return false;
-      auto value = any(fields[1].type);
-      if (!value) return false;
-      entries.push_back(*std::move(key));
-      entries.push_back(*std::move(value));
-      return true;
-    });
-    return done ? sql::map_of(entries, type) : std::nullopt;
+  std::optional<Value> row(const JsonNode& node, const Type& type) const {
+    sql::NestedWriter writer(type);
+    for (const auto& field : type.nested->fields) {
+      const auto* const member = node.member(field.name);
+      if (member == nullptr && options_.fail_on_missing) return std::nullopt;
+      const auto value = member != nullptr ? any(*member, field.type) : Value();
+      if (!value || !writer.add(*value)) return std::nullopt;
+    }
+    return writer.take();
   }
 
-  const std::string_view json_;
+  std::optional<Value> map(const JsonNode& node, const Type& type) const {
+    const auto& fields = type.nested->fields;
+    std::vector<Value> entries;
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
+      auto key = text(node.names[i], fields[0].type);
+      auto value = any(node.parts[i], fields[1].type);
+      if (!key || !value) return std::nullopt;
+      entries.push_back(*std::move(key));
+      entries.push_back(*std::move(value));
+    }
+    return sql::map_of(entries, type);
+  }
+
   const NestedJson& options_;
-  std::size_t at_ = 0;
 };
 
 void append_parts(const Value& value, const Type& type, bool iso_times, std::string& out) {
@@ -227,28 +118,6 @@ void append_parts(const Value& value, const Type& type, bool iso_times, std::str
 
 }  // namespace
 
-void append_json_text(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          std::array<char, 8> code{};
-          std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-          out += code.data();
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
 void append_json_value(const Value& value, const Type& type, bool iso_times, std::string& out) {
   if (value.null) {
     out += "null";
@@ -273,9 +142,9 @@ std::optional<Value> value_of_text(std::string& text, const Type& type, bool iso
   return sql::value_of(text, type);
 }
 
-std::optional<Value> nested_value_of(std::string_view json, const Type& type,
+std::optional<Value> nested_value_of(const sql::JsonNode& json, const Type& type,
                                      const NestedJson& options) {
-  return NestedParser(json, options).whole(type);
+  return NestedTaker(options).any(json, type);
 }
 
 }  // namespace holdfast::stream

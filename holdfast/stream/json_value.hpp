@@ -3,14 +3,13 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include <holdfast/sql/json_tree.hpp>
 #include <holdfast/sql/type.hpp>
 #include <holdfast/sql/value.hpp>
 
 namespace holdfast::stream {
 
-void append_json_text(std::string_view text, std::string& out);
 // Arrays as [1, 2], rows as {"f":1}, maps as {"key":1} whatever the keys are.
 void append_json_value(const sql::Value& value, const sql::Type& type, bool iso_times,
                        std::string& out);
@@ -22,9 +21,8 @@ struct NestedJson {
   bool iso_times = false;
   bool fail_on_missing = false;  // A row whose object lacks a field is none; else it is NULL.
 };
-// An array, a row or a map of valid JSON without blanks, whose texts are as append_json_text()
-// writes them. nullopt: it is none of the type, or longer than sql::kMaxNestedBytes.
-std::optional<sql::Value> nested_value_of(std::string_view json, const sql::Type& type,
+// An array, a row or a map. nullopt: it is none of the type, or longer than sql::kMaxNestedBytes.
+std::optional<sql::Value> nested_value_of(const sql::JsonNode& json, const sql::Type& type,
                                           const NestedJson& options);
 
 }  // namespace holdfast::stream

@@ -58,7 +58,7 @@ struct Verb {
 constexpr std::array kVerbs = {
     Verb{"put", 1, 16, 380, 450, 300},
     Verb{"overwrite", 1, 16, 400, 420, 330},
-    Verb{"erase", 1, 16, 440, 440, 350},
+    Verb{"erase", 1, 16, 440, 330, 350},
     Verb{"update8", 1, 16, 230, 230, 0},
     Verb{"get", 1, 16, 190, 190, 0},
     Verb{"get_text", 1, 16, 190, 205, 0},

@@ -68,17 +68,19 @@ def check_json(directory):
 
 
 MALFORMED = ['{"i": 1}', '{"i": "one"}', 'nonsense', '{"i": 2', '[1]', '{"i": 1.5}', '{"i": 99999999999}', '{"i": 3} {}',
-             '\ufffd', '', '{"i":' * 500, '{"i": [1]}', '17', '{"i": 6}\0{"i": 7}', '{"i": 4}']
+             '\ufffd', '', '{"i":' * 500, '{"i": [1]}', '17', '{"i": 6}\0{"i": 7}',
+             '{"i": ' + '[' * 2000 + ']' * 2000 + '}', '{"i": 4}']
 
 
 def check_malformed(directory):
     path, kept = directory / 'bad.json', directory / 'kept'
-    path.write_bytes('\n'.join(MALFORMED).encode() + b'\n{"i": "\xff"}\n{"i": 5}\n')
+    unread = b'{"other": ' + b'[' * 2000 + b']' * 2000 + b', "i": 5}'  # No column wants it.
+    path.write_bytes('\n'.join(MALFORMED).encode() + b'\n{"i": "\xff"}\n' + unread + b'\n')
     strict = run('-e', files(path, 'i INT') + 'SELECT i FROM t', code=1)
     assert "record 2: 'one' is no INT for column i" in strict.stderr, strict.stderr
     lenient = run('-e', files(path, 'i INT', json__ignore_parse_errors='true') + 'SELECT i FROM t WHERE i IS NOT NULL')
     assert lenient.stdout == 'i\n1\n4\n5\n', lenient.stdout
-    assert '14 malformed rows' in lenient.stderr and "record 3: it is no JSON" in lenient.stderr, lenient.stderr
+    assert '15 malformed rows' in lenient.stderr and "record 3: it is no JSON" in lenient.stderr, lenient.stderr
     aside = run('-e', files(path, 'i INT', malformed_records__path=kept) + 'SELECT i FROM t')
     assert aside.stdout == 'i\n1\n4\n5\n', aside.stdout
     assert kept.read_bytes() == '\n'.join(MALFORMED[1:-1]).encode() + b'\n{"i": "\xff"}\n'

@@ -36,6 +36,7 @@ except ImportError:
 
 from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_sets, random_query_of_values, rows_of,
                            same, stamp, table, write)
+from kills import check_kills, parts
 
 HOLDFAST = sys.argv[1]
 KILLS = 8
@@ -397,47 +398,18 @@ APPENDED = [
 ]
 
 
-def parts(directory):
-    return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*.csv')))
+def command_of(directory, head, state, query, final):
+    columns = 'k STRING, n BIGINT, s BIGINT, m DECIMAL(10, 2)' if final else 't TIMESTAMP(3), x BIGINT, u TIMESTAMP(3), y BIGINT'
 
-
-def check_kills(directory, head, state, query, final, rand):
-    """Kills runs until KILLS have hit; each ends with the undisturbed run's rows."""
-    def text(to):
-        columns = 'k STRING, n BIGINT, s BIGINT, m DECIMAL(10, 2)' if final else 't TIMESTAMP(3), x BIGINT, u TIMESTAMP(3), y BIGINT'
-        return (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{to}', 'format' = 'csv');\n"
+    def command(name):
+        out = directory / f'out_{name}'
+        text = (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'csv');\n"
                 f"INSERT INTO o {query}")
-
-    def where(name):
-        options = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
+        where = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
             ['--checkpoint-dir', str(directory / f'checkpoints_{name}')]
-        return ['--checkpoint', '3ms', *options, *(['--final'] if final else [])]
-
-    whole = directory / 'whole'
-    started = time.monotonic()
-    run(text(whole), *where('whole'))
-    undisturbed = time.monotonic() - started
-    wanted, kills = parts(whole), 0
-    assert wanted, query
-    for attempt in range(20 * KILLS):
-        out, kills_here = directory / f'out_{attempt}', 0
-        while True:
-            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', *where(str(attempt)), '-e', text(out)],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            if kills_here < KILLS:
-                time.sleep(rand.uniform(0, undisturbed))
-                process.send_signal(signal.SIGKILL)
-            _, message = process.communicate(timeout=300)
-            assert process.returncode in (0, -signal.SIGKILL), message
-            assert wanted.startswith(parts(out)), (query, 'what is shown is a prefix of the whole')
-            if process.returncode == 0:
-                break
-            kills_here += 1
-        assert parts(out) == wanted, query
-        kills += kills_here
-        if kills >= KILLS:
-            return kills
-    raise AssertionError(f'only {kills} kills hit')
+        return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, *(['--final'] if final else []),
+                     '-e', text]
+    return command
 
 
 def check_kills_by_the_clock(directory, state, rand):
@@ -494,7 +466,7 @@ def main():
             for state in ('dram', 'kv'):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
-                kills = check_kills(place, head, state, query, number <= 2, rand)
+                kills = check_kills(command_of(place, head, state, query, number <= 2), rand, KILLS)
                 print(f'query {number}, {state}: {kills} kills', flush=True)
                 shutil.rmtree(place)
     finally:

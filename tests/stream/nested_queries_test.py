@@ -7,11 +7,11 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+from kills import check_kills
 
 HOLDFAST = sys.argv[1]
 COMPILER = shutil.which(os.environ.get('CXX', 'g++')) or shutil.which('clang++')
@@ -164,46 +164,15 @@ def check_answers(directory, rand):
 
 
 # ---- Kills ----
-def parts(directory):
-    return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*')))
-
-
-def check_kills(directory, state, query, columns, rand):
-    """Runs that are killed again and again, so that state is read and written by several of them."""
-    head = table(directory / 'rows.json', events(rand, 1500))
-
-    def arguments(name):
+def command_of(directory, head, state, query, columns):
+    def command(name):
         out = directory / f'out_{name}'
         text = (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'json');\n"
                 f'INSERT INTO o {query}')
         where = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
             ['--checkpoint-dir', str(directory / f'checkpoints_{name}')]
         return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, '-e', text]
-
-    whole, command = arguments('whole')
-    started = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    undisturbed, wanted, kills = time.monotonic() - started, parts(whole), 0
-    assert wanted.count('\n') > 20, wanted
-    for attempt in range(20 * KILLS):
-        out, command = arguments(str(attempt))
-        kills_here = 0
-        while True:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            if kills_here < KILLS:
-                time.sleep(rand.uniform(0, undisturbed))
-                process.send_signal(signal.SIGKILL)
-            _, message = process.communicate(timeout=300)
-            assert process.returncode in (0, -signal.SIGKILL), message
-            if process.returncode == 0:
-                break
-            kills_here += 1
-        assert parts(out) == wanted, (query, state)
-        kills += kills_here
-        if kills >= KILLS:
-            print(f'{query[:40]}…, {state}: {kills} kills', flush=True)
-            return
-    raise AssertionError(f'only {kills} kills hit')
+    return command
 
 
 def main():
@@ -218,7 +187,9 @@ def main():
                      'WHERE x.n < y.n', 't TIMESTAMP(3), r ROW<x INT, y STRING>, m MAP<STRING, INT>')]):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
-                check_kills(place, state, query, columns, rand)
+                head = table(place / 'rows.json', events(rand, 1500))
+                kills = check_kills(command_of(place, head, state, query, columns), rand, KILLS)
+                print(f'{query[:40]}…, {state}: {kills} kills', flush=True)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -5,60 +5,16 @@
 Each answer is given by the interpreter and by compiled code. Regular expressions are skipped, and it says so, where the module of
 RE2 is not built.
 """
-import csv
-import io
 import os
 import pathlib
 import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
-HOLDFAST = sys.argv[1]
-COMPILER = shutil.which(os.environ.get('CXX', 'g++')) or shutil.which('clang++')
+from text_expressions import HOLDFAST, check, of, run, table
 
-
-def run(text, *options, code=0):
-    done = subprocess.run([HOLDFAST, 'stream', 'run', *options, '-e', text], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, (text[-600:], done.returncode, done.stderr)
-    return done
-
-
-def table(path, rows):
-    with open(path, 'w', newline='', encoding='utf-8') as out:
-        csv.writer(out).writerows([['\\N' if value is None else value for value in row] for row in rows])
-    return (f"CREATE TABLE t (n INT, s STRING) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv', "
-            "'csv.null-literal' = '\\N');\n")
-
-
-def shown(value):
-    if value is None:
-        return '\\N'
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    return str(value)
-
-
-def check(head, directory, expressions, rows):
-    """`expressions`: SQL of column s, and what it is in Python."""
-    for first in range(0, len(expressions), 12):
-        some = expressions[first:first + 12]
-        query = head + 'SELECT n, ' + ', '.join(sql for sql, _ in some) + ' FROM t'
-        text = run(query, '--compile', 'never').stdout
-        if first == 0 and COMPILER:
-            compiled = run(query, '--compile', 'wait', '--cache', str(directory / 'cache'))
-            assert compiled.stdout == text and ', compiled' in compiled.stderr, compiled.stderr
-        answers = list(csv.reader(io.StringIO(text)))[1:]
-        assert len(answers) == len(rows)
-        for (number, text), (_, *columns) in zip(rows, answers):
-            for (sql, meaning), ours in zip(some, columns):
-                theirs = shown(meaning(text))
-                assert ours == theirs, (sql, text, ours, theirs)
-
-
-# ---- Regular expressions ----
 PATTERNS = ['a', 'a*', '(a|b)+', '^b', 'b$', '[^a]', '(a)(b)?', '', 'ä', '(x)|(y)', '\\d+', 'a{2,3}', '(?i)AB', '.b.', '\\bab', '(&|^)id=([^&]*)',
             'a+?', '[a-c,]+', "it''s"]
 
@@ -66,10 +22,6 @@ PATTERNS = ['a', 'a*', '(a|b)+', '^b', 'b$', '[^a]', '(a)(b)?', '', 'ä', '(x)|(
 def in_python(pattern):
     pattern = re.sub(r'\$$', r'\\Z', pattern.replace("''", "'"))  # RE2's $ is the end alone, not what is before a last newline.
     return re.compile(pattern, re.ASCII)
-
-
-def of(function):
-    return lambda text: None if text is None else function(text)
 
 
 def group(pattern, number):

@@ -1,0 +1,39 @@
+"""Runs of a query that are killed at any moment and go on: what tests of state share."""
+import pathlib
+import signal
+import subprocess
+import time
+
+
+def parts(directory):
+    """The rows of a sink that is a directory."""
+    return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*')))
+
+
+def check_kills(command_of, rand, kills):
+    """`command_of(name)`: where the rows go, and the command; each name has a state of its own. Runs are killed until `kills` have hit.
+    What is shown is at any time a prefix of the undisturbed run's rows, and all of them at the end. Returns how many hit."""
+    whole, command = command_of('whole')
+    started = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    undisturbed, wanted, hit = time.monotonic() - started, parts(whole), 0
+    assert wanted, command
+    for attempt in range(20 * kills):
+        out, command = command_of(str(attempt))
+        hit_here = 0
+        while True:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            if hit_here < kills:
+                time.sleep(rand.uniform(0, undisturbed))  # Any moment of the run.
+                process.send_signal(signal.SIGKILL)
+            _, message = process.communicate(timeout=300)
+            assert process.returncode in (0, -signal.SIGKILL), message
+            assert wanted.startswith(parts(out)), (command, 'what is shown is a prefix of the whole')
+            if process.returncode == 0:
+                break
+            hit_here += 1
+        assert parts(out) == wanted, command
+        hit += hit_here
+        if hit >= kills:
+            return hit
+    raise AssertionError(f'only {hit} kills hit')
