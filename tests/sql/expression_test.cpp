@@ -6,9 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include <holdfast/sql/evaluate.hpp>
-#include <holdfast/sql/parser.hpp>
-#include <holdfast/sql/planner.hpp>
+#include "answers.hpp"
 
 namespace holdfast::sql {
 namespace {
@@ -23,26 +21,8 @@ Row row() {
           Value(),        Value::of(1),        Value::of(1'700'000'000'123)};
 }
 
-// "TYPE value", or "error: …".
-std::string answer(const std::string& expression) {
-  const auto statements = parse(std::string(kTable) + "SELECT " + expression + " FROM t");
-  if (!statements) return "error: " + statements.error().detail;
-  Catalog catalog;
-  catalog.add(std::get<syntax::CreateTable>((*statements)[0])).value();
-  const auto plan = plan_of(std::get<syntax::QueryStatement>((*statements)[1]), catalog);
-  if (!plan) return "error: " + plan.error().detail;
-  const auto& e = *std::get<Project>(plan->nodes.back().what).expressions[0];
-  Value value;
-  if (const auto status = evaluate(e, row(), value); !status)
-    return "error: " + status.error().detail;
-  return name_of(e.type) + " " + (value.null ? "NULL" : text_of(value, e.type));
-}
-
-using Cases = std::vector<std::pair<const char*, const char*>>;
-void check(const Cases& cases) {
-  for (const auto& [text, wanted] : cases)
-    EXPECT_EQ(answer(text), wanted) << text;
-}
+std::string answer(const std::string& expression) { return sql::answer(kTable, row(), expression); }
+void check(const Cases& cases) { sql::check(kTable, row(), cases); }
 
 TEST(Expression, Numbers) {
   check({{"i + 1", "INT 8"},

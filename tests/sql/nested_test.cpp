@@ -7,10 +7,9 @@
 #include <vector>
 
 #include <holdfast/sql/aggregate.hpp>
-#include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/nested.hpp>
-#include <holdfast/sql/parser.hpp>
-#include <holdfast/sql/planner.hpp>
+
+#include "answers.hpp"
 
 namespace holdfast::sql {
 namespace {
@@ -19,13 +18,7 @@ constexpr const char* kTable =
     "CREATE TABLE t (i INT, s STRING, n BIGINT, v ARRAY<BIGINT>, none ARRAY<INT>, "
     "r ROW<f INT, g STRING, h ARRAY<ROW<z INT>>>, m MAP<STRING, INT>) WITH ('connector' = 'none');";
 
-Result<Plan> plan_of_text(const std::string& query) {
-  HF_ASSIGN_OR_RETURN(const auto statements, parse(kTable + query));
-  static std::vector<std::unique_ptr<Catalog>> catalogs;  // A plan points to its tables.
-  auto& catalog = *catalogs.emplace_back(std::make_unique<Catalog>());
-  HF_RETURN_IF_ERROR(catalog.add(std::get<syntax::CreateTable>(statements[0])));
-  return plan_of(std::get<syntax::QueryStatement>(statements[1]), catalog);
-}
+Result<Plan> plan_of_text(const std::string& query) { return sql::plan_of_text(kTable, query); }
 
 Value value_of_text(const std::string& expression) {
   const auto plan = plan_of_text("SELECT " + expression);
@@ -46,22 +39,8 @@ Row row() {
           value_of_text("MAP['b', 2, 'a', 1]")};
 }
 
-// "TYPE value", or "error: …".
-std::string answer(const std::string& expression) {
-  const auto plan = plan_of_text("SELECT " + expression + " FROM t");
-  if (!plan) return "error: " + plan.error().detail;
-  const auto& e = *std::get<Project>(plan->nodes.back().what).expressions[0];
-  Value value;
-  if (const auto status = evaluate(e, row(), value); !status)
-    return "error: " + status.error().detail;
-  return name_of(e.type) + " " + (value.null ? "NULL" : text_of(value, e.type));
-}
-
-using Cases = std::vector<std::pair<const char*, const char*>>;
-void check(const Cases& cases) {
-  for (const auto& [text, wanted] : cases)
-    EXPECT_EQ(answer(text), wanted) << text;
-}
+std::string answer(const std::string& expression) { return sql::answer(kTable, row(), expression); }
+void check(const Cases& cases) { sql::check(kTable, row(), cases); }
 
 TEST(Nested, AreMadeAndTakenApart) {
   check({{"ARRAY[1, NULL, i]", "ARRAY<INT> [1, NULL, 7]"},
