@@ -61,6 +61,11 @@ def values(text):
     return found
 
 
+def first_query(state):
+    """Of state.json's text, or None: at the very beginning there is no query yet."""
+    return next(iter(json.loads(state)['queries']), None)
+
+
 def until(what, condition):
     end = time.monotonic() + 60
     while not condition():
@@ -80,7 +85,7 @@ def check_numbers(holdfast, directory):
     spent = sum(metric(name + '_seconds_total') for name in ('waiting', 'working', 'writing', 'checkpoint'))
     assert 0 < spent < 120, spent
     assert all(re.match(r'(# (HELP|TYPE) )?holdfast_stream_[a-z_]+', line) for line in run.get('metrics').splitlines())
-    state = json.loads(run.get('state.json'))['queries'][0]
+    state = first_query(run.get('state.json'))
     assert state['state'] == 'running' and state['plan'].startswith('Sink sums') and state['sample'], state
     assert json.loads(state['sample'][-1])['word'].startswith('<img'), state['sample']
     # Each operator of the chain: what one gives the next one takes.
@@ -129,8 +134,8 @@ def check_operators(holdfast, directory, *words):
 
     def operators():
         with urllib.request.urlopen(url + 'state.json', timeout=10) as answer:
-            queries = json.load(answer)['queries']
-            return queries[0]['operators'] if queries else []  # At the very beginning there is none.
+            query = first_query(answer.read())
+            return query['operators'] if query else []
 
     def busy():
         seen = operators()
@@ -202,7 +207,11 @@ def check_shell(holdfast, directory):
 
 def check_page(holdfast, directory, png):
     run = Run(holdfast, directory)
-    until('results', lambda: json.loads(run.get('state.json'))['queries'][0]['rows_out'] > 5)
+
+    def rows_out():
+        query = first_query(run.get('state.json'))
+        return query['rows_out'] if query else 0
+    until('results', lambda: rows_out() > 5)
     with browser.Browser() as chromium:
         for name, width, height, phone, dark in (('screen', 1200, 900, False, False), ('phone', 390, 844, True, False),
                                                  ('dark', 1200, 900, False, True)):
