@@ -134,12 +134,10 @@ Result<ExpressionPointer> grouping_of(const Expression& call, const Group& group
     for (const auto place : places)
       bits = bits * 2 + (sets[set][place] ? 0 : 1);
     if (bits == 0) continue;
-    auto test = made(Operation::kEqual, kBooleanType, call.at);
-    test->arguments.push_back(
-        column_of(static_cast<std::uint32_t>(group.keys.size() - 1), kIntType, call.at));
-    test->arguments.push_back(
-        literal_of(Value::of(static_cast<std::int64_t>(set)), kIntType, call.at));
-    choice->arguments.push_back(std::move(test));
+    choice->arguments.push_back(
+        made(Operation::kEqual, kBooleanType, call.at,
+             column_of(static_cast<std::uint32_t>(group.keys.size() - 1), kIntType, call.at),
+             literal_of(Value::of(static_cast<std::int64_t>(set)), kIntType, call.at)));
     choice->arguments.push_back(number(bits));
   }
   if (choice->arguments.empty()) return number(0);

@@ -202,9 +202,8 @@ class IsJson final : public PreparedFunction {
 
 ExpressionPointer call_of(std::shared_ptr<const PreparedFunction> function, const Type& type,
                           Position at, ExpressionPointer text) {
-  auto call = made(Operation::kPrepared, type, at);
+  auto call = made(Operation::kPrepared, type, at, std::move(text));
   call->prepared = std::move(function);
-  call->arguments.push_back(std::move(text));
   return call;
 }
 

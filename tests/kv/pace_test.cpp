@@ -141,9 +141,9 @@ TEST_F(PaceOfWriters, TheyKeepToItBesideSnapshots) {
   EXPECT_LE(used, 1.35 * 2 * kKeys * 64 + 4.0 * MiB);
 }
 
-// 224 MiB of medium were in use for one record of 1 KB. A writer that loses its CPU in a guard pins
-// what a pass has emptied; half a zone, 4 blocks, may then come on top until the next pass. So 4 MiB
-// hold at nearly each moment, and 5 at every one.
+// 224 MiB of medium were in use for one record of 1 KB. Seen once, beside two builds: 17 blocks, which
+// are more than 4 MiB. Why is not known: 25 runs beside busy loops kept to 4 MiB. What the pace
+// allows is half a zone more, 4 blocks, after a pass in vain.
 TEST_F(PaceOfWriters, OneHotRecordNeedsFourMiBAndTwoSegments) {
   for (const unsigned writers : {1u, 2u}) {
     std::filesystem::remove_all(scratch_.path("store"));
