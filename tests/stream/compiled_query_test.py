@@ -2,7 +2,8 @@
 
     compiled_query_test.py HOLDFAST
 
-  1. Random queries over random events with NULL, late rows, texts and decimals: each run interpreted and compiled.
+  1. Random queries over random events with NULL, late rows, texts and decimals: each run interpreted and compiled. The
+     same with long stretches of rows that are alike, which compiled code takes in blocks, and one that fails in them.
   2. What `explain` shows. Errors of a row: the same words, the same place.
   3. Runs that are killed and go on, compiled and interpreted in turn, on both state stores.
   4. A query's texts and names, whatever is in them, stay what they are.
@@ -165,6 +166,77 @@ def check_random(directory, cache):
             done = check_same(cache, text)
             rows += len(done.stdout.splitlines())
     assert rows > 500, rows
+
+
+def write_blocks(path, rand, count, keys):
+    """Long stretches of rows that are alike; between them some of each kind that is not: late, NULL, without a time.
+    Returns the numbers of rows that have 60 alike rows on each side, none of them late for a window of 10 s."""
+    now, highest, rows, timely = 1_703_980_000_000, 0, [], []
+    while len(rows) < count:
+        odd = rand.choice([0, 0, 0.02, 0.3])
+        for _ in range(rand.randrange(1, 500)):
+            now += rand.choice([0, 0, 1, 20])
+            kind = rand.choice(['late', 'k', 'v', 'time', 'ahead']) if rand.random() < odd else ''
+            ms = now - {'late': rand.randrange(60_000), 'ahead': -rand.randrange(9_000)}.get(kind, 0)
+            at = time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(ms // 1000)) + f'.{ms % 1000:03}'
+            key = rand.randrange(keys)
+            timely.append(kind == '' and ms - ms % 10_000 + 10_000 > highest - 5_000)
+            highest = max(highest, 0 if kind == 'time' else ms)
+            rows.append(['\\N' if kind == 'time' else at, '\\N' if kind == 'k' else f'key {key}', '\\N' if kind == 'v' else str(key), str(1 + len(rows))])
+    path.write_text(''.join(','.join(row) + '\n' for row in rows))
+    return [i for i in range(500, len(rows) - 500) if all(timely[i - 60:i + 60])]
+
+
+BLOCK_QUERIES = [
+    'SELECT window_start, v, COUNT(*), SUM(n) FROM TABLE({window}) GROUP BY window_start, window_end, v',
+    "SELECT window_start, k, SUM(n), MIN(ts) FROM TABLE({window}) WHERE MOD(n, 3) > 0 AND k <> 'key 1' GROUP BY window_start, window_end, k",
+    'SELECT v, k, COUNT(*), SUM(n), AVG(n) FROM events WHERE n < 50000 GROUP BY v, k']
+# Each fails at the row {at}, and at no other: in what is gathered, a condition, a key, a watermark.
+FAILING = [
+    'SELECT v, SUM(100 / (n - {at})) FROM TABLE({window}) GROUP BY window_start, window_end, v',
+    'SELECT v, COUNT(*) FILTER (WHERE 100 / (n - {at}) > 0) FROM TABLE({window}) GROUP BY window_start, window_end, v',
+    'SELECT v, COUNT(*) FROM TABLE({window}) WHERE 100 / (n - {at}) < 1000 GROUP BY window_start, window_end, v',
+    'SELECT 100 / (n - {at}) AS g, COUNT(*) FROM TABLE({window}) GROUP BY window_start, window_end, 100 / (n - {at})',
+    'SELECT v, SUM(w) FROM TABLE({window}) GROUP BY window_start, window_end, v']
+
+
+def check_blocks(directory, cache):
+    """Rows are taken in blocks where they are alike: what is seen does not show it."""
+    def table_of(path, at=0):
+        return ("CREATE TABLE events (ts TIMESTAMP(3), k STRING, v BIGINT, n BIGINT, w AS 100 / (n - " + str(at) + "), "
+                "WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', "
+                f"'path' = '{path}', 'format' = 'csv', 'csv.null-literal' = '\\N');\n")
+    windows = ["TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '10' SECOND)",
+               "HOP(TABLE events, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)"]
+    rand = random.Random(SEED)
+    for keys in (40, 60_000):  # The second has more groups than a cache.
+        path = directory / f'blocks_{keys}.csv'
+        alike = write_blocks(path, rand, 6_000 if keys == 40 else 90_000, keys)
+        for number, query in enumerate(BLOCK_QUERIES):
+            text = table_of(path).replace(", w AS 100 / (n - 0)", '') + query.format(window=windows[number % 2])
+            done = check_same(cache, text)
+            assert len(done.stdout.splitlines()) > keys / 2, done.stderr
+            for sharing in ('merge', 'keys'):
+                two = run(cache, 'wait', text, '--workers', '2', '--sharing', sharing)
+                assert outcome(two)[1] == done.stdout, (text, first_difference(done, two))
+        for query in FAILING:
+            at = rand.choice(alike) + 1
+            text = table_of(path, at) if 'SUM(w)' in query else table_of(path).replace(", w AS 100 / (n - 0)", '')
+            done = check_same(cache, text + query.format(window=windows[0], at=at), refused=True)
+            assert 'division by zero' in done.stderr and f'(at record {at},' in done.stderr, (query, at, done.stderr)
+            for sharing in ('merge', 'keys'):
+                two = run(cache, 'wait', text + query.format(window=windows[0], at=at), '--workers', '2', '--sharing', sharing)
+                assert two.returncode == done.returncode and f'(at record {at},' in two.stderr, (query, sharing, two.stderr)
+    # A block moves the watermark past a window that has no row: what comes for it then is late.
+    path = directory / 'late.csv'
+    path.write_text(''.join(f'2026-01-01 00:00:{second},a,1,1\n' for second in ['12'] * 32 + ['16'] * 32 + ['05'] + ['16'] * 31))
+    text = table_of(path).replace(", w AS 100 / (n - 0)", '') + BLOCK_QUERIES[0].format(window=windows[0])
+    assert '1 late rows dropped' in check_same(cache, text).stderr
+    # A watermark that lies before the year 1.
+    path = directory / 'early.csv'
+    path.write_text(''.join(f"{'0001-01-01 00:00:01' if i == 77 else '0001-01-01 00:00:09'},a,1,{i}\n" for i in range(1, 200)))
+    text = table_of(path).replace(", w AS 100 / (n - 0)", '') + BLOCK_QUERIES[0].format(window=windows[0])
+    assert '(at record 77,' in check_same(cache, text, refused=True).stderr
 
 
 def check_explain(directory):
@@ -356,6 +428,7 @@ def main():
             print('skipped: there is no compiler')
             sys.exit(77)
         check_random(directory, cache)
+        check_blocks(directory, cache)
         check_explain(directory)
         check_errors(directory, cache)
         check_texts(directory, cache)

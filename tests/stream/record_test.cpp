@@ -79,7 +79,8 @@ TEST(Record, CompiledCodeHasTheSameLayout) {
 
 TEST(Record, WhatCompiledCodeWritesIsRead) {
   Kept host(kColumns);
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   const auto least = std::numeric_limits<std::int64_t>::min();
   const query::Int128 wide = -(query::Int128{1} << 120);
   const query::Text text{"ab", 2}, empty{"", 0};
@@ -115,7 +116,8 @@ TEST(Record, WhatCompiledCodeWritesIsRead) {
 TEST(Record, WhatIsNullIsZero) {
   const std::vector<sql::Column> columns = {column(sql::Kind::kBigInt), column(sql::Kind::kString)};
   Kept host(columns);
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   query::write(run, query::Change::kInsert, query::Maybe<std::int64_t>{99, false},
                query::Maybe<query::Text>{{"x", 1}, false});
   run.flush();
@@ -125,7 +127,8 @@ TEST(Record, WhatIsNullIsZero) {
 TEST(Record, RowsComeInTheirOrderAndChangesAreKeptApart) {
   const std::vector<sql::Column> columns = {column(sql::Kind::kBigInt)};
   Kept host(columns);
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   std::vector<query::Change> wanted;
   for (std::int64_t i = 0; i < 3'000; ++i) {
     wanted.push_back(i % 700 == 5 ? query::Change::kUpdateBefore : query::Change::kInsert);
@@ -143,7 +146,8 @@ TEST(Record, ASinkThatFailsEndsTheRun) {
   const std::vector<sql::Column> columns = {column(sql::Kind::kBigInt)};
   Kept host(columns);
   host.room = 600;
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   for (std::int64_t i = 0; i < 3'000; ++i)
     query::write(run, query::Change::kInsert, query::some(i));
   EXPECT_TRUE(run.failed);
@@ -156,7 +160,8 @@ TEST(Record, ASinkThatFailsEndsTheRun) {
 TEST(Record, RowsBeforeAFailureGoOut) {
   const std::vector<sql::Column> columns = {column(sql::Kind::kBigInt)};
   Kept host(columns);
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   query::write(run, query::Change::kInsert, query::some(std::int64_t{1}));
   run.fail(0);
   query::write(run, query::Change::kInsert, query::some(std::int64_t{2}));

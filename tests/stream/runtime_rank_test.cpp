@@ -53,7 +53,8 @@ struct Definition {
 // comes, are two entries.
 TEST(RuntimeRank, ARowThatComesDoesNotHaveTheNumberOfOneThatIsGone) {
   OneCheckpoint host;
-  query::Run run{host};
+  query::Output output;
+  query::Run run{host, output};
   RunningRank<Definition> ranking(run);
   std::string key;
   append_key_part(Definition::key({}, run), key);

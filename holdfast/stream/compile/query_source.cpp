@@ -1,5 +1,6 @@
 #include "query_source.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,8 @@ class Writer {
       rows();
     }
     watermark();
+    rows_interpret_ = !source_.parts.interpreted.empty();
+    if (group_ != nullptr) emit();
     constants();
     line("};\n\n}  // namespace\n");
     line("extern \"C\" [[gnu::visibility(\"default\")]] Query* HOLDFAST_QUERY_ENTRY(Host& host) {");
@@ -142,7 +145,6 @@ class Writer {
     line("  using Key = " + key_type(group_->keys) + ";");
     line("  using State = " + state + ";");
     take_row();
-    emit();
     return {};
   }
 
@@ -197,14 +199,14 @@ class Writer {
     line("    return " + expressions.of(*table_.watermark) + ";\n  }");
   }
 
-  bool rows_are_free() const {
-    for (const auto& computed : table_.computed) {
-      if (computed != nullptr && ExpressionSource::can_fail(*computed)) return false;
-    }
-    for (const auto& key : group_->keys) {
-      if (ExpressionSource::can_fail(*key)) return false;
-    }
-    return true;
+  bool gather_fails() const {
+    const auto can_fail = [](const auto& expression) {
+      return expression != nullptr && ExpressionSource::can_fail(*expression);
+    };
+    return std::any_of(group_->aggregates.begin(), group_->aggregates.end(),
+                       [&](const auto& aggregate) {
+                         return can_fail(aggregate.argument) || can_fail(aggregate.filter);
+                       });
   }
 
   // Two rows of one time have one watermark.
@@ -226,7 +228,9 @@ class Writer {
     boolean("kHasWatermark", table_.has_watermark);
     boolean("kInterprets", !source_.parts.interpreted.empty());
     if (group_ == nullptr) return;
-    boolean("kRowsAreFree", rows_are_free());
+    boolean("kRowsInterpret", rows_interpret_);
+    boolean("kFilters", !where_.empty());
+    boolean("kGatherFails", gather_fails());
     boolean("kTimeDecides", time_decides());
     boolean("kWindowed", group_->windowed);
     number("kSizeMs", group_->window.size_ms);
@@ -237,6 +241,7 @@ class Writer {
   const sql::Plan& plan_;
   const sql::Table& table_;
   std::vector<const sql::Expression*> where_, having_;
+  bool rows_interpret_ = false;
   const sql::Group* group_ = nullptr;
   const std::vector<sql::Column>* group_columns_ = nullptr;
   const sql::Project* project_ = nullptr;

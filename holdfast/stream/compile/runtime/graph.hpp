@@ -38,7 +38,7 @@ void for_each_window(std::int64_t time, const Visit& visit) {
 template <class TheGraph>
 class GraphOf : public Graph {
  public:
-  explicit GraphOf(Host& host) : run_{host} {}
+  explicit GraphOf(Host& host) : run_{host, output_} {}
 
   void adopt(const GraphInput* inputs) override { self().set_watermarks(inputs); }
   bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) override {
@@ -59,6 +59,7 @@ class GraphOf : public Graph {
   }
 
  protected:
+  Output output_;
   Run run_;
 
  private:

@@ -11,8 +11,9 @@
 //   watermark(row, run)
 //   emit(key, state, window_end, run)   HAVING and SELECT: write()
 //   kRecordBytes, kWindowed, kSizeMs, kSlideMs, kOffsetMs, kHasWatermark
-//   kInterprets                 some of it is not compiled
-//   kRowsAreFree                Row and key() cannot fail, and are compiled
+//   kInterprets, kRowsInterpret some of it is not compiled; of what it does with a row
+//   kFilters                    there is a WHERE
+//   kGatherFails                gather() can fail
 //   kTimeDecides                rows of one time have one watermark
 #pragma once
 
@@ -29,7 +30,7 @@ class Groups final : public Query {
   using State = typename Definition::State;
 
  public:
-  explicit Groups(Host& host) : run_{host} {}
+  explicit Groups(Host& host) : run_{host, output_} {}
 
   void adopt(const Counts& counts) override {
     counts_ = counts;
@@ -43,11 +44,9 @@ class Groups final : public Query {
   bool take(const std::byte* records, std::size_t count, std::size_t& taken) override {
     std::size_t done = 0;
     while (done < count && !run_.failed) {
-      const std::size_t rows = std::min(kBlock, count - done);
-      const bool near = !Definition::kRowsAreFree || slices_.current() == nullptr ||
-                        slices_.current()->bytes() < kCacheBytes;
-      done += near ? take_block<true>(records, rows) : take_block<false>(records, rows);
+      const auto rows = take_block(records, std::min(kBlock, count - done));
       records += rows * Definition::kRecordBytes;
+      done += rows;
     }
     taken = done;
     return !run_.failed;
@@ -85,8 +84,8 @@ class Groups final : public Query {
       std::int64_t last = kNoTime;
       for (std::size_t i = 0; i < count; ++i, records += Definition::kRecordBytes) {
         const auto nulls = nulls_of(records);
-        const bool found = nulls == 0 ? raise(Row(records, 0, run_), last, highest)
-                                      : raise(Row(records, nulls, run_), last, highest);
+        const bool found = nulls == 0 ? raise(Row(records, 0, run_), last, highest, run_)
+                                      : raise(Row(records, nulls, run_), last, highest, run_);
         forget_texts();
         if (found) [[likely]]
           continue;
@@ -105,7 +104,7 @@ class Groups final : public Query {
 
  private:
   static constexpr std::size_t kBlock = 32;            // Rows.
-  static constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables are near.
+  static constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables fit the cache.
 
   struct Given final : Parcel {
     typename Slices<Definition>::Map slices;
@@ -113,17 +112,90 @@ class Groups final : public Query {
 
   // ---- Rows ----
 
-  // Rows that were taken, the one that failed among them.
-  template <bool kNear>
-  std::size_t take_block(const std::byte* records, std::size_t rows) {
-    if constexpr (!kNear) look_ahead(records, rows);
+  // Those rows of a block that are this part's and pass WHERE, with the hashes of their keys.
+  struct BlockRows {
+    bool ready = false;  // All may be taken at once: none fails, no window ends.
+    std::size_t count = 0;
+    std::uint8_t numbers[kBlock];
+    std::uint64_t hashes[kBlock];
+  };
+
+  // Rows that were taken, the one that failed among them: at once where they are alike.
+  std::size_t take_block(const std::byte* records, std::size_t most) {
+    if (Definition::kRowsInterpret || slices_.current() == nullptr)
+      return take_rows(records, most);
+    return of_ == 1 && !Definition::kFilters ? take_alike<true>(records, most)
+                                             : take_alike<false>(records, most);
+  }
+  // `kAll`: all rows are in groups.
+  template <bool kAll>
+  std::size_t take_alike(const std::byte* records, std::size_t most) {
+    BlockRows rows;
+    const auto alike = look_ahead<kAll>(records, most, rows);
+    if (alike == 0) return take_rows(records, 1);
+    if (alike < most) look_ahead<kAll>(records, alike, rows);
+    return rows.ready ? add_block<kAll>(records, alike, rows) : take_rows(records, alike);
+  }
+
+  // How many rows are alike: those before the first that has a NULL, or is not of the current slice.
+  // If all are, `rows` is of them; if they are ready, the watermark is behind them.
+  template <bool kAll>
+  std::size_t look_ahead(const std::byte* records, std::size_t most, BlockRows& rows) {
+    const auto groups = slices_.current()->view();
+    const auto slice = slices_.current_begin();
+    const std::uint32_t number = number_, of = of_;
+    auto watermark = slices_.watermark(), last = last_time_;
+    std::size_t count = 0;
+    Run run{run_.host, output_, false, true};
+    for (std::size_t i = 0; i < most; ++i, records += Definition::kRecordBytes) {
+      const Row row(records, 0, run);
+      if (nulls_of(records) != 0) return i;
+      if constexpr (Definition::kWindowed) {
+        const auto time = Definition::time(row);
+        if (!time.known || !slices_.is_in(slice, time.value)) return i;
+      }
+      if constexpr (Definition::kHasWatermark) raise(row, last, watermark, run);
+      const auto hash = Definition::key(row, run).hash();
+      groups.prefetch_index(hash);
+      rows.hashes[count] = hash;
+      if constexpr (!kAll) rows.numbers[count] = static_cast<std::uint8_t>(i);
+      count += kAll || (is_in_part(hash, number, of) && Definition::passes(row, run));
+    }
+    rows.count = count;
+    rows.ready = !run.failed && slices_.is_quiet(watermark);
+    if (rows.ready) slices_.set_watermark(watermark);
+    return most;
+  }
+
+  // As take_block().
+  template <bool kAll>
+  std::size_t add_block(const std::byte* records, std::size_t taken, const BlockRows& rows) {
+    auto& groups = *slices_.current();
+    if (groups.bytes() > kCacheBytes) {
+      for (std::size_t i = 0; i < rows.count; ++i)
+        groups.view().prefetch_entry(rows.hashes[i]);
+    }
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const std::size_t number = kAll ? i : rows.numbers[i];
+      const Row row(records + number * Definition::kRecordBytes, 0, run_);
+      Definition::gather(groups.at(Definition::key(row, run_), rows.hashes[i]), row, run_);
+      if constexpr (Definition::kGatherFails) {
+        if (run_.failed) [[unlikely]]
+          return number + 1;
+      }
+    }
+    return taken;
+  }
+
+  // As take_block(), one by one.
+  std::size_t take_rows(const std::byte* records, std::size_t rows) {
     for (std::size_t i = 0; i < rows; ++i) {
       const auto nulls = nulls_of(records);
       // Twice, since a row without NULL asks for none.
       if (nulls == 0) [[likely]]
-        take_row<kNear>(Row(records, 0, run_), i);
+        take_row(Row(records, 0, run_));
       else
-        take_row<kNear>(Row(records, nulls, run_), i);
+        take_row(Row(records, nulls, run_));
       if (run_.failed) [[unlikely]]
         return i + 1;
       records += Definition::kRecordBytes;
@@ -131,22 +203,7 @@ class Groups final : public Query {
     return rows;
   }
 
-  // The groups of a block come from memory together: first the places in the index, then the
-  // entries.
-  void look_ahead(const std::byte* records, std::size_t rows) {
-    if constexpr (Definition::kRowsAreFree) {
-      for (std::size_t i = 0; i < rows; ++i, records += Definition::kRecordBytes) {
-        hashes_[i] = Definition::key(Row(records, nulls_of(records), run_), run_).hash();
-        slices_.current()->prefetch_index(hashes_[i]);
-      }
-      for (std::size_t i = 0; i < rows; ++i)
-        slices_.current()->prefetch_entry(hashes_[i]);
-    }
-  }
-
-  // `number`: of the row in its block.
-  template <bool kNear>
-  [[gnu::always_inline]] void take_row(const Row& row, std::size_t number) {
+  [[gnu::always_inline]] void take_row(const Row& row) {
     if (of_ > 1 && !is_ours(row)) {
       if (!run_.failed) follow_watermark(row);
       return forget_texts();
@@ -155,16 +212,15 @@ class Groups final : public Query {
       // Rows of one time come together: its slice is open, its watermark has been followed.
       const auto time = Definition::time(row);
       if (time.known && time.value == last_time_) [[likely]] {
-        if (Definition::passes(row, run_)) add_to_group<kNear>(row, number);
+        if (Definition::passes(row, run_)) add_to_group(row);
         return forget_texts();
       }
     }
-    take_row_of_another_time<kNear>(row, number);
+    take_row_of_another_time(row);
   }
-  template <bool kNear>
-  void take_row_of_another_time(const Row& row, std::size_t number) {
+  void take_row_of_another_time(const Row& row) {
     const bool open = Definition::passes(row, run_) && find_slice(row);
-    if (open) add_to_group<kNear>(row, number);
+    if (open) add_to_group(row);
     if constexpr (Definition::kTimeDecides)
       last_time_ = open ? Definition::time(row).value : kNoTime;
     follow_watermark(row);
@@ -180,11 +236,9 @@ class Groups final : public Query {
     if constexpr (Definition::kInterprets) run_.forget_texts();
   }
 
-  template <bool kNear>
-  void add_to_group(const Row& row, std::size_t number) {
+  void add_to_group(const Row& row) {
     const Key key = Definition::key(row, run_);
-    if (!Definition::kRowsAreFree && run_.failed) return;
-    Definition::gather(slices_.current()->at(key, kNear ? key.hash() : hashes_[number]), row, run_);
+    if (!run_.failed) Definition::gather(slices_.current()->at(key, key.hash()), row, run_);
   }
 
   // ---- Parts ----
@@ -192,21 +246,23 @@ class Groups final : public Query {
   bool is_ours(const Row& row) {
     if (!Definition::passes(row, run_)) return false;
     const Key key = Definition::key(row, run_);
-    // Of the lower half: the table takes the upper bits.
-    const std::uint64_t hash = key.hash() & 0xFFFFFFFF;
-    return !run_.failed && (hash * of_ >> 32) == number_;
+    return !run_.failed && is_in_part(key.hash(), number_, of_);
+  }
+  // By the lower half: the table takes the upper bits.
+  static bool is_in_part(std::uint64_t hash, std::uint32_t number, std::uint32_t of) {
+    return ((hash & 0xFFFFFFFF) * of >> 32) == number;
   }
   // False: the row fails.
-  bool raise(const Row& row, std::int64_t& last, std::int64_t& highest) {
+  static bool raise(const Row& row, std::int64_t& last, std::int64_t& highest, Run& run) {
     if constexpr (Definition::kTimeDecides) {
       const auto time = Definition::time(row);
       const auto value = time.known ? time.value : kNoTime;
-      if (value == last) return !run_.failed;
+      if (value == last) return !run.failed;
       last = value;
     }
-    const auto watermark = Definition::watermark(row, run_);
+    const auto watermark = Definition::watermark(row, run);
     if (watermark.known && watermark.value > highest) highest = watermark.value;
-    return !run_.failed;
+    return !run.failed;
   }
   void hand_over(std::int64_t end) {
     auto given = std::make_unique<Given>();
@@ -252,13 +308,13 @@ class Groups final : public Query {
     };
   }
 
+  Output output_;
   Run run_;
   Counts counts_;
   Slices<Definition> slices_{run_};
   std::int64_t last_time_ = kNoTime;  // Of the last row, if it is in the current slice.
   bool part_ = false;
   std::uint32_t number_ = 0, of_ = 1;  // Keys that are this part's.
-  std::uint64_t hashes_[kBlock];       // Of the keys of a block, where tables are not near.
 };
 
 }  // namespace holdfast::query

@@ -11,7 +11,7 @@ namespace holdfast::query {
 template <class Definition>
 class Rows final : public Query {
  public:
-  explicit Rows(Host& host) : run_{host} {}
+  explicit Rows(Host& host) : run_{host, output_} {}
 
   void adopt(const Counts& counts) override { counts_ = counts; }
   void adopt_stored(std::int64_t) override {}
@@ -48,6 +48,7 @@ class Rows final : public Query {
     if constexpr (Definition::kInterprets) run_.forget_texts();
   }
 
+  Output output_;
   Run run_;
   Counts counts_;
 };

@@ -42,11 +42,18 @@ class Slices {
 
   // The slice of the last row; null: it has gone, or there was none.
   Slice* current() const { return current_; }
+  std::int64_t current_begin() const { return current_begin_; }
+  static bool is_in(std::int64_t slice_begin, std::int64_t time) {
+    const auto since = static_cast<std::uint64_t>(time - slice_begin);
+    return since < static_cast<std::uint64_t>(Definition::kSlideMs);
+  }
   // The slice of this time becomes the current one. False: it is late for all its windows.
   [[gnu::always_inline]] bool find(std::int64_t time) {
-    const auto since = static_cast<std::uint64_t>(time - current_begin_);
-    const bool same = since < static_cast<std::uint64_t>(Definition::kSlideMs);
-    return (same && current_ != nullptr) || find_slice_of(time);
+    return (is_in(current_begin_, time) && current_ != nullptr) || find_slice_of(time);
+  }
+  // No window ends when the watermark comes here.
+  bool is_quiet(std::int64_t watermark) const {
+    return next_end_ == kEndOfTime || next_end_ - 1 > watermark;
   }
   // Of a query without windows.
   void find_only() {
@@ -58,7 +65,7 @@ class Slices {
   template <class EndWindow>
   void advance(std::int64_t watermark, const EndWindow& end_window) {
     if constexpr (Definition::kWindowed) {
-      if (next_end_ != kEndOfTime && next_end_ - 1 <= watermark) [[unlikely]]
+      if (!is_quiet(watermark)) [[unlikely]]
         end_windows(watermark, end_window);
     }
     watermark_ = watermark;
@@ -206,12 +213,13 @@ class Slices {
     std::uint64_t hashes[kAhead];
     for (std::size_t begin = 0; begin < entries.size(); begin += kAhead) {
       const std::size_t count = std::min(kAhead, entries.size() - begin);
+      const auto view = into.view();
       for (std::size_t i = 0; i < count; ++i) {
         hashes[i] = entries[begin + i].key.hash();
-        into.prefetch_index(hashes[i]);
+        view.prefetch_index(hashes[i]);
       }
       for (std::size_t i = 0; i < count; ++i)
-        into.prefetch_entry(hashes[i]);
+        view.prefetch_entry(hashes[i]);
       for (std::size_t i = 0; i < count; ++i)
         into.at(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
     }

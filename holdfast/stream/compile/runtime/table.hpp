@@ -102,7 +102,7 @@ class KeyOf {
     return Maybe{std::get<kNumber>(values_), (nulls_ >> kNumber & 1) == 0};
   }
   bool operator==(const KeyOf& other) const {
-    return nulls_ == other.nulls_ && equal(other, Numbers());
+    return (nulls_ == other.nulls_) & equal(other, Numbers());
   }
   std::uint64_t hash() const {
     std::uint64_t hash = nulls_;
@@ -197,12 +197,25 @@ class Table {
     }
     return insert(key, place);
   }
-  // Brings what at() will want from memory.
-  void prefetch_index(std::uint64_t hash) const { __builtin_prefetch(&index_[hash >> shift_]); }
-  void prefetch_entry(std::uint64_t hash) const {
-    const auto number = index_[hash >> shift_];
-    if (number != 0) __builtin_prefetch(&entries_[number - 1], 1);
-  }
+  // Brings what at() will want from memory: first the places in the index, then the entries. Valid
+  // until the next at().
+  class View {
+   public:
+    explicit View(const Table& table)
+        : index_(table.index_.data()), entries_(table.entries_.data()), shift_(table.shift_) {}
+
+    void prefetch_index(std::uint64_t hash) const { __builtin_prefetch(index_ + (hash >> shift_)); }
+    void prefetch_entry(std::uint64_t hash) const {
+      const auto number = index_[hash >> shift_];
+      if (number != 0) __builtin_prefetch(entries_ + number - 1, 1);
+    }
+
+   private:
+    const std::uint32_t* index_;
+    const Entry* entries_;
+    int shift_;
+  };
+  View view() const { return View(*this); }
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<Entry>& entries() { return entries_; }
   // Its memory stays for the next ones.

@@ -30,11 +30,12 @@ constexpr Maybe<T> some(T value) {
 // What an operation that fails leaves behind: the first failure counts.
 struct Run {
   Host& host;
+  Output& output;
   bool failed = false;
-  Output output{};
+  bool trying = false;  // A trial: a failure is not reported, what failed is done again.
 
   void fail(std::uint32_t failure) {
-    if (!failed) host.fail(failure);
+    if (!failed && !trying) host.fail(failure);
     failed = true;
   }
   // Rows that were written before a failure go out, too.
