@@ -61,6 +61,23 @@ class RecordSource : public Source {
   virtual void give_back(std::size_t records) = 0;
 };
 
+// Records of a source that somebody is to read, counted from its first.
+struct RecordClaim {
+  std::uint64_t first = 0;
+  std::size_t count = 0;
+};
+
+// A source of records in memory, which several workers read beside one another: each takes some off
+// the source, under a lock, and then reads them.
+class SharedRecordSource : public RecordSource {
+ public:
+  // Takes those that follow, at most `most`; none: there are no more.
+  virtual RecordClaim claim(std::size_t most) = 0;
+  // Writes what was claimed to `out`. Threads: any, beside each other and beside a claim. Texts live
+  // as long as the source.
+  virtual void read(const RecordClaim& claim, std::byte* out) const = 0;
+};
+
 // A sink that takes records, too, in the layout of its columns: compiled code gives it these.
 class RecordSink : public Sink {
  public:

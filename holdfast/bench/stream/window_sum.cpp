@@ -57,23 +57,43 @@ Status WindowSum::check(const std::vector<WindowAnswer>& answers, std::uint64_t 
   return {};
 }
 
-// The next block, its times moved to the round.
+// Begins the next round where this one is at its end. False: there are no more.
+bool EventReader::begin_round() {
+  if (at_ < query_.events().size()) return true;
+  if (!again_()) return false;
+  at_ = 0;
+  ++rounds_;
+  return true;
+}
+
+// The next block.
 bool EventReader::fill() {
-  const auto& events = query_.events();
-  if (at_ == events.size()) {
-    if (!again_()) return false;
-    at_ = 0;
-    ++rounds_;
-  }
-  const std::size_t count = std::min(kBlock, events.size() - at_);
-  const std::int64_t moved = query_.span_ms() * static_cast<std::int64_t>(rounds_ - 1);
-  const Event* const from = events.data() + at_;
-  for (std::size_t i = 0; i < count; ++i)
-    block_[i] = {from[i].nulls, from[i].ts + moved, from[i].sensor, from[i].value};
-  at_ += count;
-  in_block_ = count;
+  if (!begin_round()) return false;
+  in_block_ = std::min(kBlock, query_.events().size() - at_);
+  const auto events = query_.events().size();
+  read({(rounds_ - 1) * events + at_, in_block_}, block_.data());
+  at_ += in_block_;
   taken_ = 0;
   return true;
+}
+
+holdfast::stream::RecordClaim EventReader::claim(std::size_t most) {
+  at_ = position_in_round();
+  in_block_ = taken_ = 0;
+  if (!begin_round()) return {};
+  const auto events = query_.events().size();
+  const auto count = std::min(most, events - at_);
+  const auto first = std::exchange(at_, at_ + count);
+  return {(rounds_ - 1) * events + first, count};
+}
+
+// Their times are moved to their round.
+void EventReader::read(const holdfast::stream::RecordClaim& claim, Event* out) const {
+  const auto events = query_.events().size();
+  const Event* const from = query_.events().data() + claim.first % events;
+  const auto moved = query_.span_ms() * static_cast<std::int64_t>(claim.first / events);
+  for (std::size_t i = 0; i < claim.count; ++i)
+    out[i] = {from[i].nulls, from[i].ts + moved, from[i].sensor, from[i].value};
 }
 
 std::span<const Event> EventReader::next(std::size_t most) {
@@ -95,7 +115,7 @@ Result<bool> EventSource::next(sql::Row& row) {
 std::string EventReader::position() const {
   holdfast::stream::ByteWriter bytes;
   bytes.number(rounds_);
-  bytes.number(at_ - (in_block_ - taken_));
+  bytes.number(position_in_round());
   return bytes.take();
 }
 
@@ -110,8 +130,7 @@ Status EventReader::seek(std::string_view position) {
 }
 
 std::string EventReader::place() const {
-  return "event " + std::to_string(at_ - (in_block_ - taken_)) + " of round " +
-         std::to_string(rounds_);
+  return "event " + std::to_string(position_in_round()) + " of round " + std::to_string(rounds_);
 }
 
 Status AnswerSink::write(const sql::Row& row) {

@@ -77,6 +77,9 @@ class EventReader {
   std::span<const Event> next(std::size_t most = kBlock);
   // The last so many of them come again.
   void give_back(std::size_t events) { taken_ -= events; }
+  // Of holdfast::stream::SharedRecordSource. A claim ends where a round does.
+  holdfast::stream::RecordClaim claim(std::size_t most);
+  void read(const holdfast::stream::RecordClaim& claim, Event* out) const;
 
   std::string position() const;
   Status seek(std::string_view position);
@@ -85,7 +88,9 @@ class EventReader {
   std::uint64_t rounds() const { return rounds_; }
 
  private:
+  bool begin_round();
   bool fill();
+  std::size_t position_in_round() const { return at_ - (in_block_ - taken_); }
 
   const WindowSum& query_;
   const std::function<bool()> again_;
@@ -96,7 +101,7 @@ class EventReader {
 };
 
 // The same for a pipeline, which owns its source; the reader outlives it.
-class EventSource final : public holdfast::stream::RecordSource {
+class EventSource final : public holdfast::stream::SharedRecordSource {
  public:
   explicit EventSource(EventReader& events) : events_(events) {}
 
@@ -104,6 +109,10 @@ class EventSource final : public holdfast::stream::RecordSource {
     return std::as_bytes(events_.next());
   }
   void give_back(std::size_t records) override { events_.give_back(records); }
+  holdfast::stream::RecordClaim claim(std::size_t most) override { return events_.claim(most); }
+  void read(const holdfast::stream::RecordClaim& claim, std::byte* out) const override {
+    events_.read(claim, reinterpret_cast<Event*>(out));
+  }
   Result<bool> next(sql::Row& row) override;
   std::string position() const override { return events_.position(); }
   Status seek(std::string_view position) override { return events_.seek(position); }

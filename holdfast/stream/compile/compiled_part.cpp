@@ -8,14 +8,16 @@ namespace holdfast::stream::compile {
 namespace {
 
 constexpr std::size_t kRows = 256;
+// So many that taking them off the source, one worker after the other, costs little beside them.
+constexpr std::size_t kClaimed = 2048;
 
-// Rows, and the records that are made of them, which point into them.
+// Rows, and the records that are made of them, which point into them; or records of a source that
+// has them.
 class Records final : public Batch {
  public:
-  Records(const RecordLayout& layout, std::size_t columns)
-      : values(kRows, sql::Row(columns)), records(kRows * layout.bytes) {}
-
   std::vector<sql::Row> values;
+  const SharedRecordSource* shared = nullptr;  // Null: the rows are in `values`.
+  RecordClaim claim;
   std::vector<std::byte> records;
 };
 
@@ -42,18 +44,33 @@ CompiledPart::CompiledPart(const sql::Plan& plan, std::shared_ptr<const QuerySou
 }
 
 std::unique_ptr<Batch> CompiledPart::make_batch() const {
-  return std::make_unique<Records>(layout_, plan_.source().columns.size());
+  return std::make_unique<Records>();
 }
 
 void CompiledPart::read(Source& source, Batch& batch) const {
-  read_rows(source, static_cast<Records&>(batch).values, batch);
+  auto& records = static_cast<Records&>(batch);
+  auto* const shared = dynamic_cast<SharedRecordSource*>(&source);
+  records.shared = shared;
+  if (shared == nullptr) {
+    records.values.resize(kRows, sql::Row(plan_.source().columns.size()));
+    return read_rows(source, records.values, batch);
+  }
+  records.claim = shared->claim(kClaimed);
+  records.rows = records.claim.count;
+  records.ended = records.rows == 0;
+  records.source = {};
 }
 
 void CompiledPart::prepare(Batch& batch, bool watermark) {
   auto& records = static_cast<Records&>(batch);
+  records.records.resize((records.shared != nullptr ? kClaimed : kRows) * layout_.bytes);
   auto* const data = records.records.data();
-  for (std::size_t i = 0; i < records.rows; ++i)
-    write_record(plan_.source(), layout_, records.values[i], data + i * layout_.bytes);
+  if (records.shared != nullptr) {
+    records.shared->read(records.claim, data);
+  } else {
+    for (std::size_t i = 0; i < records.rows; ++i)
+      write_record(plan_.source(), layout_, records.values[i], data + i * layout_.bytes);
+  }
   records.highest = kNoWatermark;
   records.sound = records.rows;
   records.unsound = {};
