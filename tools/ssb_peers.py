@@ -1,9 +1,8 @@
 """One other engine for `holdfast ssb run --compare`: loads the five .tbl files, then answers queries as they are asked
-for. Embedded into the command, which starts it as: python -c THIS NAME TABLES THREADS ORDER SCRATCH
+for. Stands behind peer_main.py: python -c BOTH NAME TABLES THREADS ORDER SCRATCH
 
-Standard input has a query's name per line. Each gets one line of JSON: {"seconds", "rows"} or {"error"}; before
-the first, {"version", "configuration", "load_seconds"}, or {"missing": package}. Rows are lists of texts in the
-order of the query; a NULL is "". The time is from the query's text to rows in Python.
+A question is a query's name. Rows come in the order of the query; a NULL is "". The time is from the query's text
+to rows in Python.
 """
 import importlib
 import json
@@ -105,10 +104,6 @@ QUERIES = {
 
 def path_of(table):
     return f'{DIRECTORY}/{table}.tbl'
-
-
-def texts(rows):
-    return [['' if value is None else str(value) for value in row] for row in rows]
 
 
 class DuckDB:
@@ -260,38 +255,12 @@ class Polars:
 ENGINES = {'duckdb': DuckDB, 'chdb': ChDB, 'datafusion': DataFusion, 'polars': Polars}
 
 
-def main():
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)  # What libraries print is no answer.
-
-    def say(**message):
-        answers.write(json.dumps(message) + '\n')
-        answers.flush()
-
-    os.environ['POLARS_MAX_THREADS'] = str(THREADS)
-    kind = ENGINES[NAME]
-    for package in [kind.package, *(['pyarrow'] if NAME == 'datafusion' else [])]:
-        try:
-            module = importlib.import_module(package)
-        except ImportError as error:
-            return say(missing=package, python=sys.executable, error=str(error))
-        if package == kind.package:
-            library = module
-    try:
-        begin = time.perf_counter()
-        engine = kind(library)
-        say(version=str(getattr(library, '__version__', '?')), configuration=engine.configuration,
-            load_seconds=time.perf_counter() - begin)
-    except Exception as error:  # Whatever a library throws is the answer.
-        return say(error=f'loading: {error}')
-    for line in sys.stdin:
-        try:
-            prepared = engine.prepare(QUERIES[line.strip()])
-            begin = time.perf_counter()
-            rows = engine.run(prepared)
-            say(seconds=time.perf_counter() - begin, rows=texts(rows))
-        except Exception as error:
-            say(error=str(error))
+def answer(engine, name):
+    prepared = engine.prepare(QUERIES[name])
+    begin = time.perf_counter()
+    rows = engine.run(prepared)
+    return time.perf_counter() - begin, rows
 
 
-main()
+os.environ['POLARS_MAX_THREADS'] = str(THREADS)
+serve(ENGINES[NAME], ['pyarrow'] if NAME == 'datafusion' else [], answer)  # Of peer_main.py.

@@ -4,12 +4,12 @@
 // Threads  One at a time.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/bench/peer_process.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/query.hpp>
 #include <holdfast/olap/star_store.hpp>
@@ -49,27 +49,19 @@ class SsbPeer : public SsbSubject {
     unsigned threads;
     std::string scratch;  // A directory of its own.
   };
-  // Returns when the tables are loaded. Errors: kNotFound (no such Python, or the package is not
-  // there: says how to install it), kIo (it ended, was silent for an hour, or says why it failed).
+  // Returns when the tables are loaded. Errors: those of PeerProcess::start.
   static Result<std::unique_ptr<SsbSubject>> start(const std::string& name, const Start& how);
-  ~SsbPeer() override;
 
-  std::string version() const override { return version_; }
-  std::string configuration() const override { return configuration_; }
+  std::string version() const override { return process_->version(); }
+  std::string configuration() const override { return process_->configuration(); }
   // Errors: kIo.
   Result<Asked> ask(const olap::StarQuery& query) override;
 
  private:
-  SsbPeer(const std::string& name, pid_t id, int socket)
-      : SsbSubject(name), id_(id), socket_(socket) {}
-  Status greet(const Start& how);
-  Status send_line(const std::string& line);
-  Result<std::string> receive_line();
-  Error failed(const std::string& what) const;
+  explicit SsbPeer(std::unique_ptr<bench::PeerProcess> process)
+      : SsbSubject(process->name()), process_(std::move(process)) {}
 
-  pid_t id_;
-  int socket_;
-  std::string received_, version_, configuration_;
+  std::unique_ptr<bench::PeerProcess> process_;
 };
 
 // The same tables as a star of rows in DRAM, asked by joins on Dash.

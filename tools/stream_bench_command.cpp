@@ -3,16 +3,20 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/output.hpp>
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
 #include <holdfast/bench/table.hpp>
+#include <holdfast/stream/connector.hpp>
 
 #include "console.hpp"
+#include "peer_python.hpp"
 #include "text_layout.hpp"
 
 namespace holdfast::tools {
@@ -29,12 +33,14 @@ struct Arguments {
 int run_and_report(Arguments& arguments) {
   auto& options = arguments.options;
   options.progress = !arguments.quiet;
+  options.python = peer_python(options.python);
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
     complain(kName, "--json " + status.error().detail);
     return kExitBadRequest;
   }
   bench::interrupt_on_signals();
+  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
   const auto result = bench::stream::run_stream_bench(options);
   if (!result) {
     complain(kName, plain(result.error()));
@@ -52,6 +58,8 @@ int run_and_report(Arguments& arguments) {
         with_separators(options.events));
     standard_output().write(
         fit_terminal(bench::table(result->document, {"floor", "dram", table_columns()})));
+    for (const auto& warning : result->document.warnings)
+      out("{}\n", warning);
   }
   if (!written) {
     complain(kName, "--json " + written.error().detail);
@@ -97,7 +105,16 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       ->capture_default_str();
   add_count(app, "--keys", options.keys, "15k", "Of window-sum: keys, drawn uniformly (15k, 10M)");
   add_count(app, "--events", options.events, "2M", "Of NEXMark: events of all three tables");
-  app.add_option("--threads", options.threads, "Workers of a query: 1")->capture_default_str();
+  app.add_option("--threads", options.threads, "Workers of a query, threads of others: 1,2")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--compare", options.compare,
+                 "Others, which answer the query as a batch over the same events: duckdb, polars")
+      ->delimiter(',');
+  app.add_option("--python", options.python,
+                 "Of --compare: a Python that has their packages, and pyarrow (default: "
+                 "$HOLDFAST_PEER_PYTHON, or python3)")
+      ->type_name("FILE");
   app.add_option_function<std::string>(
          "--region",
          [&options](const std::string& text) {
@@ -122,7 +139,10 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
   app.add_flag("--quiet", arguments->quiet, "No progress");
   app.footer(
       "Exit code 3: a row is INVALID (a wrong answer, a subject that is not built).\n"
-      "Example: holdfast stream bench --state dram,kv,floor,tbb --repeat 7\n");
+      "Examples:\n"
+      "  holdfast stream bench --state dram,kv,floor,tbb --repeat 7\n"
+      "  holdfast stream bench --query window-sum,nexmark-q4 --compare duckdb,polars --threads 1,2 "
+      "--python peers/bin/python\n");
   app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
 }
 

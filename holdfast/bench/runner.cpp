@@ -154,8 +154,9 @@ class Run {
                       const std::string& reason) {
     for (const auto& operation : plan_.operations) {
       if (subject != nullptr && !subject->supports(operation.name)) continue;
-      for (const auto threads : threads_of(operation))
-        invalidate(series(entry.name, operation.name, threads), reason);
+      for (const auto threads : threads_of(operation)) {
+        if (entry.takes(threads)) invalidate(series(entry.name, operation.name, threads), reason);
+      }
     }
   }
 
@@ -183,6 +184,7 @@ class Run {
       if (!subject.supports(operation.name)) continue;
       for (const auto threads : threads_of(operation)) {
         if (interrupted()) return;
+        if (!entry.takes(threads)) continue;
         show(entry.name, operation.name + " " + std::to_string(threads) + "T", repetition);
         Phase phase{
             operation.name, threads, repetition, ++number, subject.operations_bound(operation.name),
@@ -233,8 +235,10 @@ class Run {
       if (!row.latency) row.latency.emplace();
       row.latency->merge(result.latency);
     }
-    row.samples.set(repetition, {static_cast<double>(result.operations), result.seconds,
-                                 static_cast<double>(result.bytes), result.cpu_seconds});
+    row.samples.set(
+        repetition,
+        {static_cast<double>(result.operations), result.seconds, static_cast<double>(result.bytes),
+         subject.starts_threads() ? Sample{}.cpu_seconds : result.cpu_seconds});
     row.operations += result.operations;
     row.fences += result.fences;
     row.lines += result.lines;
@@ -382,8 +386,9 @@ double seconds_at_most(const Plan& plan) {
   for (const auto& entry : plan.subjects) {
     if (!entry.make) continue;
     for (const auto& operation : plan.operations) {
-      const auto threads =
-          operation.threads.empty() ? plan.threads.size() : operation.threads.size();
+      const auto& counts = operation.threads.empty() ? plan.threads : operation.threads;
+      const auto threads = std::count_if(counts.begin(), counts.end(),
+                                         [&](unsigned count) { return entry.takes(count); });
       const auto latency = plan.latency ? std::min(plan.seconds, plan.latency_seconds) : 0;
       seconds += static_cast<double>(threads) * (plan.seconds * plan.repetitions + latency);
     }

@@ -120,6 +120,8 @@ class Subject {
   virtual bool has_persist_total() const { return false; }
   // Whether its threads count their fences in persist_counts().
   virtual bool counts_persists() const { return false; }
+  // True if the subject started threads of its own in the last phase; their CPU time is not known.
+  virtual bool starts_threads() const { return false; }
   // For every row: parameters and properties (record sizes, durability, bytes per record). Asked
   // for once per life, after prefill.
   virtual Fields facts() const { return {}; }
@@ -133,6 +135,9 @@ struct SubjectEntry {
   std::string name;
   std::function<std::unique_ptr<Subject>(unsigned repetition)> make;  // Empty: not built.
   std::string missing;                                                // Why not.
+  unsigned threads_max = 0;  // With more of them it has no row; 0: with any number it has one.
+
+  bool takes(unsigned threads) const { return threads_max == 0 || threads <= threads_max; }
 };
 
 struct OperationEntry {

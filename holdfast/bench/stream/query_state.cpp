@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream/workers/parallel_operators.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
 namespace holdfast::bench::stream {
@@ -34,6 +35,19 @@ void remove_state(const std::string& region) {
   std::error_code ignored;
   if (region.starts_with("/"))
     std::filesystem::remove_all(region.substr(0, region.find('?')), ignored);
+}
+
+Result<std::unique_ptr<hs::Operators>> on_workers(std::unique_ptr<hs::MergingOperators> operators,
+                                                  unsigned workers) {
+  if (workers < 2) return std::unique_ptr<hs::Operators>(std::move(operators));
+  HF_ASSIGN_OR_RETURN(auto parallel, hs::ParallelOperators::start(std::move(operators), workers,
+                                                                  hs::Sharing::kMeasured));
+  return std::unique_ptr<hs::Operators>(std::move(parallel));
+}
+
+hs::Successor on_workers(hs::Successor successor, unsigned workers) {
+  if (workers < 2) return successor;
+  return hs::parallel_successor(std::move(successor), workers, hs::Sharing::kMeasured);
 }
 
 }  // namespace holdfast::bench::stream

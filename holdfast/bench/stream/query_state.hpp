@@ -4,15 +4,18 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/engine/placement.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/stream/compile/library.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/state_store.hpp>
+#include <holdfast/stream/workers/part.hpp>
 
 namespace holdfast::bench::stream {
 
@@ -37,6 +40,11 @@ class QueryCode {
 Result<std::unique_ptr<holdfast::stream::StateStore>> open_state(const std::string& region);
 void remove_state(const std::string& region);
 
+// The operators of a plan that can be split, on so many workers. Errors: kNoSpace.
+Result<std::unique_ptr<holdfast::stream::Operators>> on_workers(
+    std::unique_ptr<holdfast::stream::MergingOperators> operators, unsigned workers);
+holdfast::stream::Successor on_workers(holdfast::stream::Successor successor, unsigned workers);
+
 struct QuerySetting {
   const sql::Plan* plan;  // Outlives the subject.
   bool in_kv = false;     // Else there are no checkpoints.
@@ -49,7 +57,8 @@ struct QuerySetting {
   }
 };
 
-// A subject whose phases run a query. `Base`: a subject that is made of an `Of`.
+// A subject whose phases run a query, on as many workers as a phase has threads: its first thread
+// starts them. `Base`: a subject that is made of an `Of`.
 template <class Base>
 class RunsQuery : public Base {
  public:
@@ -58,8 +67,10 @@ class RunsQuery : public Base {
       : Base(of), setting_(setting), code_(*setting.plan) {}
 
   bool counts_persists() const override { return setting_.in_kv; }
+  bool starts_threads() const override { return workers_ > 1; }
   Status create() override { return setting_.interpreted ? Status() : code_.load(); }
-  Status before(const Phase&) override {
+  Status before(const Phase& phase) override {
+    workers_ = phase.threads;
     if (!setting_.in_kv) return {};
     HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
     return {};
@@ -78,10 +89,16 @@ class RunsQuery : public Base {
   const sql::Plan& plan() const { return *setting_.plan; }
   bool in_kv() const { return setting_.in_kv; }
   holdfast::stream::StateStore* state() const { return state_.get(); }
+  // Of the phase.
+  unsigned workers() const { return workers_; }
+  // So that workers do not share the CPU that the phase has put this thread on.
+  void leave_own_cpu() const {
+    if (workers_ > 1) put_this_thread_on(cpus_);
+  }
   // To the end of its source.
   Status run_all(holdfast::stream::Pipeline& pipeline) {
     HF_RETURN_IF_ERROR(pipeline.resume());
-    if (!setting_.interpreted) pipeline.set_successor(code_.successor());
+    if (!setting_.interpreted) pipeline.set_successor(on_workers(code_.successor(), workers()));
     HF_RETURN_IF_ERROR(pipeline.run(setting_.interval(), interrupted()));
     checkpoints_ = pipeline.report().checkpoints;
     if (pipeline.report().taken_over == setting_.interpreted)
@@ -94,6 +111,8 @@ class RunsQuery : public Base {
   QueryCode code_;
   std::unique_ptr<holdfast::stream::StateStore> state_;
   std::uint64_t checkpoints_ = 0;
+  unsigned workers_ = 1;
+  const std::set<int> cpus_ = cpus_of_this_thread();  // Before a phase begins: all that there are.
 };
 
 }  // namespace holdfast::bench::stream

@@ -16,10 +16,12 @@ class QuerySubject final : public RunsQuery<WindowSubject> {
 
  protected:
   Status take_all(EventReader& reader) override {
+    leave_own_cpu();
     auto sink = std::make_unique<AnswerSink>(answers_);
     auto interpreter = std::make_unique<hs::InterpretedOperators>(plan(), *sink, state());
+    HF_ASSIGN_OR_RETURN(auto operators, on_workers(std::move(interpreter), workers()));
     hs::Pipeline pipeline(plan(), std::make_unique<EventSource>(reader), std::move(sink), state(),
-                          std::move(interpreter));
+                          std::move(operators));
     return run_all(pipeline);
   }
 };

@@ -7,19 +7,26 @@
 #include <bit>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/peers.hpp>
 #include <holdfast/bench/stream/nexmark_subject.hpp>
+#include <holdfast/bench/stream/peer_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
+#include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/workers/parallel_operators.hpp>
 
 namespace holdfast::bench::stream {
 namespace {
 
 constexpr std::array<std::string_view, 6> kStates = {
     "dram", "dram-interpreted", "kv", "kv-interpreted", "floor", "tbb"};
+
+constexpr std::array<std::string_view, 2> kPeers = {"duckdb", "polars"};
 
 constexpr const char* kWindowSum = "window-sum";
 
@@ -60,20 +67,42 @@ class FlatTable {
   int shift_;
 };
 
-Status validate(const StreamBenchOptions& options) {
+template <class T>
+bool twice(const std::vector<T>& values, const T& value) {
+  return std::count(values.begin(), values.end(), value) > 1;
+}
+
+// What rows are told apart by.
+Status validate_rows(const StreamBenchOptions& options) {
   for (const auto& query : options.queries) {
     if (query != kWindowSum && !nexmark_number(query))
       return invalid("query", query, "there are window-sum and nexmark-q0 to nexmark-q22");
-    if (std::count(options.queries.begin(), options.queries.end(), query) > 1)
-      return invalid("query", query, "is given twice");
+    if (twice(options.queries, query)) return invalid("query", query, "is given twice");
   }
   for (const auto& state : options.states) {
     if (std::find(kStates.begin(), kStates.end(), state) == kStates.end())
       return invalid("state", state,
                      "allowed are dram, dram-interpreted, kv, kv-interpreted, floor, tbb");
-    if (std::count(options.states.begin(), options.states.end(), state) > 1)
-      return invalid("state", state, "is given twice");
+    if (twice(options.states, state)) return invalid("state", state, "is given twice");
   }
+  for (const auto& peer : options.compare) {
+    if (std::find(kPeers.begin(), kPeers.end(), peer) == kPeers.end())
+      return invalid("compare", peer, "there are duckdb and polars, with commas between them");
+    if (twice(options.compare, peer)) return invalid("compare", peer, "is given twice");
+  }
+  for (const auto threads : options.threads) {
+    const auto number = std::to_string(threads);
+    if (threads < 1 || threads > holdfast::stream::ParallelOperators::kMostWorkers)
+      return invalid("threads", number, "allowed are 1 to 256, with commas between them");
+    if (twice(options.threads, threads)) return invalid("threads", number, "is given twice");
+  }
+  if (options.threads.empty())
+    return invalid("threads", "", "allowed are 1 to 256, with commas between them");
+  return {};
+}
+
+Status validate(const StreamBenchOptions& options) {
+  HF_RETURN_IF_ERROR(validate_rows(options));
   const auto& region = options.region;
   if (region.starts_with("/dev/dax"))
     return invalid("region", region, "the state has no device of its own; a path is wanted");
@@ -86,8 +115,6 @@ Status validate(const StreamBenchOptions& options) {
     return invalid("keys", number(options.keys), "allowed are 1 to 100,000,000");
   if (options.events < 1'000 || options.events > 100'000'000)
     return invalid("events", number(options.events), "allowed are 1,000 to 100,000,000");
-  if (options.threads != 1)
-    return invalid("threads", number(options.threads), "here a query has one worker: 1");
   if (options.events_per_ms > 100'000)
     return invalid("rate", number(options.events_per_ms), "allowed are 1 to 100,000");
   if (options.windows < 1 || options.windows > 100)
@@ -113,6 +140,7 @@ Fields command_of(const StreamBenchOptions& options) {
   command.set("name", "stream bench");
   command.set("queries", Value(options.queries));
   command.set("states", Value(options.states));
+  command.set("compare", Value(options.compare));
   command.set("keys", options.keys);
   command.set("events", options.events);
   command.set("windows", options.windows);
@@ -133,12 +161,29 @@ class Suite {
     result_.document.parameters = {"keys", "events_per_round"};
   }
 
+  // Before anything is made: an engine that is missing is named at once.
+  Status start_peers() {
+    for (const auto& name : options_.compare) {
+      HF_ASSIGN_OR_RETURN(auto peer, StreamPeer::start(name, options_.python, options_.threads));
+      peers_.push_back(std::move(peer));
+    }
+    if (peers_.empty()) return {};
+    HF_ASSIGN_OR_RETURN(peer_files_, PeerTables::make());
+    return {};
+  }
   Status window_sum() {
     HF_ASSIGN_OR_RETURN(const auto script, holdfast::stream::Script::prepare(WindowSum::sql()));
     const WindowSum query(options_.keys, events_per_ms(options_), options_.windows, options_.seed);
-    measure(kWindowSum, {options_.keys, query.events().size()}, [&](const std::string& state) {
-      return window_sum_entry(state, query, script.plans().front());
-    });
+    const auto& plan = script.plans().front();
+    std::vector<SubjectEntry> subjects;
+    for (const auto& state : options_.states)
+      subjects.push_back(window_sum_entry(state, query, plan));
+    for (const auto& peer : peers_with(kWindowSum)) {
+      const auto loaded =
+          peer->load(*peer_files_, plan.source(), std::as_bytes(std::span(query.events())));
+      subjects.push_back(peer_entry(*peer, loaded, question_of(query, *peer_files_)));
+    }
+    measure(kWindowSum, {options_.keys, query.events().size()}, std::move(subjects));
     return {};
   }
   Status nexmark(unsigned number) {
@@ -147,8 +192,18 @@ class Suite {
     }
     HF_ASSIGN_OR_RETURN(const auto query,
                         NexmarkQuery::make(number, *events_, options_.events, options_.seed));
-    measure("nexmark-q" + std::to_string(number), {0, query->rows()},
-            [&](const std::string& state) { return nexmark_entry(state, *query); });
+    const auto name = "nexmark-q" + std::to_string(number);
+    std::vector<SubjectEntry> subjects;
+    for (const auto& state : options_.states) {
+      // What there is no such subject of has no row.
+      const bool has = state != "tbb" && (state != "floor" || nexmark_loop(number) != nullptr);
+      if (has) subjects.push_back(nexmark_entry(state, *query));
+    }
+    for (const auto& peer : peers_with(name)) {
+      const auto loaded = load(*peer, *query);
+      subjects.push_back(peer_entry(*peer, loaded, question_of(*query)));
+    }
+    measure(name, {0, query->rows()}, std::move(subjects));
     return {};
   }
   bool interrupted() const { return result_.interrupted; }
@@ -163,45 +218,83 @@ class Suite {
     return {&plan, state.starts_with("kv"), state.ends_with("-interpreted"), options_.region,
             options_.checkpoint_seconds};
   }
+  void warn(const std::string& what) { result_.document.warnings.push_back(what); }
+  // A query on one worker only, where it cannot be split.
+  SubjectEntry limited(SubjectEntry entry, const std::string& query, const sql::Plan& plan) {
+    const auto split = holdfast::stream::InterpretedOperators::can_split(plan, false);
+    if (split) return entry;
+    entry.threads_max = 1;
+    if (options_.threads != std::vector<unsigned>{1})
+      warn(query + ", " + entry.name + ": one worker only: " + split.error().detail);
+    return entry;
+  }
+  SubjectEntry by_hand(SubjectEntry entry, const std::string& query) {
+    entry.threads_max = 1;
+    if (options_.threads != std::vector<unsigned>{1})
+      warn(query + ", " + entry.name + ": one thread only: a loop by hand");
+    return entry;
+  }
+
+  std::vector<StreamPeer*> peers_with(const std::string& query) {
+    std::vector<StreamPeer*> with;
+    for (const auto& peer : peers_) {
+      if (peer->has(query))
+        with.push_back(peer.get());
+      else
+        warn(query + ": " + peer->name() + " has no row: the query is not written for it");
+    }
+    return with;
+  }
+  SubjectEntry peer_entry(StreamPeer& peer, const Status& loaded, PeerQuestion question) const {
+    question.seconds = options_.seconds;
+    const auto make = [&peer, loaded, question = std::move(question)](unsigned) {
+      return peer_subject(peer, loaded, question);
+    };
+    return {peer.name(), make, ""};
+  }
+  Status load(StreamPeer& peer, const NexmarkQuery& query) const {
+    for (const auto& node : query.plan().nodes) {
+      const auto* const scan = std::get_if<sql::Scan>(&node.what);
+      if (scan == nullptr) continue;
+      HF_RETURN_IF_ERROR(
+          peer.load(*peer_files_, *scan->table, events_->table(scan->table->name).records));
+    }
+    return {};
+  }
+
   SubjectEntry window_sum_entry(const std::string& state, const WindowSum& query,
-                                const sql::Plan& plan) const {
-    if (state == "floor")
-      return {state, [&](unsigned) { return std::make_unique<HandWritten<FlatTable>>(query); }, ""};
+                                const sql::Plan& plan) {
+    if (state == "floor") {
+      const auto make = [&](unsigned) { return std::make_unique<HandWritten<FlatTable>>(query); };
+      return by_hand({state, make, ""}, kWindowSum);
+    }
     if (state == "tbb") {
       const auto make = peer_function<std::unique_ptr<Subject>(const WindowSum&)>(state);
       if (!make) return {state, {}, make.error().detail};
-      return {state, [&query, make = *make](unsigned) { return make(query); }, ""};
+      const auto made = [&query, make = *make](unsigned) { return make(query); };
+      return by_hand({state, made, ""}, kWindowSum);
     }
-    return {state,
-            [&query, setting = setting(state, plan)](unsigned) {
-              return query_subject(query, setting);
-            },
-            ""};
+    const auto make = [&query, setting = setting(state, plan)](unsigned) {
+      return query_subject(query, setting);
+    };
+    return limited({state, make, ""}, kWindowSum, plan);
   }
-  SubjectEntry nexmark_entry(const std::string& state, const NexmarkQuery& query) const {
+  SubjectEntry nexmark_entry(const std::string& state, const NexmarkQuery& query) {
+    const auto name = "nexmark-q" + std::to_string(query.number());
     if (state == "floor") {
       auto* const loop = nexmark_loop(query.number());
-      return {state, [&query, loop](unsigned) { return nexmark_floor(query, *loop); }, ""};
+      const auto make = [&query, loop](unsigned) { return nexmark_floor(query, *loop); };
+      return by_hand({state, make, ""}, name);
     }
-    return {state,
-            [&query, setting = setting(state, query.plan())](unsigned) {
-              return nexmark_subject(query, setting);
-            },
-            ""};
+    const auto make = [&query, setting = setting(state, query.plan())](unsigned) {
+      return nexmark_subject(query, setting);
+    };
+    return limited({state, make, ""}, name, query.plan());
   }
-  // What there is no such subject of has no row.
-  bool has(const std::string& query, const std::string& state) const {
-    const auto number = nexmark_number(query);
-    if (!number) return true;
-    return state != "tbb" && (state != "floor" || nexmark_loop(*number) != nullptr);
-  }
-
-  template <class EntryOf>
-  void measure(const std::string& query, const Size& size, const EntryOf& entry_of) {
+  void measure(const std::string& query, const Size& size, std::vector<SubjectEntry> subjects) {
     Plan plan;
-    for (const auto& state : options_.states) {
-      if (has(query, state)) plan.subjects.push_back(entry_of(state));
-    }
+    plan.subjects = std::move(subjects);
+    plan.threads = options_.threads;
     plan.operations = {{query, {}}};
     plan.repetitions = options_.repeat;
     plan.seconds = options_.seconds;
@@ -220,6 +313,8 @@ class Suite {
 
   const StreamBenchOptions& options_;
   std::unique_ptr<NexmarkEvents> events_;
+  std::unique_ptr<PeerTables> peer_files_;
+  std::vector<std::unique_ptr<StreamPeer>> peers_;
   StreamBenchResult result_;
 };
 
@@ -232,6 +327,7 @@ Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
         "/dev/shm/holdfast-stream-bench-" + std::to_string(::getpid()) + "?granularity=line";
   HF_RETURN_IF_ERROR(validate(options));
   Suite suite(options);
+  HF_RETURN_IF_ERROR(suite.start_peers());
   for (const auto& query : options.queries) {
     if (suite.interrupted()) break;
     const auto number = nexmark_number(query);

@@ -6,6 +6,10 @@
 //   tbb               of window-sum: the same loop over oneTBB's concurrent_hash_map
 //   dram, kv          the query, compiled, with its state in DRAM without checkpoints, or in a
 //                     region; dram-interpreted, kv-interpreted: the same by the interpreter
+//   duckdb, polars    other engines (`compare`), as a batch over the same events: peer_subject.hpp
+//
+// With several threads a query has as many workers. Loops by hand have one thread only, and so have
+// queries that cannot be split: with more they have no row, and the document's warnings say so.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +24,11 @@ namespace holdfast::bench::stream {
 struct StreamBenchOptions {
   std::vector<std::string> queries = {"window-sum"};  // And nexmark-q0 to nexmark-q22.
   std::vector<std::string> states = {"dram", "kv", "floor"};
-  std::uint64_t keys = 15'000;       // Of window-sum: 1 to 100,000,000.
-  std::uint64_t events = 2'000'000;  // Of NEXMark's three tables together: 1,000 to 100,000,000.
-  unsigned threads = 1;              // 1.
+  std::uint64_t keys = 15'000;          // Of window-sum: 1 to 100,000,000.
+  std::uint64_t events = 2'000'000;     // Of NEXMark's three tables together: 1,000 to 100,000,000.
+  std::vector<unsigned> threads = {1};  // Workers of a query, threads of others: 1 to 256 each.
+  std::vector<std::string> compare;     // duckdb, polars.
+  std::string python;                   // Of these: one that has their packages.
   // Of kv: a path that does not exist, or dram; empty: below /dev/shm, of line granularity.
   std::string region;
   double checkpoint_seconds = 1;    // Of `kv`.
@@ -40,7 +46,8 @@ struct StreamBenchResult {
 };
 
 // What it writes lies at the region's path, and is gone when it returns. Errors: kInvalidOption
-// (names the option, the value seen and what is allowed), kAlreadyExists (the path is there).
+// (names the option, the value seen and what is allowed), kAlreadyExists (the path is there),
+// kNotFound (an engine to compare with is not installed: says how to), kIo (of such an engine).
 Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& options);
 
 }  // namespace holdfast::bench::stream

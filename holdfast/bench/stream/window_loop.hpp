@@ -44,6 +44,7 @@ class WindowSubject : public Subject {
   bool supports(const std::string&) const override { return true; }
   Status run(PhaseThread& thread) override {
     thread.begin();
+    if (thread.index() > 0) return thread.end(), Status();  // A query starts its workers itself.
     EventReader reader(query_, [&] { return thread.more(0); });
     HF_RETURN_IF_ERROR(take_all(reader));
     thread.end();
