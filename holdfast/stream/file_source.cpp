@@ -13,6 +13,7 @@
 #include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/format.hpp>
 #include <holdfast/stream/malformed.hpp>
+#include <holdfast/stream/record_rows.hpp>
 #include <holdfast/stream/sources.hpp>
 
 namespace holdfast::stream {
@@ -58,25 +59,18 @@ class FileSource final : public Source {
 
   Result<bool> next(sql::Row& row) override {
     for (;;) {
-      if (reader_ == nullptr) {
+      if (rows_ == nullptr) {
         HF_ASSIGN_OR_RETURN(const bool opened, open_next());
         if (!opened) return false;
       }
-      std::string_view record;
-      const auto got = reader_->next(record);
-      if (!got && got.code() != Errc::kCorrupt) return got.error();
+      HF_ASSIGN_OR_RETURN(const bool got, rows_->next(row, misread_));
       if (!got) {
-        HF_RETURN_IF_ERROR(malformed_.take(where(), reason_of(got.error()), {}, false));
-        continue;
-      }
-      if (!*got) {
         finish_file();
         continue;
       }
-      if (format_.header && reader_->records() == 1) continue;
-      const bool made = format_.reader->read(record, row, wrong_);
-      if (wrong_.empty()) return true;
-      HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take(where(), wrong_, record, made));
+      if (misread_.wrong.empty()) return true;
+      HF_ASSIGN_OR_RETURN(const bool counts,
+                          malformed_.take(where(), misread_.wrong, misread_.bytes, misread_.made));
       if (counts) return true;
     }
   }
@@ -86,9 +80,10 @@ class FileSource final : public Source {
     ByteWriter bytes;
     bytes.number(malformed_.count());
     bytes.text(current_);
-    bytes.number(reader_ == nullptr ? 0 : reader_->offset());
-    bytes.number(reader_ == nullptr ? 0 : reader_->records());
-    bytes.number(reader_ == nullptr ? 1 : 0);
+    const auto at = rows_ == nullptr ? FileRows::Position{} : rows_->position();
+    bytes.number(at.offset);
+    bytes.number(at.records);
+    bytes.number(rows_ == nullptr ? 1 : 0);
     bytes.number(finished_.size());
     for (const auto& name : finished_)
       bytes.text(name);
@@ -105,38 +100,35 @@ class FileSource final : public Source {
       finished_.emplace(bytes.text());
     if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint has no place in a file"};
     current_ = current;
-    reader_.reset();
+    rows_.reset();
     if (directory_) HF_RETURN_IF_ERROR(look_for_files());
     if (between) return {};
     HF_RETURN_IF_ERROR(open(directory_ ? path_ + "/" + current : path_));
-    return reader_->seek(offset, records);
+    return rows_->seek({offset, records});
   }
   std::string place() const override {
-    if (reader_ == nullptr)
-      return directory_ ? "behind file '" + escape(current_) + "'" : "the end";
-    return where() + ", byte " + std::to_string(reader_->offset());
+    if (rows_ == nullptr) return directory_ ? "behind file '" + escape(current_) + "'" : "the end";
+    return directory_ ? "file " + escape(current_) + ", " + rows_->place() : rows_->place();
   }
   std::uint64_t malformed() const override { return malformed_.count(); }
   std::vector<std::string> malformed_samples() const override { return malformed_.samples(); }
 
  private:
   std::string where() const {
-    const auto record = "record " + std::to_string(reader_->records());
-    return directory_ ? "file " + escape(current_) + ", " + record : record;
-  }
-  // The reader's own message begins with the place, which we have in our own words.
-  static std::string reason_of(const Error& error) {
-    const auto colon = error.detail.find(": ");
-    return colon == std::string::npos ? error.detail : error.detail.substr(colon + 2);
+    if (!directory_ && !format_.open_file) return rows_->where();
+    return "file " + escape(directory_ ? current_ : path_) + ", " + rows_->where();
   }
   Status open(const std::string& path) {
+    if (format_.open_file) {
+      HF_ASSIGN_OR_RETURN(rows_, format_.open_file(path));
+      return {};
+    }
     HF_ASSIGN_OR_RETURN(auto input, open_file_input(path));
-    reader_ =
-        std::make_unique<RecordReader>(std::move(input), format_.framing, format_.record_bytes);
+    rows_ = std::make_unique<RecordRows>(std::move(input), format_);
     return {};
   }
   void finish_file() {
-    reader_.reset();
+    rows_.reset();
     if (monitor_interval_.count() > 0) finished_.insert(current_);
   }
   // Those that were not read: behind the current one, or, where files come later, not finished.
@@ -174,12 +166,12 @@ class FileSource final : public Source {
   std::chrono::milliseconds monitor_interval_;  // 0: once.
   ReadFormat format_;
   Malformed malformed_;
-  std::unique_ptr<RecordReader> reader_;  // Null: between two files.
-  std::string current_;                   // The last file that was opened, by its path below path_.
-  std::vector<std::string> waiting_;      // The next one last.
-  std::set<std::string> finished_;        // Where files come later.
+  std::unique_ptr<FileRows> rows_;    // Null: between two files.
+  std::string current_;               // The last file that was opened, by its path below path_.
+  std::vector<std::string> waiting_;  // The next one last.
+  std::set<std::string> finished_;    // Where files come later.
   Clock::time_point look_again_;
-  std::string wrong_;
+  Misread misread_;
 };
 
 }  // namespace
@@ -190,7 +182,8 @@ Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableO
   if (path->starts_with("file://")) path->erase(0, 7);
   while (path->size() > 1 && path->ends_with('/'))
     path->pop_back();
-  HF_ASSIGN_OR_RETURN(auto format, read_format_of(table, all_physical(table), options));
+  HF_ASSIGN_OR_RETURN(auto format,
+                      read_format_of(table, all_physical(table, Carrier::kFile), options));
   const auto name = options.text("format").value_or("");
   HF_ASSIGN_OR_RETURN(auto malformed, Malformed::of(table, options, format.ignore_errors,
                                                     name + ".ignore-parse-errors"));

@@ -14,6 +14,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/value.hpp>
+#include <holdfast/stream/file_rows.hpp>
 #include <holdfast/stream/record_reader.hpp>
 #include <holdfast/stream/table_options.hpp>
 
@@ -35,6 +36,8 @@ class RowWriter {
   // kInvalidOption: the format cannot say this value.
   virtual Status append(const sql::Row& row, std::string& bytes) = 0;
   virtual std::string_view record_end() const { return "\n"; }
+  // Of a file: what belongs behind its last record. The next append() begins another file.
+  virtual Status end_file(std::string&) { return {}; }
 };
 
 struct ReadFormat {
@@ -42,18 +45,23 @@ struct ReadFormat {
   Framing framing = Framing::kLines;  // In a file or a socket. A message is one record.
   std::size_t record_bytes = 0;       // Of kFixed.
   bool header = false;                // The first record of a file is none.
+  OpenFileRows open_file;             // Of a file, instead of all these, where it is set.
   bool ignore_errors = false;
 };
+
+// What the bytes are part of.
+enum class Carrier : std::uint8_t { kFile, kStream, kMessage };
 
 // Which columns of a table a format reads or writes, and how its options begin: "" for 'format' and
 // 'json.…', "key." for 'key.format' and 'key.json.…'.
 struct FormatScope {
   std::vector<std::size_t> columns;
   std::string prefix;
+  Carrier carrier = Carrier::kMessage;
 };
 // Those that the connector reads: not computed.
-FormatScope all_physical(const sql::Table& table);
-FormatScope all_of(const std::vector<sql::Column>& columns);
+FormatScope all_physical(const sql::Table& table, Carrier carrier);
+FormatScope all_of(const std::vector<sql::Column>& columns, Carrier carrier);
 
 Result<ReadFormat> read_format_of(const sql::Table& table, const FormatScope& scope,
                                   TableOptions& options);

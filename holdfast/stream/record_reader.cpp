@@ -36,10 +36,16 @@ Result<bool> RecordReader::fill() {
     begin_ = 0;
   }
   if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-  HF_ASSIGN_OR_RETURN(const auto got, input_->read(buffer_.data() + end_, buffer_.size() - end_));
-  end_ += got;
-  no_more_ = got == 0 && input_->at_end();
-  return got > 0;
+  const auto got = input_->read(buffer_.data() + end_, buffer_.size() - end_);
+  if (!got) {
+    // Nothing can be read behind it: a damaged gzip file would say so without end.
+    begin_ = end_ = 0;
+    no_more_ = true;
+    return got.error();
+  }
+  end_ += *got;
+  no_more_ = *got == 0 && input_->at_end();
+  return *got > 0;
 }
 
 std::size_t RecordReader::find_line_end() {

@@ -31,7 +31,12 @@ class FileSink final : public Sink {
     record_ += writer_->record_end();
     return parts_.write(record_);
   }
-  Status prepare(std::uint64_t epoch) override { return parts_.prepare(epoch); }
+  Status prepare(std::uint64_t epoch) override {
+    record_.clear();
+    HF_RETURN_IF_ERROR(writer_->end_file(record_));
+    HF_RETURN_IF_ERROR(parts_.write(record_));
+    return parts_.prepare(epoch);
+  }
   Status commit(std::uint64_t epoch) override { return parts_.commit(epoch); }
   std::string state() const override {
     ByteWriter bytes;
@@ -186,7 +191,8 @@ class BlackholeSink final : public RecordSink {
 
 Result<std::unique_ptr<Sink>> open_file_sink(const sql::Table&, const ColumnList& columns,
                                              TableOptions& options, const Output&) {
-  HF_ASSIGN_OR_RETURN(auto format, write_format_of(columns, all_of(columns), options));
+  HF_ASSIGN_OR_RETURN(auto format,
+                      write_format_of(columns, all_of(columns, Carrier::kFile), options));
   auto path = options.text("path");
   if (!path || path->empty()) return options.wrong("path", "a directory");
   if (path->starts_with("file://")) path->erase(0, 7);

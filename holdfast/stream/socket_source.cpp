@@ -58,7 +58,8 @@ Result<std::unique_ptr<Source>> open_socket_source(const sql::Table& table, Tabl
   const auto host = options.text("hostname").value_or("localhost");
   HF_ASSIGN_OR_RETURN(const auto port, options.number("port", 0));
   if (port < 1 || port > 65535) return options.wrong("port", "a number from 1 to 65535");
-  HF_ASSIGN_OR_RETURN(auto format, read_format_of(table, all_physical(table), options));
+  HF_ASSIGN_OR_RETURN(auto format,
+                      read_format_of(table, all_physical(table, Carrier::kStream), options));
   const auto name = options.text("format").value_or("");
   HF_ASSIGN_OR_RETURN(auto malformed, Malformed::of(table, options, format.ignore_errors,
                                                     name + ".ignore-parse-errors"));

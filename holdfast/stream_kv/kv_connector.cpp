@@ -163,9 +163,11 @@ Result<std::unique_ptr<Sink>> open_kv_sink(const sql::Table& table,
     HF_ASSIGN_OR_RETURN(key.writer, write_csv_format(columns, scope, options));
   }
   if (options.text("format")) {
-    HF_ASSIGN_OR_RETURN(value, write_format_of(columns, all_of(columns), options));
+    HF_ASSIGN_OR_RETURN(value,
+                        write_format_of(columns, all_of(columns, Carrier::kMessage), options));
   } else {
-    HF_ASSIGN_OR_RETURN(value.writer, write_json_format(columns, all_of(columns), options));
+    HF_ASSIGN_OR_RETURN(value.writer,
+                        write_json_format(columns, all_of(columns, Carrier::kMessage), options));
   }
   options.text("malformed-records.path");  // Of reading.
   HF_RETURN_IF_ERROR(options.all_known());
@@ -247,7 +249,7 @@ class KvSource final : public Source {
 
 Result<std::unique_ptr<Source>> open_kv_source(const sql::Table& table, TableOptions& options) {
   HF_ASSIGN_OR_RETURN(const auto path, path_of(options));
-  const auto scope = all_physical(table);
+  const auto scope = all_physical(table, Carrier::kMessage);
   const auto name = options.text("format").value_or("json");
   ReadFormat format;
   if (options.text("format")) {

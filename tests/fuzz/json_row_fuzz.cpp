@@ -30,7 +30,7 @@ struct Formats {
     const auto statements = sql::parse(kTable).value();
     catalog.add(std::get<sql::syntax::CreateTable>(statements.front())).value();
     table = catalog.find("t", {}).value();
-    const auto scope = stream::all_physical(*table);
+    const auto scope = stream::all_physical(*table, stream::Carrier::kMessage);
     stream::TableOptions options(*table);
     reads = stream::read_format_of(*table, scope, options).value();
     stream::TableOptions again(*table);

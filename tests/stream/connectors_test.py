@@ -111,6 +111,14 @@ def check_directories(directory):
         (many / hidden).write_text('n\n99\n')
     text = files(many, 'n INT', format='csv', csv__header='true')
     assert run('-e', text + 'SELECT n FROM t').stdout == 'n\n1\n2\n3\n4\n5\n'
+    # What a damaged gzip file still had is read; it is one malformed record, however its end is met.
+    packed = gzip.compress(b''.join(b'%d\n' % (n % 10) for n in range(100000)))
+    (many / 'b' / 'c.csv').write_bytes(packed[:len(packed) // 2])
+    damaged = run('-e', text + 'SELECT n FROM t', code=1)
+    assert 'file b/c.csv, record' in damaged.stderr and 'is a damaged gzip file' in damaged.stderr, damaged.stderr
+    on = run('-e', files(many, 'n INT', format='csv', csv__header='true', csv__ignore_parse_errors='true') + 'SELECT n FROM t')
+    assert on.stdout.startswith('n\n1\n2\n') and on.stdout.endswith('\n5\n') and '1 malformed row' in on.stderr, on.stderr
+    (many / 'b' / 'c.csv').unlink()
     (many / 'd.csv').write_text('n\nfive\n')
     wrong = run('-e', text + 'SELECT n FROM t', code=1)
     assert "file d.csv, record 2: 'five' is no INT" in wrong.stderr, wrong.stderr
@@ -273,7 +281,7 @@ def check_tables(directory):
                            '          1  a\n         -2  NULL\n').replace('word            \n', 'word\n'), done.stdout
     for text, words in ((table('n INT', connector='kafkaa') + 'SELECT n FROM t', "'kafka'"),
                         (table('n INT', connector='datagen') + files(path, 'n INT', 'o', format='xml')
-                         + 'INSERT INTO o SELECT n FROM t', "'csv', 'json', 'raw' or 'binary'")):
+                         + 'INSERT INTO o SELECT n FROM t', "'binary', 'csv', 'json' or 'raw'")):
         assert words in run('-e', text, code=2).stderr, text
 
 

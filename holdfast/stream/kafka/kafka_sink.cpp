@@ -152,7 +152,8 @@ Result<std::unique_ptr<Sink>> open_kafka_sink(const sql::Table& table,
   if (topic.empty() || topic.find(';') != std::string::npos)
     return options.wrong("topic", "one topic");
   HF_ASSIGN_OR_RETURN(const auto guarantee, guarantee_of(options));
-  HF_ASSIGN_OR_RETURN(const auto scopes, key_columns_of(columns, all_of(columns), options));
+  HF_ASSIGN_OR_RETURN(const auto scopes,
+                      key_columns_of(columns, all_of(columns, Carrier::kMessage), options));
   HF_ASSIGN_OR_RETURN(auto value, write_format_of(columns, scopes.value, options));
   std::unique_ptr<RowWriter> key;
   if (!scopes.key.columns.empty()) {

@@ -356,8 +356,9 @@ Result<std::unique_ptr<Source>> open_kafka_source(const sql::Table& table, Table
   const auto topics = split_list(options.text("topic").value_or(""));
   if (topics.empty()) return options.wrong("topic", "a topic, or several with ; between them");
   HF_ASSIGN_OR_RETURN(auto settings, settings_of(options));
-  HF_ASSIGN_OR_RETURN(const auto scopes,
-                      key_columns_of(table.columns, all_physical(table), options));
+  HF_ASSIGN_OR_RETURN(
+      const auto scopes,
+      key_columns_of(table.columns, all_physical(table, Carrier::kMessage), options));
   Formats formats;
   HF_ASSIGN_OR_RETURN(formats.value, read_format_of(table, scopes.value, options));
   bool ignore = formats.value.ignore_errors;
