@@ -179,14 +179,14 @@ build_release() {
   build release "$@"
 }
 
-# A Python with PyPI's hdrhistogram and duckdb, which our histogram and our answers are compared with. Without a
-# network these comparisons are skipped; ctest says so of the first.
+# A Python with what of PyPI our histogram and our answers are compared with, and with fastavro, cramjam and pyarrow, by
+# which streams read and write Avro and Parquet. Without a network these comparisons are skipped; ctest says so of the first.
 test_python() {
   python=$PWD/build/python/bin/python
-  if ! "$python" -c 'import hdrh, duckdb' 2>/dev/null; then
-    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram duckdb; } \
+  if ! "$python" -c 'import hdrh, duckdb, fastavro, cramjam, pyarrow' 2>/dev/null; then
+    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram duckdb fastavro cramjam pyarrow; } \
       >"$LOGS/python.log" 2>&1; then
-      say "no Python packages hdrhistogram and duckdb (build/logs/python.log): what compares with them is skipped"
+      say "no Python packages hdrhistogram, duckdb, fastavro, cramjam and pyarrow (build/logs/python.log): what compares with them is skipped"
       return 0
     fi
   fi

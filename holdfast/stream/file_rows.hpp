@@ -20,7 +20,7 @@ namespace holdfast::stream {
 
 struct Misread {
   std::string wrong;       // "'one' is no BIGINT for column v"; empty: all is well.
-  std::string_view bytes;  // As they are in the file. They live until the next call.
+  std::string_view bytes;  // As they are in the file, until the next call. Null: there are none.
   bool made = false;       // There is a row all the same: what could not be read is NULL.
 };
 

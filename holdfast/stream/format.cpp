@@ -27,9 +27,11 @@ using Formats = std::map<std::string, Format, std::less<>>;
 
 const Formats& formats() {
   static const Formats all{
+      {"avro", {read_avro_format, write_avro_format}},
       {"binary", {read_binary_format, write_binary_format}},
       {"csv", {read_flat_csv, write_flat_csv}},
       {"json", {read_json_format, write_json_format}},
+      {"parquet", {read_parquet_format, write_parquet_format}},
       {"raw", {read_raw_format, write_raw_format}},
   };
   return all;
@@ -83,7 +85,7 @@ Status check_flat(const ColumnList& columns, const FormatScope& scope,
                   const TableOptions& options) {
   for (const auto i : scope.columns) {
     if (columns[i].type.is_nested())
-      return options.wrong(scope.prefix + "format", "'json', since column " +
+      return options.wrong(scope.prefix + "format", "'json', 'avro' or 'parquet', since column " +
                                                         escape(columns[i].name) + " is " +
                                                         sql::name_of(columns[i].type));
   }

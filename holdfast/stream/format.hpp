@@ -1,5 +1,6 @@
 // format.hpp: from the bytes of a record to a row, and back: 'format' = 'csv', 'json', 'raw',
-// 'binary'.
+// 'binary', 'avro', 'parquet'. The last two have more than records in a file: they read and write
+// it whole.
 //
 // Threads  One at a time.
 // Errors   kInvalidOption, kUnsupported: options of the table, with line and column.
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,12 @@ class RowReader {
   // what is malformed ("'one' is no BIGINT for column v"): with true, what could not be read is
   // NULL; with false, there is no row.
   virtual bool read(std::string_view record, sql::Row& row, std::string& wrong) = 0;
+  // Some are faster with many at once: with so many, of which expect() says that read() will be
+  // asked for them next, most likely in this order.
+  virtual std::size_t at_once() const { return 1; }
+  virtual void expect(std::span<const std::string_view>) {}
+  // Why the last record was not read, if that is not the record's fault.
+  virtual Status status() const { return {}; }
 };
 
 class RowWriter {
@@ -82,6 +90,8 @@ Result<ReadFormat> read_csv_format(const sql::Table&, const FormatScope&, TableO
 Result<ReadFormat> read_json_format(const sql::Table&, const FormatScope&, TableOptions&);
 Result<ReadFormat> read_raw_format(const sql::Table&, const FormatScope&, TableOptions&);
 Result<ReadFormat> read_binary_format(const sql::Table&, const FormatScope&, TableOptions&);
+Result<ReadFormat> read_avro_format(const sql::Table&, const FormatScope&, TableOptions&);
+Result<ReadFormat> read_parquet_format(const sql::Table&, const FormatScope&, TableOptions&);
 using ColumnList = std::vector<sql::Column>;
 // Refuses ARRAY, ROW and MAP: fields of CSV have no parts.
 Status check_flat(const ColumnList& columns, const FormatScope& scope, const TableOptions& options);
@@ -93,6 +103,10 @@ Result<std::unique_ptr<RowWriter>> write_raw_format(const ColumnList&, const For
                                                     TableOptions&);
 Result<std::unique_ptr<RowWriter>> write_binary_format(const ColumnList&, const FormatScope&,
                                                        TableOptions&);
+Result<std::unique_ptr<RowWriter>> write_avro_format(const ColumnList&, const FormatScope&,
+                                                     TableOptions&);
+Result<std::unique_ptr<RowWriter>> write_parquet_format(const ColumnList&, const FormatScope&,
+                                                        TableOptions&);
 
 // "'one' is no BIGINT for column v"
 std::string no_value_of(std::string_view text, const sql::Column& column);

@@ -50,7 +50,7 @@ Result<bool> Malformed::take(std::string_view place, std::string_view wrong,
   ++count_;
   if (samples_.size() < kSamples) samples_.push_back(said);
   if (!file_) return made;
-  HF_RETURN_IF_ERROR(append(std::string(record) + "\n"));
+  HF_RETURN_IF_ERROR(append((record.data() == nullptr ? said : std::string(record)) + "\n"));
   return false;
 }
 

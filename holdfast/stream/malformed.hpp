@@ -2,8 +2,9 @@
 //
 // They end the query, unless the table's format ignores errors (its fields that cannot be read are
 // NULL, a record that is no row is skipped), or the table has a place for them: then such records
-// are skipped and appended to that file as they are, each with a LF behind it. All are counted, and
-// a few are kept as samples.
+// are skipped and appended to that file as they are, each with a LF behind it; of what has no bytes
+// of its own, as in a damaged file, its place and reason. All are counted, and a few are kept as
+// samples.
 //
 // A record may stand in the file twice, after a crash, and a part of one on a line of its own.
 //
@@ -30,8 +31,8 @@ class Malformed {
   static Result<Malformed> of(const sql::Table& table, TableOptions& options, bool ignore_errors,
                               std::string ignore_option);
 
-  // `record` at `place` is malformed: `wrong` says how. `made`: there is a row of it, with NULLs.
-  // True: that row counts.
+  // `record` at `place` is malformed: `wrong` says how. Its data() is null: it has no bytes.
+  // `made`: there is a row of it, with NULLs. True: that row counts.
   Result<bool> take(std::string_view place, std::string_view wrong, std::string_view record,
                     bool made);
   std::uint64_t count() const { return count_; }

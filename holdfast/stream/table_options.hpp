@@ -53,6 +53,13 @@ class TableOptions {
     return sql::error_at(table_.at, "table " + escape(table_.name) + ": the option '" +
                                         std::string(key) + "' is missing");
   }
+  // What a value leads to, with the option's line and column.
+  Error about(std::string_view key, const Error& error) const {
+    for (const auto& option : table_.options) {
+      if (option.key == key) return sql::error_at(option.at, error.detail);
+    }
+    return error;
+  }
   // At the end: nothing is left over.
   Status all_known() const {
     for (const auto& option : table_.options) {

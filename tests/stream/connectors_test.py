@@ -281,7 +281,7 @@ def check_tables(directory):
                            '          1  a\n         -2  NULL\n').replace('word            \n', 'word\n'), done.stdout
     for text, words in ((table('n INT', connector='kafkaa') + 'SELECT n FROM t', "'kafka'"),
                         (table('n INT', connector='datagen') + files(path, 'n INT', 'o', format='xml')
-                         + 'INSERT INTO o SELECT n FROM t', "'binary', 'csv', 'json' or 'raw'")):
+                         + 'INSERT INTO o SELECT n FROM t', "'avro', 'binary', 'csv', 'json'")):
         assert words in run('-e', text, code=2).stderr, text
 
 

@@ -10,9 +10,9 @@ def parts(directory):
     return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*')))
 
 
-def check_kills(command_of, rand, kills):
+def check_kills(command_of, rand, kills, parts=parts):
     """`command_of(name)`: where the rows go, and the command; each name has a state of its own. Runs are killed until `kills` have hit.
-    What is shown is at any time a prefix of the undisturbed run's rows, and all of them at the end. Returns how many hit."""
+    What is shown is at any time a prefix of the undisturbed run's rows, and all of them at the end. `parts`: reads what is shown. Returns how many hit."""
     whole, command = command_of('whole')
     started = time.monotonic()
     subprocess.run(command, check=True, capture_output=True, timeout=300)
