@@ -200,6 +200,7 @@ stage_kafka() { # Streams from Kafka to Kafka with a real broker: exactly once o
   need $JAVA_PACKAGES librdkafka-dev
   build_release holdfast holdfast-bench holdfast-peers-rdkafka
   logged maven-kafka mvn -q -B -ntp -f java/kafka/pom.xml package
+  test_python  # With fastavro.
   kills=8
   [ "${FULL:-0}" = 0 ] || kills=40
   python3 -u tests/stream/kafka_test.py build/release/holdfast build/java/kafka --kills "$kills"

@@ -189,6 +189,9 @@ class KvSource final : public Source {
   Status open() {
     HF_ASSIGN_OR_RETURN(auto cursor, snapshot_.cursor());
     cursor_.emplace(std::move(cursor));
+    if (format_.reader->at_once() < 2) return {};
+    HF_ASSIGN_OR_RETURN(auto ahead, snapshot_.cursor());
+    ahead_.emplace(std::move(ahead));
     return {};
   }
 
@@ -198,8 +201,10 @@ class KvSource final : public Source {
       begun_ = true;
       key_ = cursor_->key();
       ++records_;
+      if (ahead_) look_ahead();
       wrong.clear();
       const bool made = format_.reader->read(cursor_->value(), row, wrong);
+      HF_RETURN_IF_ERROR(format_.reader->status());
       if (wrong.empty() && made) return true;
       HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take("key '" + escape(key_, 60) + "'",
                                                              wrong, cursor_->value(), made));
@@ -220,6 +225,7 @@ class KvSource final : public Source {
   Status seek(std::string_view position) override {
     ByteReader bytes(position);
     begun_ = bytes.number() != 0;
+    expected_ = 0;
     key_ = bytes.text();
     records_ = bytes.number();
     malformed_.set_count(bytes.number());
@@ -237,12 +243,29 @@ class KvSource final : public Source {
   std::vector<std::string> malformed_samples() const override { return malformed_.samples(); }
 
  private:
+  // Tells the format of the record that the cursor is at, and of those behind it, if it does not
+  // know of that one.
+  void look_ahead() {
+    if (expected_ > 0) {
+      --expected_;
+      return;
+    }
+    std::vector<std::string> values;
+    for (bool more = ahead_->seek(key_); more && values.size() < format_.reader->at_once();
+         more = ahead_->next())
+      values.emplace_back(ahead_->value());
+    const std::vector<std::string_view> views(values.begin(), values.end());
+    format_.reader->expect(views);
+    expected_ = views.empty() ? 0 : views.size() - 1;
+  }
+
   SharedStore store_;
   ReadFormat format_;
   Malformed malformed_;
   kv::Snapshot snapshot_;
-  std::optional<kv::Cursor> cursor_;
-  bool begun_ = false;  // The cursor is at the record that was given last, whose key this is.
+  std::optional<kv::Cursor> cursor_, ahead_;
+  std::size_t expected_ = 0;  // Records behind this one that the format was told of.
+  bool begun_ = false;        // The cursor is at the record that was given last, whose key this is.
   std::string key_;
   std::uint64_t records_ = 0;
 };

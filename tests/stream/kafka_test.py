@@ -2,7 +2,7 @@
 
     kafka_test.py HOLDFAST JARS [--kills N] [--seed N]
 
-  1. Where reading begins and ends; keys; malformed records; what is refused; a topic that is missing.
+  1. Where reading begins and ends; keys; Avro; malformed records; what is refused; a topic that is missing.
   2. Partitions that are read at different speeds: windows are those of each partition's own order.
   3. Windows from Kafka to Kafka, exactly once: the run is killed again and again, the broker once; the committed records
      are those of the undisturbed run.
@@ -12,6 +12,7 @@
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import random
 import re
@@ -24,6 +25,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'java' / 'kafka'))
 from broker import Broker  # noqa: E402
+
+os.environ.setdefault('HOLDFAST_PEER_PYTHON', os.environ.get('HOLDFAST_TEST_PYTHON', sys.executable))
 
 
 def stream(holdfast, *words):
@@ -107,6 +110,31 @@ class Test:
         back = self.bounded('t', 'keyed', 'k STRING, n INT', **keys).replace(", 'format' = 'json'", '')
         rows = self.run('-e', back + 'SELECT k, n FROM t').stdout.split()[1:]
         assert sorted(rows) == sorted(f'{n % 5},{n}' for n in range(40)), rows
+
+    def check_avro(self):
+        """A record of Avro per message, by the schema of the table; keys too."""
+        if subprocess.run([os.environ['HOLDFAST_PEER_PYTHON'], '-c', 'import fastavro'], capture_output=True).returncode != 0:
+            print('no fastavro (HOLDFAST_TEST_PYTHON names a Python that has it): Avro is left out')
+            return
+        self.broker.create('avro', 2)
+        source, columns = self.directory / 'avro.json', 'n INT, s STRING, m DECIMAL(9, 2), v ARRAY<ROW<x BIGINT>>'
+        lines = [json.dumps({'n': n, 's': None if n % 3 else f'é {n}', 'm': 0.25 * n, 'v': [{'x': n}] * (n % 4)}) for n in range(3000)]
+        source.write_text('\n'.join(lines) + '\n')
+        keyed = {'key.format': 'avro', 'key.fields': 'n', 'value.format': 'avro', 'value.fields-include': 'EXCEPT_KEY'}
+        self.run('-e', f"CREATE TABLE s ({columns}) WITH ('connector' = 'filesystem', 'path' = '{source}', 'format' = 'json');"
+                 + self.table('o', 'avro', columns, **keyed).replace("'format' = 'json', ", '') + 'INSERT INTO o SELECT * FROM s')
+
+        def rows(**options):
+            text = self.bounded('t', 'avro', columns, **keyed, **options).replace("'format' = 'json', ", '')
+            done = self.run('--format', 'json', '-e', text + 'SELECT * FROM t')
+            return sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda row: row['n']), done.stderr
+        assert rows()[0] == [json.loads(line) for line in lines]
+        other = self.run('-e', self.bounded('t', 'avro', 's STRING, m DECIMAL(9, 2)', format='avro') + 'SELECT * FROM t', code=1)
+        assert 'avro-' in other.stderr and 'bytes are left behind it' in other.stderr, other.stderr
+        # Messages that are none, among others.
+        self.broker.write('avro', [(n % 2, 'this is no Avro') for n in range(10)])
+        found, said = rows(**{'value.avro.ignore-parse-errors': 'true', 'key.avro.ignore-parse-errors': 'true'})
+        assert found == [json.loads(line) for line in lines] and '10 malformed' in said, said
 
     EVENTS = "ms BIGINT, k INT, v INT, ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND"
 
@@ -290,7 +318,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_kafka_'))
     test = Test(arguments, directory)
     try:
-        for check in ('offsets', 'refusals', 'keys', 'partitions', 'exactly_once', 'fencing', 'members'):
+        for check in ('offsets', 'refusals', 'keys', 'avro', 'partitions', 'exactly_once', 'fencing', 'members'):
             if arguments.only in (None, check):
                 begun = time.monotonic()
                 getattr(test, f'check_{check}')()

@@ -39,6 +39,13 @@ struct Formats {
   std::unique_ptr<RowReader> key;  // May be null.
 };
 
+std::string_view value_of(const rd_kafka_message_t& message) {
+  return {static_cast<const char*>(message.payload), message.len};
+}
+std::string_view key_of(const rd_kafka_message_t& message) {
+  return {static_cast<const char*>(message.key), message.key == nullptr ? 0 : message.key_len};
+}
+
 class KafkaSource final : public Source {
  public:
   KafkaSource(const sql::Table& table, Client client, std::vector<TopicPartition> partitions,
@@ -128,6 +135,7 @@ class KafkaSource final : public Source {
     Split split;
     sql::Row row;  // Of the split's head.
     bool has_row = false;
+    std::uint64_t fills = 0;  // Of the split, of which the formats know.
     // Of the rows that were given, and with the head.
     std::int64_t watermark = kNoTime, head_watermark = kNoTime;
     Clock::time_point quiet_since;
@@ -139,6 +147,7 @@ class KafkaSource final : public Source {
     return Lane{Split(client_.get(), std::move(at), next, stop),
                 sql::Row(table_.columns.size()),
                 false,
+                0,
                 kNoTime,
                 kNoTime,
                 Clock::now(),
@@ -229,6 +238,7 @@ class KafkaSource final : public Source {
       if (message == nullptr) return note_quiet(lane);
       lane.idle = false;
       lane.quiet_since = Clock::now();
+      if (std::exchange(lane.fills, lane.split.fills()) != lane.split.fills()) expect(lane.split);
       HF_ASSIGN_OR_RETURN(lane.has_row, read(*message, lane));
       if (!lane.has_row) lane.split.take();
     }
@@ -240,15 +250,27 @@ class KafkaSource final : public Source {
     return {};
   }
 
+  void expect(const Split& split) {
+    const auto tell = [&split](RowReader* reader, auto part_of) {
+      if (reader == nullptr || reader->at_once() < 2) return;
+      std::vector<std::string_view> parts;
+      for (auto at = split.waiting().rbegin(); at != split.waiting().rend(); ++at)
+        if ((*at)->payload != nullptr) parts.push_back(part_of(**at));
+      reader->expect(parts);
+    };
+    tell(formats_.value.reader.get(), value_of);
+    tell(formats_.key.get(), key_of);
+  }
+
   // False: there is no row of it.
   Result<bool> read(const rd_kafka_message_t& message, Lane& lane) {
     if (message.payload == nullptr) return false;  // As Flink: a tombstone is no row.
-    const std::string_view value(static_cast<const char*>(message.payload), message.len);
+    const auto value = value_of(message);
     bool made = formats_.value.reader->read(value, lane.row, wrong_);
+    HF_RETURN_IF_ERROR(formats_.value.reader->status());
     if (formats_.key != nullptr && wrong_.empty()) {
-      const std::string_view key(static_cast<const char*>(message.key),
-                                 message.key == nullptr ? 0 : message.key_len);
-      made = formats_.key->read(key, lane.row, wrong_) && made;
+      made = formats_.key->read(key_of(message), lane.row, wrong_) && made;
+      HF_RETURN_IF_ERROR(formats_.key->status());
     }
     if (!wrong_.empty()) {
       const auto place = lane.split.name() + ", offset " + std::to_string(message.offset);

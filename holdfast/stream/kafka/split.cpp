@@ -51,6 +51,7 @@ Status Split::fill(int wait_ms) {
     if (status) status = look_at(std::move(message));
   }
   std::reverse(waiting_.begin(), waiting_.end());
+  if (!waiting_.empty()) ++fills_;
   return status;
 }
 

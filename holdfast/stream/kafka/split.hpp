@@ -32,6 +32,9 @@ class Split {
   // or the split has ended. It lives until take().
   Result<const rd_kafka_message_t*> head(int wait_ms);
   void take();
+  // Those at hand, the next one last; and how often there came more of them.
+  const std::vector<Message>& waiting() const { return waiting_; }
+  std::uint64_t fills() const { return fills_; }
 
  private:
   static constexpr std::size_t kBatch = 256;
@@ -43,6 +46,7 @@ class Split {
   std::int64_t next_, stop_;
   Queue queue_;
   std::vector<Message> waiting_;  // The next one last.
+  std::uint64_t fills_ = 0;
 };
 
 }  // namespace holdfast::stream::kafka
