@@ -183,10 +183,11 @@ build_release() {
 # which streams read and write Avro and Parquet. Without a network these comparisons are skipped; ctest says so of the first.
 test_python() {
   python=$PWD/build/python/bin/python
-  if ! "$python" -c 'import hdrh, duckdb, fastavro, cramjam, pyarrow' 2>/dev/null; then
-    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 hdrhistogram duckdb fastavro cramjam pyarrow; } \
+  packages='hdrhistogram duckdb polars fastavro cramjam pyarrow'
+  if ! "$python" -c 'import hdrh, duckdb, polars, fastavro, cramjam, pyarrow' 2>/dev/null; then
+    if ! { python3 -m venv build/python && "$python" -m pip install --quiet --retries 1 --timeout 10 $packages; } \
       >"$LOGS/python.log" 2>&1; then
-      say "no Python packages hdrhistogram, duckdb, fastavro, cramjam and pyarrow (build/logs/python.log): what compares with them is skipped"
+      say "no Python with $packages (build/logs/python.log): what compares with them is skipped"
       return 0
     fi
   fi
