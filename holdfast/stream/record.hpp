@@ -73,8 +73,8 @@ class SharedRecordSource : public RecordSource {
  public:
   // Takes those that follow, at most `most`; none: there are no more.
   virtual RecordClaim claim(std::size_t most) = 0;
-  // Writes what was claimed to `out`. Threads: any, beside each other and beside a claim. Texts live
-  // as long as the source.
+  // Writes what was claimed to `out`. Threads: any, beside each other and beside a claim. Texts
+  // live as long as the source.
   virtual void read(const RecordClaim& claim, std::byte* out) const = 0;
 };
 

@@ -43,9 +43,7 @@ CompiledPart::CompiledPart(const sql::Plan& plan, std::shared_ptr<const QuerySou
   query_->become_part();
 }
 
-std::unique_ptr<Batch> CompiledPart::make_batch() const {
-  return std::make_unique<Records>();
-}
+std::unique_ptr<Batch> CompiledPart::make_batch() const { return std::make_unique<Records>(); }
 
 void CompiledPart::read(Source& source, Batch& batch) const {
   auto& records = static_cast<Records&>(batch);

@@ -122,8 +122,7 @@ class Groups final : public Query {
 
   // Rows that were taken, the one that failed among them: at once where they are alike.
   std::size_t take_block(const std::byte* records, std::size_t most) {
-    if (Definition::kRowsInterpret || slices_.current() == nullptr)
-      return take_rows(records, most);
+    if (Definition::kRowsInterpret || slices_.current() == nullptr) return take_rows(records, most);
     return of_ == 1 && !Definition::kFilters ? take_alike<true>(records, most)
                                              : take_alike<false>(records, most);
   }
@@ -137,7 +136,8 @@ class Groups final : public Query {
     return rows.ready ? add_block<kAll>(records, alike, rows) : take_rows(records, alike);
   }
 
-  // How many rows are alike: those before the first that has a NULL, or is not of the current slice.
+  // How many rows are alike: those before the first that has a NULL, or is of another slice than
+  // the current one.
   // If all are, `rows` is of them; if they are ready, the watermark is behind them.
   template <bool kAll>
   std::size_t look_ahead(const std::byte* records, std::size_t most, BlockRows& rows) {
