@@ -8,6 +8,8 @@ what went wrong is said on standard error, in one line.
 """
 import sys
 
+sys.path[:] = [path for path in sys.path if path]  # No modules of the current directory.
+
 
 def fail(code, text):
     print(str(text).splitlines()[0], file=sys.stderr)

@@ -1,21 +1,16 @@
 #include "parquet_process.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "olap_parquet.hpp"
-
-extern char** environ;
 
 namespace holdfast::tools {
 namespace {
@@ -49,40 +44,28 @@ Result<ParquetProcess> ParquetProcess::start(const std::string& python, const st
     return Error{Errc::kIo, "pipe: no more files"};
   }
   const int theirs = reads ? data[1] : data[0], ours = reads ? data[0] : data[1];
-  std::vector<char*> arguments;
-  for (auto& word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, theirs, reads ? STDOUT_FILENO : STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
-  pid_t id = -1;
-  const int code = ::posix_spawnp(&id, arguments[0], &files, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
+  auto process = ChildProcess::start(
+      std::move(words),
+      {{theirs, reads ? STDOUT_FILENO : STDIN_FILENO}, {errors[1], STDERR_FILENO}}, false);
   ::close(theirs), ::close(errors[1]);
-  if (code != 0) {
+  if (!process) {
     ::close(ours), ::close(errors[0]);
     return Error{Errc::kNotFound,
-                 fmt::format("{}: starting --python {}: {}", path, python, std::strerror(code))};
+                 fmt::format("{}: starting --python {}: {}", path, python, process.error().detail)};
   }
-  return ParquetProcess(python, path, id, ours, errors[0]);
+  return ParquetProcess(python, path, *std::move(process), ours, errors[0]);
 }
 
 ParquetProcess::ParquetProcess(ParquetProcess&& other) noexcept
     : python_(std::move(other.python_)),
       path_(std::move(other.path_)),
-      id_(std::exchange(other.id_, -1)),
+      process_(std::move(other.process_)),
       pipe_(std::exchange(other.pipe_, -1)),
       errors_(std::exchange(other.errors_, -1)) {}
 
 ParquetProcess::~ParquetProcess() {
   close_pipe();
   if (errors_ >= 0) ::close(errors_);
-  if (id_ < 0) return;
-  ::kill(id_, SIGKILL);
-  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
-  }
 }
 
 void ParquetProcess::close_pipe() {
@@ -115,10 +98,7 @@ Status ParquetProcess::finish() {
     if (got <= 0) break;
     said.append(bytes, static_cast<std::size_t>(got));
   }
-  int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-  }
-  id_ = -1;
+  const int status = process_.wait();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   said.erase(std::find(said.begin(), said.end(), '\n'), said.end());
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPyarrow)

@@ -5,13 +5,13 @@
 //         process said.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <holdfast/base/child_process.hpp>
 #include <holdfast/base/result.hpp>
 
 namespace holdfast::tools {
@@ -34,14 +34,18 @@ class ParquetProcess {
   Status finish();
 
  private:
-  ParquetProcess(std::string python, std::string path, pid_t id, int pipe, int errors)
-      : python_(std::move(python)), path_(std::move(path)), id_(id), pipe_(pipe), errors_(errors) {}
+  ParquetProcess(std::string python, std::string path, ChildProcess process, int pipe, int errors)
+      : python_(std::move(python)),
+        path_(std::move(path)),
+        process_(std::move(process)),
+        pipe_(pipe),
+        errors_(errors) {}
   static Result<ParquetProcess> start(const std::string& python, const std::string& path,
                                       std::vector<std::string> words, bool reads);
   void close_pipe();
 
   std::string python_, path_;
-  pid_t id_;
+  ChildProcess process_;
   int pipe_, errors_;
 };
 

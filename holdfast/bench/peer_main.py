@@ -4,10 +4,12 @@ into the command, which starts both as: python -c THIS+SCRIPT NAME WORD…
 Standard input has a question per line. Each gets one line of JSON: {"seconds", "rows"} or {"error"}; before the
 first, {"version", "configuration"}, or {"missing": package}. Rows are lists of texts.
 """
+import sys
+
+sys.path[:] = [path for path in sys.path if path]  # No modules of the current directory.
 import importlib
 import json
 import os
-import sys
 
 
 def serve(kind, packages, answer):

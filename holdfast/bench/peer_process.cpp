@@ -1,10 +1,7 @@
 #include <holdfast/bench/peer_process.hpp>
 
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,8 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/bench/engine/interruption.hpp>
-
-extern char** environ;
 
 namespace holdfast::bench {
 
@@ -47,20 +42,6 @@ bool take_rows(const json& rows, PeerProcess::Answer& answer) {
   return true;
 }
 
-int spawn(const std::vector<std::string>& words, int socket, pid_t& id) {
-  std::vector<char*> arguments;
-  for (const auto& word : words)
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
-  const int code = ::posix_spawnp(&id, arguments[0], &files, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  return code;
-}
-
 }  // namespace
 
 Error PeerProcess::failed(const std::string& what) const {
@@ -69,7 +50,7 @@ Error PeerProcess::failed(const std::string& what) const {
 
 // What it says from now on would be taken for the answer to another question.
 Error PeerProcess::lost(const std::string& why) {
-  ::kill(id_, SIGKILL);
+  process_.kill();
   lost_ = why;
   return failed(why);
 }
@@ -81,26 +62,20 @@ Result<std::unique_ptr<PeerProcess>> PeerProcess::start(const Start& how) {
   std::vector<std::string> words = {how.python, "-c",
                                     std::string(kPeerMain) + std::string(how.script), how.name};
   words.insert(words.end(), how.words.begin(), how.words.end());
-  pid_t id = -1;
-  const int code = spawn(words, sockets[1], id);
+  auto process = ChildProcess::start(
+      std::move(words), {{sockets[1], STDIN_FILENO}, {sockets[1], STDOUT_FILENO}}, false);
   ::close(sockets[1]);
-  if (code != 0) {
+  if (!process) {
     ::close(sockets[0]);
     return Error{Errc::kNotFound,
-                 how.name + ": starting --python " + how.python + ": " + std::strerror(code)};
+                 how.name + ": starting --python " + how.python + ": " + process.error().detail};
   }
-  std::unique_ptr<PeerProcess> peer(new PeerProcess(how.name, id, sockets[0]));
+  std::unique_ptr<PeerProcess> peer(new PeerProcess(how.name, *std::move(process), sockets[0]));
   HF_RETURN_IF_ERROR(peer->greet(how));
   return peer;
 }
 
-PeerProcess::~PeerProcess() {
-  ::close(socket_);
-  ::kill(id_, SIGKILL);
-  int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-  }
-}
+PeerProcess::~PeerProcess() { ::close(socket_); }
 
 Status PeerProcess::greet(const Start& how) {
   HF_ASSIGN_OR_RETURN(const auto line, receive_line());

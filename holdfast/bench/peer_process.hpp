@@ -7,13 +7,13 @@
 // Threads  One at a time.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <holdfast/base/child_process.hpp>
 #include <holdfast/base/result.hpp>
 
 namespace holdfast::bench {
@@ -49,8 +49,8 @@ class PeerProcess {
   Result<Answer> ask(const std::string& question);
 
  private:
-  PeerProcess(const std::string& name, pid_t id, int socket)
-      : name_(name), id_(id), socket_(socket) {}
+  PeerProcess(const std::string& name, ChildProcess process, int socket)
+      : name_(name), process_(std::move(process)), socket_(socket) {}
   Status greet(const Start& how);
   Status send_line(const std::string& line);
   Result<std::string> receive_line();
@@ -58,7 +58,7 @@ class PeerProcess {
   Error lost(const std::string& why);
 
   const std::string name_;
-  const pid_t id_;
+  ChildProcess process_;
   const int socket_;
   std::string received_, version_, configuration_;
   std::string lost_;  // Why it is asked no more.

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-HOLDFAST = sys.argv.pop(1)
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
 ENGINES = sys.argv[1:] == ['engines']
 MODULE_OF_PATTERNS = pathlib.Path(HOLDFAST).parent / 'holdfast-peers-re2.so'  # q21 wants it.
 PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON', sys.executable)
@@ -116,7 +116,7 @@ class Bench(unittest.TestCase):
         environment = {**os.environ, 'TMPDIR': str(self.scratch)}
         words = [HOLDFAST, 'stream', 'bench', '--keys', 100, '--rate', 1, '--windows', 2, '--seconds', 0.001, '--state',
                  'floor', '--repeat', 1, '--quiet', *words]
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment)
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, cwd=self.dir)
         self.assertEqual(done.returncode, expect, (words, done.stdout, done.stderr))
         self.assertEqual(list(self.scratch.iterdir()), [])
         return done
@@ -185,12 +185,15 @@ class Compare(Bench):
 
     def test_a_signal_ends_one_that_does_not_answer(self):
         player = self.dir / 'player'
-        player.write_text(PLAYER.format(python=sys.executable, manner='truth').replace('time.sleep(0.02)', 'time.sleep(600)'))
+        asked = self.dir / 'asked'
+        player.write_text(PLAYER.format(python=sys.executable, manner='truth').replace(
+            'time.sleep(0.02)', f'pathlib.Path({str(asked)!r}).touch(); time.sleep(600)'))
         player.chmod(0o755)
         environment = {**os.environ, 'TMPDIR': str(self.scratch)}
         with subprocess.Popen([HOLDFAST, 'stream', 'bench', '--state', 'floor', '--compare', 'duckdb', '--python', player, '--quiet'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as bench:
-            time.sleep(1)
+            while not asked.exists() and bench.poll() is None:
+                time.sleep(0.01)
             bench.terminate()
             _, errors = bench.communicate(timeout=60)
         self.assertEqual(bench.returncode, 1, errors)
@@ -200,6 +203,7 @@ class Compare(Bench):
 
 class Engines(Bench):
     def test_they_give_our_answers(self):
+        (self.dir / 'json.py').write_text('raise SystemExit(7)')  # No module of the current directory is run.
         words = ['--compare', ','.join(THERE), '--python', PYTHON, '--threads', '1,2', '--query']
         self.bench(*words, 'window-sum')
         queries = ','.join(f'nexmark-q{number}' for number in range(23) if number != 21)
