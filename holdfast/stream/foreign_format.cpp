@@ -87,13 +87,6 @@ class ForeignWriter final : public RowWriter {
   bool begun_ = false;
 };
 
-Status check_carrier(const Foreign& format, const FormatScope& scope, const TableOptions& options) {
-  if (scope.carrier == Carrier::kFile) return {};
-  if (scope.carrier == Carrier::kMessage && format.has_messages) return {};
-  return options.wrong(scope.prefix + "format", "another one: '" + format.name + "' is for files" +
-                                                    (format.has_messages ? " and messages" : ""));
-}
-
 // As it stands in the list, whatever its case is.
 Result<std::string> codec_of(const Foreign& format, TableOptions& options) {
   const auto name = options.text(format.codec_key);
@@ -150,8 +143,21 @@ Status check_avro(const ColumnList& columns, const FormatScope& scope, TableOpti
   return {};
 }
 
+Status check(const Foreign& format, const ColumnList& columns, const FormatScope& scope,
+             TableOptions& options) {
+  const bool carried = scope.carrier == Carrier::kFile ||
+                       (scope.carrier == Carrier::kMessage && format.has_messages);
+  if (!carried) {
+    return options.wrong(scope.prefix + "format", "another one: '" + format.name +
+                                                      "' is for files" +
+                                                      (format.has_messages ? " and messages" : ""));
+  }
+  return &format == &kAvro ? check_avro(columns, scope, options) : Status();
+}
+
 Result<ReadFormat> read_foreign(const Foreign& kind, const sql::Table& table,
                                 const FormatScope& scope, TableOptions& options) {
+  HF_RETURN_IF_ERROR(check(kind, table.columns, scope, options));
   ReadFormat format;
   HF_ASSIGN_OR_RETURN(format.ignore_errors,
                       options.flag(scope.prefix + kind.name + ".ignore-parse-errors", false));
@@ -176,6 +182,7 @@ Result<ReadFormat> read_foreign(const Foreign& kind, const sql::Table& table,
 
 Result<std::unique_ptr<RowWriter>> write_foreign(const Foreign& kind, const ColumnList& columns,
                                                  const FormatScope& scope, TableOptions& options) {
+  HF_RETURN_IF_ERROR(check(kind, columns, scope, options));
   options.text(scope.prefix + kind.name + ".ignore-parse-errors");
   std::string request = R"({"format":")" + kind.name + R"(","columns":)" +
                         foreign::columns_text(columns, scope.columns);
@@ -194,29 +201,20 @@ Result<std::unique_ptr<RowWriter>> write_foreign(const Foreign& kind, const Colu
 
 Result<ReadFormat> read_avro_format(const sql::Table& table, const FormatScope& scope,
                                     TableOptions& options) {
-  HF_RETURN_IF_ERROR(check_carrier(kAvro, scope, options));
-  HF_RETURN_IF_ERROR(check_avro(table.columns, scope, options));
   return read_foreign(kAvro, table, scope, options);
 }
-
 Result<ReadFormat> read_parquet_format(const sql::Table& table, const FormatScope& scope,
                                        TableOptions& options) {
-  HF_RETURN_IF_ERROR(check_carrier(kParquet, scope, options));
   return read_foreign(kParquet, table, scope, options);
 }
-
 Result<std::unique_ptr<RowWriter>> write_avro_format(const ColumnList& columns,
                                                      const FormatScope& scope,
                                                      TableOptions& options) {
-  HF_RETURN_IF_ERROR(check_carrier(kAvro, scope, options));
-  HF_RETURN_IF_ERROR(check_avro(columns, scope, options));
   return write_foreign(kAvro, columns, scope, options);
 }
-
 Result<std::unique_ptr<RowWriter>> write_parquet_format(const ColumnList& columns,
                                                         const FormatScope& scope,
                                                         TableOptions& options) {
-  HF_RETURN_IF_ERROR(check_carrier(kParquet, scope, options));
   return write_foreign(kParquet, columns, scope, options);
 }
 

@@ -30,9 +30,9 @@ class RowReader {
   // NULL; with false, there is no row.
   virtual bool read(std::string_view record, sql::Row& row, std::string& wrong) = 0;
   // Some are faster with many at once: with so many, of which expect() says that read() will be
-  // asked for them next, most likely in this order.
+  // asked for them next, most likely in this order. How many of them it took.
   virtual std::size_t at_once() const { return 1; }
-  virtual void expect(std::span<const std::string_view>) {}
+  virtual std::size_t expect(std::span<const std::string_view>) { return 0; }
   // Why the last record was not read, if that is not the record's fault.
   virtual Status status() const { return {}; }
 };

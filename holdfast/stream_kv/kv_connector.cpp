@@ -255,8 +255,8 @@ class KvSource final : public Source {
          more = ahead_->next())
       values.emplace_back(ahead_->value());
     const std::vector<std::string_view> views(values.begin(), values.end());
-    format_.reader->expect(views);
-    expected_ = views.empty() ? 0 : views.size() - 1;
+    const auto taken = format_.reader->expect(views);
+    expected_ = taken == 0 ? 0 : taken - 1;
   }
 
   SharedStore store_;

@@ -201,6 +201,12 @@ def check_schemas_that_do_not_fit(directory):
                           ('other INT', "none of the table's columns; it has n, s, d, m, r")):
         refused = run('-e', files(path, column) + 'SELECT * FROM t', code=2)
         assert words in refused.stderr and 'fit.avro' in refused.stderr, refused.stderr
+    write_avro(path, {'type': 'record', 'name': 'R', 'fields': [
+        {'name': 'n', 'type': {'type': 'long', 'logicalType': 'time-micros'}}, {'name': 'i', 'type': {'type': 'int', 'logicalType': 'time-millis'}}]}, [])
+    for column, words in (('n TIMESTAMP(3)', 'column n: the file has long (time-micros), the table TIMESTAMP(3)'),
+                          ('i DATE', 'column i: the file has int (time-millis), the table DATE')):
+        assert words in run('-e', files(path, column) + 'SELECT * FROM t', code=2).stderr
+    assert run('-e', files(path, 'n BIGINT, i INT') + 'SELECT * FROM t').stdout == 'n,i\n'
     write_avro(path, 'long', [1])
     assert 'the file has long for each row, a record is wanted' in run('-e', files(path, 'n BIGINT') + 'SELECT * FROM t', code=2).stderr
     path.write_bytes(path.read_bytes().replace(b'null', b'zstd', 1))
@@ -284,6 +290,7 @@ def check_damage(directory):
     path.write_bytes(container(BESIDE % tree, (1, number(7) + number(1) * 100000 + number(0))))
     deep = run('-e', files(path, 'n BIGINT') + 'SELECT n FROM t', code=1)
     assert 'bad.avro: the process of Python' in deep.stderr and 'was ended by signal 11' in deep.stderr, deep.stderr
+    check(container('"\\ud800"', (1, b'\0')), 'its header is damaged: ', [])
     # A damaged file among others.
     many = directory / 'many'
     many.mkdir()
@@ -311,6 +318,46 @@ def check_bombs(directory):
         done = subprocess.run([HOLDFAST, 'stream', 'run', '-e', files(path, 'n BIGINT') + 'SELECT n FROM t'], capture_output=True, text=True,
                               env={**os.environ, 'HOLDFAST_PEER_GIB': str(limits[0]), 'HOLDFAST_PEER_SECONDS': str(limits[1])}, timeout=100)
         assert done.returncode == 1 and words in done.stderr and 'bomb.avro' in done.stderr, done.stderr
+
+
+def check_one_large_row(directory):
+    """A row that takes more memory than there is costs no other one."""
+    path = directory / 'large.avro'
+    large = number(2) + number(4 * 10**7) + number(0)
+    path.write_bytes(container(BESIDE % '{"type":"array","items":"null"}', (3, number(1) + number(0) + large + number(3) + number(0))))
+    done = subprocess.run([HOLDFAST, 'stream', 'run', '-e', files(path, 'n BIGINT, x ARRAY<INT>', avro__ignore_parse_errors='true') + 'SELECT n FROM t'],
+                          capture_output=True, text=True, env={**os.environ, 'HOLDFAST_PEER_GIB': '1'}, timeout=100)
+    assert done.stdout == 'n\n1\n3\n' and 'record 2: it takes more memory' in done.stderr, done
+
+
+def check_the_process(directory):
+    """Its limits, what it prints and what it imports: an error that says what to do; no module of the current directory."""
+    path = directory / 'process.avro'
+    write_avro(path, json.loads(LONGS), [{'n': 1}])
+    command = [HOLDFAST, 'stream', 'run', '-e', files(path, 'n BIGINT') + 'SELECT n FROM t']
+
+    def outcome(**more):
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=directory, env={**os.environ, **more})
+    for name, value in (('HOLDFAST_PEER_GIB', '0.5'), ('HOLDFAST_PEER_GIB', '0'), ('HOLDFAST_PEER_SECONDS', '0'),
+                        ('HOLDFAST_PEER_SECONDS', 'a')):
+        done = outcome(**{name: value})
+        assert done.returncode == 2 and f"{name} is '{value}', a whole number from 1 to " in done.stderr, done.stderr
+    elsewhere = directory / 'site'
+    elsewhere.mkdir()
+    (elsewhere / 'sitecustomize.py').write_text('print("from its site")\n')
+    assert outcome(PYTHONPATH=str(elsewhere)).stdout == 'n\n1\n'
+    (elsewhere / 'sitecustomize.py').write_text('import os, sys\nprint("the last words", file=sys.stderr)\nos._exit(3)\n')
+    done = outcome(PYTHONPATH=str(elsewhere))
+    assert done.returncode == 1 and 'ended with 3: the last words' in done.stderr, done.stderr
+    for name in ('json', 'struct', 'typing', 'fastavro'):
+        (directory / f'{name}.py').write_text('raise SystemExit(7)\n')
+        assert outcome().stdout == 'n\n1\n', name
+        (directory / f'{name}.py').unlink()
+    slow = directory / 'slow'
+    slow.write_text('#!/bin/sh\nexec sleep 600\n')
+    slow.chmod(0o755)
+    done = outcome(HOLDFAST_PEER_PYTHON=str(slow), HOLDFAST_PEER_SECONDS='1')
+    assert done.returncode == 1 and 'no answer within 10 seconds' in done.stderr, done.stderr
 
 
 def check_random_damage(directory, rounds):
@@ -471,7 +518,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_avro_'))
     try:
         for check in (check_there_and_back, check_what_is_missing, check_damage, check_columns_that_avro_has_not, check_store,
-                      check_files_of_others, check_schemas_that_do_not_fit, check_bombs, lambda path: check_random_damage(path, 20),
+                      check_files_of_others, check_schemas_that_do_not_fit, check_bombs, check_one_large_row, check_the_process, lambda path: check_random_damage(path, 20),
                       lambda path: check_random_messages(path, 200), check_process_that_ends, check_kills_over_avro):
             check(directory)
     finally:

@@ -108,6 +108,24 @@ def check_files_of_others(directory):
                             'nanos': '1969-12-31 23:59:59.999', 'word': 'red', 'large': 'x', 'bytes': 'b', 'small': 1.5, 'half': 1.5,
                             'lists': [1, None], 'pair': [1, 2], 'days': '2026-01-02', 'nothing': None, 'map': {'a': 1}}, shown[0]
         assert shown[1]['u8'] is None and shown[1]['map'] is None and shown[1]['lists'] == [], shown[1]
+    # What one value is not costs no other one of its row group.
+    days = pa.array([0, -86400000, 86400000], pa.date64())
+    texts, inner = pa.array([b'a', b'\xff', b'c']).view(pa.string()), pa.array([b'x', b'\xfe', b'z']).view(pa.string())
+    money = pa.array([decimal.Decimal('1.5'), decimal.Decimal(10)**36, decimal.Decimal(-2)], pa.decimal128(38, 1))
+    pq.write_table(pa.table({'n': pa.array([1, 2, 3], pa.int32()), 's': texts, 'r': pa.StructArray.from_arrays([inner], ['x']), 'm': money, 'd': days}), path)
+    sql = 'n INT, s STRING, r ROW<x STRING>, m DECIMAL(38, 4), d DATE'
+    done = run('--format', 'json', '-e', table(path, sql, parquet__ignore_parse_errors='true') + 'SELECT * FROM t')
+    assert done.stdout.splitlines() == [
+        '{"n":1,"s":"a","r":{"x":"x"},"m":1.5000,"d":"1970-01-01"}',
+        '{"n":2,"s":null,"r":null,"m":null,"d":"1969-12-31"}',
+        '{"n":3,"s":"c","r":{"x":"z"},"m":-2.0000,"d":"1970-01-02"}'], done.stdout
+    assert '1 malformed row' in done.stderr, done.stderr
+    # Rows that are large together: in smaller batches, until they fit.
+    pq.write_table(pa.table({'n': pa.array(range(16384), pa.int32()), 's': ['x' * 40000] * 16384}), path)
+    small = subprocess.run([HOLDFAST, 'stream', 'run', '--final', '-e', table(path, 'n INT, s STRING', parquet__ignore_parse_errors='true')
+                            + 'SELECT COUNT(*), SUM(n), SUM(CHAR_LENGTH(s)) FROM t'], capture_output=True, text=True, timeout=300,
+                           env={**os.environ, 'HOLDFAST_PEER_GIB': '1'})
+    assert small.stdout.split()[1:] == [f'16384,{sum(range(16384))},{16384 * 40000}'] and 'malformed' not in small.stderr, small
     # A value that is none of its column: NULL, or left out, or the end.
     pq.write_table(pa.table({'n': [1, 300, 3]}, schema=pa.schema([('n', pa.int32())])), path)
     strict = run('-e', table(path, 'n TINYINT') + 'SELECT n FROM t', code=1)
@@ -120,16 +138,21 @@ def check_files_of_others(directory):
 def check_what_does_not_fit(directory):
     path = directory / 'fit.parquet'
     pq.write_table(pa.table({'n': pa.array([1]), 's': pa.array(['a']), 'd': pa.array([1.5]), 'r': pa.array([{'x': True}]),
-                             'm': pa.array([decimal.Decimal('1.125')])}), path)
+                             'm': pa.array([decimal.Decimal('1.125')]), '\x1b[31mred': pa.array([1])}), path)
     for column, words in (('n INT', 'column n: the file has int64, the table INT; BIGINT reads it'),
                           ('s BIGINT', 'column s: the file has string, the table BIGINT'),
                           ('d FLOAT', 'column d: the file has double, the table FLOAT; DOUBLE reads it'),
                           ('m DECIMAL(9, 2)', 'the table DECIMAL(9, 2); a scale of at least 3 reads it'),
                           ('r ROW<x INT>', 'column r.x: the file has bool, the table INT'),
                           ('n ARRAY<BIGINT>', 'column n: the file has int64, the table ARRAY<BIGINT>'),
-                          ('other INT', "none of the table's columns; it has n, s, d, r, m")):
+                          ('other INT', "none of the table's columns; it has n, s, d, r, m, \\x1b[31mred")):
         refused = run('-e', table(path, column) + 'SELECT * FROM t', code=2)
         assert words in refused.stderr and 'fit.parquet' in refused.stderr, refused.stderr
+    twice = directory / 'twice.parquet'
+    pq.write_table(pa.table([pa.array([1]), pa.array([2]), pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ['x', 'x'])], ['n', 'n', 'r']), twice)
+    for column in ('n BIGINT', 'r ROW<x BIGINT>'):
+        refused = run('-e', table(twice, column) + 'SELECT * FROM t', code=2)
+        assert f"the file has two columns {'n' if column[0] == 'n' else 'r.x'}" in refused.stderr, refused.stderr
     gone = run('-e', table(directory / 'nowhere', 'n INT') + 'SELECT n FROM t', code=1)
     assert 'nowhere: No such file' in gone.stderr, gone.stderr
     for kind in ('socket', 'kv'):

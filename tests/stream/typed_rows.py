@@ -4,9 +4,9 @@ import decimal
 import json
 import subprocess
 
-COLUMNS = ('i INT, t TINYINT, n BIGINT, s STRING, b BOOLEAN, f FLOAT, d DOUBLE, m DECIMAL(20, 4), `at` TIMESTAMP(3), `day` DATE, '
+COLUMNS = ('i INT, t TINYINT, n BIGINT, s STRING, c VARCHAR(3), b BOOLEAN, f FLOAT, d DOUBLE, m DECIMAL(20, 4), `at` TIMESTAMP(3), `day` DATE, '
            'v ARRAY<INT>, r ROW<a INT, w ARRAY<ROW<x STRING, y BIGINT>>>, p MAP<STRING, DOUBLE>')
-NAMES = 'i t n s b f d m at day v r p'.split()
+NAMES = 'i t n s c b f d m at day v r p'.split()
 
 
 def run(holdfast, *arguments, code=0):
@@ -26,7 +26,8 @@ def write_json(path, rand, rows):
         for number in range(rows):
             row = {
                 'i': rand.randrange(-2**31, 2**31), 't': rand.randrange(-128, 128), 'n': rand.choice([-2**63, 2**63 - 1, number]),
-                's': rand.choice(['', 'ä\u0000ö', 'x' * rand.randrange(300), f'row {number}']), 'b': rand.random() < 0.5,
+                's': rand.choice(['', 'ä\u0000ö', 'x' * rand.randrange(300), f'row {number}']),
+                'c': rand.choice(['', 'äöü', 'abc']), 'b': rand.random() < 0.5,
                 'f': rand.choice([0.5, -1.25, 1e10]), 'd': rand.choice([0.1, -1e300, 3.0]),
                 'm': f'{rand.choice([0, 1, -1, 128, -128, 255, -256, 10**19, -10**15, rand.randrange(10**12)])}.{rand.randrange(10**4):04}'[:21],
                 'at': f'{rand.randrange(1000, 3000)}-02-03 04:05:06.{rand.randrange(1000):03}', 'day': f'{rand.randrange(1000, 9999)}-12-31',

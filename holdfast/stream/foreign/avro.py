@@ -29,6 +29,7 @@ READS = {'BOOLEAN': ('boolean',), 'TINYINT': ('int',), 'SMALLINT': ('int',), 'IN
          'TIMESTAMP': ('long',), 'STRING': ('string', 'enum', 'bytes'), 'DECIMAL': ('bytes', 'fixed')}
 KINDS = {'null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string', 'record', 'error', 'enum', 'array', 'map', 'fixed'}
 DIVISORS = {'micros': 1000, 'nanos': 1000000}
+BATCH_BYTES = 16 << 20
 
 
 def reason(error):
@@ -132,7 +133,9 @@ class Plan:
             fits = fits and logical == 'decimal' and up >= 0
             if fits:
                 return ('DECIMAL', up), lambda out, column_: values.put_decimals(out, column_, 10**up)
-        if not fits or (kind == 'STRING' and logical == 'decimal'):
+        time = logical is None or logical.startswith(('timestamp-', 'local-timestamp-'))
+        other = {'STRING': logical == 'decimal', 'DATE': logical not in (None, 'date'), 'TIMESTAMP': not time}.get(kind)
+        if not fits or other:
             raise NoFit(f'column {column}: the file has {self.name(have)}, the table {wire.name_of(want)}'
                         + self.advice(form, logical, have, kind))
         if kind == 'TIMESTAMP':
@@ -166,6 +169,21 @@ def nodes_of(rows, columns):
     for name, put in columns:
         put(out, [None if name is None or row is None else row[name] for row in rows])
     return out
+
+
+def nodes_and_wrong(rows, columns):
+    """The same; a row that cannot be put on the wire counts as none. Pairs of its number and why, too."""
+    try:
+        return nodes_of(rows, columns), []
+    except Exception:
+        rows, wrong = list(rows), []
+        for at, row in enumerate(rows):
+            try:
+                nodes_of([row], columns)
+            except Exception as error:
+                rows[at] = None
+                wrong.append((at, reason(error)))
+        return nodes_of(rows, columns), wrong
 
 
 def check_codec(codec):
@@ -212,13 +230,17 @@ class File:
             except Exception as error:  # Whatever fastavro throws at bytes that are no block.
                 self.find_marker(self.begin + 1)
                 return self.rows([None], reason(error))
-        rows, why = [], None
+        rows, why, more = [], None, True
+        begin = self.data.tell()
         try:
-            rows.extend(itertools.islice(self.records, BATCH_ROWS))
+            while more and len(rows) < BATCH_ROWS and self.data.tell() - begin < BATCH_BYTES:
+                before = len(rows)
+                rows.extend(itertools.islice(self.records, 256))
+                more = len(rows) - before == 256
         except Exception as error:
             why = f'record {self.given + len(rows) + 1}: {reason(error)}'
         self.given += len(rows)
-        if why is None and len(rows) == BATCH_ROWS:
+        if why is None and more:
             return self.rows(rows)
         left = len(self.data.getbuffer()) - self.data.tell()
         if why is None and left > 0:
@@ -258,8 +280,12 @@ class File:
         self.file.seek(self.size)
 
     def rows(self, rows, why=None):
-        wrong = [] if why is None else [(len(rows) - 1, why)]
-        return wire.batch(self.begin, f'block at byte {self.begin}', len(rows), nodes_of(rows, self.columns), wrong)
+        """`why` there is no last one."""
+        nodes, wrong = nodes_and_wrong(rows, self.columns)
+        wrong = [(at, f'record {self.given - len(rows) + at + 1 + (why is not None)}: {words}') for at, words in wrong]
+        if why is not None:
+            wrong.append((len(rows) - 1, why))
+        return wire.batch(self.begin, f'block at byte {self.begin}', len(rows), nodes, wrong)
 
 
 def open_file(asked):
@@ -291,7 +317,8 @@ class Messages:
                 row = None
                 wrong.append((at, reason(error)))
             rows.append(row)
-        return wire.batch(0, '', len(rows), nodes_of(rows, self.columns), wrong)
+        nodes, more = nodes_and_wrong(rows, self.columns)
+        return wire.batch(0, '', len(rows), nodes, sorted(wrong + more))
 
 
 def rows_of(data, columns):

@@ -1,8 +1,10 @@
 """`python -c boot.py NAME TEXT NAME TEXT …`: modules whose texts are arguments. The last one is run."""
+import sys
+
+sys.path[:] = [path for path in sys.path if path]  # No modules of the current directory.
 import importlib
 import importlib.abc
 import importlib.util
-import sys
 
 texts = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 sys.argv[1:] = []

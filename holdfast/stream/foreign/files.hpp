@@ -14,7 +14,7 @@ namespace holdfast::stream::foreign {
 class SharedHost {
  public:
   Result<char> ask(char kind, std::string_view request, std::string& answer) {
-    if (host_ == nullptr || host_->is_lost()) {
+    if (host_ == nullptr || (host_->is_lost() && kind == 'O')) {
       HF_ASSIGN_OR_RETURN(host_, Host::start());
     }
     return host_->ask(kind, request, answer);

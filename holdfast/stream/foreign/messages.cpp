@@ -7,7 +7,8 @@ namespace holdfast::stream::foreign {
 namespace {
 
 constexpr std::size_t kMaxRequestBytes = 8 << 20;
-constexpr std::size_t kMaxAhead = 1024;  // A source expects those of each partition.
+// A source expects those of each partition; what it then leaves out stays until there is more.
+constexpr std::size_t kMaxBytesAhead = 64 << 20;
 
 }  // namespace
 
@@ -52,17 +53,26 @@ bool MessageReader::take(Ahead& ahead, std::span<const std::string_view> records
   return false;
 }
 
-void MessageReader::expect(std::span<const std::string_view> records) {
+std::size_t MessageReader::bytes_ahead() const {
+  std::size_t bytes = 0;
+  for (const auto& ahead : ahead_)
+    bytes += ahead.request.size();
+  return bytes;
+}
+
+std::size_t MessageReader::expect(std::span<const std::string_view> records) {
   std::size_t count = 0;
   for (std::size_t bytes = 0; count < records.size(); ++count) {
     bytes += records[count].size();
     if (bytes > kMaxRequestBytes) break;
   }
-  if (count < 2) return;
-  if (ahead_.size() >= kMaxAhead) ahead_.pop_back();
+  if (count < 2) return 0;
+  while (bytes_ahead() > kMaxBytesAhead)
+    ahead_.pop_back();
   ahead_.emplace_front(table_, columns_);
-  // A failure is met again by read().
-  if (!take(ahead_.front(), records.first(count))) ahead_.pop_front();
+  if (take(ahead_.front(), records.first(count))) return count;
+  ahead_.pop_front();  // The failure is met again by read().
+  return 0;
 }
 
 std::list<MessageReader::Ahead>::iterator MessageReader::find(std::string_view record) {
@@ -82,6 +92,7 @@ std::list<MessageReader::Ahead>::iterator MessageReader::find(std::string_view r
 }
 
 bool MessageReader::read(std::string_view record, sql::Row& row, std::string& wrong) {
+  status_ = {};
   auto at = find(record);
   if (at == ahead_.end()) {
     ahead_.emplace_front(table_, columns_);

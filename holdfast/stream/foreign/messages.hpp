@@ -24,7 +24,7 @@ class MessageReader final : public RowReader {
 
   bool read(std::string_view record, sql::Row& row, std::string& wrong) override;
   std::size_t at_once() const override { return 256; }
-  void expect(std::span<const std::string_view> records) override;
+  std::size_t expect(std::span<const std::string_view> records) override;
   Status status() const override { return status_; }
 
  private:
@@ -39,6 +39,7 @@ class MessageReader final : public RowReader {
   };
 
   bool take(Ahead& ahead, std::span<const std::string_view> records);
+  std::size_t bytes_ahead() const;
   // Once more, by another process, where one has ended.
   Status ask(const std::string& request, std::string& answer);
   // The one with this record, its `next`; null: none.

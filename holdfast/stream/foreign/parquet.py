@@ -1,4 +1,5 @@
 """Parquet for streams, by pyarrow."""
+import itertools
 import struct
 
 import pyarrow as pa
@@ -46,9 +47,11 @@ def check(have, want, column):
         check(have.key_type, want[1], column + ' (key)')
         return check(have.item_type, want[2], column + ' (value)')
     if kind == 'ROW' and t.is_struct(have):
+        names = [field.name for field in have]
         for name, part in want[1]:
-            if have.get_field_index(name) >= 0:
-                check(have.field(name).type, part, f'{column}.{name}')
+            at = one_of(names, name, f'{column}.{name}')
+            if at >= 0:
+                check(have.field(at).type, part, f'{column}.{name}')
         return
     if kind in ('TINYINT', 'SMALLINT', 'INT'):
         fits = t.is_integer(have) and (have.bit_width < 32 or have == pa.int32())
@@ -70,6 +73,29 @@ def check(have, want, column):
 
 
 UNITS = {'ms': 1, 'us': 1000, 'ns': 1000000}
+BATCH_ROWS, BATCH_BYTES = 16384, 16 << 20
+
+
+def one_of(names, name, column):
+    """The number of the file's column of this name; none: -1."""
+    if names.count(name) > 1:
+        raise NoFit(f'the file has two columns {column}')
+    return names.index(name) if name in names else -1
+
+
+def scaled(array, scale):
+    """Decimals of a greater scale; what has more than 38 digits then is none, and Holdfast says so."""
+    array = array.cast(pa.decimal128(38, array.type.scale))
+    try:
+        return array.cast(pa.decimal128(38, scale))
+    except pa.ArrowInvalid:
+        factor, bits, data = 10**(scale - array.type.scale), *array.buffers()
+        data, out = memoryview(data), []
+        for at in range(16 * array.offset, 16 * (array.offset + len(array)), 16):
+            value = int.from_bytes(data[at:at + 16], 'little', signed=True) * factor
+            out.append(value.to_bytes(16, 'little', signed=True) if abs(value) < 10**38 else values.NO_DECIMAL)
+        bits = pa.array(array.is_valid()).buffers()[1]
+        return pa.Array.from_buffers(pa.decimal128(38, scale), len(array), [bits, pa.py_buffer(b''.join(out))])
 
 
 def plain(array, want):
@@ -89,13 +115,13 @@ def plain(array, want):
     if kind in ('TINYINT', 'SMALLINT', 'INT', 'BIGINT'):
         return array.cast(pa.int64()), 1
     if kind == 'DATE':
-        return array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), 1
+        return array.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.int64()), 1
     if kind in ('FLOAT', 'DOUBLE'):
         return array.cast(pa.float64()), 1
     if kind == 'STRING':
         return array.cast(pa.binary()), 1  # Holdfast says of each whether it is UTF-8.
     if kind == 'DECIMAL':
-        return array.cast(pa.decimal128(38, want[2])), 1
+        return scaled(array, want[2]), 1
     if kind == 'ARRAY' and not pa.types.is_list(array.type):
         return array.cast(pa.list_(array.type.value_type)), 1
     return array, 1
@@ -138,17 +164,28 @@ def emit(out, array, want):
         piece(out, buffers[1], width * base, width * end)
 
 
+def check_bytes(array):
+    """That it is what its type says, but for texts: Holdfast says of each of them whether it is UTF-8."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if 'UTF8' not in str(error):
+            raise
+
+
 class File:
     """One that is read, by its row groups. One that is damaged is left out."""
 
     def __init__(self, asked):
         self.columns, self.group = asked['columns'], asked['block']
         self.file = pq.ParquetFile(asked['path'])
-        schema, self.names, self.batches = self.file.schema_arrow, [], None
+        schema, self.names = self.file.schema_arrow, []
+        self.batches, self.given, self.size = None, 0, BATCH_ROWS
         for name, want in self.columns:
-            if name in schema.names:
+            at = one_of(schema.names, name, name)
+            if at >= 0:
                 self.names.append(name)
-                check(schema.field(name).type, want, name)
+                check(schema.field(at).type, want, name)
         if not self.names and self.columns:
             raise NoFit("the file has none of the table's columns; it has " + ', '.join(schema.names))
         if self.group > self.file.num_row_groups:
@@ -159,24 +196,48 @@ class File:
         while self.group < self.file.num_row_groups:
             try:
                 if self.batches is None:
-                    self.batches = self.file.iter_batches(batch_size=16384, row_groups=[self.group], columns=self.names)
+                    self.begin_group()
                 batch = next(self.batches, None)
                 if batch is not None:
-                    return self.rows(batch)
-                self.batches = None
-                self.group += 1
+                    rows = self.rows(batch)
+                    self.given += batch.num_rows
+                    return rows
+                self.end_group()
             except Exception as error:
                 self.batches = None
-                self.group += 1
+                if isinstance(error, MemoryError) and self.size > 1:
+                    self.size = max(self.size // 8, 1)  # From the row that comes next.
+                    continue
+                self.end_group()
                 nodes = [piece for _, want in self.columns for piece in values.nulls(1, want)]
                 return self.answer(self.group - 1, 1, nodes, [(0, f'it is damaged: {wire.reason(error)}')])
         return None
 
+    def end_group(self):
+        self.group, self.batches, self.given, self.size = self.group + 1, None, 0, BATCH_ROWS
+
+    def begin_group(self):
+        """Behind the rows of the group that were given."""
+        group = self.file.metadata.row_group(self.group)
+        row_bytes = max(group.total_byte_size // max(group.num_rows, 1), 1)
+        self.size = max(min(self.size, BATCH_BYTES // row_bytes), 1)
+        batches = self.file.iter_batches(batch_size=self.size, row_groups=[self.group], columns=self.names)
+        self.batches = itertools.chain(self.skip(batches, self.given), batches)
+
+    @staticmethod
+    def skip(batches, rows):
+        while rows > 0:
+            batch = next(batches)
+            if batch.num_rows > rows:
+                yield batch.slice(rows)
+            rows -= batch.num_rows
+
     def rows(self, batch):
-        batch.validate(full=True)
         nodes = []
         for name, want in self.columns:
-            emit(nodes, batch.column(name) if name in self.names else pa.nulls(batch.num_rows), want)
+            column = batch.column(name) if name in self.names else pa.nulls(batch.num_rows)
+            check_bytes(column)
+            emit(nodes, column, want)
         return self.answer(self.group, batch.num_rows, nodes)
 
     @staticmethod

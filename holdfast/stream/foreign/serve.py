@@ -1,5 +1,5 @@
 """Reads and writes files of Avro and Parquet for streams. Holdfast contains this script and those it imports, starts it as
-`python -c`, and asks it over standard input and output: a byte that says what, eight bytes of length, and so many bytes.
+`python -c`, and asks it over file 3: a byte that says what, eight bytes of length, and so many bytes.
 
     O  {"format", "path", "columns", "block"}: opens a file, from a block on. Answer K.
     N  the next rows. Answer D: their block, its name, which of them are none and why, how many there are, and a column for
@@ -23,12 +23,11 @@ import struct
 import wire
 
 # What a file can cost: few bytes may say that they are many. After so many seconds of processors for one answer SIGPROF
-# ends this process.
-MEMORY_BYTES = int(os.environ.get('HOLDFAST_PEER_GIB', 4)) << 30
-ANSWER_SECONDS = int(os.environ.get('HOLDFAST_PEER_SECONDS', 60))
+# ends this process. Holdfast has looked at both.
+MEMORY_BYTES = int(os.environ.get('HOLDFAST_PEER_GIB') or 4) << 30
+ANSWER_SECONDS = int(os.environ.get('HOLDFAST_PEER_SECONDS') or 60)
 
-# Not sys.stdout.buffer, which has none of its own where PYTHONUNBUFFERED is set.
-source, target = open(0, 'rb', closefd=False), open(1, 'wb', closefd=False)
+source, target = open(3, 'rb', closefd=False), open(3, 'wb', closefd=False)
 
 
 def limit_memory():

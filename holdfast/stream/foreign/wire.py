@@ -16,7 +16,7 @@ def number(value):
 
 
 def text(value):
-    value = value.encode() if isinstance(value, str) else bytes(value)
+    value = value.encode(errors='backslashreplace') if isinstance(value, str) else bytes(value)
     return number(len(value)) + value
 
 

@@ -137,8 +137,8 @@ class Groups final : public Query {
   }
 
   // How many rows are alike: those before the first that has a NULL, or is of another slice than
-  // the current one.
-  // If all are, `rows` is of them; if they are ready, the watermark is behind them.
+  // the current one. If all are, `rows` is of them. If they are ready, too, the watermark is behind
+  // them.
   template <bool kAll>
   std::size_t look_ahead(const std::byte* records, std::size_t most, BlockRows& rows) {
     const auto groups = slices_.current()->view();
@@ -172,8 +172,9 @@ class Groups final : public Query {
   std::size_t add_block(const std::byte* records, std::size_t taken, const BlockRows& rows) {
     auto& groups = *slices_.current();
     if (groups.bytes() > kCacheBytes) {
+      const auto view = groups.view();
       for (std::size_t i = 0; i < rows.count; ++i)
-        groups.view().prefetch_entry(rows.hashes[i]);
+        view.prefetch_entry(rows.hashes[i]);
     }
     for (std::size_t i = 0; i < rows.count; ++i) {
       const std::size_t number = kAll ? i : rows.numbers[i];
