@@ -8,33 +8,35 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBytesHeader, kChangesHeader,
-    kGraphHeader, kGraphGroupsHeader, kGraphJoinsHeader, kGraphRanksHeader, kGroupsHeader,
-    kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRowsHeader, kSlicesHeader,
-    kTableHeader, kValuesHeader;
+    kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader, kGroupsHeader,
+    kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
+    kSlicesHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 17> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 19> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
     {"graph.hpp", kGraphHeader},
     {"graph_groups.hpp", kGraphGroupsHeader},
-    {"graph_joins.hpp", kGraphJoinsHeader},
     {"graph_ranks.hpp", kGraphRanksHeader},
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
+    {"join_rules.hpp", kJoinRulesHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
     {"pool.hpp", kPoolHeader},
+    {"regular_join.hpp", kRegularJoinHeader},
     {"rows.hpp", kRowsHeader},
     {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},
     {"values.hpp", kValuesHeader},
+    {"window_join.hpp", kWindowJoinHeader},
 }};
 
 }  // namespace holdfast::stream::compile

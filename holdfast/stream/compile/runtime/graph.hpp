@@ -14,8 +14,9 @@
 #pragma once
 
 #include <holdfast/stream/compile/runtime/graph_groups.hpp>
-#include <holdfast/stream/compile/runtime/graph_joins.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
+#include <holdfast/stream/compile/runtime/regular_join.hpp>
+#include <holdfast/stream/compile/runtime/window_join.hpp>
 
 namespace holdfast::query {
 

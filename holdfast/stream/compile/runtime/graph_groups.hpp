@@ -76,7 +76,7 @@ class WindowGroups {
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     const Bounds bounds{end.value, start.value};
-    auto& groups = windows_[bounds];
+    auto& groups = groups_of(bounds);
     const auto before = groups.entries().size();
     auto& group = groups.at(key, key.hash());
     if (groups.entries().size() != before) stored_.come(group.mark, key_of(bounds, key));
@@ -86,6 +86,7 @@ class WindowGroups {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!windows_.empty() && windows_.begin()->first.first - 1 <= watermark && !run_.failed) {
+      newest_ = nullptr;
       auto window = windows_.extract(windows_.begin());
       const auto [end, start] = window.key();
       visit_in_order(window.mapped(), [&](const auto& entry) {
@@ -105,7 +106,7 @@ class WindowGroups {
     Key key;
     if (!take_ordered(rest, bounds.first) || !take_ordered(rest, bounds.second) || !key.take(rest))
       return false;
-    auto& group = windows_[bounds].at(key, key.hash());
+    auto& group = groups_of(bounds).at(key, key.hash());
     group.mark = {entry.version, entry.changed};
     return group.state.take({state.data + 1, state.size - 1});
   }
@@ -131,6 +132,15 @@ class WindowGroups {
     typename Definition::State state;
     Mark mark;
   };
+  using Groups = Table<Key, Group>;
+
+  Groups& groups_of(const Bounds& bounds) {
+    if (newest_ == nullptr || newest_bounds_ != bounds) {
+      newest_ = &windows_[bounds];
+      newest_bounds_ = bounds;
+    }
+    return *newest_;
+  }
   static auto key_of(const Bounds& bounds, const Key& key) {
     return [&](std::string& bytes) {
       append_ordered(bounds.first, bytes);
@@ -141,7 +151,9 @@ class WindowGroups {
 
   Run& run_;
   StoredEntries stored_;
-  std::map<Bounds, Table<Key, Group>> windows_;
+  std::map<Bounds, Groups> windows_;
+  Groups* newest_ = nullptr;  // That of the last row.
+  Bounds newest_bounds_;
   std::int64_t now_ = kNoTime;  // The watermark.
 };
 

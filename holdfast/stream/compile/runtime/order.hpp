@@ -14,10 +14,7 @@ struct Place {
   std::uint8_t first = 0;
 };
 
-template <class Key>
-Place place_of(const Key& key, std::uint32_t entry, std::string& bytes) {
-  bytes.clear();
-  key.append(bytes);
+inline Place place_of(const std::string& bytes, std::uint32_t entry) {
   unsigned char head[9] = {};
   std::memcpy(head, bytes.data(), bytes.size() < sizeof head ? bytes.size() : sizeof head);
   Place place{0, entry, head[0]};
@@ -43,22 +40,28 @@ inline void sort_by_byte(std::vector<Place>& places, std::vector<Place>& other, 
   places.swap(other);
 }
 
-// Calls visit(entry) for each, in order, until one gives false. O(entries) for keys of up to nine
-// bytes; longer keys that begin alike are compared in whole.
-template <class Key, class State, class Visit>
-bool visit_in_order(const Table<Key, State>& table, const Visit& visit) {
+// Calls visit(entry) for each that is wanted(entry), in the order of the bytes that append(key,
+// bytes) gives, until one gives false. O(entries) for keys of up to nine bytes; longer ones that
+// begin alike are compared in whole.
+template <class Key, class State, class Wanted, class Append, class Visit>
+bool visit_in_order(const Table<Key, State>& table, const Wanted& wanted, const Append& append,
+                    const Visit& visit) {
   const auto& entries = table.entries();
   std::vector<Place> places, other;
   places.reserve(entries.size());
   std::string bytes, more;
-  for (std::uint32_t i = 0; i < entries.size(); ++i)
-    places.push_back(place_of(entries[i].key, i, bytes));
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    if (!wanted(entries[i])) continue;
+    bytes.clear();
+    append(entries[i].key, bytes);
+    places.push_back(place_of(bytes, i));
+  }
   for (unsigned number = 9; number-- > 0;)
     sort_by_byte(places, other, number);
   if constexpr (Key::kFixedBytes == 0 || Key::kFixedBytes > sizeof(std::uint64_t) + 1) {
     const auto before = [&](const Place& a, const Place& b) {
       bytes.clear(), more.clear();
-      entries[a.entry].key.append(bytes), entries[b.entry].key.append(more);
+      append(entries[a.entry].key, bytes), append(entries[b.entry].key, more);
       return bytes < more;
     };
     for (auto begin = places.begin(); begin != places.end();) {
@@ -75,6 +78,13 @@ bool visit_in_order(const Table<Key, State>& table, const Visit& visit) {
     if (!visit(entries[places[i].entry])) return false;
   }
   return true;
+}
+// All of them, by the keys' bytes.
+template <class Key, class State, class Visit>
+bool visit_in_order(const Table<Key, State>& table, const Visit& visit) {
+  return visit_in_order(
+      table, [](const auto&) { return true; },
+      [](const Key& key, std::string& bytes) { key.append(bytes); }, visit);
 }
 
 }  // namespace holdfast::query

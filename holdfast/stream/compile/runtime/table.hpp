@@ -7,22 +7,25 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
 
 namespace holdfast::query {
 
-// Memory for the texts of keys. clear() frees it.
+// Memory for texts. clear() frees it.
 class TextArena {
  public:
+  char* take(std::uint64_t bytes) {
+    if (bytes > left_) grow(bytes);
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
   Text keep(Text text) {
-    if (text.size > left_) grow(text.size);
-    if (text.size != 0) std::memcpy(next_, text.data, text.size);
-    const Text kept{next_, text.size};
-    next_ += text.size;
-    left_ -= text.size;
-    return kept;
+    char* const place = take(text.size);
+    if (text.size != 0) std::memcpy(place, text.data, text.size);
+    return {place, text.size};
   }
   void clear() {
     blocks_.clear();

@@ -1,0 +1,192 @@
+// regular_join.hpp: a join of streams in a graph, each row with all that were before it. What
+// RegularJoin is to the interpreter (stream/graph/join_operators.hpp): rows meet in the same order,
+// and the state has the same bytes.
+//
+// A `Definition` is as of join_rules.hpp.
+#pragma once
+
+#include <holdfast/stream/compile/runtime/bag.hpp>
+#include <holdfast/stream/compile/runtime/join_rules.hpp>
+
+namespace holdfast::query {
+
+// Each change of a side with all rows that the other side has.
+//
+// State, of each side  [key, row] -> how often it is there, how many partners it has.
+template <class Definition>
+class RegularJoin : JoinRules<Definition> {
+  using Rules = JoinRules<Definition>;
+  using Key = typename Definition::Key;
+  template <Side kSide>
+  using RowOn = typename Rules::template RowOn<kSide>;
+
+ public:
+  explicit RegularJoin(Run& run)
+      : run_(run),
+        stored_{StoredEntries(run.host, first_slice(Definition::kNode)),
+                StoredEntries(run.host, first_slice(Definition::kNode) + 1)} {}
+
+  template <Side kSide, class Graph>
+  void take(Graph& graph, Change change, const RowOn<kSide>& row) {
+    constexpr auto kOther = Rules::other(kSide);
+    const Key key = Rules::template key<kSide>(row, run_);
+    if (run_.failed) return;
+    if (key.has_null()) return show_alone<kSide>(graph, change, row, 0);
+    Entry& entry = pairs_.at(key);
+    const auto partners = bag<kOther>(entry.value).in_order(memory_);
+    matches_.clear();
+    std::int64_t count = 0;
+    for (std::uint32_t i = 0; i < partners.size(); ++i) {
+      const bool matches = Rules::template holds<kSide>(row, partners[i]->row, run_);
+      if (run_.failed) return;
+      if (!matches) continue;
+      count += partners[i]->count;
+      matches_.push_back(i);
+    }
+    // A row that goes is no more there when its partners are told.
+    keep<kSide>(entry, change, row, count);
+    for (const auto number : matches_) {
+      auto& partner = *partners[number];
+      if (stored_of<kOther>().change(partner.mark)) pairs_.note(entry);
+      meet<kSide>(graph, change, row, partner);
+      if (run_.failed) return;
+    }
+    show_alone<kSide>(graph, change, row, count);
+    if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+  }
+
+  bool adopt(const GraphEntry& entry) {
+    if (entry.slice == first_slice(Definition::kNode)) return adopt_on<Side::kLeft>(entry);
+    return adopt_on<Side::kRight>(entry);
+  }
+  bool put_state() {
+    if (!stored_[0].put_gone() || !stored_[1].put_gone()) return false;
+    const auto put_entry = [this](Entry& entry) { return put(entry); };
+    return stored_[0].keeps() ? pairs_.for_each_noted(put_entry) : pairs_.for_each(put_entry);
+  }
+  static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
+
+ private:
+  struct Pair {
+    Bag<typename Rules::Left> left;
+    Bag<typename Rules::Right> right;
+  };
+  using Entry = typename KeyedValues<Key, Pair>::Entry;
+
+  template <Side kSide>
+  static auto& bag(Pair& pair) {
+    if constexpr (kSide == Side::kLeft)
+      return pair.left;
+    else
+      return pair.right;
+  }
+  template <Side kSide>
+  StoredEntries& stored_of() {
+    return stored_[static_cast<std::size_t>(kSide)];
+  }
+  template <class Row>
+  static auto key_of(const Key& key, const Row& row) {
+    return [&](std::string& bytes) {
+      append_key_part(key, bytes);
+      row.append(bytes);
+    };
+  }
+
+  template <Side kSide>
+  void keep(Entry& entry, Change change, const RowOn<kSide>& row, std::int64_t partners) {
+    auto& rows = bag<kSide>(entry.value);
+    auto& stored = stored_of<kSide>();
+    if (adds(change)) {
+      auto& mark = rows.add(memory_, row, 1, partners, {}).mark;
+      stored.come(mark, key_of(entry.key, row));
+      if (stored.change(mark)) pairs_.note(entry);
+      return;
+    }
+    auto* const found = rows.find(memory_, row);
+    if (found == nullptr) return;
+    if (stored.change(found->mark)) pairs_.note(entry);
+    if (--found->count != 0) return;
+    stored.erase(found->mark, key_of(entry.key, row));
+    rows.erase(memory_, *found);
+  }
+  // A row of `kSide` comes or goes, and is a partner of `other`.
+  template <Side kSide, class Graph, class Item>
+  void meet(Graph& graph, Change change, const RowOn<kSide>& row, Item& other) {
+    constexpr auto kOther = Rules::other(kSide);
+    const auto before = other.partners;
+    other.partners += adds(change) ? 1 : -1;
+    if constexpr (Rules::kLeftAlone) {
+      if constexpr (kSide == Side::kRight) meet_semi(graph, before, change, other);
+    } else {
+      const bool alone_before = Rules::keeps(kOther) && adds(change) && before == 0;
+      const bool alone_after = Rules::keeps(kOther) && !adds(change) && other.partners == 0;
+      for (std::int64_t i = 0; i < other.count && !run_.failed; ++i) {
+        if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, other.row);
+        if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, other.row);
+        if (alone_after && !run_.failed)
+          Rules::template give_alone<kOther>(graph, Change::kInsert, other.row);
+      }
+    }
+  }
+  // The first partner of a left row comes, or its last goes.
+  template <class Graph, class Item>
+  void meet_semi(Graph& graph, std::int64_t before, Change change, Item& left) {
+    if (adds(change) ? before != 0 : left.partners != 0) return;
+    const bool shows = adds(change) == (Rules::kKind == JoinKind::kSemi);
+    for (std::int64_t i = 0; i < left.count && !run_.failed; ++i)
+      Definition::give(graph, shows ? Change::kInsert : Change::kDelete, left.row);
+  }
+  // A row that is shown without a partner's columns, because of how many it has.
+  template <Side kSide, class Graph>
+  void show_alone(Graph& graph, Change change, const RowOn<kSide>& row, std::int64_t partners) {
+    if constexpr (Rules::kLeftAlone) {
+      if constexpr (kSide == Side::kLeft) {
+        if ((Rules::kKind == JoinKind::kSemi) == (partners > 0))
+          Definition::give(graph, change, row);
+      }
+    } else if constexpr (Rules::keeps(kSide)) {
+      if (partners == 0) Rules::template give_alone<kSide>(graph, change, row);
+    }
+  }
+
+  template <Side kSide>
+  bool adopt_on(const GraphEntry& entry) {
+    Text key_bytes = entry.key, values, state = entry.state;
+    if (state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
+    state = {state.data + 1, state.size - 1};
+    Key key;
+    RowOn<kSide> row;
+    std::int64_t count = 0, partners = 0;
+    if (!take_part(key_bytes, values) || !key.take(values) || !take_ordered(state, count) ||
+        !take_ordered(state, partners) || !row.take(state) || state.size != 0)
+      return false;
+    auto& pair = pairs_.at(key);
+    bag<kSide>(pair.value).add(memory_, row, count, partners, {entry.version, entry.changed});
+    if (entry.changed) pairs_.note(pair);
+    return true;
+  }
+  bool put(Entry& entry) { return put_on<Side::kLeft>(entry) && put_on<Side::kRight>(entry); }
+  template <Side kSide>
+  bool put_on(Entry& entry) {
+    auto& stored = stored_of<kSide>();
+    for (auto* const item : bag<kSide>(entry.value).in_order(memory_)) {
+      if (stored.keeps() && !item->mark.changed) continue;
+      const bool put =
+          stored.put(item->mark, key_of(entry.key, item->row), [&](std::string& bytes) {
+            append_ordered(item->count, bytes);
+            append_ordered(item->partners, bytes);
+            item->row.append(bytes);
+          });
+      if (!put) return false;
+    }
+    return true;
+  }
+
+  Run& run_;
+  StoredEntries stored_[2];
+  Pool memory_;  // Of the rows.
+  KeyedValues<Key, Pair> pairs_;
+  std::vector<std::uint32_t> matches_;
+};
+
+}  // namespace holdfast::query
