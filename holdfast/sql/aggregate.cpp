@@ -125,6 +125,12 @@ bool equal(const Aggregate& left, const Aggregate& right) {
          same_tree(left.argument, right.argument) && same_tree(left.filter, right.filter);
 }
 
+// Whether a DISTINCT one is made as its values come. The others, whose last digit depends on their
+// order, are made of all values when the result is asked for, in the order of their bytes.
+bool gathers(const Aggregate& aggregate) {
+  return is_basic(aggregate.kind) && !(sums(aggregate.kind) && aggregate.argument->type.is_real());
+}
+
 bool can_take_back(const Aggregate& aggregate) {
   if (aggregate.kind == AggregateKind::kArrayAgg) return true;
   return !aggregate.distinct && !has_extreme(aggregate.kind) && !depends_on_order(aggregate.kind) &&
@@ -159,7 +165,7 @@ void Accumulator::add(const Aggregate& aggregate, const Value& value) {
   if (!aggregate.distinct) return add_once(aggregate, value);
   std::string bytes;
   sql::append_bytes(value, aggregate.argument->type, bytes);
-  distinct_.insert(std::move(bytes));
+  if (distinct_.insert(std::move(bytes)).second && gathers(aggregate)) add_once(aggregate, value);
 }
 
 void Accumulator::add_ordered(const Aggregate& aggregate, const Value& value) {
@@ -247,7 +253,13 @@ void Accumulator::add_real(double value) {
 
 void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
   if (aggregate.distinct) {
-    distinct_.insert(other.distinct_.begin(), other.distinct_.end());
+    for (const auto& bytes : other.distinct_) {
+      if (!distinct_.insert(bytes).second || !gathers(aggregate)) continue;
+      std::string_view rest = bytes;
+      Value value;
+      sql::take_bytes(rest, aggregate.argument->type, value);
+      add_once(aggregate, value);
+    }
     return;
   }
   count_ += other.count_;
@@ -336,7 +348,7 @@ Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
 }
 
 Result<Value> Accumulator::result(const Aggregate& aggregate) const {
-  if (aggregate.distinct) {
+  if (aggregate.distinct && !gathers(aggregate)) {
     Aggregate plain;
     plain.kind = aggregate.kind;
     plain.argument = clone(*aggregate.argument);
@@ -472,7 +484,11 @@ bool Accumulator::take_bytes(const Aggregate& aggregate, std::string_view& bytes
     for (; count > 0; --count) {
       std::uint32_t size = 0;
       if (!take(bytes, size) || bytes.size() < size) return false;
-      distinct_.emplace(bytes.substr(0, size));
+      std::string_view rest = bytes.substr(0, size);
+      const bool fresh = distinct_.emplace(rest).second;
+      Value value;
+      if (!sql::take_bytes(rest, aggregate.argument->type, value) || !rest.empty()) return false;
+      if (fresh && gathers(aggregate)) add_once(aggregate, value);
       bytes.remove_prefix(size);
     }
     return true;

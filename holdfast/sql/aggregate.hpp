@@ -73,6 +73,10 @@ Type aggregate_type(AggregateKind kind, const Type& argument);
 std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& names);
 bool equal(const Aggregate& left, const Aggregate& right);
 
+// Whether a DISTINCT one is made as its values come, so that its result costs nothing. The last
+// digit of the others depends on the order of the values: they are made of all, in the order of
+// their bytes, when the result is asked for.
+bool gathers(const Aggregate& aggregate);
 // Whether an Accumulator of it can take values back: it sums and counts, whatever the values were.
 bool can_take_back(const Aggregate& aggregate);
 
@@ -84,7 +88,10 @@ class Accumulator {
   // `value` of the argument; anything of COUNT(*). The filter holds.
   void add(const Aggregate& aggregate, const Value& value);
   void merge(const Aggregate& aggregate, const Accumulator& other);
-  // The reverse of add(), of a value that was added. can_take_back() holds.
+  // As add(), of a value that DISTINCT lets through; no NULL.
+  void add_once(const Aggregate& aggregate, const Value& value);
+  // The reverse of add(), of a value that was added. can_take_back() holds, or would without
+  // DISTINCT.
   void take_back(const Aggregate& aggregate, const Value& value);
   Result<Value> result(const Aggregate& aggregate) const;
 
@@ -92,7 +99,6 @@ class Accumulator {
   bool take_bytes(const Aggregate& aggregate, std::string_view& bytes);
 
  private:
-  void add_once(const Aggregate& aggregate, const Value& value);
   void add_real(double value);
   void add_square(double value, int sign);
   void add_ordered(const Aggregate& aggregate, const Value& value);
@@ -114,7 +120,7 @@ class Accumulator {
   Real128 total_ = 0, squares_ = 0;  // Of variances.
   std::map<double, std::int64_t, Less> numbers_;  // Of percentiles: how often each is there.
   std::vector<Value> recent_;                     // Of LAG: the last rows, the newest behind.
-  std::set<std::string> distinct_;  // Bytes of the values; the rest is made of them at the end.
+  std::set<std::string> distinct_;  // Of DISTINCT: bytes of the values that were added.
 };
 
 }  // namespace holdfast::sql

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/stream/compile/runtime/order.hpp>
+#include <holdfast/stream/compile/runtime/aggregates.hpp>
 
 namespace holdfast::query {
 namespace {

@@ -48,8 +48,6 @@ Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, Que
   if (retracts && !sql::can_take_back(aggregate))
     return "OfValues<" + cpp + ", " + plain + (aggregate.distinct ? ", true>" : ", false>");
   if (!aggregate.distinct) return plain;
-  if (plain.starts_with("Extreme") && aggregate.argument->type.kind == Kind::kString)
-    return not_compiled("MIN or MAX of DISTINCT texts");
   return "Distinct<" + cpp + ", " + plain + ">";
 }
 

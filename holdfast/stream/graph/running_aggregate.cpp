@@ -1,5 +1,8 @@
 #include "running_aggregate.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include <holdfast/stream/graph/keys.hpp>
 
 namespace holdfast::stream::graph {
@@ -11,7 +14,35 @@ bool holds_values(const sql::Aggregate& aggregate, bool retracts) {
   return retracts && (aggregate.distinct || !sql::can_take_back(aggregate));
 }
 
+bool is_extreme(const sql::Aggregate& aggregate) {
+  return aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax;
+}
+
+// Of values that are held, each of which counts once: the sum is kept beside them.
+bool subtracts(const sql::Aggregate& aggregate) {
+  return aggregate.distinct && !is_extreme(aggregate) && sql::gathers(aggregate);
+}
+
+sql::Value value_of(const sql::Aggregate& aggregate, std::string_view bytes) {
+  sql::Value value;
+  sql::take_bytes(bytes, aggregate.argument->type, value);
+  return value;
+}
+
 }  // namespace
+
+bool RunningAggregate::Order::operator()(const std::string& a, const std::string& b) const {
+  if (aggregate == nullptr || !is_extreme(*aggregate)) return a < b;
+  const int order =
+      compare(value_of(*aggregate, a), value_of(*aggregate, b), aggregate->argument->type);
+  if (order == 0) return a < b;
+  return aggregate->kind == AggregateKind::kMin ? order < 0 : order > 0;
+}
+
+RunningAggregate::Values& RunningAggregate::values_of(const sql::Aggregate& aggregate) {
+  if (values_.empty()) values_ = Values(Order{&aggregate});
+  return values_;
+}
 
 void RunningAggregate::add(const sql::Aggregate& aggregate, bool retracts,
                            const sql::Value& value) {
@@ -19,7 +50,8 @@ void RunningAggregate::add(const sql::Aggregate& aggregate, bool retracts,
   if (value.null) return;
   std::string bytes;
   sql::append_bytes(value, aggregate.argument->type, bytes);
-  ++values_[std::move(bytes)];
+  if (++values_of(aggregate)[std::move(bytes)] == 1 && subtracts(aggregate))
+    sum_.add_once(aggregate, value);
 }
 
 void RunningAggregate::take_back(const sql::Aggregate& aggregate, const sql::Value& value) {
@@ -28,16 +60,18 @@ void RunningAggregate::take_back(const sql::Aggregate& aggregate, const sql::Val
   std::string bytes;
   sql::append_bytes(value, aggregate.argument->type, bytes);
   const auto found = values_.find(bytes);
-  if (found != values_.end() && --found->second == 0) values_.erase(found);
+  if (found == values_.end() || --found->second != 0) return;
+  values_.erase(found);
+  if (subtracts(aggregate)) sum_.take_back(aggregate, value);
 }
 
 Result<sql::Value> RunningAggregate::result(const sql::Aggregate& aggregate, bool retracts) const {
-  if (!holds_values(aggregate, retracts)) return sum_.result(aggregate);
+  if (!holds_values(aggregate, retracts) || subtracts(aggregate)) return sum_.result(aggregate);
+  if (is_extreme(aggregate))
+    return values_.empty() ? sql::Value() : value_of(aggregate, values_.begin()->first);
   sql::Accumulator all;
-  sql::Value value;
   for (const auto& [bytes, count] : values_) {
-    std::string_view rest = bytes;
-    sql::take_bytes(rest, aggregate.argument->type, value);
+    const auto value = value_of(aggregate, bytes);
     for (std::int64_t i = 0; i < (aggregate.distinct ? 1 : count); ++i)
       all.add(aggregate, value);
   }
@@ -47,10 +81,15 @@ Result<sql::Value> RunningAggregate::result(const sql::Aggregate& aggregate, boo
 void RunningAggregate::append_bytes(const sql::Aggregate& aggregate, bool retracts,
                                     std::string& bytes) const {
   if (!holds_values(aggregate, retracts)) return sum_.append_bytes(aggregate, bytes);
+  std::vector<const Values::value_type*> by_bytes;
+  for (const auto& value : values_)
+    by_bytes.push_back(&value);
+  std::sort(by_bytes.begin(), by_bytes.end(),
+            [](const auto* a, const auto* b) { return a->first < b->first; });
   append_ordered(static_cast<std::int64_t>(values_.size()), bytes);
-  for (const auto& [value, count] : values_) {
-    append_part(value, bytes);
-    append_ordered(count, bytes);
+  for (const auto* value : by_bytes) {
+    append_part(value->first, bytes);
+    append_ordered(value->second, bytes);
   }
 }
 
@@ -61,7 +100,11 @@ bool RunningAggregate::take_bytes(const sql::Aggregate& aggregate, bool retracts
   for (auto count = take_ordered(bytes); count > 0; --count) {
     std::string_view part;
     if (!take_part(bytes, part) || bytes.size() < 8) return false;
-    values_[std::string(part)] = take_ordered(bytes);
+    std::string_view rest = part;
+    sql::Value value;
+    if (!sql::take_bytes(rest, aggregate.argument->type, value) || !rest.empty()) return false;
+    values_of(aggregate)[std::string(part)] = take_ordered(bytes);
+    if (subtracts(aggregate)) sum_.add_once(aggregate, value);
   }
   return true;
 }

@@ -3,12 +3,14 @@
 // so.
 #pragma once
 
+#include <algorithm>
 #include <map>
-#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
-#include <holdfast/stream/compile/runtime/bytes.hpp>
+#include <holdfast/stream/compile/runtime/order.hpp>
 
 namespace holdfast::query {
 
@@ -281,41 +283,58 @@ inline constexpr bool is_extreme = false;
 template <class T, bool kMax>
 inline constexpr bool is_extreme<Extreme<T, kMax>> = true;
 
-// Of different values only: their bytes, of which the rest is made at the end.
+// Whether the last digit of what is made of values depends on their order. Then it is made anew of
+// all of them each time, in the order of their bytes.
+template <class Aggregate>
+inline constexpr bool depends_on_order = false;
+template <bool kSingle, bool kAverage>
+inline constexpr bool depends_on_order<SumOfReals<kSingle, kAverage>> = true;
+
+// Of different values only.
+//
+// Costs  add() O(1), result() O(1); of SUM and AVG of reals O(values).
 template <class T, class Inner>
 class Distinct {
  public:
   void add(const Maybe<T>& value) {
-    if (!value.known) return;
-    std::string bytes;
-    append_value(value, bytes);
-    values_.insert(std::move(bytes));
+    if (value.known) insert(Key(value));
   }
-  void merge(const Distinct& other) { values_.insert(other.values_.begin(), other.values_.end()); }
+  void merge(const Distinct& other) {
+    for (const auto& entry : other.values_.entries())
+      insert(entry.key);
+  }
   auto result(Run& run) const {
-    Inner inner;
-    for (const auto& bytes : values_) {
-      Text rest{bytes.data(), bytes.size()};
-      Maybe<T> value;
-      take_value(rest, value);
-      inner.add(value);
+    if constexpr (depends_on_order<Inner>) {
+      Inner inner;
+      visit_in_order(values_, [&](const auto& entry) {
+        inner.add(entry.key.template get<0>());
+        return true;
+      });
+      return inner.result(run);
+    } else {
+      return inner_.result(run);
     }
-    return inner.result(run);
   }
   void append(std::string& bytes) const {
-    append_raw(static_cast<std::uint64_t>(values_.size()), bytes);
-    for (const auto& value : values_) {
+    append_raw(static_cast<std::uint64_t>(values_.entries().size()), bytes);
+    std::string value;
+    visit_in_order(values_, [&](const auto& entry) {
+      value.clear();
+      entry.key.append(value);
       append_raw(static_cast<std::uint32_t>(value.size()), bytes);
       bytes += value;
-    }
+      return true;
+    });
   }
   bool take(Text& bytes) {
     std::uint64_t count = 0;
     if (!take_raw(bytes, count)) return false;
     for (; count > 0; --count) {
       std::uint32_t size = 0;
-      if (!take_raw(bytes, size) || bytes.size < size) return false;
-      values_.emplace(bytes.data, size);
+      Key key;
+      if (!take_raw(bytes, size) || bytes.size < size || !key.take({bytes.data, size}))
+        return false;
+      insert(key);
       bytes.data += size;
       bytes.size -= size;
     }
@@ -323,74 +342,108 @@ class Distinct {
   }
 
  private:
-  std::set<std::string> values_;
+  using Key = KeyOf<T>;
+  struct Nothing {};
+
+  void insert(const Key& key) {
+    const auto before = values_.entries().size();
+    values_.at(key, key.hash());
+    if (values_.entries().size() != before) inner_.add(key.template get<0>());
+  }
+
+  Table<Key, Nothing, 2> values_;
+  Inner inner_;
 };
 
 // Of values that may be taken back, where a sum is not enough: how often each is there, by its
 // bytes. What graph/running_aggregate.cpp holds. `kOnce`: a value counts once.
+//
+// Costs  add() and take_back() O(log values), result() O(1); of SUM and AVG of different reals
+//        O(values).
 template <class T, class Inner, bool kOnce>
 class OfValues {
+  static constexpr bool kExtreme = is_extreme<Inner>;
+  static_assert(kOnce || kExtreme);  // Others subtract.
+
  public:
   void add(const Maybe<T>& value) {
-    if (value.known) ++values_[bytes_of(value)];
+    if (value.known && ++values_[bytes_of(value)] == 1 && kSubtracts) inner_.add(value);
   }
   void take_back(const Maybe<T>& value) {
     if (!value.known) return;
     const auto found = values_.find(bytes_of(value));
-    if (found != values_.end() && --found->second == 0) values_.erase(found);
+    if (found == values_.end() || --found->second != 0) return;
+    values_.erase(found);
+    if constexpr (kSubtracts) inner_.take_back(value);
   }
   auto result(Run& run) const {
-    if constexpr (is_extreme<Inner>) {
-      Maybe<T> best;  // A text is one of the bytes here.
-      for_each([&](const Maybe<T>& value, std::int64_t) {
-        if (!best.known || Inner::is_better(value.value, best.value)) best = value;
-      });
-      return best;
+    if constexpr (kExtreme) {  // A text is one of the bytes here.
+      return values_.empty() ? Maybe<T>{} : value_of(values_.begin()->first);
+    } else if constexpr (kSubtracts) {
+      return inner_.result(run);
     } else {
       Inner inner;
-      for_each([&](const Maybe<T>& value, std::int64_t count) {
-        for (std::int64_t i = 0; i < (kOnce ? 1 : count); ++i)
-          inner.add(value);
-      });
+      for (const auto& [bytes, count] : values_)
+        inner.add(value_of(bytes));
       return inner.result(run);
     }
   }
   void append(std::string& bytes) const {
+    std::vector<const typename Values::value_type*> by_bytes;
+    for (const auto& value : values_)
+      by_bytes.push_back(&value);
+    std::sort(by_bytes.begin(), by_bytes.end(),
+              [](const auto* a, const auto* b) { return a->first < b->first; });
     append_ordered(static_cast<std::int64_t>(values_.size()), bytes);
-    for (const auto& [value, count] : values_) {
-      append_size(value.size(), bytes);
-      bytes += value;
-      append_ordered(count, bytes);
+    for (const auto* value : by_bytes) {
+      append_size(value->first.size(), bytes);
+      bytes += value->first;
+      append_ordered(value->second, bytes);
     }
   }
   bool take(Text& bytes) {
     std::int64_t count = 0, times = 0;
     if (!take_ordered(bytes, count)) return false;
     for (; count > 0; --count) {
-      Text value;
-      if (!take_part(bytes, value) || !take_ordered(bytes, times)) return false;
-      values_[std::string(value.data, value.size)] = times;
+      Text part;
+      if (!take_part(bytes, part) || !take_ordered(bytes, times)) return false;
+      Text rest = part;
+      Maybe<T> value;
+      if (!take_value(rest, value) || !value.known || rest.size != 0) return false;
+      values_[std::string(part.data, part.size)] = times;
+      if constexpr (kSubtracts) inner_.add(value);
     }
     return true;
   }
 
  private:
-  template <class Visit>
-  void for_each(const Visit& visit) const {
-    for (const auto& [bytes, count] : values_) {
-      Text rest{bytes.data(), bytes.size()};
-      Maybe<T> value;
-      take_value(rest, value);
-      visit(value, count);
-    }
+  static constexpr bool kSubtracts = !kExtreme && !depends_on_order<Inner>;
+
+  static Maybe<T> value_of(const std::string& bytes) {
+    Text rest{bytes.data(), bytes.size()};
+    Maybe<T> value;
+    take_value(rest, value);
+    return value;
   }
   static std::string bytes_of(const Maybe<T>& value) {
     std::string bytes;
     append_value(value, bytes);
     return bytes;
   }
+  struct Order {  // MIN, MAX: the result first.
+    bool operator()(const std::string& a, const std::string& b) const {
+      if constexpr (kExtreme) {
+        const auto x = value_of(a), y = value_of(b);
+        if (Inner::is_better(x.value, y.value)) return true;
+        if (Inner::is_better(y.value, x.value)) return false;
+      }
+      return a < b;
+    }
+  };
+  using Values = std::map<std::string, std::int64_t, Order>;
 
-  std::map<std::string, std::int64_t> values_;
+  Values values_;
+  Inner inner_;
 };
 
 // All aggregates of a group.

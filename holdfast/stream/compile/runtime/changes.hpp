@@ -2,7 +2,9 @@
 // leave: what stream/graph/operator.hpp and state_table.hpp are to the interpreter. The same bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <tuple>
 #include <utility>

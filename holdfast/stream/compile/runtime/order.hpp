@@ -43,9 +43,9 @@ inline void sort_by_byte(std::vector<Place>& places, std::vector<Place>& other, 
 // Calls visit(entry) for each that is wanted(entry), in the order of the bytes that append(key,
 // bytes) gives, until one gives false. O(entries) for keys of up to nine bytes; longer ones that
 // begin alike are compared in whole.
-template <class Key, class State, class Wanted, class Append, class Visit>
-bool visit_in_order(const Table<Key, State>& table, const Wanted& wanted, const Append& append,
-                    const Visit& visit) {
+template <class Key, class State, std::size_t kLeast, class Wanted, class Append, class Visit>
+bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted,
+                    const Append& append, const Visit& visit) {
   const auto& entries = table.entries();
   std::vector<Place> places, other;
   places.reserve(entries.size());
@@ -80,8 +80,8 @@ bool visit_in_order(const Table<Key, State>& table, const Wanted& wanted, const 
   return true;
 }
 // All of them, by the keys' bytes.
-template <class Key, class State, class Visit>
-bool visit_in_order(const Table<Key, State>& table, const Visit& visit) {
+template <class Key, class State, std::size_t kLeast, class Visit>
+bool visit_in_order(const Table<Key, State, kLeast>& table, const Visit& visit) {
   return visit_in_order(
       table, [](const auto&) { return true; },
       [](const Key& key, std::string& bytes) { key.append(bytes); }, visit);

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include <holdfast/stream/compile/runtime/order.hpp>
+#include <holdfast/stream/compile/runtime/aggregates.hpp>
 
 namespace holdfast::query {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/bytes.hpp>
 
 namespace holdfast::query {
 
@@ -179,12 +179,13 @@ class KeyOf {
   std::uint32_t nulls_ = 0;
 };
 
-template <class Key, class State>
+// `kLeast`: places of the index of a table that is empty or small, a power of two.
+template <class Key, class State, std::size_t kLeast = 64>
 class Table {
  public:
   struct Entry {
     Key key;
-    State state;
+    [[no_unique_address]] State state;
   };
 
   Table() { rebuild(kLeast); }
@@ -229,8 +230,6 @@ class Table {
   }
 
  private:
-  static constexpr std::size_t kLeast = 64;
-
   [[gnu::noinline]] State& insert(const Key& key, std::size_t place) {
     if (entries_.size() * 2 >= index_.size()) {
       rebuild(index_.size() * 2);
@@ -239,7 +238,7 @@ class Table {
         place = (place + 1) & (index_.size() - 1);
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
-    entries_.push_back({key, State()});
+    entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
     index_[place] = static_cast<std::uint32_t>(entries_.size());
     return entries_.back().state;
