@@ -1,7 +1,7 @@
 #include "rocksdb_state.hpp"
 
 #include <algorithm>
-#include <array>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -64,6 +64,8 @@ rocksdb::Options options_of(const RocksdbPlace& place, bool create) {
   options.error_if_exists = false;
   // Its tables are checked as they are read, and where damage is found it takes no more writes.
   options.paranoid_checks = true;
+  // A log that is missing is noticed, too.
+  options.track_and_verify_wals_in_manifest = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   const auto has = rocksdb::GetSupportedCompressions();
   const bool lz4 = std::find(has.begin(), has.end(), rocksdb::kLZ4Compression) != has.end();
@@ -92,13 +94,20 @@ class Database {
  public:
   static Result<std::shared_ptr<Database>> open(const std::string& spec);
   ~Database() {
-    if (db_) (void)db_->Close();
+    if (!db_) return;
+    rocksdb::CancelAllBackgroundWork(db_.get(), true);
+    (void)note_tables();
+    (void)db_->Close();
   }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   rocksdb::DB& db() { return *db_; }
-  const StateDirectory& directory() const { return directory_; }
+  // An epoch was completed.
+  Status note(std::uint32_t query, std::uint64_t epoch) {
+    HF_RETURN_IF_ERROR(directory_.raise(query, epoch));
+    return note_tables();
+  }
   Error error(const rocksdb::Status& status) const {
     return {code_of(status), "rocksdb " + directory_.path() + ": " + status.ToString()};
   }
@@ -131,8 +140,10 @@ class Database {
  private:
   explicit Database(StateDirectory directory) : directory_(std::move(directory)) {}
   Status check_floors();
+  Status note_tables();
 
   StateDirectory directory_;
+  std::mutex noting_;
   std::unique_ptr<rocksdb::DB> db_;
 };
 
@@ -148,6 +159,7 @@ Result<std::shared_ptr<Database>> Database::open(const std::string& spec) {
   database->db_.reset(db);
   if (is_new) HF_RETURN_IF_ERROR(database->directory_.made());
   HF_RETURN_IF_ERROR(database->check_floors());
+  HF_RETURN_IF_ERROR(database->note_tables());
   database->directory_.forget_logs();
   return database;
 }
@@ -164,6 +176,19 @@ Status Database::check_floors() {
                    ": a log is damaged or missing; the logs are kept in " + directory_.kept_logs());
   }
   return {};
+}
+
+Status Database::note_tables() {
+  const std::scoped_lock lock(noting_);
+  std::vector<std::string> files;  // "/CURRENT", "/MANIFEST-000005" and all others.
+  std::uint64_t bytes = 0;
+  const auto status = db_->GetLiveFiles(files, &bytes, false);
+  if (!status.ok()) return error(status);
+  const auto manifest = std::find_if(files.begin(), files.end(), [](const std::string& name) {
+    return name.starts_with("/MANIFEST-");
+  });
+  if (manifest == files.end()) return corrupt("it has no manifest");
+  return directory_.note_manifest(manifest->substr(1), bytes);
 }
 
 class RocksdbStateStore final : public StateStore {
@@ -370,7 +395,7 @@ Status RocksdbStateStore::complete(const Checkpoint& checkpoint) {
   wrote_early_ = false;
   replaced_.clear();
   dropped_.clear();
-  return database_->directory().raise(query_, epoch_);
+  return database_->note(query_, epoch_);
 }
 
 std::uint64_t RocksdbStateStore::bytes() const {

@@ -21,8 +21,8 @@
 // Settings   No Bloom filter: no entry is asked for by itself, each read is a scan of a slice. LZ4
 //            where the library has it. One block cache with indexes in it, so that memory has a
 //            bound. A slice that is dropped is one range delete; compaction frees its bytes.
-// Damage     RocksDB's checksums find it in tables (kCorrupt, where they are read). In its log
-//            RocksDB takes damage for the end of the log: state_directory.hpp finds that.
+// Damage     RocksDB's checksums find it in tables (kCorrupt, where they are read). In its logs and
+//            its manifest RocksDB takes damage for their end: state_directory.hpp finds that.
 // Threads    Stores of several queries at a time; each store one at a time.
 #pragma once
 

@@ -4,15 +4,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/memory/lock.hpp>
+#include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -22,7 +26,21 @@ using memory_detail::system_error;
 
 constexpr std::string_view kAnyFormat = "holdfast stream state ";
 constexpr std::string_view kFormat = "holdfast stream state 1\n";
-static_assert(kFormat.size() <= StateDirectory::kHeadBytes);
+constexpr std::string_view kManifest = "MANIFEST-";
+
+struct Note {                // On media, little-endian, of RocksDB's manifest.
+  std::uint64_t number = 0;  // 0: there is none.
+  std::uint64_t bytes = 0;
+  std::uint64_t content = 0;
+  std::uint64_t hash = 0;  // Of the three before.
+
+  std::uint64_t own_hash() const {
+    const std::uint64_t all[] = {number, bytes, content};
+    return hash64(std::as_bytes(std::span(all)));
+  }
+};
+constexpr std::uint64_t kNoteAt = 32;
+static_assert(kFormat.size() <= kNoteAt && kNoteAt + sizeof(Note) == StateDirectory::kHeadBytes);
 
 struct Floor {  // On media, little-endian.
   std::uint64_t epoch = 0;
@@ -55,6 +73,26 @@ Result<std::string> read_at(int file, std::uint64_t offset, std::uint64_t count,
   }
   bytes.resize(done);
   return bytes;
+}
+
+// Of "MANIFEST-000005". 0: it is none.
+std::uint64_t manifest_number(std::string_view name) {
+  std::uint64_t number = 0;
+  if (!name.starts_with(kManifest)) return 0;
+  name.remove_prefix(kManifest.size());
+  while (!name.empty() && (name.back() == '\n' || name.back() == '\r'))
+    name.remove_suffix(1);
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+  return read.ec == std::errc() && read.ptr == name.data() + name.size() ? number : 0;
+}
+
+// The hash64 of the first `bytes` of a file. None: it has fewer.
+Result<std::optional<std::uint64_t>> content_of(const std::string& path, std::uint64_t bytes) {
+  const memory_detail::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return system_error("open", path, errno);
+  HF_ASSIGN_OR_RETURN(const auto content, read_at(file.get(), 0, bytes, path));
+  if (content.size() < bytes) return std::optional<std::uint64_t>();
+  return std::optional(hash64(content));
 }
 
 }  // namespace
@@ -98,14 +136,15 @@ Status StateDirectory::look() {
   if (!file_) return system_error("open", file_path(), errno);
   HF_ASSIGN_OR_RETURN(auto head, read_at(file_.get(), 0, kHeadBytes, file_path()));
   head.resize(kHeadBytes, '\0');
-  if (head == std::string(kHeadBytes, '\0')) {
+  if (head.starts_with(std::string(kFormat.size(), '\0'))) {
     is_new_ = true;
   } else if (!head.starts_with(kFormat)) {
     if (head.starts_with(kAnyFormat))
       return about(Errc::kNewerFormat, "was written by a later version of this program");
     return Error{Errc::kCorrupt, file_path() + ": its first bytes are damaged"};
   }
-  return check_files();
+  HF_RETURN_IF_ERROR(check_files());
+  return is_new_ ? Status() : check_manifest();
 }
 
 // A process that ended while it made the database leaves neither tables nor logs without CURRENT.
@@ -123,9 +162,45 @@ Status StateDirectory::check_files() const {
                "was changed");
 }
 
+// The noted one, as far as it was noted. A later one begins with all that was known.
+Status StateDirectory::check_manifest() const {
+  HF_ASSIGN_OR_RETURN(const auto bytes, read_at(file_.get(), kNoteAt, sizeof(Note), file_path()));
+  Note note;
+  std::memcpy(&note, bytes.data(), bytes.size());
+  if (note.number == 0 && note.bytes == 0 && note.content == 0 && note.hash == 0) return {};
+  if (note.hash != note.own_hash())
+    return Error{Errc::kCorrupt, file_path() + ": its bytes for the manifest are damaged"};
+  HF_ASSIGN_OR_RETURN(const auto name, read_file(path_ + "/CURRENT"));
+  const auto number = manifest_number(name);
+  if (number > note.number) return {};
+  if (number < note.number)
+    return about(Errc::kCorrupt, "its file CURRENT is damaged; nothing was changed");
+  const auto path = path_ + "/" + name.substr(0, name.find('\n'));
+  HF_ASSIGN_OR_RETURN(const auto content, content_of(path, note.bytes));
+  if (content == note.content) return {};
+  return Error{Errc::kCorrupt, path +
+                                   ", which says what tables there are, is damaged; nothing was "
+                                   "changed"};
+}
+
+Status StateDirectory::note_manifest(const std::string& name, std::uint64_t bytes) {
+  if (name == noted_ && bytes == noted_bytes_) return {};
+  Note note{manifest_number(name), bytes, 0, 0};
+  HF_ASSIGN_OR_RETURN(const auto content, content_of(path_ + "/" + name, bytes));
+  if (note.number == 0 || !content)
+    return about(Errc::kCorrupt, name + " is shorter than RocksDB says");
+  note.content = *content;
+  note.hash = note.own_hash();
+  const std::string_view all(reinterpret_cast<const char*>(&note), sizeof note);
+  HF_RETURN_IF_ERROR(write_at(file_.get(), all, kNoteAt, file_path()));
+  noted_ = name;
+  noted_bytes_ = bytes;
+  return {};
+}
+
 Status StateDirectory::made() {
   std::string head(kFormat);
-  head.resize(kHeadBytes, '\0');
+  head.resize(kNoteAt, '\0');
   HF_RETURN_IF_ERROR(write_at(file_.get(), head, 0, file_path()));
   HF_RETURN_IF_ERROR(memory_detail::sync_data(file_.get(), file_path()));
   HF_RETURN_IF_ERROR(memory_detail::sync_directory(directory_.get(), path_));
