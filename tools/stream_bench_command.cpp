@@ -98,9 +98,9 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       ->capture_default_str();
   app.add_option(
          "--state", options.states,
-         "dram, kv (the compiled query, with its state there), dram-interpreted, "
-         "kv-interpreted, floor (the shortest loop by hand; of NEXMark q0 to q5, q7, q8), tbb "
-         "(of window-sum: the same loop on oneTBB)")
+         "dram, kv, rocksdb (the compiled query, with its state there), each with -interpreted "
+         "(by the interpreter), floor (the shortest loop by hand; of NEXMark q0 to q5, q7, q8), "
+         "tbb (of window-sum: the same loop on oneTBB)")
       ->delimiter(',')
       ->capture_default_str();
   add_count(app, "--keys", options.keys, "15k", "Of window-sum: keys, drawn uniformly (15k, 10M)");
@@ -121,9 +121,11 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
            options.region =
                text.starts_with("dram") ? text : std::filesystem::absolute(text).string();
          },
-         "Of kv: a path that does not exist, or dram (default: below /dev/shm, line granularity)")
+         "Of kv and rocksdb: a path that does not exist; of kv also dram (default: below "
+         "/dev/shm, of kv with line granularity)")
       ->type_name("SPEC");
-  app.add_option("--checkpoint", options.checkpoint_seconds, "Of kv: seconds between checkpoints")
+  app.add_option("--checkpoint", options.checkpoint_seconds,
+                 "Of kv and rocksdb: seconds between checkpoints")
       ->capture_default_str();
   app.add_option("--rate", options.events_per_ms,
                  "Events a millisecond of their time (default: 100, and three per key and window)");

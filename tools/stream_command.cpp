@@ -26,6 +26,7 @@
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_connector.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
+#include <holdfast/stream_rocksdb/rocksdb_state.hpp>
 
 #include "console.hpp"
 #include "stream_bench_command.hpp"
@@ -36,8 +37,8 @@ namespace holdfast::tools {
 namespace {
 
 struct Arguments {
-  std::string file, text, state = "dram", region, checkpoint, directory, compile, format, members,
-                          from, target;
+  std::string file, text, state, region, checkpoint, directory, compile, format, members, from,
+      target;
   stream::compile::CompileSettings compile_settings;
   bool final_state = false, watch = false;
   int ui = -1;           // The port; -1: no page.
@@ -83,26 +84,49 @@ Status make_directory_of(const std::string& file) {
   return {};
 }
 
+// In a store or a database: what both ask of the arguments. Its place is the answer.
+Result<std::string> place_of_store(const Arguments& arguments, const std::string& state) {
+  if (!arguments.directory.empty())
+    return Error{Errc::kInvalidOption, "--checkpoint-dir belongs to --state dram; with --state " +
+                                           state + " the place of --region holds the checkpoints"};
+  if (!arguments.members.empty())
+    return Error{Errc::kInvalidOption,
+                 "--members belongs to --state dram: one process alone opens "
+                 "the place of --state " +
+                     state};
+  if (arguments.region.empty())
+    return Error{Errc::kInvalidOption,
+                 "--state " + state + " wants --region " + (state == "kv" ? "SPEC" : "DIR")};
+  return arguments.region;
+}
+
+Result<stream::OpenState> in_kv(const std::string& region) {
+  HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region));
+  return stream::OpenState([store](std::size_t query, const std::string&) {
+    return Result<std::unique_ptr<stream::StateStore>>(
+        std::make_unique<stream::KvStateStore>(store, static_cast<std::uint32_t>(query)));
+  });
+}
+
+Result<stream::OpenState> in_rocksdb(const std::string& place) {
+  HF_ASSIGN_OR_RETURN(
+      const auto open,
+      bench::peer_function<Result<stream::StateOfQuery>(const std::string&)>("rocksdb"));
+  HF_ASSIGN_OR_RETURN(auto state_of_query, open(place));
+  return stream::OpenState([state_of_query](std::size_t query, const std::string&) {
+    return state_of_query(static_cast<std::uint32_t>(query));
+  });
+}
+
 // Where states are: `open` may be called for the same state again and again.
 Result<stream::OpenState> places_of(const Arguments& arguments) {
-  if (arguments.state == "kv") {
-    if (arguments.region.empty())
-      return Error{Errc::kInvalidOption, "--state kv wants --region SPEC"};
-    if (!arguments.directory.empty())
-      return Error{Errc::kInvalidOption,
-                   "--checkpoint-dir belongs to --state dram; with --state kv the region of "
-                   "--region holds the checkpoints"};
-    if (!arguments.members.empty())
-      return Error{Errc::kInvalidOption,
-                   "--members belongs to --state dram: one process alone opens a region"};
-    HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(arguments.region));
-    return stream::OpenState([store](std::size_t query, const std::string&) {
-      return Result<std::unique_ptr<stream::StateStore>>(
-          std::make_unique<stream::KvStateStore>(store, static_cast<std::uint32_t>(query)));
-    });
+  const auto& state = arguments.state;
+  if (state == "kv" || state == "rocksdb") {
+    HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
+    return state == "kv" ? in_kv(place) : in_rocksdb(place);
   }
   if (!arguments.region.empty())
-    return Error{Errc::kInvalidOption, "--region belongs to --state kv"};
+    return Error{Errc::kInvalidOption, "--region belongs to --state kv and --state rocksdb"};
   const auto& directory = arguments.members.empty() ? arguments.directory : arguments.members;
   if (!arguments.members.empty() && !arguments.directory.empty())
     return Error{Errc::kInvalidOption,
@@ -117,12 +141,29 @@ Result<stream::OpenState> places_of(const Arguments& arguments) {
       });
 }
 
+// What the command line leaves open the statements may have said.
+Arguments with_state_of(Arguments arguments, const stream::Script& script) {
+  const auto& said = script.state_place();
+  if (arguments.state.empty()) arguments.state = said.backend.empty() ? "dram" : said.backend;
+  if (arguments.state == "dram") {
+    if (arguments.directory.empty() && arguments.members.empty())
+      arguments.directory = said.directory;
+    return arguments;
+  }
+  if (arguments.region.empty() && arguments.directory.empty()) arguments.region = said.directory;
+  const bool cached = arguments.state == "rocksdb" && !said.rocksdb_cache.empty();
+  if (cached && !arguments.region.empty() && arguments.region.find('?') == std::string::npos)
+    arguments.region += "?cache=" + said.rocksdb_cache;
+  return arguments;
+}
+
 // The same, and each state that has no checkpoint yet begins with the savepoint.
 Result<stream::OpenState> state_of(const Arguments& arguments) {
   HF_ASSIGN_OR_RETURN(auto open, places_of(arguments));
   if (arguments.from.empty()) return open;
   if (!open)
-    return Error{Errc::kInvalidOption, "--from wants --checkpoint-dir, --members or --state kv"};
+    return Error{Errc::kInvalidOption,
+                 "--from wants --checkpoint-dir, --members, --state kv or --state rocksdb"};
   return stream::OpenState(
       [open, from = arguments.from](
           std::size_t query,
@@ -138,9 +179,10 @@ Result<stream::OpenState> state_of(const Arguments& arguments) {
       });
 }
 
-int savepoint(const Arguments& arguments) {
-  const auto script = prepared(arguments);
+int savepoint(const Arguments& given) {
+  const auto script = prepared(given);
   if (!script) return fail(script.error());
+  const auto arguments = with_state_of(given, *script);
   const auto open = places_of(arguments);
   if (!open) return fail(open.error());
   if (!*open)
@@ -256,12 +298,12 @@ Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
     HF_ASSIGN_OR_RETURN(options.checkpoint_interval,
                         stream::duration_of(arguments.checkpoint, "--checkpoint"));
   }
-  HF_ASSIGN_OR_RETURN(options.open_state, state_of(arguments));
+  HF_ASSIGN_OR_RETURN(options.open_state, state_of(with_state_of(arguments, script)));
   if (options.open_state && options.checkpoint_interval.count() == 0)
     options.checkpoint_interval = std::chrono::seconds(1);
   if (!options.open_state && options.checkpoint_interval.count() != 0)
     return Error{Errc::kInvalidOption,
-                 "a checkpoint wants --checkpoint-dir, --members or --state kv"};
+                 "a checkpoint wants --checkpoint-dir, --members, --state kv or --state rocksdb"};
   return options;
 }
 
@@ -362,11 +404,12 @@ void add_compiling(CLI::App& app, Arguments& arguments) {
 }
 
 void add_places(CLI::App& app, Arguments& arguments) {
-  app.add_option("--state", arguments.state, "Where the state of windows is")
-      ->check(CLI::IsMember({"dram", "kv"}))
-      ->capture_default_str();
+  app.add_option("--state", arguments.state,
+                 "Where the state of queries is (default: what the statements set, else dram)")
+      ->check(CLI::IsMember({"dram", "kv", "rocksdb"}));
   app.add_option("--region", arguments.region,
-                 "Of --state kv: the region, as of holdfast kv; it holds the checkpoints, too")
+                 "Of --state kv: the region, as of holdfast kv; of --state rocksdb: a directory, "
+                 "also with ?cache=512M&buffer=64M. It holds the checkpoints, too")
       ->type_name("SPEC");
   app.add_option("--checkpoint-dir", arguments.directory,
                  "Of --state dram: the directory of the checkpoints")

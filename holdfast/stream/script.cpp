@@ -70,8 +70,41 @@ Status Script::set(const sql::syntax::Option& option) {
     return {};
   }
   if (option.key == "table.local-time-zone" && option.value == "UTC") return {};
+  HF_ASSIGN_OR_RETURN(const bool of_state, set_state_place(option));
+  if (of_state) return {};
   return sql::unsupported_at(option.at,
                              "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
+}
+
+// By Flink's names, those of earlier versions too. `kv` is ours.
+Result<bool> Script::set_state_place(const sql::syntax::Option& option) {
+  const auto& key = option.key;
+  const auto& value = option.value;
+  if (key == "state.backend.type" || key == "state.backend") {
+    if (value != "hashmap" && value != "rocksdb" && value != "kv")
+      return sql::error_at(
+          option.at, escape(key) + " '" + escape(value) + "': there are hashmap, rocksdb, kv");
+    state_place_.backend = value == "hashmap" ? "dram" : value;
+    return true;
+  }
+  if (key == "execution.checkpointing.dir" || key == "state.checkpoints.dir") {
+    const std::string_view path(value);
+    constexpr std::string_view kFile = "file://";
+    state_place_.directory = path.starts_with(kFile) ? path.substr(kFile.size()) : path;
+    if (!state_place_.directory.empty() && state_place_.directory.find("://") == std::string::npos)
+      return true;
+    return sql::error_at(option.at, escape(key) + " '" + escape(value) +
+                                        "': a path is wanted, or one behind file://");
+  }
+  if (key == "state.backend.rocksdb.block.cache-size") {
+    std::string text = value;  // "256mb", as Flink writes it.
+    if (text.ends_with('b')) text.back() = 'B';
+    const auto bytes = parse_bytes(text, key);
+    if (!bytes) return sql::error_at(option.at, bytes.error().detail);
+    state_place_.rocksdb_cache = std::to_string(*bytes);
+    return true;
+  }
+  return false;
 }
 
 // What a query writes to. Refuses a sink that cannot take rows back where the query does so.

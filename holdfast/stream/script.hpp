@@ -35,6 +35,13 @@ struct QueryName {
   std::string split;  // Empty: all of it.
 };
 
+// What SET says of the place of the state. Empty: it was not set.
+struct StatePlace {
+  std::string backend;    // "dram", "kv", "rocksdb".
+  std::string directory;  // Of checkpoints; of kv and RocksDB the place that holds the state, too.
+  std::string rocksdb_cache;  // Bytes: "256mb".
+};
+
 struct ScriptOptions {
   bool final_state = false;  // Updating queries are shown as they are at the end.
   std::chrono::milliseconds checkpoint_interval{0};
@@ -67,6 +74,8 @@ class Script {
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }
   // Of SET 'parallelism.default' and its like; 0: it was not set.
   unsigned workers() const { return workers_; }
+  // Of SET 'state.backend.type', 'execution.checkpointing.dir' and their like.
+  const StatePlace& state_place() const { return state_place_; }
   Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 
  private:
@@ -80,6 +89,8 @@ class Script {
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
+  // False: it is another option.
+  Result<bool> set_state_place(const sql::syntax::Option& option);
   Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
   Status run_query(std::size_t number, const ScriptOptions& options,
                    const std::atomic<bool>& stop) const;
@@ -94,6 +105,7 @@ class Script {
   std::vector<sql::Plan> plans_;
   std::chrono::milliseconds interval_{0};
   std::chrono::milliseconds idle_state_{0};  // How long it is kept; 0: without end.
+  StatePlace state_place_;
   unsigned workers_ = 0;
   bool workers_of_sql_ = false;  // By the name that counts more.
   bool side_by_side_ = false;

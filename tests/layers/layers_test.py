@@ -37,7 +37,9 @@ BELOW = {
     'olap': {'base', 'memory', 'blocks', 'index', 'sql'},
     # The one room by which streams keep their state in the store.
     'stream_kv': {'base', 'memory', 'sql', 'kv', 'stream'},
-    'bench': {'base', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'olap', 'stream_kv'},
+    # The one by which they keep it in RocksDB.
+    'stream_rocksdb': {'base', 'memory', 'sql', 'stream'},
+    'bench': {'base', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'olap', 'stream_kv', 'stream_rocksdb'},
 }
 # Being rewritten: their comments are not mended and their public headers not marked yet.
 FILLED_LAYERS = set()

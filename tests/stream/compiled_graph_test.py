@@ -31,6 +31,7 @@ except ImportError:
     duckdb = None
 
 from graph_grammar import COLUMNS, events, random_query, random_query_of_sets, rows_of, same, table, write
+from kills import stores, where
 
 HOLDFAST, WORKLOADS = sys.argv[1], pathlib.Path(sys.argv[2])
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
@@ -158,17 +159,12 @@ def check_nexmark(cache):
 
 
 # ---- 4. Stopped and killed ----
-def where(directory, state, name):
-    return ['--state', 'kv', '--region', f'{directory}/region_{name}'] if state == 'kv' else \
-        ['--checkpoint-dir', f'{directory}/checkpoints_{name}']
-
-
 def check_stops(directory, cache, state, name, count):
     """SIGINT ends a run with a checkpoint: what the next one shows goes on where this one's ends."""
     text = nexmark(name, count)
     wanted = run(cache, 'never', text).stdout
     started = time.monotonic()
-    assert run(cache, 'wait', text, *where(directory, state, f'{name}_whole')).stdout == wanted
+    assert run(cache, 'wait', text, *where(state, directory, f'{name}_whole')).stdout == wanted
     undisturbed = time.monotonic() - started
     rand, turns = random.Random(SEED), {'never': 0, 'wait': 0}  # Runs that went on where another was stopped.
     for attempt in range(30):
@@ -176,7 +172,7 @@ def check_stops(directory, cache, state, name, count):
         while True:
             mode = ('never', 'wait')[(attempt + turn) % 2]
             process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text, '--checkpoint',
-                                        '10ms', *where(directory, state, f'{name}_{attempt}')], stdout=subprocess.PIPE,
+                                        '10ms', *where(state, directory, f'{name}_{attempt}')], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
             if turn < 6:
                 time.sleep(rand.uniform(0.1, 0.6) * undisturbed)
@@ -236,7 +232,7 @@ def check_kills(directory, cache, state, query, rand):
     takes = {}  # Seconds of an undisturbed run.
     for mode in ('never', 'wait', 'wait'):  # The first compiles.
         to, begin = directory / f'whole_{len(takes)}_{mode}', time.monotonic()
-        done = run(cache, mode, text(to), '--checkpoint', '3ms', *where(directory, state, to.name))
+        done = run(cache, mode, text(to), '--checkpoint', '3ms', *where(state, directory, to.name))
         takes[mode] = time.monotonic() - begin
         wanted = parts(to)
         assert done.returncode == 0 and wanted, done.stderr
@@ -249,7 +245,7 @@ def check_kills(directory, cache, state, query, rand):
         while True:
             mode = ('never', 'wait')[(turn + round_) % 2]
             process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '-e', text(to), '--checkpoint',
-                                        '3ms', *where(directory, state, round_)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                        '3ms', *where(state, directory, round_)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if turn < 6:
                 kill(process, to, rand, takes[mode])
             _, message = process.communicate(timeout=120)
@@ -288,14 +284,14 @@ def main():
         check_windows(directory, cache)
         check_errors(directory, cache)
         check_nexmark(cache)
-        for state in ('dram', 'kv'):
+        for state in stores(HOLDFAST):
             for name, count in (('q4', 60_000), ('q19', 40_000)):
                 print(f'{name}, {state}: {check_stops(directory, cache, state, name, count)}', flush=True)
         rand = random.Random(SEED)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
         for number, query in enumerate(KILLED):
-            for state in ('dram', 'kv'):
+            for state in stores(HOLDFAST):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
                 for name in 'ab':

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+import kills as kills_of
+
 HOLDFAST = sys.argv[1]
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
 ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
@@ -278,8 +280,7 @@ def check_kills(directory, cache, state):
                 "DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, k")
 
     def where(name):
-        return ['--checkpoint', '2ms'] + (['--state', 'kv', '--region', f'{directory}/region_{name}'] if state == 'kv'
-                                          else ['--checkpoint-dir', f'{directory}/checkpoints_{name}'])
+        return ['--checkpoint', '2ms', *kills_of.where(state, directory, name)]
 
     def parts(to):
         return ''.join(part.read_text() for part in sorted(pathlib.Path(to).glob('part-*.csv')))
@@ -432,7 +433,7 @@ def main():
         check_explain(directory)
         check_errors(directory, cache)
         check_texts(directory, cache)
-        for state in ('dram', 'kv'):
+        for state in kills_of.stores(HOLDFAST):
             print(state, check_kills(directory, cache, state))
         check_compilers(directory, cache)
     finally:

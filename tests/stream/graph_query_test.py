@@ -36,7 +36,7 @@ except ImportError:
 
 from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_sets, random_query_of_values, rows_of,
                            same, stamp, table, write)
-from kills import check_kills, parts
+from kills import check_kills, parts, stores, where
 
 HOLDFAST = sys.argv[1]
 KILLS = 8
@@ -405,9 +405,7 @@ def command_of(directory, head, state, query, final):
         out = directory / f'out_{name}'
         text = (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'csv');\n"
                 f"INSERT INTO o {query}")
-        where = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
-            ['--checkpoint-dir', str(directory / f'checkpoints_{name}')]
-        return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, *(['--final'] if final else []),
+        return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where(state, directory, name), *(['--final'] if final else []),
                      '-e', text]
     return command
 
@@ -420,10 +418,9 @@ def check_kills_by_the_clock(directory, state, rand):
             f"'csv');\nCREATE TABLE o (k STRING, n BIGINT, s BIGINT, t TIMESTAMP(3), u TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
             f"'path' = '{directory}/out', 'format' = 'csv');\nINSERT INTO o SELECT k, COUNT(*), SUM(v), window_start, window_end FROM "
             "TABLE(TUMBLE(TABLE t, DESCRIPTOR(p), INTERVAL '0.005' SECOND)) GROUP BY window_start, window_end, k")
-    where = ['--state', 'kv', '--region', f'{directory}/region'] if state == 'kv' else ['--checkpoint-dir', f'{directory}/checkpoints']
     kills = 0
     while True:
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, '-e', text],
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where(state, directory, 'clock'), '-e', text],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if kills < KILLS:
             time.sleep(rand.uniform(0.02, 0.15))
@@ -453,7 +450,7 @@ def main():
         check_time(directory)
         check_idle_state()
         rand = random.Random(9)
-        for state in ('dram', 'kv'):
+        for state in stores(HOLDFAST):
             (directory / f'clock_{state}').mkdir()
             check_kills_by_the_clock(directory / f'clock_{state}', state, rand)
         for name in 'ab':
@@ -463,7 +460,7 @@ def main():
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
         for number, query in enumerate([KILLED[0], VALUES, RANKED, *APPENDED]):
-            for state in ('dram', 'kv'):
+            for state in stores(HOLDFAST):
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
                 kills = check_kills(command_of(place, head, state, query, number <= 2), rand, KILLS)

@@ -1,23 +1,54 @@
 // A crash between a checkpoint and the removal of what it no longer needs: the slice is given back,
 // its window was shown, and nothing is shown twice.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <string>
+#include <memory>
+#include <utility>
 
 #include <holdfast/stream/group_operator.hpp>
-#include <holdfast/stream_kv/kv_state_store.hpp>
+
+#include "kept_stores.hpp"
 
 namespace holdfast::stream {
 namespace {
 
 // As if the process ended before the removal.
-class RemovesNothing : public KvStateStore {
+class RemovesNothing final : public StateStore {
  public:
-  using KvStateStore::KvStateStore;
+  explicit RemovesNothing(std::unique_ptr<StateStore> store) : store_(std::move(store)) {}
+
+  Result<std::optional<Checkpoint>> open() override { return store_->open(); }
+  Result<std::vector<std::int64_t>> slices() override { return store_->slices(); }
+  Status for_each(std::int64_t slice, Visit visit) override {
+    return store_->for_each(slice, visit);
+  }
+  Status put(std::int64_t slice, std::string_view key, std::string_view state) override {
+    return store_->put(slice, key, state);
+  }
+  Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
+                  std::uint64_t number) override {
+    return store_->put_copy(slice, key, state, number);
+  }
+  Status replace(std::int64_t slice, std::string_view key, std::string_view state,
+                 std::uint64_t& version) override {
+    return store_->replace(slice, key, state, version);
+  }
+  Status for_each_version(std::int64_t slice, VisitVersion visit) override {
+    return store_->for_each_version(slice, visit);
+  }
+  void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override {
+    store_->remove_version(slice, key, version);
+  }
   void drop(std::int64_t) override {}
+  Status complete(const Checkpoint& checkpoint) override { return store_->complete(checkpoint); }
+  bool keeps_entries() const override { return store_->keeps_entries(); }
+
+ private:
+  std::unique_ptr<StateStore> store_;
 };
+
+class GroupRestore : public KeptStores {};
+INSTANTIATE_TEST_SUITE_P(Kept, GroupRestore, kKeptStores, kept_name);
 
 // COUNT(*) by minutes; column 0 is the time.
 sql::Group counts() {
@@ -35,13 +66,12 @@ std::uint64_t shown_until(GroupOperator& groups, std::int64_t watermark) {
   return rows;
 }
 
-TEST(GroupOperator, AWindowThatWasShownIsNotShownAgainWhereItsSliceIsGivenBack) {
-  char path[] = "/dev/shm/holdfast_group_XXXXXX";
-  const std::string directory = ::mkdtemp(path);
+TEST_P(GroupRestore, AWindowThatWasShownIsNotShownAgainWhereItsSliceIsGivenBack) {
+  Place place;
   const sql::Group group = counts();
   const std::int64_t watermark = 60'500;
   {
-    RemovesNothing store(KvStateStore::open_region(directory + "/kv").value(), 1);
+    RemovesNothing store(open_one(place / "state"));
     store.open().value();
     GroupOperator groups(group, &store);
     for (const std::int64_t time : {1'000, 2'000, 61'000})
@@ -52,16 +82,15 @@ TEST(GroupOperator, AWindowThatWasShownIsNotShownAgainWhereItsSliceIsGivenBack) 
     groups.put_state().value();
     store.complete({2, ""}).value();
   }
-  KvStateStore store(KvStateStore::open_region(directory + "/kv").value(), 1);
-  EXPECT_EQ(store.open().value()->epoch, 2u);
-  EXPECT_EQ(store.slices().value().size(), 2u) << "the crash left the first slice";
-  GroupOperator groups(group, &store);
+  const auto store = open_one(place / "state");
+  EXPECT_EQ(store->open().value()->epoch, 2u);
+  EXPECT_EQ(store->slices().value().size(), 2u) << "the crash left the first slice";
+  GroupOperator groups(group, store.get());
   groups.restore(watermark).value();
   groups.put_state().value();
-  store.complete({3, ""}).value();
-  EXPECT_EQ(store.slices().value().size(), 1u) << "it was dropped again";
+  store->complete({3, ""}).value();
+  EXPECT_EQ(store->slices().value().size(), 1u) << "it was dropped again";
   EXPECT_EQ(shown_until(groups, kEndOfTime), 1u) << "the second minute only";
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

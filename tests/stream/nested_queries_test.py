@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from kills import check_kills
+from kills import check_kills, stores, where
 
 HOLDFAST = sys.argv[1]
 COMPILER = shutil.which(os.environ.get('CXX', 'g++')) or shutil.which('clang++')
@@ -169,9 +169,7 @@ def command_of(directory, head, state, query, columns):
         out = directory / f'out_{name}'
         text = (head + f"CREATE TABLE o ({columns}) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'json');\n"
                 f'INSERT INTO o {query}')
-        where = ['--state', 'kv', '--region', str(directory / f'region_{name}')] if state == 'kv' else \
-            ['--checkpoint-dir', str(directory / f'checkpoints_{name}')]
-        return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where, '-e', text]
+        return out, [HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where(state, directory, name), '-e', text]
     return command
 
 
@@ -180,7 +178,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_nested_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
     try:
         check_answers(directory, rand)
-        for state in ('dram', 'kv'):
+        for state in stores(HOLDFAST):
             for number, (query, columns) in enumerate([
                     (WINDOWS, 't TIMESTAMP(3), k STRING, g ARRAY<ARRAY<INT>>'),
                     ('SELECT x.t, x.r, y.m FROM t AS x JOIN t AS y ON x.a = y.a AND x.t BETWEEN y.t - INTERVAL \'2\' SECOND AND y.t '

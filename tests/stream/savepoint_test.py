@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 
+from kills import stores, where
+
 HOLDFAST = sys.argv[1]
 
 
@@ -74,11 +76,12 @@ def check_savepoints(directory):
     stopped(first)
     assert parts(directory / 'out') == '1970-01-01 00:00:00.000,1,7\n', parts(directory / 'out')
 
-    # From the savepoint, on either store: the second file is read once more, the first is not.
+    # From the savepoint, on each store: the second file is read once more, the first is not.
     changed = sums(directory, directory / 'never', 'MAX(v)')
     refused = command('run', '--from', saved, '--checkpoint-dir', directory / 'c2', '-e', changed, code=2)
     assert 'of another query' in refused.stderr and not parts(directory / 'never')
-    for store, words in (('dram', ['--checkpoint-dir', directory / 'c3']), ('kv', ['--state', 'kv', '--region', directory / 'r'])):
+    for number, store in enumerate(stores(HOLDFAST), 2):
+        words = where(store, directory, 'third')
         out = directory / f'out_{store}'
         # The same query: its sink is the same table, with what the first run showed moved away.
         shutil.rmtree(directory / 'out')
@@ -88,20 +91,22 @@ def check_savepoints(directory):
         assert 'resumed from checkpoint 1,' in said, said
         assert parts(directory / 'out').startswith('1970-01-01 00:00:00.000,1,7\n'), (store, parts(directory / 'out'))
         # Its own checkpoint goes before the savepoint now.
-        put(directory, f'c_{store}', [(20_000 if store == 'dram' else 30_000, 3, 16)])
+        put(directory, f'c_{number}', [(number * 10_000, 3, 16)])
         more = start('--from', saved, *words, '-e', sums(directory, directory / 'out'))
         until('the next window', lambda: len(parts(directory / 'out').splitlines()) >= 2)
         stopped(more)
         assert parts(directory / 'out').splitlines()[1] == '1970-01-01 00:00:10.000,2,8', parts(directory / 'out')
         shutil.copytree(directory / 'out', out)
-    # Back from kv, into dram.
-    command('savepoint', '--state', 'kv', '--region', directory / 'r', '--to', directory / 'saved_kv',
-            '-e', sums(directory, directory / 'out'))
-    put(directory, 'z', [(60_000, 4, 0)])
-    shutil.rmtree(directory / 'out')
-    last = start('--from', directory / 'saved_kv', '--checkpoint-dir', directory / 'c4', '-e', sums(directory, directory / 'out'))
-    until('the last window', lambda: '1970-01-01 00:00:30.000,3,16' in parts(directory / 'out'))
-    stopped(last)
+    # From each store that keeps entries into each of all.
+    for store in stores(HOLDFAST)[1:]:
+        command('savepoint', *where(store, directory, 'third'), '--to', directory / f'saved_{store}', '-e', sums(directory, directory / 'out'))
+    put(directory, 'z', [(90_000, 4, 0)])
+    for number, store in enumerate(stores(HOLDFAST)[1:], 3):
+        for to in stores(HOLDFAST):
+            shutil.rmtree(directory / 'out')
+            last = start('--from', directory / f'saved_{store}', *where(to, directory, f'from_{store}'), '-e', sums(directory, directory / 'out'))
+            until('the last window', lambda: f'1970-01-01 00:00:{number}0.000,3,16' in parts(directory / 'out'))
+            stopped(last)
     none = command('run', '--from', directory / 'nowhere', '--checkpoint-dir', directory / 'c5', '-e',
                    sums(directory, directory / 'out'), code=1)
     assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
@@ -109,19 +114,24 @@ def check_savepoints(directory):
 
 def check_deltas_of_several_checkpoints(directory):
     """A key that changed in several epochs has an entry of each in kv: a savepoint into kv kept the last one only."""
+    for store in stores(HOLDFAST)[1:]:
+        (directory / store).mkdir()
+        check_deltas(directory / store, store)
+
+
+def check_deltas(directory, store):
     (directory / 'inbox').mkdir()
     text = sums(directory, directory / 'out')
-    first = start('--state', 'kv', '--region', directory / 'first', '-e', text)
+    first = start(*where(store, directory, 'first'), '-e', text)
     for number in range(4):
         put(directory, f'{number}', [(1000 + number, 1, 1 << number), (1000 + number, 2 + number, 1)])
         time.sleep(0.5)
     stopped(first)
-    command('savepoint', '--state', 'kv', '--region', directory / 'first', '--to', directory / 'saved', '-e', text)
+    command('savepoint', *where(store, directory, 'first'), '--to', directory / 'saved', '-e', text)
     put(directory, 'end', [(20_000, 1, 0)])
-    for name in ('again', 'dram'):
+    for name in stores(HOLDFAST):
         shutil.rmtree(directory / 'out', ignore_errors=True)
-        words = ['--state', 'kv', '--region', directory / name] if name == 'again' else ['--checkpoint-dir', directory / name]
-        again = start('--from', directory / 'saved', *words, '-e', text)
+        again = start('--from', directory / 'saved', *where(name, directory, 'again'), '-e', text)
         until('the window', lambda: parts(directory / 'out') != '')
         stopped(again)
         shown = parts(directory / 'out').splitlines()

@@ -1,88 +1,199 @@
-// Both state stores: what is put counts from its completed checkpoint on, and never twice.
+// All state stores: what is put counts from its completed checkpoint on, and never twice.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
 
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
-#include <holdfast/stream_kv/kv_state_store.hpp>
+
+#include "kept_stores.hpp"
 
 namespace holdfast::stream {
 namespace {
 
-class Place {
- public:
-  Place() {
-    char path[] = "/tmp/holdfast_state_XXXXXX";
-    path_ = ::mkdtemp(path);
-  }
-  ~Place() { std::filesystem::remove_all(path_); }
-  std::string operator/(const char* name) const { return path_ + "/" + name; }
+class StateStores : public KeptStores {};
+INSTANTIATE_TEST_SUITE_P(Kept, StateStores, kKeptStores, kept_name);
 
- private:
-  std::string path_;
-};
-
-std::string contents(StateStore& store) {
-  std::string all;
-  const auto slices = store.slices().value();
-  for (const auto slice : slices) {
-    store
-        .for_each(slice,
-                  [&](std::string_view key, std::string_view state) {
-                    all += std::to_string(slice) + ":" + std::string(key) + "=" +
-                           std::string(state) + " ";
-                    return Status();
-                  })
-        .value();
-  }
-  return all;
-}
-
-TEST(KvStateStore, EntriesOfAnEpochThatWasNotCompletedAreGone) {
+TEST_P(StateStores, EntriesOfAnEpochThatWasNotCompletedAreGone) {
   Place place;
   {
-    auto region = KvStateStore::open_region(place / "kv").value();
-    KvStateStore store(region, 1), other(region, 2);
-    EXPECT_FALSE(store.open().value());
-    store.put(-60, "k", "1").value();
-    store.put(60, "k", "2").value();
-    store.complete({1, "first"}).value();
-    store.put(60, "k", "3").value();
-    store.put(120, "z", "4").value();
-    EXPECT_FALSE(other.open().value()) << "a query sees its own state only";
-    EXPECT_EQ(contents(other), "");
+    const auto open = open_all(place / "state");
+    const auto store = open(1).value(), other = open(2).value();
+    EXPECT_FALSE(store->open().value());
+    store->put(-60, "k", "1").value();
+    store->put(60, "k", "2").value();
+    store->complete({1, "first"}).value();
+    store->put(60, "k", "3").value();
+    store->put(120, "z", "4").value();
+    EXPECT_FALSE(other->open().value()) << "a query sees its own state only";
+    EXPECT_EQ(contents(*other), "");
   }
-  KvStateStore store(KvStateStore::open_region(place / "kv").value(), 1);
-  const auto found = store.open().value();
+  const auto store = open_one(place / "state");
+  const auto found = store->open().value();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->epoch, 1u);
   EXPECT_EQ(found->metadata, "first");
-  EXPECT_EQ(contents(store), "-60:k=1 60:k=2 ");
-  store.put(60, "k", "5").value();
-  store.complete({2, ""}).value();
-  EXPECT_EQ(contents(store), "-60:k=1 60:k=2 60:k=5 ") << "deltas of two epochs";
+  EXPECT_EQ(contents(*store), "-60:k=1 60:k=2 ");
+  store->put(60, "k", "5").value();
+  store->complete({2, ""}).value();
+  EXPECT_EQ(contents(*store), "-60:k=1 60:k=2 60:k=5 ") << "deltas of two epochs";
 }
 
-TEST(KvStateStore, ADroppedSliceStaysUntilTheNextCheckpoint) {
+TEST_P(StateStores, ADroppedSliceStaysUntilTheNextCheckpoint) {
   Place place;
   {
-    KvStateStore store(KvStateStore::open_region(place / "kv").value(), 1);
-    store.open().value();
-    store.put(60, "k", "1").value();
-    store.complete({1, ""}).value();
-    store.drop(60);
+    const auto store = open_one(place / "state");
+    store->open().value();
+    store->put(60, "k", "1").value();
+    store->put(61, "k", "2").value();
+    store->complete({1, ""}).value();
+    store->drop(60);
   }
-  KvStateStore store(KvStateStore::open_region(place / "kv").value(), 1);
-  store.open().value();
-  EXPECT_EQ(contents(store), "60:k=1 ");
-  store.drop(60);
-  store.complete({2, ""}).value();
-  EXPECT_EQ(contents(store), "");
+  const auto store = open_one(place / "state");
+  store->open().value();
+  EXPECT_EQ(contents(*store), "60:k=1 61:k=2 ");
+  store->drop(60);
+  store->complete({2, ""}).value();
+  EXPECT_EQ(contents(*store), "61:k=2 ");
+}
+
+// Slices at both ends, keys that begin as others do, keys with any bytes.
+TEST_P(StateStores, SlicesAndKeysOfAnyKindStayApart) {
+  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  Place place;
+  const auto open = open_all(place / "state");
+  const auto store = open(1).value(), other = open(2).value();
+  store->open().value();
+  other->open().value();
+  const std::string zeros(3, '\0'), ones(9, '\xff');
+  for (const auto slice : {kMost, kLeast, std::int64_t{-1}, std::int64_t{0}}) {
+    for (const auto& key : {std::string(), zeros, ones, std::string("a"), std::string("ab")})
+      store->put(slice, key, std::to_string(slice) + key).value();
+    other->put(slice, "a", "other").value();
+  }
+  store->complete({1, ""}).value();
+  other->complete({1, ""}).value();
+  EXPECT_EQ(store->slices().value(), (std::vector<std::int64_t>{kLeast, -1, 0, kMost}));
+  for (const auto slice : {kMost, kLeast, std::int64_t{-1}, std::int64_t{0}}) {
+    std::map<std::string, std::string> found;
+    const auto keep = [&](std::string_view key, std::string_view state) -> Status {
+      EXPECT_TRUE(found.emplace(key, state).second);
+      return {};
+    };
+    store->for_each(slice, keep).value();
+    EXPECT_EQ(found.size(), 5u);
+    for (const auto& [key, state] : found)
+      EXPECT_EQ(state, std::to_string(slice) + key);
+  }
+  store->drop(kMost);
+  store->drop(-1);
+  store->complete({2, ""}).value();
+  EXPECT_EQ(store->slices().value(), (std::vector<std::int64_t>{kLeast, 0}));
+  EXPECT_EQ(other->slices().value().size(), 4u) << "of another query";
+}
+
+// What a table of an operator does: one value of each key, the last.
+TEST_P(StateStores, OfEntriesThatReplaceOneAnotherTheLastIsFound) {
+  Place place;
+  std::map<std::string, std::uint64_t> versions;
+  const auto found = [&](StateStore& store) {
+    std::map<std::string, std::string> values;
+    const auto take = [&](std::string_view key, std::string_view state,
+                          std::uint64_t version) -> Status {
+      const std::string name(key);
+      if (values.contains(name)) store.remove_version(7, key, versions[name]);
+      values[name] = state;
+      versions[name] = version;
+      return {};
+    };
+    store.for_each_version(7, take).value();
+    std::string all;
+    for (const auto& [key, value] : values)
+      if (!value.empty()) all += key + "=" + value + " ";
+    return all;
+  };
+  {
+    const auto store = open_one(place / "state");
+    store->open().value();
+    for (const auto* key : {"a", "b", "c"})
+      store->replace(7, key, "1", versions[key]).value();
+    store->complete({1, ""}).value();
+    store->replace(7, "a", "2", versions["a"]).value();
+    store->replace(7, "b", {}, versions["b"]).value();
+    store->complete({2, ""}).value();
+    store->replace(7, "a", "3", versions["a"]).value();  // Never completed.
+    store->replace(7, "c", {}, versions["c"]).value();
+  }
+  {
+    versions.clear();
+    const auto store = open_one(place / "state");
+    EXPECT_EQ(store->open().value()->epoch, 2u);
+    EXPECT_EQ(found(*store), "a=2 c=1 ");
+    // Several changes before one checkpoint: the last of them.
+    store->replace(7, "a", "4", versions["a"]).value();
+    store->replace(7, "a", "5", versions["a"]).value();
+    store->replace(7, "c", "6", versions["c"]).value();
+    store->replace(7, "c", {}, versions["c"]).value();
+    std::uint64_t none = 0;
+    store->replace(7, "d", "7", none).value();
+    store->replace(7, "d", {}, none).value();
+    store->replace(7, "d", "8", none).value();
+    store->complete({3, ""}).value();
+  }
+  for (std::uint64_t epoch = 4; epoch < 7; ++epoch) {
+    versions.clear();
+    const auto store = open_one(place / "state");
+    EXPECT_EQ(store->open().value()->epoch, epoch - 1);
+    EXPECT_EQ(found(*store), "a=5 d=8 ");
+    store->complete({epoch, ""}).value();
+  }
+}
+
+// An epoch beyond what waits in memory: entries are written before it is completed.
+TEST_P(StateStores, ALargeEpochThatWasNotCompletedIsGone) {
+  Place place;
+  const std::string state(1000, 's');
+  const std::size_t entries = 3 * kEarlyBytes / state.size();
+  const auto put_all = [&](StateStore& store, std::int64_t slice) {
+    for (std::size_t i = 0; i < entries; ++i)
+      store.put(slice, std::to_string(i), state).value();
+  };
+  const auto count = [](StateStore& store, std::int64_t slice) {
+    std::size_t seen = 0;
+    store.for_each(slice, [&](std::string_view, std::string_view) { return ++seen, Status(); })
+        .value();
+    return seen;
+  };
+  {
+    const auto store = open_one(place / "state");
+    store->open().value();
+    put_all(*store, 1);
+    store->complete({1, ""}).value();
+    EXPECT_EQ(count(*store, 1), entries);
+    store->drop(1);
+    put_all(*store, 1);
+    put_all(*store, 2);
+  }
+  for (std::uint64_t epoch = 1; epoch < 3; ++epoch) {
+    const auto store = open_one(place / "state");
+    EXPECT_EQ(store->open().value()->epoch, epoch);
+    EXPECT_EQ(store->slices().value(), std::vector<std::int64_t>{1});
+    EXPECT_EQ(count(*store, 1), entries);
+    EXPECT_GT(store->bytes(), entries * 10);
+    store->complete({epoch + 1, ""}).value();
+  }
+  const auto store = open_one(place / "state");
+  store->open().value();
+  put_all(*store, 2);
+  store->drop(1);
+  store->complete({4, ""}).value();
+  EXPECT_EQ(store->slices().value(), std::vector<std::int64_t>{2});
+  EXPECT_EQ(count(*store, 2), entries);
 }
 
 TEST(SnapshotStore, TheFileIsTheLastCompletedCheckpoint) {

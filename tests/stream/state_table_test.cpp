@@ -3,46 +3,39 @@
 #include <holdfast/stream/graph/state_table.hpp>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include <holdfast/stream/graph/operator.hpp>
-#include <holdfast/stream_kv/kv_state_store.hpp>
+
+#include "kept_stores.hpp"
 
 namespace holdfast::stream::graph {
 namespace {
 
-class StateTables : public testing::Test {
+class StateTables : public KeptStores {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/holdfast_table_XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   // "a=1 b=2 " of a process that begins, does `work` and completes a checkpoint.
   template <class Work>
   std::string life(std::uint64_t epoch, Work work) {
-    KvStateStore store(KvStateStore::open_region(directory_ + "/region").value(), 1);
-    EXPECT_EQ(store.open().value().has_value(), epoch > 1);
-    NumberTable table(&store, 5, {});
+    const auto store = open_one(place_ / "state");
+    EXPECT_EQ(store->open().value().has_value(), epoch > 1);
+    NumberTable table(store.get(), 5, {});
     table.restore().value();
     std::string found;
     for (const auto& [key, entry] : table)
       found += key + "=" + std::to_string(entry.value) + " ";
     work(table);
     table.put_all().value();
-    store.complete({epoch, "m"}).value();
+    store->complete({epoch, "m"}).value();
     return found;
   }
 
-  std::string directory_;
+  Place place_;
 };
+INSTANTIATE_TEST_SUITE_P(Kept, StateTables, kKeptStores, kept_name);
 
-TEST_F(StateTables, WhatIsErasedStaysAwayAndMayComeBack) {
+TEST_P(StateTables, WhatIsErasedStaysAwayAndMayComeBack) {
   EXPECT_EQ(life(1, [](NumberTable& table) { table.at("a") = 1, table.at("b") = 2; }), "");
   EXPECT_EQ(life(2, [](NumberTable& table) { table.erase(table.find("a")); }), "a=1 b=2 ");
   EXPECT_EQ(life(3, [](NumberTable& table) { table.at("c") = 3; }), "b=2 ");
@@ -60,14 +53,14 @@ std::int64_t now_of_test = 0;
 
 // What no row changes is forgotten when its time is over, in the store, too. A process that comes
 // later knows when each entry changed; one that keeps all for ever reads the same entries.
-TEST_F(StateTables, WhatNobodyChangesIsForgotten) {
+TEST_P(StateTables, WhatNobodyChangesIsForgotten) {
   const Retention hundred{100, [] { return now_of_test; }};
   const auto at = [&](std::int64_t now, std::uint64_t epoch, const Retention& retention,
                       const std::string& changed) {
     now_of_test = now;
-    KvStateStore store(KvStateStore::open_region(directory_ + "/region").value(), 1);
-    EXPECT_EQ(store.open().value().has_value(), epoch > 1);
-    NumberTable table(&store, 5, {}, retention);
+    const auto store = open_one(place_ / "state");
+    EXPECT_EQ(store->open().value().has_value(), epoch > 1);
+    NumberTable table(store.get(), 5, {}, retention);
     table.restore().value();
     for (const char name : changed)
       table.at(std::string(1, name)) = now;
@@ -80,7 +73,7 @@ TEST_F(StateTables, WhatNobodyChangesIsForgotten) {
     for (const auto& [key, entry] : table)
       seen += key + "=" + std::to_string(entry.value) + " ";
     table.put_all().value();
-    store.complete({epoch, "m"}).value();
+    store->complete({epoch, "m"}).value();
     return seen;
   };
   EXPECT_EQ(at(1000, 1, hundred, "abc"), "a=1000 b=1000 c=1000 ");
@@ -94,7 +87,7 @@ TEST_F(StateTables, WhatNobodyChangesIsForgotten) {
   EXPECT_EQ(at(1251, 8, hundred, ""), "-d e=1201 ");
 }
 
-TEST_F(StateTables, OfSeveralChangesTheLastIsFound) {
+TEST_P(StateTables, OfSeveralChangesTheLastIsFound) {
   EXPECT_EQ(life(1, [](NumberTable& table) { table.at("a") = 1; }), "");
   for (std::uint64_t epoch = 2; epoch < 6; ++epoch) {
     const auto change = [&](NumberTable& table) {

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import kills as killing
+
 HOLDFAST = sys.argv[1]
 DELAY_MS = 5000
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -152,9 +154,7 @@ def check_kills(directory, state):
                 "INSERT INTO out SELECT window_start, k, COUNT(*), SUM(v), AVG(price) FROM TABLE(HOP(TABLE events, "
                 "DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, k")
     def where(round_):
-        options = (['--state', 'kv', '--region', f'{directory}/region_{round_}'] if state == 'kv'
-                   else ['--checkpoint-dir', f'{directory}/checkpoints_{round_}'])
-        return ['--checkpoint', '2ms', *options]
+        return ['--checkpoint', '2ms', *killing.where(state, directory, round_)]
 
     whole = directory / ('whole_' + state)
     started = time.monotonic()
@@ -174,7 +174,7 @@ def check_kills(directory, state):
     again = run(['-e', text(broken), *where(round_)])
     assert 'it had finished' in again.stderr and parts(broken) == wanted
     assert again.stderr.index('resumed from checkpoint') < again.stderr.index('it had finished')
-    if state == 'kv':
+    if state != 'dram':
         both = run(['-e', text(broken), *where(round_), '--checkpoint-dir', str(directory)], code=2)
         assert '--checkpoint-dir belongs to --state dram' in both.stderr, both.stderr
     changed = run(['-e', text(broken).replace('COUNT(*)', 'COUNT(v)'), *where(round_)], code=2)
@@ -233,7 +233,7 @@ def main():
         check_windows(directory)
         check_older_form(directory)
         check_refusals(directory)
-        for state in ('dram', 'kv'):
+        for state in killing.stores(HOLDFAST):
             print(f'{state}: {check_kills(directory, state)} kills')
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+from kills import stores, where
+
 HOLDFAST = sys.argv[1]
 DELAY_MS = 5000
 COMPILER = subprocess.run(['sh', '-c', 'command -v ${CXX:-g++} || command -v clang++'],
@@ -127,9 +129,9 @@ def check_kills(directory):
         round_ += 1
         assert round_ < 60, 'runs are over before they can be killed'
         out = directory / f'round-{round_}'
-        kv = f'{directory}/region-{round_}?granularity=line'
-        places = [['--state', 'kv', '--region', kv], ['--checkpoint-dir', f'{directory}/checkpoints-{round_}']]
-        state = rand.choice(places)
+        state = where(rand.choice(stores(HOLDFAST)), directory, round_)
+        if 'kv' in state:
+            state[-1] += '?granularity=line'
         while True:
             arguments = ['-e', text(out), '--checkpoint', '10ms', *state, '--workers', rand.choice('1234'),
                          '--compile', rand.choice(['never', 'background']),
@@ -158,10 +160,10 @@ def check_other_state(directory):
                            capture_output=True, text=True)
     assert saved.returncode == 0, saved.stderr
     for workers in '1', '2', '4':
-        done = run(['-e', text, '--from', f'{directory}/saved', '--state', 'kv', '--region',
-                    f'{directory}/second-{workers}?granularity=line', '--workers', workers])
-        rest = done.stdout.splitlines()[1:]
-        assert wanted[len(seen):] == rest, (workers, len(wanted), len(seen), len(rest), done.stderr)
+        for state in stores(HOLDFAST)[1:]:
+            done = run(['-e', text, '--from', f'{directory}/saved', *where(state, directory, f'second_{workers}'), '--workers', workers])
+            rest = done.stdout.splitlines()[1:]
+            assert wanted[len(seen):] == rest, (state, workers, len(wanted), len(seen), len(rest), done.stderr)
 
 
 def check_words(directory):

@@ -98,7 +98,7 @@ class NexmarkSubject final : public RunsQuery<NexmarkRuns> {
   using RunsQuery::RunsQuery;
 
  protected:
-  bool only_once() const override { return in_kv(); }
+  bool only_once() const override { return has_checkpoints(); }
   Status run_once(Answer& answer) override {
     return run_all(*pipeline_of(query_, answer, state()));
   }

@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <utility>
 
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
+#include <holdfast/stream_rocksdb/rocksdb_state.hpp>
 
 namespace holdfast::bench::stream {
 
@@ -25,8 +27,14 @@ hs::Successor QueryCode::successor() const {
   };
 }
 
-Result<std::unique_ptr<hs::StateStore>> open_state(const std::string& region) {
+Result<std::unique_ptr<hs::StateStore>> open_state(StateIn kind, const std::string& region) {
   remove_state(region);
+  if (kind == StateIn::kRocksdb) {
+    HF_ASSIGN_OR_RETURN(const auto open,
+                        peer_function<Result<hs::StateOfQuery>(const std::string&)>("rocksdb"));
+    HF_ASSIGN_OR_RETURN(const auto state_of_query, open(region.substr(0, region.find('?'))));
+    return state_of_query(1);
+  }
   HF_ASSIGN_OR_RETURN(auto store, hs::KvStateStore::open_region(region));
   return std::unique_ptr<hs::StateStore>(std::make_unique<hs::KvStateStore>(std::move(store), 1));
 }

@@ -36,8 +36,13 @@ class QueryCode {
   std::shared_ptr<const holdfast::stream::compile::Library> library_;
 };
 
-// A store that is empty; what was at `region` is gone.
-Result<std::unique_ptr<holdfast::stream::StateStore>> open_state(const std::string& region);
+// Where the state of a query is. In memory it has no checkpoints.
+enum class StateIn { kMemory, kKv, kRocksdb };
+
+// A store that is empty; what was at `region` is gone. Errors: of RocksDB's module, where it is not
+// built, what to install.
+Result<std::unique_ptr<holdfast::stream::StateStore>> open_state(StateIn kind,
+                                                                 const std::string& region);
 void remove_state(const std::string& region);
 
 // The operators of a plan that can be split, on so many workers. Errors: kNoSpace.
@@ -47,11 +52,12 @@ holdfast::stream::Successor on_workers(holdfast::stream::Successor successor, un
 
 struct QuerySetting {
   const sql::Plan* plan;  // Outlives the subject.
-  bool in_kv = false;     // Else there are no checkpoints.
+  StateIn state = StateIn::kMemory;
   bool interpreted = false;
   std::string region;
   double checkpoint_seconds = 1;
 
+  bool has_checkpoints() const { return state != StateIn::kMemory; }
   std::chrono::milliseconds interval() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(checkpoint_seconds * 1'000));
   }
@@ -66,28 +72,29 @@ class RunsQuery : public Base {
   RunsQuery(const Of& of, const QuerySetting& setting)
       : Base(of), setting_(setting), code_(*setting.plan) {}
 
-  bool counts_persists() const override { return setting_.in_kv; }
+  bool counts_persists() const override { return setting_.state == StateIn::kKv; }
   bool starts_threads() const override { return workers_ > 1; }
   Status create() override { return setting_.interpreted ? Status() : code_.load(); }
   Status before(const Phase& phase) override {
     workers_ = phase.threads;
-    if (!setting_.in_kv) return {};
-    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.region));
+    if (!setting_.has_checkpoints()) return {};
+    state_.reset();  // Of the phase before, which is still open.
+    HF_ASSIGN_OR_RETURN(state_, open_state(setting_.state, setting_.region));
     return {};
   }
   Fields phase_facts() const override {
     Fields facts;
-    if (setting_.in_kv) facts.set("checkpoints", checkpoints_);
+    if (setting_.has_checkpoints()) facts.set("checkpoints", checkpoints_);
     return facts;
   }
   void destroy() override {
     state_.reset();
-    if (setting_.in_kv) remove_state(setting_.region);
+    if (setting_.has_checkpoints()) remove_state(setting_.region);
   }
 
  protected:
   const sql::Plan& plan() const { return *setting_.plan; }
-  bool in_kv() const { return setting_.in_kv; }
+  bool has_checkpoints() const { return setting_.has_checkpoints(); }
   holdfast::stream::StateStore* state() const { return state_.get(); }
   // Of the phase.
   unsigned workers() const { return workers_; }

@@ -23,8 +23,9 @@
 namespace holdfast::bench::stream {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStates = {
-    "dram", "dram-interpreted", "kv", "kv-interpreted", "floor", "tbb"};
+constexpr std::array<std::string_view, 8> kStates = {
+    "dram",    "dram-interpreted",    "kv",    "kv-interpreted",
+    "rocksdb", "rocksdb-interpreted", "floor", "tbb"};
 
 constexpr std::array<std::string_view, 2> kPeers = {"duckdb", "polars"};
 
@@ -82,7 +83,7 @@ Status validate_rows(const StreamBenchOptions& options) {
   for (const auto& state : options.states) {
     if (std::find(kStates.begin(), kStates.end(), state) == kStates.end())
       return invalid("state", state,
-                     "allowed are dram, dram-interpreted, kv, kv-interpreted, floor, tbb");
+                     "allowed are dram, kv, rocksdb, each also with -interpreted, floor, tbb");
     if (twice(options.states, state)) return invalid("state", state, "is given twice");
   }
   for (const auto& peer : options.compare) {
@@ -106,6 +107,10 @@ Status validate(const StreamBenchOptions& options) {
   const auto& region = options.region;
   if (region.starts_with("/dev/dax"))
     return invalid("region", region, "the state has no device of its own; a path is wanted");
+  const bool rocksdb = std::any_of(options.states.begin(), options.states.end(),
+                                   [](const auto& state) { return state.starts_with("rocksdb"); });
+  if (rocksdb && !region.starts_with("/"))
+    return invalid("region", region, "RocksDB wants a path that does not exist");
   std::error_code error;
   if (region.starts_with("/") && std::filesystem::exists(region.substr(0, region.find('?')), error))
     return Error{Errc::kAlreadyExists,
@@ -215,7 +220,10 @@ class Suite {
   };
 
   QuerySetting setting(const std::string& state, const sql::Plan& plan) const {
-    return {&plan, state.starts_with("kv"), state.ends_with("-interpreted"), options_.region,
+    const auto in = state.starts_with("kv")        ? StateIn::kKv
+                    : state.starts_with("rocksdb") ? StateIn::kRocksdb
+                                                   : StateIn::kMemory;
+    return {&plan, in, state.ends_with("-interpreted"), options_.region,
             options_.checkpoint_seconds};
   }
   void warn(const std::string& what) { result_.document.warnings.push_back(what); }

@@ -6,6 +6,8 @@
 //   tbb               of window-sum: the same loop over oneTBB's concurrent_hash_map
 //   dram, kv          the query, compiled, with its state in DRAM without checkpoints, or in a
 //                     region; dram-interpreted, kv-interpreted: the same by the interpreter
+//   rocksdb           the same with its state in RocksDB, in a directory at the region's path;
+//                     rocksdb-interpreted
 //   duckdb, polars    other engines (`compare`), as a batch over the same events: peer_subject.hpp
 //
 // With several threads a query has as many workers. Loops by hand have one thread only, and so have
@@ -29,9 +31,10 @@ struct StreamBenchOptions {
   std::vector<unsigned> threads = {1};  // Workers of a query, threads of others: 1 to 256 each.
   std::vector<std::string> compare;     // duckdb, polars.
   std::string python;                   // Of these: one that has their packages.
-  // Of kv: a path that does not exist, or dram; empty: below /dev/shm, of line granularity.
+  // Of kv and rocksdb: a path that does not exist, of kv also dram; empty: below /dev/shm, of line
+  // granularity.
   std::string region;
-  double checkpoint_seconds = 1;    // Of `kv`.
+  double checkpoint_seconds = 1;    // Of `kv` and `rocksdb`.
   unsigned windows = 1;             // Of one round of window-sum's events: 1 to 100.
   unsigned repeat = 5;              // 1 to 1,000.
   double seconds = 2;               // Rounds are begun for this long; 0.001 to 3,600.
