@@ -105,7 +105,12 @@ def window_query(rand):
     counts = lambda name: f'SELECT window_start, window_end, k, COUNT(*) AS n, MAX(d) AS m, MIN(k) AS t FROM {of(name)} GROUP BY window_start, window_end, k'
     join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
     same_window = 'x.window_start = y.window_start AND x.window_end = y.window_end'
+    session = lambda name: (f"TABLE(SESSION(TABLE {name}{rand.choice(['', ' PARTITION BY k', ' PARTITION BY k, v'])}, DESCRIPTOR(ts), "
+                            f"INTERVAL '{rand.choice([1, 2, 5, 20])}' SECOND))")
     return rand.choice([
+        lambda: f'SELECT window_start, window_end, window_time, ts, k, v, d FROM {session("a")}',
+        lambda: f'SELECT window_start, window_end, COUNT(*), SUM(v), MIN(k), COUNT(DISTINCT d) FROM {session("a")} GROUP BY window_start, window_end',
+        lambda: f"SELECT SESSION_START(ts, INTERVAL '3' SECOND), SESSION_END(ts, INTERVAL '3' SECOND), k, COUNT(*), MAX(v) FROM a GROUP BY k, SESSION(ts, INTERVAL '3' SECOND)",
         lambda: f'SELECT x.k, x.n, y.k, y.m FROM ({counts("a")}) x {join} ({counts("b")}) y ON {same_window} AND x.k = y.k AND x.n >= y.n',
         lambda: f'SELECT x.ts, x.v, y.v, y.k FROM (SELECT * FROM {of("a")}) x {join} (SELECT * FROM {of("b")}) y ON {same_window} AND x.v = y.v',
         lambda: f'SELECT window_start, MAX(n), COUNT(*), SUM(m) FROM ({counts("a")}) x GROUP BY window_start, window_end',
@@ -203,6 +208,7 @@ KILLED = [
     'GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end',
     'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
     f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
+    "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
 ]
 
 

@@ -150,7 +150,18 @@ class NodeWriter {
     return end();
   }
   Made operator()(const sql::Literals&) { return not_compiled("VALUES"); }
-  Made operator()(const sql::AssignSessions&) { return not_compiled("a window of SESSION"); }
+  Made operator()(const sql::AssignSessions& sessions) {
+    begin(input_row(0));
+    constant("std::int64_t", "kGapMs", std::to_string(sessions.gap_ms));
+    alias("Key", key_type(sessions.keys));
+    key("key", "Row", sessions.keys, 0);
+    column("time", "Row", sessions.time_column);
+    give("const Row& row, std::int64_t start, std::int64_t end",
+         "followed_by<Row" + self_ + ">(row, some(start), some(end), some(end - 1))");
+    made_.member = "SessionRows";
+    made_.passes = true;
+    return end();
+  }
   Made operator()(const sql::ProcessingTime&) {
     return not_compiled("a window of processing time");
   }

@@ -10,14 +10,14 @@ namespace holdfast::stream::compile {
 extern const std::string_view kAggregatesHeader, kBagHeader, kBytesHeader, kChangesHeader,
     kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader, kGroupsHeader,
     kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
-    kSlicesHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
+    kSessionRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 19> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 20> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"bytes.hpp", kBytesHeader},
@@ -33,6 +33,7 @@ inline constexpr std::array<RuntimeHeader, 19> kRuntimeHeaders = {{
     {"pool.hpp", kPoolHeader},
     {"regular_join.hpp", kRegularJoinHeader},
     {"rows.hpp", kRowsHeader},
+    {"session_rows.hpp", kSessionRowsHeader},
     {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},
     {"values.hpp", kValuesHeader},

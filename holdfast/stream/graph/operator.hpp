@@ -80,7 +80,8 @@ class Operator {
   }
   virtual Status restore() { return {}; }
   virtual Status put_state() { return {}; }
-  // Another goes on from here: the entries of the state, and slices that the store has.
+  // Another goes on from here: the entries of the state, and slices that the store has. Of what is
+  // compiled: compiled code takes a state over from the interpreter, which restored it.
   virtual Status visit_state(VisitState) const { return {}; }
   virtual std::set<std::int64_t> stored_slices() const { return {}; }
   virtual StateSize state_size() const { return {}; }

@@ -59,6 +59,7 @@ class AssignSessionRows : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override { return rows_.put_all(); }
+  Status visit_state(VisitState visit) const override { return rows_.visit_state(visit); }
 
  protected:
   Status pass(std::int64_t watermark) override;

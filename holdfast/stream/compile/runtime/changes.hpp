@@ -275,10 +275,17 @@ class KeyedValues {
     entry.texts = entry.key.own_texts();
     return entry;
   }
+  // A number of the entry until it goes; then of another one, perhaps.
+  std::uint32_t number_of(const Entry& entry) const {
+    return static_cast<std::uint32_t>(&entry - entries_.data());
+  }
+  // None has it: null.
+  Entry* of_number(std::uint32_t number) {
+    return entries_[number].used ? &entries_[number] : nullptr;
+  }
   // It is among those that the next checkpoint needs.
   void note(Entry& entry) {
-    if (!std::exchange(entry.noted, true))
-      noted_.push_back(static_cast<std::uint32_t>(&entry - entries_.data()));
+    if (!std::exchange(entry.noted, true)) noted_.push_back(number_of(entry));
   }
   void erase(Entry& entry) {
     auto hole = place_of(entry.key, entry.key.hash());
