@@ -150,9 +150,7 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       "  holdfast stream bench --state dram,kv,floor,tbb --repeat 7\n"
       "  holdfast stream bench --query window-sum,nexmark-q4 --compare duckdb,polars --threads 1,2 "
       "--python peers/bin/python\n"
-      "  ./run bench stream --state kv,rocksdb --compare flink-sql,flink-ds   (in a checkout: "
-      "builds "
-      "Flink's jars)\n");
+      "  ./run bench stream --state kv,rocksdb --compare flink-sql,flink-ds\n");
   app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
 }
 
