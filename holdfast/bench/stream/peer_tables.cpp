@@ -88,7 +88,8 @@ Result<std::unique_ptr<PeerTables>> PeerTables::make(const std::string& parent) 
   if (!failure && ::mkdtemp(path.data()) == nullptr) failure.assign(errno, std::generic_category());
   if (failure)
     return Error{Errc::kIo, "making " + path + " for other engines: " + failure.message() +
-                                "; TMPDIR names another directory"};
+                                (parent.empty() ? "; TMPDIR names another directory"
+                                                : "; --region names another place")};
   return std::unique_ptr<PeerTables>(new PeerTables(path));
 }
 
