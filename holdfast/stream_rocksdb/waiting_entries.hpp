@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::stream {
 
 class WaitingEntries {
@@ -29,9 +31,12 @@ class WaitingEntries {
   // which they were given. None waits then.
   template <class Visit>
   void take(Visit visit) {
-    std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) {
+    std::sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) {
       if (a.slice != b.slice) return a.slice < b.slice;
-      return a.group != b.group ? a.group < b.group : key_of(a) < key_of(b);
+      if (a.group != b.group) return a.group < b.group;
+      const auto order = key_of(a).compare(key_of(b));
+      // Given earlier, it lies before.
+      return order != 0 ? order < 0 : HF_MUTANT("RS5", a.at<b.at, a.at> b.at);
     });
     for (const auto& entry : entries_)
       visit(key_of(entry), std::string_view(bytes_).substr(entry.at + entry.key_bytes, entry.bytes),
