@@ -188,8 +188,10 @@ stage_java() { # The store for Java, and the bindings of YCSB beside RocksDB's.
 
 stage_flink() { # Flink's own suites on our state backend, and a cluster whose TaskManagers are killed.
   rm -rf build/java/flink/surefire-reports
-  build_java holdfast flink flink-cluster kafka
+  build_java holdfast flink flink-cluster kafka flink-peer
   python3 java/flink/suites.py build/java/flink/surefire-reports
+  build_release holdfast holdfast-bench
+  python3 tests/bench/stream_compare_test.py build/release/holdfast flink
   rounds=3
   [ "${FULL:-0}" = 0 ] || rounds=20
   python3 -u java/flink-cluster/cluster.py build/java/flink-cluster build/java/flink/holdfast-flink-0.1.0.jar \

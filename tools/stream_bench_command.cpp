@@ -109,10 +109,15 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--compare", options.compare,
-                 "Others, which answer the query as a batch over the same events: duckdb, polars")
+                 "Others over the same events: duckdb, polars (as a batch), flink-sql, flink-ds "
+                 "(of window-sum: Apache Flink; each also with -rocksdb or -heap, its state)")
       ->delimiter(',');
+  app.add_option("--flink", options.flink,
+                 "Of flink-…: the directory of its jars, which ./run bench stream --compare "
+                 "flink-sql makes in a checkout (default: that one)")
+      ->type_name("DIR");
   app.add_option("--python", options.python,
-                 "Of --compare: a Python that has their packages, and pyarrow (default: "
+                 "Of duckdb and polars: a Python that has their packages, and pyarrow (default: "
                  "$HOLDFAST_PEER_PYTHON, or python3)")
       ->type_name("FILE");
   app.add_option_function<std::string>(
@@ -144,7 +149,8 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       "Examples:\n"
       "  holdfast stream bench --state dram,kv,floor,tbb --repeat 7\n"
       "  holdfast stream bench --query window-sum,nexmark-q4 --compare duckdb,polars --threads 1,2 "
-      "--python peers/bin/python\n");
+      "--python peers/bin/python\n"
+      "  ./run bench stream --state kv,rocksdb --compare flink-sql,flink-ds\n");
   app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
 }
 

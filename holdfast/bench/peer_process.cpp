@@ -55,23 +55,37 @@ Error PeerProcess::lost(const std::string& why) {
   return failed(why);
 }
 
-Result<std::unique_ptr<PeerProcess>> PeerProcess::start(const Start& how) {
+Result<std::unique_ptr<PeerProcess>> PeerProcess::launch(const std::string& name,
+                                                         std::vector<std::string> command,
+                                                         const std::string& before) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return Error{Errc::kIo, how.name + ": no socket to talk to it: " + std::strerror(errno)};
-  std::vector<std::string> words = {how.python, "-c",
-                                    std::string(kPeerMain) + std::string(how.script), how.name};
-  words.insert(words.end(), how.words.begin(), how.words.end());
+    return Error{Errc::kIo, name + ": no socket to talk to it: " + std::strerror(errno)};
   auto process = ChildProcess::start(
-      std::move(words), {{sockets[1], STDIN_FILENO}, {sockets[1], STDOUT_FILENO}}, false);
+      std::move(command), {{sockets[1], STDIN_FILENO}, {sockets[1], STDOUT_FILENO}}, false);
   ::close(sockets[1]);
   if (!process) {
     ::close(sockets[0]);
-    return Error{Errc::kNotFound,
-                 how.name + ": starting --python " + how.python + ": " + process.error().detail};
+    return Error{Errc::kNotFound, name + ": " + before + ": " + process.error().detail};
   }
-  std::unique_ptr<PeerProcess> peer(new PeerProcess(how.name, *std::move(process), sockets[0]));
+  return std::unique_ptr<PeerProcess>(new PeerProcess(name, *std::move(process), sockets[0]));
+}
+
+Result<std::unique_ptr<PeerProcess>> PeerProcess::start(const Start& how) {
+  std::vector<std::string> words = {how.python, "-c",
+                                    std::string(kPeerMain) + std::string(how.script), how.name};
+  words.insert(words.end(), how.words.begin(), how.words.end());
+  HF_ASSIGN_OR_RETURN(auto peer,
+                      launch(how.name, std::move(words), "starting --python " + how.python));
   HF_RETURN_IF_ERROR(peer->greet(how));
+  return peer;
+}
+
+Result<std::unique_ptr<PeerProcess>> PeerProcess::start_program(const std::string& name,
+                                                                std::vector<std::string> command) {
+  const auto program = command.front();
+  HF_ASSIGN_OR_RETURN(auto peer, launch(name, std::move(command), "starting " + program));
+  HF_RETURN_IF_ERROR(peer->greet({}));
   return peer;
 }
 

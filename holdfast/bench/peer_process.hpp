@@ -1,8 +1,9 @@
-// peer_process.hpp: another engine, in a Python process of its own, that is asked one thing after
-// the other and takes its times itself.
+// peer_process.hpp: another engine, in a process of its own, that is asked one thing after the
+// other and takes its times itself.
 //
-// The process runs peer_main.py and, behind it, a script that knows the engines. It is asked by one
-// line of text, and answers by one line of JSON. Between two questions it waits.
+// A process of Python runs peer_main.py and, behind it, a script that knows the engines; another
+// program talks as that does. It is asked by one line of text, and answers by one line of JSON.
+// Between two questions it waits.
 //
 // Threads  One at a time.
 #pragma once
@@ -37,6 +38,9 @@ class PeerProcess {
   // Returns when the process has greeted. Errors: kNotFound (no such Python, or a package is not
   // there: says how to install it), kIo (it ended, was silent for an hour, or says why it failed).
   static Result<std::unique_ptr<PeerProcess>> start(const Start& how);
+  // The same of any program, with its words.
+  static Result<std::unique_ptr<PeerProcess>> start_program(const std::string& name,
+                                                            std::vector<std::string> command);
   ~PeerProcess();
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
@@ -51,6 +55,10 @@ class PeerProcess {
  private:
   PeerProcess(const std::string& name, ChildProcess process, int socket)
       : name_(name), process_(std::move(process)), socket_(socket) {}
+  // `before`: what an error of the start begins with.
+  static Result<std::unique_ptr<PeerProcess>> launch(const std::string& name,
+                                                     std::vector<std::string> command,
+                                                     const std::string& before);
   Status greet(const Start& how);
   Status send_line(const std::string& line);
   Result<std::string> receive_line();

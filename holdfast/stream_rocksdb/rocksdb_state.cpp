@@ -17,6 +17,7 @@
 #include <holdfast/base/mutant.hpp>
 
 #include "state_directory.hpp"
+#include "waiting_entries.hpp"
 
 namespace holdfast::stream {
 namespace {
@@ -71,6 +72,8 @@ rocksdb::Options options_of(const RocksdbPlace& place, bool create) {
   const bool lz4 = std::find(has.begin(), has.end(), rocksdb::kLZ4Compression) != has.end();
   options.compression = lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
   options.write_buffer_size = place.buffer_bytes;
+  // No memtable_insert_with_hint_prefix_extractor: RocksDB 7.8 mixes its places up with those of
+  // range deletes.
   options.max_write_buffer_number = 3;  // A checkpoint need not wait for one that is written out.
   options.level_compaction_dynamic_level_bytes = true;
   options.max_background_jobs = 2;
@@ -226,6 +229,8 @@ class RocksdbStateStore final : public StateStore {
   Status scan_slice(std::int64_t slice, VisitVersion visit) const;
   Status remove_later_epochs();
   Status write_early();
+  // The entries that wait, in a batch.
+  Result<rocksdb::WriteBatch> take_waiting();
   std::string begin_of(std::int64_t slice) const;
   std::string end_of(std::int64_t slice) const;
   std::string end_of_entries() const { return head_of(query_) + static_cast<char>('e' + 1); }
@@ -238,7 +243,7 @@ class RocksdbStateStore final : public StateStore {
   const std::uint32_t query_;
   const std::string entries_, meta_, early_;  // The heads of the keys.
   std::uint64_t epoch_ = 0;                   // Of the last completed checkpoint.
-  rocksdb::WriteBatch batch_;                 // Entries that were put and are not yet written.
+  WaitingEntries waiting_{kQueryBytes + 1};   // Entries that were put and are not yet written.
   bool wrote_early_ = false;
   std::vector<std::string> replaced_;  // Keys that the next checkpoint does without.
   std::vector<std::int64_t> dropped_;
@@ -294,7 +299,7 @@ Status RocksdbStateStore::scan_slice(std::int64_t slice, VisitVersion visit) con
 Result<std::optional<Checkpoint>> RocksdbStateStore::open() {
   HF_ASSIGN_OR_RETURN(auto checkpoint, database_->checkpoint_of(query_));
   epoch_ = checkpoint ? checkpoint->epoch : 0;
-  batch_.Clear();
+  waiting_.clear();
   replaced_.clear();
   dropped_.clear();
   HF_ASSIGN_OR_RETURN(const auto early, database_->get(early_));
@@ -351,9 +356,8 @@ Status RocksdbStateStore::for_each_version(std::int64_t slice, VisitVersion visi
 
 Status RocksdbStateStore::put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                                    std::uint64_t number) {
-  const auto status = batch_.Put(full_key(slice, key, number), slice_of(state));
-  HF_RETURN_IF_ERROR(check(status, *database_));
-  return batch_.GetDataSize() < kEarlyBytes ? Status() : write_early();
+  waiting_.put(full_key(slice, key, number), state);
+  return waiting_.bytes() < kEarlyBytes ? Status() : write_early();
 }
 
 Status RocksdbStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
@@ -365,32 +369,45 @@ Status RocksdbStateStore::replace(std::int64_t slice, std::string_view key, std:
     version = epoch;
     return put(slice, key, state);
   }
-  // One that this epoch put is in the batch, or was written early.
+  // One that this epoch put waits, or was written early.
   const bool put_before = version == epoch;
   version = 0;
-  if (!put_before) return {};
-  return check(batch_.Delete(full_key(slice, key, epoch)), *database_);
+  if (put_before) waiting_.erase(full_key(slice, key, epoch));
+  return {};
+}
+
+Result<rocksdb::WriteBatch> RocksdbStateStore::take_waiting() {
+  rocksdb::WriteBatch batch(waiting_.bytes());
+  rocksdb::Status status;
+  waiting_.take([&](std::string_view key, std::string_view state, bool is_erased) {
+    if (!status.ok()) return;
+    status = is_erased ? batch.Delete(slice_of(key)) : batch.Put(slice_of(key), slice_of(state));
+  });
+  if (!status.ok()) return database_->error(status);
+  return batch;
 }
 
 // Not synced: what follows in the log is, and a crash before that finds 's'.
 Status RocksdbStateStore::write_early() {
-  if (!wrote_early_) HF_RETURN_IF_ERROR(check(batch_.Put(early_, {}), *database_));
+  HF_ASSIGN_OR_RETURN(auto batch, take_waiting());
+  if (!wrote_early_) HF_RETURN_IF_ERROR(check(batch.Put(early_, {}), *database_));
   wrote_early_ = true;
-  return database_->write(batch_, false);
+  return database_->write(batch, false);
 }
 
 Status RocksdbStateStore::complete(const Checkpoint& checkpoint) {
   std::string value;
   append_big_endian(checkpoint.epoch, value);
   value += checkpoint.metadata;
-  auto status = batch_.Put(meta_, value);
+  HF_ASSIGN_OR_RETURN(auto batch, take_waiting());
+  auto status = batch.Put(meta_, value);
   for (std::size_t i = 0; i < replaced_.size() && status.ok(); ++i)
-    status = batch_.Delete(replaced_[i]);
+    status = batch.Delete(replaced_[i]);
   for (std::size_t i = 0; i < dropped_.size() && status.ok(); ++i)
-    status = batch_.DeleteRange(begin_of(dropped_[i]), end_of(dropped_[i]));
-  if (status.ok() && wrote_early_) status = batch_.Delete(early_);
+    status = batch.DeleteRange(begin_of(dropped_[i]), end_of(dropped_[i]));
+  if (status.ok() && wrote_early_) status = batch.Delete(early_);
   HF_RETURN_IF_ERROR(check(status, *database_));
-  HF_RETURN_IF_ERROR(database_->write(batch_, true));
+  HF_RETURN_IF_ERROR(database_->write(batch, true));
   epoch_ = checkpoint.epoch;
   wrote_early_ = false;
   replaced_.clear();

@@ -13,6 +13,7 @@
 //            replaced or dropped, and 'm' as one batch, and syncs RocksDB's log: after a crash all
 //            of it is there or nothing. So a crash gives no dropped slice back and leaves no older
 //            version of a key.
+// Order      Entries are written in the order of their keys: waiting_entries.hpp.
 // Large      Entries beyond kEarlyBytes do not wait in memory: they are written before, without a
 // epochs     sync, and 's' with the first of them. open() removes entries of later epochs only
 //            where it finds 's', so it need not look at all entries.

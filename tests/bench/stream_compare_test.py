@@ -5,6 +5,10 @@
 Real ones, of which HOLDFAST_TEST_PYTHON has the packages; without them it is skipped, with exit code 77:
 
     stream_compare_test.py HOLDFAST engines
+
+Apache Flink, if `./run bench stream --compare flink-sql` has built its jars, else skipped:
+
+    stream_compare_test.py HOLDFAST flink
 """
 import json
 import os
@@ -16,7 +20,7 @@ import time
 import unittest
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
-ENGINES = sys.argv[1:] == ['engines']
+ENGINES, FLINK = (sys.argv[1:] == [kind] for kind in ('engines', 'flink'))
 MODULE_OF_PATTERNS = pathlib.Path(HOLDFAST).parent / 'holdfast-peers-re2.so'  # q21 wants it.
 PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON', sys.executable)
 
@@ -201,6 +205,52 @@ class Compare(Bench):
         self.assertEqual(list(self.scratch.iterdir()), [])
 
 
+class PlayedFlink(Bench):
+    """Flink's process is started as java, and talks as the others do."""
+
+    def flink(self, manner, *words, expect=0):
+        player = self.dir / 'player'
+        player.write_text(PLAYER.format(python=sys.executable, manner=manner))
+        player.chmod(0o755)
+        java = self.dir / 'jdk' / 'bin' / 'java'
+        java.parent.mkdir(parents=True, exist_ok=True)
+        java.write_text(f'#!/bin/sh\nwhile [ "$1" != org.holdfast.flink.peer.StreamPeer ]; do shift; done\n'
+                        f'echo "$@" >>{self.dir}/started\nexec {player} -c script "$2" "$3"\n')
+        java.chmod(0o755)
+        jars = self.dir / 'jars'
+        jars.mkdir(exist_ok=True)
+        (jars / 'holdfast-flink-peer-0.jar').touch()
+        os.environ['JAVA_HOME'] = str(self.dir / 'jdk')
+        self.addCleanup(os.environ.pop, 'JAVA_HOME', None)
+        done = self.bench('--flink', jars, '--region', self.dir / 'state', *words, expect=expect)
+        self.assertEqual(list(self.dir.glob('holdfast-peers-*')), [], 'its state is removed')
+        return done
+
+    def test_each_state_of_flink_is_a_subject(self):
+        done = self.flink('truth', '--compare', 'flink-sql,flink-ds-heap', '--threads', '1,2', '--checkpoint', 0.5, '--json', '-')
+        rows = {(row['subject'], row['threads']): row for row in json.loads(done.stdout)['rows']}
+        subjects = ['flink-sql-rocksdb', 'flink-sql-heap', 'flink-ds-heap']
+        self.assertEqual(set(rows), {('floor', 1)} | {(subject, threads) for subject in subjects for threads in (1, 2)})
+        self.assertTrue(all(row['valid'] is True for row in rows.values()), rows)
+        started = [line.split() for line in (self.dir / 'started').read_text().splitlines()]
+        self.assertEqual([words[1:3] for words in started], [[subject, threads] for subject in subjects for threads in '12'])
+        for words in started:
+            self.assertTrue(words[3].startswith(f'{self.dir}/holdfast-peers-'), words)
+            self.assertEqual(words[4], '500')
+
+    def test_a_flink_that_lies_or_dies_is_invalid(self):
+        self.assertRegex(self.flink('wrong', '--compare', 'flink-sql-heap', expect=3).stdout, 'INVALID flink-sql-heap .*wrong: window 0')
+        self.assertIn('ended without an answer', self.flink('killed', '--compare', 'flink-ds-rocksdb', expect=3).stdout)
+
+    def test_what_builds_it_is_said(self):
+        text = self.bench('--compare', 'flink-sql', '--flink', self.dir, expect=1).stderr
+        self.assertIn('./run bench stream --compare flink-sql builds it', text)
+        self.flink('truth', '--compare', 'flink-ds-heap')
+        (self.dir / 'jdk' / 'bin' / 'java').unlink()
+        self.assertIn('starting', self.bench('--compare', 'flink-ds-heap', '--flink', self.dir / 'jars', expect=1).stderr)
+        self.assertIn('twice', self.bench('--compare', 'flink-sql,flink-sql-heap', expect=2).stderr)
+
+
 class Engines(Bench):
     def test_they_give_our_answers(self):
         (self.dir / 'json.py').write_text('raise SystemExit(7)')  # No module of the current directory is run.
@@ -214,8 +264,23 @@ class Engines(Bench):
         self.bench(*words, 'nexmark-q5,nexmark-q7,nexmark-q8,nexmark-q11', '--events', 160_000)
 
 
+class Flink(Bench):
+    def test_it_gives_our_answers(self):
+        os.environ['HOLDFAST_FLINK_WARM_UP'] = '0'
+        done = self.bench('--compare', 'flink-sql,flink-ds', '--threads', '1,2', '--checkpoint', 0.1, '--region', self.dir / 'state',
+                          '--json', '-')
+        rows = json.loads(done.stdout)['rows']
+        self.assertEqual(len([row for row in rows if row['valid'] is True]), 1 + 4 * 2, rows)
+        self.assertEqual({row['peer'].split()[1] for row in rows if 'peer' in row}, {'2.3.0'})
+        self.assertEqual(list(self.dir.glob('holdfast-peers-*')), [])
+
+
+FLINK_JARS = pathlib.Path(HOLDFAST).resolve().parents[1] / 'java' / 'flink-peer'
+if FLINK and not list(FLINK_JARS.glob('holdfast-flink-peer-*.jar')):
+    print('skipped: ./run bench stream --compare flink-sql builds', FLINK_JARS)
+    sys.exit(77)
 THERE = [peer for peer in ['duckdb', 'polars'] if ENGINES and has(peer)]
 if ENGINES and not THERE:
     print('skipped: this Python has no duckdb or polars, or no pyarrow:', PYTHON)
     sys.exit(77)
-unittest.main(argv=sys.argv[:1], defaultTest='Engines' if ENGINES else 'Compare')
+unittest.main(argv=sys.argv[:1], defaultTest=['Flink'] if FLINK else ['Engines'] if ENGINES else ['Compare', 'PlayedFlink'])

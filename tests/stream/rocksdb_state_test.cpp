@@ -206,7 +206,7 @@ TEST(RocksdbState, DamageIsAnErrorOrChangesNothing) {
   for (const auto& [path, bytes] : good) {
     tables += path.ends_with(".sst") ? 1 : 0;
     std::vector<std::string> damaged{"", bytes.substr(0, bytes.size() / 2)};
-    constexpr std::size_t kPlaces = 24;
+    constexpr std::size_t kPlaces = 16;
     for (std::size_t i = 0; i < kPlaces && !bytes.empty(); ++i) {
       damaged.push_back(bytes);
       auto& byte = damaged.back()[i * (bytes.size() - 1) / (kPlaces - 1)];

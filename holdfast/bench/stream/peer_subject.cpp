@@ -107,13 +107,18 @@ class PeerSubject final : public Subject {
 
 Result<std::unique_ptr<StreamPeer>> StreamPeer::start(const std::string& name,
                                                       const std::string& python,
+                                                      const FlinkSetting& flink,
                                                       const std::vector<unsigned>& threads) {
+  const auto start_one = [&](unsigned count) -> Result<std::unique_ptr<PeerProcess>> {
+    if (!is_flink(name))
+      return PeerProcess::start(
+          {name, python, kStreamPeers, {std::to_string(count)}, name + " pyarrow"});
+    HF_ASSIGN_OR_RETURN(auto command, flink_command(name, count, flink));
+    return PeerProcess::start_program(name, std::move(command));
+  };
   std::unique_ptr<StreamPeer> peer(new StreamPeer(name));
   for (const auto count : threads) {
-    HF_ASSIGN_OR_RETURN(
-        auto process,
-        PeerProcess::start(
-            {name, python, kStreamPeers, {std::to_string(count)}, name + " pyarrow"}));
+    HF_ASSIGN_OR_RETURN(auto process, start_one(count));
     HF_ASSIGN_OR_RETURN(const auto queries, process->ask("queries"));
     for (const auto& row : queries.rows)
       peer->queries_.insert(row.begin(), row.end());

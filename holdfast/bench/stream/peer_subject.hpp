@@ -18,6 +18,7 @@
 
 #include <holdfast/bench/peer_process.hpp>
 #include <holdfast/bench/runner.hpp>
+#include <holdfast/bench/stream/flink_peer.hpp>
 #include <holdfast/bench/stream/nexmark_subject.hpp>
 #include <holdfast/bench/stream/peer_tables.hpp>
 #include <holdfast/bench/stream/window_sum.hpp>
@@ -29,9 +30,11 @@ extern const std::string_view kStreamPeers;  // stream_peers.py, as it is.
 // One engine: a process for each number of threads, since some are told at their start.
 class StreamPeer {
  public:
-  // "duckdb", "polars". Errors: those of PeerProcess::start.
+  // "duckdb", "polars" by this Python, or one of Flink. Errors: those of PeerProcess::start and of
+  // flink_command.
   static Result<std::unique_ptr<StreamPeer>> start(const std::string& name,
                                                    const std::string& python,
+                                                   const FlinkSetting& flink,
                                                    const std::vector<unsigned>& threads);
 
   const std::string& name() const { return name_; }

@@ -80,13 +80,16 @@ Status write_texts(const std::string& path, const Column& column) {
 
 }  // namespace
 
-Result<std::unique_ptr<PeerTables>> PeerTables::make() {
+Result<std::unique_ptr<PeerTables>> PeerTables::make(const std::string& parent) {
   std::error_code failure;
-  auto path = (std::filesystem::temp_directory_path(failure) / "holdfast-peers-XXXXXX").string();
+  const std::filesystem::path place = parent.empty() ? std::filesystem::temp_directory_path(failure)
+                                                     : std::filesystem::path(parent);
+  auto path = (place / "holdfast-peers-XXXXXX").string();
   if (!failure && ::mkdtemp(path.data()) == nullptr) failure.assign(errno, std::generic_category());
   if (failure)
     return Error{Errc::kIo, "making " + path + " for other engines: " + failure.message() +
-                                "; TMPDIR names another directory"};
+                                (parent.empty() ? "; TMPDIR names another directory"
+                                                : "; --region names another place")};
   return std::unique_ptr<PeerTables>(new PeerTables(path));
 }
 

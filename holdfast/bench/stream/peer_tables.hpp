@@ -19,10 +19,11 @@
 
 namespace holdfast::bench::stream {
 
-// A new directory below that of temporary files, which is removed with all it holds.
+// A new directory, which is removed with all it holds.
 class PeerTables {
  public:
-  static Result<std::unique_ptr<PeerTables>> make();
+  // Below `parent`; empty: below that of temporary files.
+  static Result<std::unique_ptr<PeerTables>> make(const std::string& parent = {});
   ~PeerTables();
   PeerTables(const PeerTables&) = delete;
   PeerTables& operator=(const PeerTables&) = delete;

@@ -27,7 +27,9 @@ constexpr std::array<std::string_view, 8> kStates = {
     "dram",    "dram-interpreted",    "kv",    "kv-interpreted",
     "rocksdb", "rocksdb-interpreted", "floor", "tbb"};
 
-constexpr std::array<std::string_view, 2> kPeers = {"duckdb", "polars"};
+bool is_peer(const std::string& name) {
+  return name == "duckdb" || name == "polars" || is_flink(name);
+}
 
 constexpr const char* kWindowSum = "window-sum";
 
@@ -87,8 +89,10 @@ Status validate_rows(const StreamBenchOptions& options) {
     if (twice(options.states, state)) return invalid("state", state, "is given twice");
   }
   for (const auto& peer : options.compare) {
-    if (std::find(kPeers.begin(), kPeers.end(), peer) == kPeers.end())
-      return invalid("compare", peer, "there are duckdb and polars, with commas between them");
+    if (!is_peer(peer))
+      return invalid("compare", peer,
+                     "there are duckdb, polars, flink-sql and flink-ds, the last two also with "
+                     "-rocksdb or -heap, with commas between them");
     if (twice(options.compare, peer)) return invalid("compare", peer, "is given twice");
   }
   for (const auto threads : options.threads) {
@@ -168,8 +172,18 @@ class Suite {
 
   // Before anything is made: an engine that is missing is named at once.
   Status start_peers() {
+    FlinkSetting flink{options_.flink, {}, options_.checkpoint_seconds};
+    if (std::any_of(options_.compare.begin(), options_.compare.end(), is_flink)) {
+      // On the medium that our state is on.
+      const std::filesystem::path region = options_.region.substr(0, options_.region.find('?'));
+      HF_ASSIGN_OR_RETURN(
+          flink_place_,
+          PeerTables::make(region.is_absolute() ? region.parent_path().string() : "/dev/shm"));
+      flink.directory = flink_place_->path();
+    }
     for (const auto& name : options_.compare) {
-      HF_ASSIGN_OR_RETURN(auto peer, StreamPeer::start(name, options_.python, options_.threads));
+      HF_ASSIGN_OR_RETURN(auto peer,
+                          StreamPeer::start(name, options_.python, flink, options_.threads));
       peers_.push_back(std::move(peer));
     }
     if (peers_.empty()) return {};
@@ -321,7 +335,7 @@ class Suite {
 
   const StreamBenchOptions& options_;
   std::unique_ptr<NexmarkEvents> events_;
-  std::unique_ptr<PeerTables> peer_files_;
+  std::unique_ptr<PeerTables> peer_files_, flink_place_;  // Before those who write there.
   std::vector<std::unique_ptr<StreamPeer>> peers_;
   StreamBenchResult result_;
 };
@@ -333,6 +347,7 @@ Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
   if (options.region.empty())
     options.region =
         "/dev/shm/holdfast-stream-bench-" + std::to_string(::getpid()) + "?granularity=line";
+  options.compare = with_states_of_flink(options.compare);
   HF_RETURN_IF_ERROR(validate(options));
   Suite suite(options);
   HF_RETURN_IF_ERROR(suite.start_peers());

@@ -9,6 +9,7 @@
 //   rocksdb           the same with its state in RocksDB, in a directory at the region's path;
 //                     rocksdb-interpreted
 //   duckdb, polars    other engines (`compare`), as a batch over the same events: peer_subject.hpp
+//   flink-…           Apache Flink, of window-sum: flink_peer.hpp
 //
 // With several threads a query has as many workers. Loops by hand have one thread only, and so have
 // queries that cannot be split: with more they have no row, and the document's warnings say so.
@@ -29,8 +30,9 @@ struct StreamBenchOptions {
   std::uint64_t keys = 15'000;          // Of window-sum: 1 to 100,000,000.
   std::uint64_t events = 2'000'000;     // Of NEXMark's three tables together: 1,000 to 100,000,000.
   std::vector<unsigned> threads = {1};  // Workers of a query, threads of others: 1 to 256 each.
-  std::vector<std::string> compare;     // duckdb, polars.
-  std::string python;                   // Of these: one that has their packages.
+  std::vector<std::string> compare;     // duckdb, polars, flink-sql, flink-ds and their states.
+  std::string python;                   // Of the first two: one that has their packages.
+  std::string flink;                    // A directory with the jars; empty: that of a checkout.
   // Of kv and rocksdb: a path that does not exist, of kv also dram; empty: below /dev/shm, of line
   // granularity.
   std::string region;
