@@ -11,8 +11,8 @@
 //
 // State  [key, time, number] -> row.
 // Order  By the ends of sessions, then by the keys' bytes; in a session by time, then as they came.
-// Costs  A row O(open sessions of its key), and O(rows behind it) if it is out of order. A session
-//        is looked at where one of its ends was expected: once for each gap that it lasts.
+// Costs  A row O(1); out of order O(log open sessions of its key) and O(what stands behind it, in
+//        words). A session is looked at where its end was expected: once for each gap that it lasts.
 #pragma once
 
 #include <map>
@@ -112,18 +112,24 @@ class SessionRows {
     return session.start() - Definition::kGapMs <= time && time <= session.end();
   }
   static bool is_near(const Sessions& sessions, std::int64_t time) {
-    return std::any_of(sessions.begin(), sessions.end(),
-                       [&](const Session& session) { return reaches(session, time); });
+    const auto count = begun_by(sessions, time + Definition::kGapMs);
+    return count > 0 && reaches(sessions[count - 1], time);
   }
 
+  // How many sessions begin no later than at `time`.
+  static std::size_t begun_by(const Sessions& sessions, std::int64_t time) {
+    auto count = sessions.size();
+    if (count == 0 || sessions.back().start() <= time) return count;  // The newest one, mostly.
+    const auto end =
+        std::partition_point(sessions.begin(), sessions.end(),
+                             [time](const Session& session) { return session.start() <= time; });
+    return static_cast<std::size_t>(end - sessions.begin());
+  }
   Item& add(Entry& entry, const Row& row, std::int64_t time, std::int64_t number) {
     auto* const item = new (memory_.take(bytes_of(row))) Item{row, time, number};
     item->row.move_texts(reinterpret_cast<char*>(item + 1));
     auto& sessions = entry.value;
-    // The newest one, mostly.
-    auto place = sessions.size();
-    while (place > 0 && time < sessions[place - 1].start() - Definition::kGapMs)
-      --place;
+    auto place = begun_by(sessions, time + Definition::kGapMs);
     if (place > 0 && reaches(sessions[place - 1], time)) {
       --place;
       insert(sessions[place].rows, item);
@@ -165,22 +171,25 @@ class SessionRows {
     for (const auto number : numbers) {
       auto* const entry = sessions_.of_number(number);
       if (entry == nullptr) continue;
-      for (auto& session : entry->value) {
-        if (session.end() == end && session.expected != kNoTime) {
-          session.expected = kNoTime;  // Once, though it may be asked for again.
-          ending_.emplace_back(std::string(), number);
-          entry->key.append(ending_.back().first);
-        } else if (session.expected == end) {
-          expect(*entry, session, session.end());
-        }
+      // It has a row of that time, whatever came since.
+      const auto count = begun_by(entry->value, end - Definition::kGapMs);
+      if (count == 0) continue;
+      auto& session = entry->value[count - 1];
+      if (session.expected != end) continue;
+      if (session.end() != end) {
+        expect(*entry, session, session.end());
+        continue;
       }
+      session.expected = kNoTime;  // Once, though it may be asked for again.
+      ending_.emplace_back(std::string(), number);
+      entry->key.append(ending_.back().first);
     }
     std::sort(ending_.begin(), ending_.end());
     for (const auto& [bytes, number] : ending_) {
       auto& entry = *sessions_.of_number(number);
       auto& sessions = entry.value;
-      const auto found = std::find_if(sessions.begin(), sessions.end(),
-                                      [&](const Session& session) { return session.end() == end; });
+      const auto found = sessions.begin() + static_cast<std::ptrdiff_t>(
+                                                begun_by(sessions, end - Definition::kGapMs) - 1);
       const Session session = std::move(*found);
       sessions.erase(found);
       leave(entry, session);
