@@ -152,7 +152,7 @@ class SessionRows {
   }
   static void merge(Session& into, Session& from) {
     into.rows.insert(into.rows.end(), from.rows.begin(), from.rows.end());
-    into.expected = std::min(into.expected, from.expected);
+    into.expected = std::max(into.expected, from.expected);  // Either would do.
   }
   void expect(Entry& entry, Session& session, std::int64_t end) {
     session.expected = end;
