@@ -297,7 +297,8 @@ def main():
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
         for number, query in enumerate(KILLED):
-            for state in stores(HOLDFAST):
+            # RocksDB takes one of them: it is asked for the same as kv.
+            for state in [state for state in stores(HOLDFAST) if state != 'rocksdb' or number == 0]:
                 place = directory / f'kills_{number}_{state}'
                 place.mkdir()
                 for name in 'ab':
