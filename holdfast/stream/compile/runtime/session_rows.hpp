@@ -11,8 +11,8 @@
 //
 // State  [key, time, number] -> row.
 // Order  By the ends of sessions, then by the keys' bytes; in a session by time, then as they came.
-// Costs  A row O(1); out of order O(log open sessions of its key) and O(what stands behind it, in
-//        words). A session is looked at where its end was expected: once for each gap that it lasts.
+// Costs  A row O(1); out of order O(log open sessions of its key) and O(what stands behind it). A
+//        session is looked at where its end was expected: once for each gap that it lasts.
 #pragma once
 
 #include <map>
