@@ -1,39 +1,11 @@
 #include "kv_state_store.hpp"
 
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
 
 namespace holdfast::stream {
-namespace {
-
-constexpr std::size_t kSliceBytes = 8, kEpochBytes = 8;
-
-void append_big_endian(std::uint64_t value, std::string& bytes) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    bytes += static_cast<char>(value >> shift);
-}
-
-std::uint64_t big_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char c : bytes.substr(0, 8))
-    value = value << 8 | static_cast<unsigned char>(c);
-  return value;
-}
-
-// Negative slices come before positive ones.
-std::uint64_t ordered(std::int64_t slice) {
-  return static_cast<std::uint64_t>(slice) ^ (std::uint64_t{1} << 63);
-}
-
-std::uint64_t epoch_of(std::string_view key) {
-  return big_endian(key.substr(key.size() - kEpochBytes));
-}
-
-}  // namespace
 
 Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string& spec) {
   kv::StoreOptions options;
@@ -43,22 +15,17 @@ Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string
 }
 
 KvStateStore::KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query)
-    : store_(std::move(store)), keys_(kGroup), states_(kGroup) {
-  for (int shift = 24; shift >= 0; shift -= 8)
-    entries_ += static_cast<char>(query >> shift);
-  meta_ = entries_ + "m";
-  entries_ += "e";
-}
+    : store_(std::move(store)), state_keys_(query), keys_(kGroup), states_(kGroup) {}
 
 Result<std::optional<Checkpoint>> KvStateStore::open() {
   std::string value;
-  const auto found = store_->get(meta_, value);
+  const auto found = store_->get(state_keys_.other('m'), value);
   if (!found && found.code() != Errc::kNotFound) return found.error();
   std::optional<Checkpoint> checkpoint;
   if (found) {
-    if (value.size() < kEpochBytes)
+    if (value.size() < StateKeys::kEpochBytes)
       return Error{Errc::kCorrupt, "the region's record of the last checkpoint is too short"};
-    checkpoint = Checkpoint{big_endian(value), value.substr(kEpochBytes)};
+    checkpoint = Checkpoint{StateKeys::number_at(value), value.substr(StateKeys::kEpochBytes)};
     epoch_ = checkpoint->epoch;
   }
   HF_RETURN_IF_ERROR(remove_later_epochs());
@@ -68,10 +35,11 @@ Result<std::optional<Checkpoint>> KvStateStore::open() {
 Status KvStateStore::remove_later_epochs() {
   std::vector<std::string> later;
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
-  for (cursor.first(entries_); cursor; cursor.next()) {
-    if (cursor.key().size() < entries_.size() + kSliceBytes + kEpochBytes)
+  for (cursor.first(state_keys_.entries()); cursor; cursor.next()) {
+    if (cursor.key().size() < state_keys_.least_bytes())
       return Error{Errc::kCorrupt, "the region has a record that is no state of a query"};
-    if (HF_MUTANT("ST11", epoch_of(cursor.key()) > epoch_, false)) later.emplace_back(cursor.key());
+    if (HF_MUTANT("ST11", StateKeys::epoch_of(cursor.key()) > epoch_, false))
+      later.emplace_back(cursor.key());
   }
   HF_RETURN_IF_ERROR(cursor.status());
   const std::vector<std::string_view> views(later.begin(), later.end());
@@ -83,40 +51,27 @@ Status KvStateStore::remove_later_epochs() {
 Result<std::vector<std::int64_t>> KvStateStore::slices() {
   std::vector<std::int64_t> slices;
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
-  cursor.first(entries_);
+  cursor.first(state_keys_.entries());
   while (cursor) {
-    const std::uint64_t slice = big_endian(cursor.key().substr(entries_.size()));
-    slices.push_back(static_cast<std::int64_t>(slice ^ (std::uint64_t{1} << 63)));
-    if (slice == ~std::uint64_t{0}) break;
-    std::string next = entries_;
-    append_big_endian(slice + 1, next);
-    cursor.seek(next);
-    if (cursor && !cursor.key().starts_with(entries_)) break;
+    slices.push_back(state_keys_.slice_of(cursor.key()));
+    cursor.seek(state_keys_.behind_slice(slices.back()));
+    if (cursor && !cursor.key().starts_with(state_keys_.entries())) break;
   }
   HF_RETURN_IF_ERROR(cursor.status());
   return slices;
 }
 
 Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
-  std::string prefix = entries_;
-  append_big_endian(ordered(slice), prefix);
+  const std::string prefix = state_keys_.of_slice(slice);
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
   for (cursor.first(prefix); cursor; cursor.next()) {
     std::string_view key = cursor.key().substr(prefix.size());
-    if (key.size() < kEpochBytes) return Error{Errc::kCorrupt, "a key of the state is too short"};
-    key.remove_suffix(kEpochBytes);
+    if (key.size() < StateKeys::kEpochBytes)
+      return Error{Errc::kCorrupt, "a key of the state is too short"};
+    key.remove_suffix(StateKeys::kEpochBytes);
     HF_RETURN_IF_ERROR(visit(key, cursor.value()));
   }
   return cursor.status();
-}
-
-std::string KvStateStore::full_key(std::int64_t slice, std::string_view key,
-                                   std::uint64_t epoch) const {
-  std::string full = entries_;
-  append_big_endian(ordered(slice), full);
-  full += key;
-  append_big_endian(epoch, full);
-  return full;
 }
 
 Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
@@ -124,28 +79,28 @@ Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::stri
   HF_RETURN_IF_ERROR(put(slice, key, state));
   const std::uint64_t epoch = epoch_ + 1;
   if (version != 0 && version != epoch) remove_version(slice, key, version);
-  if (state.empty()) new_tombstones_.push_back(full_key(slice, key, epoch));
+  if (state.empty()) new_tombstones_.push_back(state_keys_.of_entry(slice, key, epoch));
   version = epoch;
   return {};
 }
 
 Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
-  std::string prefix = entries_;
-  append_big_endian(ordered(slice), prefix);
+  const std::string prefix = state_keys_.of_slice(slice);
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
   for (cursor.first(prefix); cursor; cursor.next()) {
     std::string_view key = cursor.key().substr(prefix.size());
-    if (key.size() < kEpochBytes) return Error{Errc::kCorrupt, "a key of the state is too short"};
-    const auto epoch = epoch_of(key);
+    if (key.size() < StateKeys::kEpochBytes)
+      return Error{Errc::kCorrupt, "a key of the state is too short"};
+    const auto epoch = StateKeys::epoch_of(key);
     if (cursor.value().empty()) new_tombstones_.emplace_back(cursor.key());
-    key.remove_suffix(kEpochBytes);
+    key.remove_suffix(StateKeys::kEpochBytes);
     HF_RETURN_IF_ERROR(visit(key, cursor.value(), epoch));
   }
   return cursor.status();
 }
 
 void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
-  replaced_.push_back(full_key(slice, key, version));
+  replaced_.push_back(state_keys_.of_entry(slice, key, version));
 }
 
 Status KvStateStore::remove(std::vector<std::string>& keys) {
@@ -165,7 +120,7 @@ Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_v
 Status KvStateStore::put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                               std::uint64_t number) {
   if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
-  keys_[waiting_] = full_key(slice, key, number);
+  keys_[waiting_] = state_keys_.of_entry(slice, key, number);
   states_[waiting_++] = state;
   return {};
 }
@@ -181,9 +136,9 @@ Status KvStateStore::complete(const Checkpoint& checkpoint) {
   HF_RETURN_IF_ERROR(write_group());
   HF_RETURN_IF_ERROR(store_->sync());
   std::string value;
-  append_big_endian(checkpoint.epoch, value);
+  StateKeys::append_number(checkpoint.epoch, value);
   value += checkpoint.metadata;
-  const auto put = store_->put(meta_, value);
+  const auto put = store_->put(state_keys_.other('m'), value);
   if (!put) return put.error();
   HF_RETURN_IF_ERROR(store_->sync());
   epoch_ = checkpoint.epoch;
@@ -192,9 +147,7 @@ Status KvStateStore::complete(const Checkpoint& checkpoint) {
   new_tombstones_.clear();
   HF_RETURN_IF_ERROR(remove(replaced_));
   for (const auto slice : dropped_) {
-    std::string prefix = entries_;
-    append_big_endian(ordered(slice), prefix);
-    const auto erased = store_->erase_prefix(prefix);
+    const auto erased = store_->erase_prefix(state_keys_.of_slice(slice));
     if (!erased) return erased.error();
   }
   dropped_.clear();

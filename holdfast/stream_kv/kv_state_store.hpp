@@ -1,10 +1,7 @@
 // kv_state_store.hpp: the state of a query as records of a store of `kv`.
 //
-//   key    query (4 bytes), 'e', slice (8), the group's key, epoch (8)   an entry
-//          query (4 bytes), 'm'                                         the last checkpoint
-//   value  the state; of 'm' the epoch (8) and the metadata
-//
-// Numbers are big-endian, so that the order of the keys is theirs; the slice's sign is flipped.
+//   key    of an entry, and 'm', the last checkpoint: state_keys.hpp
+//   value  the state; of 'm' the epoch (8 bytes, big-endian) and the metadata
 //
 // Guarantee  An entry is a delta of its epoch. When complete() returns, the checkpoint and its
 //            entries survive what the medium can survive, on plain files a power failure, too.
@@ -33,6 +30,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/stream/state_keys.hpp>
 #include <holdfast/stream/state_store.hpp>
 
 namespace holdfast::stream {
@@ -65,11 +63,10 @@ class KvStateStore : public StateStore {
   Status remove_later_epochs();
   Status write_group();
   Status remove(std::vector<std::string>& keys);
-  std::string full_key(std::int64_t slice, std::string_view key, std::uint64_t epoch) const;
 
   std::shared_ptr<kv::Store<>> store_;
-  std::string entries_, meta_;  // The heads of the keys.
-  std::uint64_t epoch_ = 0;     // Of the last completed checkpoint.
+  const StateKeys state_keys_;
+  std::uint64_t epoch_ = 0;  // Of the last completed checkpoint.
   std::vector<std::int64_t> dropped_;
   // Records that the next checkpoint replaces; those without bytes that it has, and the last had.
   std::vector<std::string> replaced_, new_tombstones_, tombstones_;

@@ -15,6 +15,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/stream/state_keys.hpp>
 
 #include "state_directory.hpp"
 #include "waiting_entries.hpp"
@@ -23,31 +24,6 @@ namespace holdfast::stream {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-constexpr std::size_t kQueryBytes = 4, kSliceBytes = 8, kEpochBytes = 8;
-
-void append_big_endian(std::uint64_t value, std::string& bytes) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    bytes += static_cast<char>(value >> shift);
-}
-
-std::uint64_t big_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char c : bytes.substr(0, 8))
-    value = value << 8 | static_cast<unsigned char>(c);
-  return value;
-}
-
-// Negative slices come before positive ones.
-std::uint64_t ordered(std::int64_t slice) {
-  return static_cast<std::uint64_t>(slice) ^ (std::uint64_t{1} << 63);
-}
-
-std::string head_of(std::uint32_t query) {
-  std::string head;
-  for (int shift = 24; shift >= 0; shift -= 8)
-    head += static_cast<char>(query >> shift);
-  return head;
-}
 
 rocksdb::Slice slice_of(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view_of(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
@@ -126,11 +102,12 @@ class Database {
     return std::optional(std::move(value));
   }
   Result<std::optional<Checkpoint>> checkpoint_of(std::uint32_t query) {
-    HF_ASSIGN_OR_RETURN(const auto value, get(head_of(query) + "m"));
+    HF_ASSIGN_OR_RETURN(const auto value, get(StateKeys(query).other('m')));
     if (!value) return std::optional<Checkpoint>();
-    if (value->size() < kEpochBytes)
+    if (value->size() < StateKeys::kEpochBytes)
       return corrupt("the record of the last checkpoint is too short");
-    return std::optional(Checkpoint{big_endian(*value), value->substr(kEpochBytes)});
+    return std::optional(
+        Checkpoint{StateKeys::number_at(*value), value->substr(StateKeys::kEpochBytes)});
   }
   Status write(rocksdb::WriteBatch& batch, bool sync) {
     rocksdb::WriteOptions options;
@@ -199,9 +176,9 @@ class RocksdbStateStore final : public StateStore {
   RocksdbStateStore(std::shared_ptr<Database> database, std::uint32_t query)
       : database_(std::move(database)),
         query_(query),
-        entries_(head_of(query) + "e"),
-        meta_(head_of(query) + "m"),
-        early_(head_of(query) + "s") {}
+        keys_(query),
+        meta_(keys_.other('m')),
+        early_(keys_.other('s')) {}
 
   Result<std::optional<Checkpoint>> open() override;
   Result<std::vector<std::int64_t>> slices() override;
@@ -215,7 +192,7 @@ class RocksdbStateStore final : public StateStore {
                  std::uint64_t& version) override;
   Status for_each_version(std::int64_t slice, VisitVersion visit) override;
   void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override {
-    replaced_.emplace_back(full_key(slice, key, version));
+    replaced_.emplace_back(keys_.of_entry(slice, key, version));
   }
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   Status complete(const Checkpoint& checkpoint) override;
@@ -224,53 +201,28 @@ class RocksdbStateStore final : public StateStore {
   std::uint64_t bytes() const override;
 
  private:
-  // Each entry of [from, to): visit(what follows `entries_` in its key, its state).
+  // Each entry of [from, to): visit(its key in the store, its state).
   Status scan(const std::string& from, const std::string& to, Visit visit) const;
   Status scan_slice(std::int64_t slice, VisitVersion visit) const;
   Status remove_later_epochs();
   Status write_early();
   // The entries that wait, in a batch.
   Result<rocksdb::WriteBatch> take_waiting();
-  std::string begin_of(std::int64_t slice) const;
-  std::string end_of(std::int64_t slice) const;
-  std::string end_of_entries() const { return head_of(query_) + static_cast<char>('e' + 1); }
-  std::string full_key(std::int64_t slice, std::string_view key, std::uint64_t epoch) const;
   static Status check(const rocksdb::Status& status, const Database& database) {
     return status.ok() ? Status() : Status(database.error(status));
   }
 
   std::shared_ptr<Database> database_;
   const std::uint32_t query_;
-  const std::string entries_, meta_, early_;  // The heads of the keys.
-  std::uint64_t epoch_ = 0;                   // Of the last completed checkpoint.
-  WaitingEntries waiting_{kQueryBytes + 1};   // Entries that were put and are not yet written.
+  const StateKeys keys_;
+  const std::string meta_, early_;  // Keys: the last checkpoint, entries were written early.
+  std::uint64_t epoch_ = 0;         // Of the last completed checkpoint.
+  WaitingEntries waiting_{
+      keys_.entries().size()};  // Entries that were put and are not yet written.
   bool wrote_early_ = false;
   std::vector<std::string> replaced_;  // Keys that the next checkpoint does without.
   std::vector<std::int64_t> dropped_;
 };
-
-std::string RocksdbStateStore::begin_of(std::int64_t slice) const {
-  std::string key = entries_;
-  append_big_endian(ordered(slice), key);
-  return key;
-}
-
-std::string RocksdbStateStore::end_of(std::int64_t slice) const {
-  if (ordered(slice) == ~std::uint64_t{0}) return end_of_entries();
-  std::string key = entries_;
-  append_big_endian(ordered(slice) + 1, key);
-  return key;
-}
-
-std::string RocksdbStateStore::full_key(std::int64_t slice, std::string_view key,
-                                        std::uint64_t epoch) const {
-  std::string full = entries_;
-  full.reserve(entries_.size() + kSliceBytes + key.size() + kEpochBytes);
-  append_big_endian(ordered(slice), full);
-  full += key;
-  append_big_endian(epoch, full);
-  return full;
-}
 
 Status RocksdbStateStore::scan(const std::string& from, const std::string& to, Visit visit) const {
   rocksdb::ReadOptions options;
@@ -278,8 +230,8 @@ Status RocksdbStateStore::scan(const std::string& from, const std::string& to, V
   options.iterate_upper_bound = &end;
   const std::unique_ptr<rocksdb::Iterator> at(database_->db().NewIterator(options));
   for (at->Seek(slice_of(from)); at->Valid(); at->Next()) {
-    const auto key = view_of(at->key()).substr(entries_.size());
-    if (key.size() < kSliceBytes + kEpochBytes)
+    const auto key = view_of(at->key());
+    if (key.size() < keys_.least_bytes())
       return database_->corrupt("a record is no state of a query");
     HF_RETURN_IF_ERROR(visit(key, view_of(at->value())));
   }
@@ -289,11 +241,13 @@ Status RocksdbStateStore::scan(const std::string& from, const std::string& to, V
 // visit(the group's key, its state, its epoch), of completed checkpoints.
 Status RocksdbStateStore::scan_slice(std::int64_t slice, VisitVersion visit) const {
   const auto look = [&](std::string_view key, std::string_view state) -> Status {
-    const auto epoch = big_endian(key.substr(key.size() - kEpochBytes));
+    const auto epoch = StateKeys::epoch_of(key);
     if (epoch > epoch_) return {};
-    return visit(key.substr(kSliceBytes, key.size() - kSliceBytes - kEpochBytes), state, epoch);
+    key.remove_prefix(keys_.least_bytes() - StateKeys::kEpochBytes);
+    key.remove_suffix(StateKeys::kEpochBytes);
+    return visit(key, state, epoch);
   };
-  return scan(begin_of(slice), end_of(slice), look);
+  return scan(keys_.of_slice(slice), keys_.behind_slice(slice), look);
 }
 
 Result<std::optional<Checkpoint>> RocksdbStateStore::open() {
@@ -312,11 +266,11 @@ Result<std::optional<Checkpoint>> RocksdbStateStore::open() {
 Status RocksdbStateStore::remove_later_epochs() {
   rocksdb::WriteBatch batch;
   const auto look = [&](std::string_view key, std::string_view) -> Status {
-    if (big_endian(key.substr(key.size() - kEpochBytes)) <= epoch_) return {};
-    HF_RETURN_IF_ERROR(check(batch.Delete(entries_ + std::string(key)), *database_));
+    if (StateKeys::epoch_of(key) <= epoch_) return {};
+    HF_RETURN_IF_ERROR(check(batch.Delete(slice_of(key)), *database_));
     return batch.GetDataSize() < kEarlyBytes ? Status() : database_->write(batch, false);
   };
-  HF_RETURN_IF_ERROR(scan(entries_, end_of_entries(), look));
+  HF_RETURN_IF_ERROR(scan(keys_.entries(), keys_.behind_entries(), look));
   HF_RETURN_IF_ERROR(check(batch.Delete(early_), *database_));
   return database_->write(batch, false);
 }
@@ -325,16 +279,15 @@ Status RocksdbStateStore::remove_later_epochs() {
 Result<std::vector<std::int64_t>> RocksdbStateStore::slices() {
   std::vector<std::int64_t> slices;
   rocksdb::ReadOptions options;
-  const auto last = end_of_entries();
+  const auto last = keys_.behind_entries();
   const auto end = slice_of(last);
   options.iterate_upper_bound = &end;
   const std::unique_ptr<rocksdb::Iterator> at(database_->db().NewIterator(options));
-  for (at->Seek(entries_); at->Valid(); at->Seek(end_of(slices.back()))) {
+  for (at->Seek(keys_.entries()); at->Valid(); at->Seek(keys_.behind_slice(slices.back()))) {
     const auto key = view_of(at->key());
-    if (key.size() < entries_.size() + kSliceBytes + kEpochBytes)
+    if (key.size() < keys_.least_bytes())
       return database_->corrupt("a record is no state of a query");
-    const auto slice = big_endian(key.substr(entries_.size()));
-    slices.push_back(static_cast<std::int64_t>(slice ^ (std::uint64_t{1} << 63)));
+    slices.push_back(keys_.slice_of(key));
   }
   HF_RETURN_IF_ERROR(check(at->status(), *database_));
   return slices;
@@ -356,7 +309,7 @@ Status RocksdbStateStore::for_each_version(std::int64_t slice, VisitVersion visi
 
 Status RocksdbStateStore::put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                                    std::uint64_t number) {
-  waiting_.put(full_key(slice, key, number), state);
+  waiting_.put(keys_.of_entry(slice, key, number), state);
   return waiting_.bytes() < kEarlyBytes ? Status() : write_early();
 }
 
@@ -372,7 +325,7 @@ Status RocksdbStateStore::replace(std::int64_t slice, std::string_view key, std:
   // One that this epoch put waits, or was written early.
   const bool put_before = version == epoch;
   version = 0;
-  if (put_before) waiting_.erase(full_key(slice, key, epoch));
+  if (put_before) waiting_.erase(keys_.of_entry(slice, key, epoch));
   return {};
 }
 
@@ -397,14 +350,14 @@ Status RocksdbStateStore::write_early() {
 
 Status RocksdbStateStore::complete(const Checkpoint& checkpoint) {
   std::string value;
-  append_big_endian(checkpoint.epoch, value);
+  StateKeys::append_number(checkpoint.epoch, value);
   value += checkpoint.metadata;
   HF_ASSIGN_OR_RETURN(auto batch, take_waiting());
   auto status = batch.Put(meta_, value);
   for (std::size_t i = 0; i < replaced_.size() && status.ok(); ++i)
     status = batch.Delete(replaced_[i]);
   for (std::size_t i = 0; i < dropped_.size() && status.ok(); ++i)
-    status = batch.DeleteRange(begin_of(dropped_[i]), end_of(dropped_[i]));
+    status = batch.DeleteRange(keys_.of_slice(dropped_[i]), keys_.behind_slice(dropped_[i]));
   if (status.ok() && wrote_early_) status = batch.Delete(early_);
   HF_RETURN_IF_ERROR(check(status, *database_));
   HF_RETURN_IF_ERROR(database_->write(batch, true));
@@ -418,8 +371,8 @@ Status RocksdbStateStore::complete(const Checkpoint& checkpoint) {
 std::uint64_t RocksdbStateStore::bytes() const {
   rocksdb::SizeApproximationOptions options;
   options.include_memtables = true;
-  const auto end = end_of_entries();
-  const rocksdb::Range range(entries_, end);
+  const auto end = keys_.behind_entries();
+  const rocksdb::Range range(keys_.entries(), end);
   std::uint64_t bytes = 0;
   auto& db = database_->db();
   const auto status = db.GetApproximateSizes(options, db.DefaultColumnFamily(), &range, 1, &bytes);

@@ -2,12 +2,8 @@
 // the module of RocksDB, holdfast-peers-rocksdb.so: whoever wants it asks the module for this
 // function (bench/peers.hpp).
 //
-//   key    query (4 bytes), 'e', slice (8), the group's key, epoch (8)   an entry
-//          query (4 bytes), 'm'                                         the last checkpoint
-//          query (4 bytes), 's'                                         entries were written early
-//   value  the state; of 'm' the epoch (8) and the metadata; of 's' none
-//
-// Numbers are big-endian, so that the order of the keys is theirs; the slice's sign is flipped.
+//   key    of an entry; 'm', the last checkpoint; 's', entries were written early: state_keys.hpp
+//   value  the state; of 'm' the epoch (8 bytes, big-endian) and the metadata; of 's' none
 //
 // Guarantee  An entry is a delta of its epoch. complete() writes the entries that wait, what was
 //            replaced or dropped, and 'm' as one batch, and syncs RocksDB's log: after a crash all

@@ -12,6 +12,8 @@
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
 #include <holdfast/stream/graph/running_aggregate.hpp>
 
+#include "no_host.hpp"
+
 namespace holdfast::stream {
 namespace {
 
@@ -77,23 +79,6 @@ Value dull(AggregateKind kind, bool distinct, const sql::Type& type,
   return all.result(aggregate).value();
 }
 
-// No host is called by what is compiled here.
-struct NoHost final : query::Host {
-  bool evaluate(std::uint32_t, const query::Slot*, query::Slot&) override { return false; }
-  bool average(std::uint32_t, query::Int128, std::int64_t, std::uint32_t, query::Int128&) override {
-    return false;
-  }
-  void forget_texts() override {}
-  bool write(query::Change, const std::byte*, std::size_t) override { return false; }
-  void fail(std::uint32_t) override {}
-  bool put(std::int64_t, Text, Text) override { return false; }
-  bool for_each(std::int64_t, query::VisitEntry&) override { return false; }
-  void drop(std::int64_t) override {}
-  void give(std::int64_t, query::Parcel*) override {}
-  bool replace(std::int64_t, Text, Text, std::uint64_t&) override { return false; }
-  bool keeps_entries() const override { return false; }
-};
-
 Value value_of(const Maybe<std::int64_t>& result) {
   return result.known ? Value::of(result.value) : Value();
 }
@@ -107,7 +92,7 @@ Value value_of(const Maybe<Text>& result) {
 template <class T, class Compiled>
 void compare_runs(AggregateKind kind, bool distinct, std::uint64_t seed) {
   using C = Column<T>;
-  NoHost host;
+  query::NoHost host;
   query::Output output;
   query::Run run{host, output};
   const auto aggregate = aggregate_of(kind, distinct, C::type());
@@ -176,7 +161,7 @@ TEST(RunningAggregate, ValuesThatAreTakenBackLeaveNoTrace) {
 template <class T, class Compiled>
 void compare_distinct(AggregateKind kind, std::uint64_t seed) {
   using C = Column<T>;
-  NoHost host;
+  query::NoHost host;
   query::Output output;
   query::Run run{host, output};
   const auto aggregate = aggregate_of(kind, true, C::type());
@@ -231,7 +216,7 @@ TEST(RunningAggregate, DifferentValuesCountOnceWhereverTheyCameFrom) {
 // Each change of a group asks for its result. It was made of all values then: NEXMark's q15 took
 // 135 us for an event after 40,000 of them, and 4 ms would have been next. This one took hours.
 TEST(RunningAggregate, AResultIsNotMadeOfAllValues) {
-  NoHost host;
+  query::NoHost host;
   query::Output output;
   query::Run run{host, output};
   constexpr std::int64_t kValues = 400'000;

@@ -6,23 +6,14 @@
 
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
 
+#include "no_host.hpp"
+
 namespace holdfast::query {
 namespace {
 
 // A store that keeps its entries, of one checkpoint.
-class OneCheckpoint final : public Host {
+class OneCheckpoint final : public NoHost {
  public:
-  bool evaluate(std::uint32_t, const Slot*, Slot&) override { return false; }
-  bool average(std::uint32_t, Int128, std::int64_t, std::uint32_t, Int128&) override {
-    return false;
-  }
-  void forget_texts() override {}
-  bool write(Change, const std::byte*, std::size_t) override { return false; }
-  void fail(std::uint32_t) override {}
-  bool put(std::int64_t, Text, Text) override { return false; }
-  bool for_each(std::int64_t, VisitEntry&) override { return false; }
-  void drop(std::int64_t) override {}
-  void give(std::int64_t, Parcel*) override {}
   bool replace(std::int64_t, Text key, Text state, std::uint64_t&) override {
     ++(state.size == 0 ? gone : put_entries);
     return keys_.emplace(key.data, key.size).second;

@@ -12,25 +12,16 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
 
+#include "no_host.hpp"
+
 namespace holdfast::query {
 namespace {
 
 constexpr std::int64_t kGap = 10;
 
 // A store that keeps nothing: each checkpoint has all entries.
-class AllEntries final : public Host {
+class AllEntries final : public NoHost {
  public:
-  bool evaluate(std::uint32_t, const Slot*, Slot&) override { return false; }
-  bool average(std::uint32_t, Int128, std::int64_t, std::uint32_t, Int128&) override {
-    return false;
-  }
-  void forget_texts() override {}
-  bool write(Change, const std::byte*, std::size_t) override { return false; }
-  void fail(std::uint32_t) override {}
-  bool put(std::int64_t, Text, Text) override { return false; }
-  bool for_each(std::int64_t, VisitEntry&) override { return false; }
-  void drop(std::int64_t) override {}
-  void give(std::int64_t, Parcel*) override {}
   bool replace(std::int64_t, Text key, Text state, std::uint64_t&) override {
     const bool fresh =
         entries.emplace(std::string(key.data, key.size), std::string(state.data, state.size))
@@ -38,7 +29,6 @@ class AllEntries final : public Host {
     EXPECT_TRUE(fresh);
     return true;
   }
-  bool keeps_entries() const override { return false; }
 
   std::map<std::string, std::string> entries;
 };

@@ -80,9 +80,12 @@ class Operator {
   }
   virtual Status restore() { return {}; }
   virtual Status put_state() { return {}; }
-  // Another goes on from here: the entries of the state, and slices that the store has. Of what is
-  // compiled: compiled code takes a state over from the interpreter, which restored it.
-  virtual Status visit_state(VisitState) const { return {}; }
+  // Another goes on from here: the entries of the state, and slices that the store has. Compiled code
+  // takes a state over from the interpreter, which restored it; one that is not told would be lost.
+  virtual Status visit_state(VisitState) const {
+    if (state_size().entries == 0) return {};
+    return Error{Errc::kUnsupported, "an operator of this query does not hand its state over"};
+  }
   virtual std::set<std::int64_t> stored_slices() const { return {}; }
   virtual StateSize state_size() const { return {}; }
   // It outlives this. Passing on of watermarks is measured always, rows by the weight it has then.

@@ -346,13 +346,15 @@ class Distinct {
   struct Nothing {};
 
   void insert(const Key& key) {
-    const auto before = values_.entries().size();
+    [[maybe_unused]] const auto before = values_.entries().size();
     values_.at(key, key.hash());
-    if (values_.entries().size() != before) inner_.add(key.template get<0>());
+    if constexpr (!depends_on_order<Inner>) {
+      if (values_.entries().size() != before) inner_.add(key.template get<0>());
+    }
   }
 
   Table<Key, Nothing, 2> values_;
-  Inner inner_;
+  [[no_unique_address]] std::conditional_t<depends_on_order<Inner>, Nothing, Inner> inner_;
 };
 
 // Of values that may be taken back, where a sum is not enough: how often each is there, by its
@@ -367,7 +369,11 @@ class OfValues {
 
  public:
   void add(const Maybe<T>& value) {
-    if (value.known && ++values_[bytes_of(value)] == 1 && kSubtracts) inner_.add(value);
+    if (!value.known) return;
+    [[maybe_unused]] const auto times = ++values_[bytes_of(value)];
+    if constexpr (kSubtracts) {
+      if (times == 1) inner_.add(value);
+    }
   }
   void take_back(const Maybe<T>& value) {
     if (!value.known) return;
@@ -441,9 +447,10 @@ class OfValues {
     }
   };
   using Values = std::map<std::string, std::int64_t, Order>;
+  struct Nothing {};
 
   Values values_;
-  Inner inner_;
+  [[no_unique_address]] std::conditional_t<kSubtracts, Inner, Nothing> inner_;
 };
 
 // All aggregates of a group.

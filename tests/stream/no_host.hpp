@@ -1,0 +1,26 @@
+// no_host.hpp: a host for tests of the runtime of compiled queries, which refuses all that it is
+// asked for.
+#pragma once
+
+#include <holdfast/stream/compile/runtime/interface.hpp>
+
+namespace holdfast::query {
+
+class NoHost : public Host {
+ public:
+  bool evaluate(std::uint32_t, const Slot*, Slot&) override { return false; }
+  bool average(std::uint32_t, Int128, std::int64_t, std::uint32_t, Int128&) override {
+    return false;
+  }
+  void forget_texts() override {}
+  bool write(Change, const std::byte*, std::size_t) override { return false; }
+  void fail(std::uint32_t) override {}
+  bool put(std::int64_t, Text, Text) override { return false; }
+  bool for_each(std::int64_t, VisitEntry&) override { return false; }
+  void drop(std::int64_t) override {}
+  void give(std::int64_t, Parcel*) override {}
+  bool replace(std::int64_t, Text, Text, std::uint64_t&) override { return false; }
+  bool keeps_entries() const override { return false; }
+};
+
+}  // namespace holdfast::query
