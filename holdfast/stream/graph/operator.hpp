@@ -81,7 +81,7 @@ class Operator {
   virtual Status restore() { return {}; }
   virtual Status put_state() { return {}; }
   // Another goes on from here: the entries of the state, and slices that the store has. Compiled
-  // code takes a state over from the interpreter, which restored it; what is not told would be lost.
+  // code takes a state over from the interpreter, which restored it; what is not told is lost.
   virtual Status visit_state(VisitState) const {
     if (state_size().entries == 0) return {};
     return Error{Errc::kUnsupported, "an operator of this query does not hand its state over"};
