@@ -131,8 +131,12 @@ configure() {
   fi
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
-  # ccache helps who builds again and again; a first build is faster by precompiled headers, which it cannot keep.
-  if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi
+  # ccache helps who builds again and again, with tests; without them a build is faster by precompiled headers and few
+  # pieces, of which it keeps nothing.
+  case "$options" in
+    *HOLDFAST_TESTS=OFF*) set -- -DCMAKE_CXX_COMPILER_LAUNCHER= -DCMAKE_C_COMPILER_LAUNCHER= "$@" ;;
+    *) if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi ;;
+  esac
   logged "configure-$preset" cmake --preset "$preset" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
 }

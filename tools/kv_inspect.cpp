@@ -25,7 +25,7 @@ std::string_view granularity_name(Granularity granularity) {
 }
 
 // Strings from the system may be any bytes; JSON is UTF-8.
-std::string dump(const Json& document) {
+std::string text_of_json(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -134,7 +134,7 @@ int kv_stats(const KvTarget& target, bool prometheus) {
     return kExitDone;
   }
   if (target.json) {
-    out("{}\n", dump(stats_document(target, told)));
+    out("{}\n", text_of_json(stats_document(target, told)));
     return kExitDone;
   }
   print_stats(target, told);
@@ -160,7 +160,7 @@ int kv_verify(const KvTarget& target) {
     for (const kv::Defect& defect : report.defects) {
       document["defects"].push_back({{"offset_bytes", defect.offset}, {"what", defect.what}});
     }
-    out("{}\n", dump(document));
+    out("{}\n", text_of_json(document));
     return report.ok() ? kExitDone : kExitFailed;
   }
   for (const kv::Defect& defect : report.defects) {
@@ -199,7 +199,7 @@ int kv_reclaim(const KvTarget& target) {
                            {"medium_bytes_before", before.medium_bytes},
                            {"medium_bytes_after", after.medium_bytes},
                            {"relocated_bytes", after.relocated_bytes - before.relocated_bytes}};
-    out("{}\n", dump(document));
+    out("{}\n", text_of_json(document));
     return kExitDone;
   }
   out("in use {} -> {} for {} live; medium {} -> {}; {} moved\n",

@@ -118,7 +118,7 @@ void refuse_negative_numbers(CLI::App& app) {
 
 // `holdfast help kv put` and `holdfast version` mean `holdfast kv put --help` and `holdfast
 // --version`.
-std::vector<std::string> words_of(int argc, char** argv) {
+std::vector<std::string> command_words(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) return words;
   if (words.front() == "version") words.front() = "--version";
@@ -162,7 +162,7 @@ int run(int argc, char** argv) {
   add_completion_command(root, exit_code);
   refuse_negative_numbers(root);
   try {
-    root.parse(words_of(argc, argv));
+    root.parse(command_words(argc, argv));
   } catch (const CLI::CallForHelp&) {
     standard_output().write(wrap(root.help(), prose_columns()));
   } catch (const CLI::CallForVersion&) {

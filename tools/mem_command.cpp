@@ -103,7 +103,7 @@ std::string durability_of(const RegionReport& report) {
 
 // ---- As JSON.
 
-json to_json(const RegionReport& report) {
+json json_of(const RegionReport& report) {
   return {{"spec", report.spec},
           {"kind", report.kind},
           {"file_system", report.file_system},
@@ -120,7 +120,7 @@ json to_json(const RegionReport& report) {
           {"damage", report.damage}};
 }
 
-json to_json(const Cpu& cpu) {
+json json_of(const Cpu& cpu) {
   return {{"vendor", cpu.vendor},
           {"model", cpu.model},
           {"clflush", cpu.clflush},
@@ -170,7 +170,7 @@ void add_devices(json& document, const Topology& topology) {
   }
 }
 
-json to_json(const Topology& topology) {
+json json_of(const Topology& topology) {
   json document = {{"cpus", topology.cpus},
                    {"sockets", known(topology.sockets)},
                    {"cores", known(topology.cores)},
@@ -329,7 +329,7 @@ void print(const Topology& topology) {
 
 // ---- The verb.
 
-int run(const MemRequest& request) {
+int run_mem(const MemRequest& request) {
   int exit_code = 0;
   json regions = json::array();
   bool first = true;
@@ -343,7 +343,7 @@ int run(const MemRequest& request) {
       continue;
     }
     if (request.as_json) {
-      regions.push_back(to_json(*report));
+      regions.push_back(json_of(*report));
     } else {
       out("{}", first ? "" : "\n");
       print(*report);
@@ -353,8 +353,8 @@ int run(const MemRequest& request) {
   if (request.as_json) {
     json document = {{"schema", "holdfast.mem/1"}};
     if (request.specs.empty()) {
-      document["cpu"] = to_json(cpu());
-      document["topology"] = to_json(read_topology());
+      document["cpu"] = json_of(cpu());
+      document["topology"] = json_of(read_topology());
     } else {
       document["regions"] = regions;
     }
@@ -390,7 +390,7 @@ void add_mem_command(CLI::App& root, int& exit_code) {
       "  holdfast mem                              the machine\n"
       "  holdfast mem ./here /dev/shm node:0       what a region there would be\n"
       "  holdfast mem '/mnt/pmem/x?huge=2M'");
-  mem->callback([request, &exit_code] { exit_code = run(*request); });
+  mem->callback([request, &exit_code] { exit_code = run_mem(*request); });
 }
 
 }  // namespace holdfast::tools

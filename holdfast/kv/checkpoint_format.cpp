@@ -9,13 +9,13 @@
 namespace holdfast::kv {
 namespace {
 
-constexpr std::size_t kSummedFrom = offsetof(PrivateHeader, version);
+constexpr std::size_t kPartSummedFrom = offsetof(PrivateHeader, version);
 
 std::uint64_t sum_of(std::span<const std::byte> bytes) {
-  return hash64(bytes.subspan(kSummedFrom));
+  return hash64(bytes.subspan(kPartSummedFrom));
 }
 
-Error damaged(const char* what) {
+Error damaged_part(const char* what) {
   return {Errc::kCorrupt, std::string("private part of a checkpoint: ") + what};
 }
 
@@ -34,7 +34,7 @@ bool take(std::span<const std::byte>& bytes, T* to, std::size_t count = 1) {
   return true;
 }
 
-bool is_sane(const PrivateRun& run, const Geometry& geometry) {
+bool is_sane_run(const PrivateRun& run, const Geometry& geometry) {
   const std::uint64_t words = dead_bits_bytes(run.records) / sizeof(std::uint64_t);
   return run.generation != 0 && run.generation <= kMaxGeneration && run.run_blocks != 0 &&
          run.run_blocks < geometry.blocks_per_group() && run.records <= kMaxRecordsPerRun &&
@@ -72,18 +72,18 @@ Result<CheckpointPlan> CheckpointPlan::decode(std::span<const std::byte> bytes) 
   PrivateHeader header;
   std::span<const std::byte> rest = bytes;
   if (!take(rest, &header) || header.magic != kPrivateMagic)
-    return damaged("it does not begin as one");
+    return damaged_part("it does not begin as one");
   if (header.version != kPrivateVersion) {
     return Error{Errc::kNewerFormat, "private part of a checkpoint: version " +
                                          std::to_string(header.version) +
                                          "; this build reads version " +
                                          std::to_string(kPrivateVersion) + ": use a newer build"};
   }
-  if (header.checksum != sum_of(bytes)) return damaged("its checksum does not hold");
+  if (header.checksum != sum_of(bytes)) return damaged_part("its checksum does not hold");
   HF_RETURN_IF_ERROR(check_superblock(header.superblock));
   if (header.newest > kMaxSequence || header.sequence_limit > kMaxSequence ||
       header.generation_limit > kMaxGeneration || header.newest >= header.sequence_limit)
-    return damaged("its limits contradict each other");
+    return damaged_part("its limits contradict each other");
   CheckpointPlan plan;
   plan.superblock = header.superblock;
   plan.version = header.newest;
@@ -92,17 +92,17 @@ Result<CheckpointPlan> CheckpointPlan::decode(std::span<const std::byte> bytes) 
   const Geometry geometry = geometry_of(plan.superblock);
   for (std::uint64_t i = 0; i < header.runs; ++i) {
     PrivateRun entry;
-    if (!take(rest, &entry)) return damaged("it is cut");
-    if (!is_sane(entry, geometry) || entry.generation >= header.generation_limit)
-      return damaged("an entry of a run contradicts itself");
+    if (!take(rest, &entry)) return damaged_part("it is cut");
+    if (!is_sane_run(entry, geometry) || entry.generation >= header.generation_limit)
+      return damaged_part("an entry of a run contradicts itself");
     PlannedRun run{
         {entry.origin, entry.generation}, entry.used_bytes, entry.run_blocks, entry.records, {}};
-    if (entry.dead_words > rest.size() / sizeof(std::uint64_t)) return damaged("it is cut");
+    if (entry.dead_words > rest.size() / sizeof(std::uint64_t)) return damaged_part("it is cut");
     run.dead.resize(entry.dead_words);
     take(rest, run.dead.data(), run.dead.size());
     plan.runs.push_back(std::move(run));
   }
-  if (!rest.empty()) return damaged("there are bytes behind its end");
+  if (!rest.empty()) return damaged_part("there are bytes behind its end");
   return plan;
 }
 

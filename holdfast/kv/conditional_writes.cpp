@@ -131,5 +131,6 @@ template Result<Version> BasicWrites<SpaceRooms>::put_if(Bytes, Bytes, Condition
 template Result<Version> BasicWrites<SpaceRooms>::update(Bytes, FunctionRef<void(std::string&)>,
                                                          bool, WriteOptions);
 template Error BasicWrites<Rooms>::other_size(std::uint64_t);
+template Error BasicWrites<SpaceRooms>::other_size(std::uint64_t);
 
 }  // namespace holdfast::kv

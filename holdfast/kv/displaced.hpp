@@ -66,6 +66,7 @@ class Displaced {
   bool full() const { return count() >= limit_; }
   bool half_full() const { return count() >= limit_ / 2; }
   void set_limit(std::uint64_t limit) { limit_ = limit; }
+  static constexpr std::size_t kSettledAtOnce = 1024;
   // Settles about `limit` of them, those that lie side by side. Errors as above.
   Status settle_some(Session& own, std::size_t limit);
   Status settle_all(Session& own);

@@ -31,7 +31,7 @@ Status check(const ExpiryRule& rule, const Superblock& superblock) {
   return {};
 }
 
-std::string text_of(const ExpiryRule& rule) {
+std::string text_of_rule(const ExpiryRule& rule) {
   return "offset_bytes=" + std::to_string(rule.offset_bytes) +
          ", width_bytes=" + std::to_string(rule.width_bytes) + ", ttl=" + std::to_string(rule.ttl) +
          (rule.order == std::endian::big ? ", big-endian" : ", little-endian");
@@ -53,7 +53,7 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
   if (const ExpiryRule* const present = rooms.expiry.find(space, rule.prefix)) {
     if (*present == rule) return {};
     return Error{Errc::kAlreadyExists, "expiry rule: this prefix has one with " +
-                                           text_of(*present) + "; rules stay as they are"};
+                                           text_of_rule(*present) + "; rules stay as they are"};
   }
   // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
   const auto no_first_piece = rooms.pieces.hold();

@@ -19,14 +19,14 @@ std::uint64_t load(const std::byte* at, std::uint32_t width, std::endian order) 
 }
 
 template <class Number>
-void append(std::string& text, Number number) {
+void append_bytes_of(std::string& text, Number number) {
   for (std::size_t i = 0; i < sizeof number; ++i)
     text += static_cast<char>(static_cast<std::uint64_t>(number) >> 8 * i & 0xff);
 }
 
 // The next number of `text`, which has it.
 template <class Number>
-Number take(std::string_view& text) {
+Number take_bytes_of(std::string_view& text) {
   const Number number = static_cast<Number>(
       load(reinterpret_cast<const std::byte*>(text.data()), sizeof(Number), std::endian::little));
   text.remove_prefix(sizeof(Number));
@@ -113,39 +113,39 @@ bool ExpiryRules::add(std::uint16_t space, ExpiryRule rule) {
 
 std::string encode_clock(std::uint64_t clock) {
   std::string text;
-  append(text, clock);
+  append_bytes_of(text, clock);
   return text;
 }
 
 std::string encode_rule_key(std::uint16_t space, std::string_view prefix) {
   std::string text = "e";
-  append(text, space);
+  append_bytes_of(text, space);
   return text.append(prefix);
 }
 
 std::string encode_rule(const ExpiryRule& rule) {
   std::string text;
-  append(text, rule.offset_bytes);
-  append(text, rule.width_bytes);
-  append(text, static_cast<std::uint8_t>(rule.order == std::endian::big));
-  append(text, rule.ttl);
+  append_bytes_of(text, rule.offset_bytes);
+  append_bytes_of(text, rule.width_bytes);
+  append_bytes_of(text, static_cast<std::uint8_t>(rule.order == std::endian::big));
+  append_bytes_of(text, rule.ttl);
   return text;
 }
 
 bool adopt_expiry(ExpiryRules& rules, std::string_view key, std::string_view value) {
   if (key == kClockKey) {
     if (value.size() != sizeof(std::uint64_t)) return false;
-    rules.set_clock(take<std::uint64_t>(value));
+    rules.set_clock(take_bytes_of<std::uint64_t>(value));
     return true;
   }
   if (key.size() < 3 || key[0] != 'e' || value.size() != kRuleBytes) return false;
   key.remove_prefix(1);
-  const auto space = take<std::uint16_t>(key);
+  const auto space = take_bytes_of<std::uint16_t>(key);
   ExpiryRule rule{.prefix = std::string(key)};
-  rule.offset_bytes = take<std::uint32_t>(value);
-  rule.width_bytes = take<std::uint32_t>(value);
-  const auto order = take<std::uint8_t>(value);
-  rule.ttl = take<std::uint64_t>(value);
+  rule.offset_bytes = take_bytes_of<std::uint32_t>(value);
+  rule.width_bytes = take_bytes_of<std::uint32_t>(value);
+  const auto order = take_bytes_of<std::uint8_t>(value);
+  rule.ttl = take_bytes_of<std::uint64_t>(value);
   rule.order = order == 0 ? std::endian::little : std::endian::big;
   if ((rule.width_bytes != 4 && rule.width_bytes != 8) || order > 1) return false;
   return rules.add(space, std::move(rule));

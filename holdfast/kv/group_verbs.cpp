@@ -11,8 +11,6 @@
 namespace holdfast::kv {
 namespace {
 
-constexpr std::size_t kSettledAtOnce = 1024;
-
 template <class T>
 Result<std::uint64_t> number(Result<T> result) {
   if (!result) return std::move(result).pass_on();
@@ -26,7 +24,8 @@ void BasicGroupVerbs<R>::run(std::span<Operation> operations, Durability durabil
   while (!operations.empty()) {
     if (rooms_.displaced && rooms_.displaced->full()) {
       // Where the device fails, those that need what stands there say so.
-      (void)rooms_.displaced->settle_some(rooms_.sessions.of_this_thread(), kSettledAtOnce);
+      (void)rooms_.displaced->settle_some(rooms_.sessions.of_this_thread(),
+                                          Displaced::kSettledAtOnce);
     }
     const std::size_t executed = run_together(operations, durability);
     operations = operations.subspan(executed);

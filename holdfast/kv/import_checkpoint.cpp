@@ -29,7 +29,7 @@ struct Sums {
   const PatchableWords words;
 };
 
-Error damaged(const PlannedRun& run, std::uint64_t at) {
+Error damaged_record(const PlannedRun& run, std::uint64_t at) {
   return {Errc::kCorrupt, "run " + std::to_string(run.name.generation) + " of origin " +
                               std::to_string(run.name.origin) + ", byte " + std::to_string(at) +
                               ": the checksum of a record does not hold"};
@@ -44,19 +44,19 @@ Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const 
   std::uint32_t number = 0;
   for (std::uint64_t at = 0; at < run.used_bytes;) {
     const RecordView record(packed.data() + at, sums.geometry);
-    if (!record.fits(run.used_bytes - at)) return damaged(run, at);
+    if (!record.fits(run.used_bytes - at)) return damaged_record(run, at);
     const std::uint64_t here = std::exchange(at, at + record.padded_bytes());
     if (record.kind() == RecordKind::kBatch) continue;  // Its members follow.
-    if (number == run.records) return damaged(run, here);
+    if (number == run.records) return damaged_record(run, here);
     const bool dead = !run.dead.empty() && (run.dead[number / 64] >> number % 64 & 1) != 0;
     ++number;
     if (dead) continue;
-    if (!record.is_sound(rule)) return damaged(run, here);
+    if (!record.is_sound(rule)) return damaged_record(run, here);
     const std::uint16_t space = record.header().space();
     if (space == kDefaultSpace || space == kSystemSpace || space == kPieceSpace)
       HF_RETURN_IF_ERROR(visit(record));
   }
-  return number == run.records ? ok_status() : Status(damaged(run, run.used_bytes));
+  return number == run.records ? ok_status() : Status(damaged_record(run, run.used_bytes));
 }
 
 class Import {

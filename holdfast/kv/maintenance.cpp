@@ -102,7 +102,6 @@ void Maintenance::maintain() {
 // when nobody writes. What cannot be read stays where it is, and readers find it. Some at a time:
 // other stores wait for this thread.
 bool Maintenance::settle_in_background() {
-  constexpr std::size_t kAtOnce = 1024;
   constexpr std::uint64_t kKeysForEach = 16;
   Displaced& displaced = *rooms_.displaced;
   const std::uint64_t newest = rooms_.sequences.next();
@@ -114,7 +113,8 @@ bool Maintenance::settle_in_background() {
   };
   if (!wanted()) return false;
   // Not the relocator's session: a caller may be reclaiming with that.
-  return displaced.settle_some(rooms_.sessions.of_this_thread(), kAtOnce) && wanted();
+  return displaced.settle_some(rooms_.sessions.of_this_thread(), Displaced::kSettledAtOnce) &&
+         wanted();
 }
 
 void Maintenance::collect_in_background() {

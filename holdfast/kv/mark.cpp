@@ -15,13 +15,13 @@ namespace {
 constexpr std::uint64_t kHeadWords = 4, kRunWords = 2;
 constexpr unsigned kCountShift = 40;
 
-std::uint64_t checksum_of(std::span<const std::uint64_t> words, std::uint64_t store_id,
-                          std::uint64_t generation) {
+std::uint64_t image_checksum(std::span<const std::uint64_t> words, std::uint64_t store_id,
+                             std::uint64_t generation) {
   return hash64({reinterpret_cast<const std::byte*>(words.data() + 1), (words.size() - 1) * 8}) ^
          mix64(store_id ^ mix64(generation));
 }
 
-Error damaged(const std::string& what) {
+Error damaged_image(const std::string& what) {
   return {Errc::kCorrupt, "the image of the mark is damaged: " + what};
 }
 
@@ -56,27 +56,28 @@ std::vector<std::uint64_t> MarkImage::encode(std::uint64_t store_id,
     words.push_back(run.generation | std::uint64_t{run.dead_lines.size()} << kCountShift);
     words.insert(words.end(), run.dead_lines.begin(), run.dead_lines.end());
   }
-  words[0] = checksum_of(words, store_id, generation);
+  words[0] = image_checksum(words, store_id, generation);
   return words;
 }
 
 Result<MarkImage> MarkImage::decode(std::span<const std::uint64_t> words, std::uint64_t store_id,
                                     std::uint64_t generation) {
   if (words.size() < kHeadWords || words[3] < kHeadWords || words[3] > words.size())
-    return damaged("its length leads beyond its run");
+    return damaged_image("its length leads beyond its run");
   words = words.first(words[3]);
-  if (checksum_of(words, store_id, generation) != words[0])
-    return damaged("its checksum does not hold");
+  if (image_checksum(words, store_id, generation) != words[0])
+    return damaged_image("its checksum does not hold");
   MarkImage image;
   image.version = words[1];
   std::size_t at = kHeadWords;
   for (std::uint64_t i = 0; i < words[2]; ++i) {
-    if (words.size() - at < kRunWords) return damaged("it ends within run " + std::to_string(i));
+    if (words.size() - at < kRunWords)
+      return damaged_image("it ends within run " + std::to_string(i));
     MarkedRun run{words[at], words[at + 1] & kMaxGeneration, {}};
     const std::uint64_t lines = words[at + 1] >> kCountShift;
     at += kRunWords;
     if (words.size() - at < lines || (!image.runs.empty() && run.head <= image.runs.back().head))
-      return damaged("run " + std::to_string(i) + " is not as it was written");
+      return damaged_image("run " + std::to_string(i) + " is not as it was written");
     run.dead_lines.assign(words.begin() + static_cast<std::ptrdiff_t>(at),
                           words.begin() + static_cast<std::ptrdiff_t>(at + lines));
     at += lines;
@@ -94,7 +95,7 @@ Result<MarkImage> MarkImage::read(Medium& medium, const Geometry& geometry, std:
                              word);
   };
   if (!is_block(head) || word.state != BlockState::kImage)
-    return damaged("block " + std::to_string(head) + ", where it should be, holds none");
+    return damaged_image("block " + std::to_string(head) + ", where it should be, holds none");
   const std::uint64_t generation = word.generation;
   std::uint64_t end = head + 1;
   while (is_block(end) && word.state == BlockState::kTail && word.generation == generation)

@@ -19,7 +19,6 @@ namespace holdfast::kv {
 namespace {
 
 constexpr std::size_t kGroup = 64;
-constexpr std::size_t kSettledAtOnce = 1024;
 
 }  // namespace
 
@@ -50,7 +49,7 @@ template <class R>
 Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
-    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
   const auto guard = rooms_.epochs.enter(own.participant);
   Place place = rooms_.index.place(record.hash);
   const Seen unread = rooms_.displaced->to_displace(place);
@@ -78,7 +77,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
                                           WriteOptions options, std::size_t& done) {
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced && rooms_.displaced->full())
-    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, kSettledAtOnce));
+    HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
   Lane& lane = rooms_.group->lane();
   std::array<Place, kGroup> places;
   std::array<Seen, kGroup> unread;

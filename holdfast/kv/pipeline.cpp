@@ -13,7 +13,7 @@ using Verb = Operation::Verb;
 Error no_pipeline() { return {Errc::kClosed, "the pipeline was moved from; open another"}; }
 
 // Of a pipeline that was moved from.
-std::uint64_t refuse(const std::function<void(Result<std::uint64_t>)>& done) {
+std::uint64_t refuse_closed(const std::function<void(Result<std::uint64_t>)>& done) {
   if (done) done(no_pipeline());
   return 0;
 }
@@ -57,21 +57,21 @@ Result<std::uint64_t> PipelineBase::outcome_of(std::uint64_t ticket) {
 std::uint64_t PipelineBase::submit_put(std::string_view key, std::string_view value,
                                        Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   window_->begin(Verb::kPut, key, value);
   return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_erase(std::string_view key, Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   window_->begin(Verb::kErase, key);
   return window_->submit(done);
 }
 
 std::uint64_t PipelineBase::submit_get(std::string_view key, std::string& value, Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   window_->begin(Verb::kGet, key).text = &value;
   return window_->submit(done);
 }
@@ -79,7 +79,7 @@ std::uint64_t PipelineBase::submit_get(std::string_view key, std::string& value,
 std::uint64_t PipelineBase::submit_get(std::string_view key, std::span<std::byte> buffer,
                                        bool length, Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   Operation& operation = window_->begin(Verb::kGetBuffer, key);
   operation.buffer = buffer;
   operation.wants_length = length;
@@ -89,7 +89,7 @@ std::uint64_t PipelineBase::submit_get(std::string_view key, std::span<std::byte
 std::uint64_t PipelineBase::submit_update(std::string_view key, ChangeValue change, bool fixed_size,
                                           Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   Operation& operation = window_->begin(Verb::kUpdate, key);
   operation.change = std::move(change);
   operation.fixed_bytes = fixed_size;
@@ -99,7 +99,7 @@ std::uint64_t PipelineBase::submit_update(std::string_view key, ChangeValue chan
 std::uint64_t PipelineBase::submit_update_word(std::string_view key, std::uint32_t offset_bytes,
                                                ChangeWord change, Receiver done) {
   if (!window_) [[unlikely]]
-    return refuse(done);
+    return refuse_closed(done);
   Operation& operation = window_->begin(Verb::kUpdateWord, key);
   operation.offset_bytes = offset_bytes;
   operation.change_word = std::move(change);

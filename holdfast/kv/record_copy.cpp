@@ -3,7 +3,7 @@
 namespace holdfast::kv {
 namespace {
 
-struct Job {
+struct CopyJob {
   const Persist& persist;
   const RecordMove& move;
   const PatchableWords& words;
@@ -40,7 +40,7 @@ bool copy_lines(const RecordMove& move, const RecordExtent& shape, const Patchab
 }
 
 template <class Lines, LineWay kWay, Patchable kPatch>
-bool copy(const Job& job) {
+bool copy(const CopyJob& job) {
   using record_detail::load_word;
   const RecordExtent shape(load_word(job.move.from + 16), load_word(job.move.from + 24),
                            kPatch != Patchable::kNone);
@@ -53,7 +53,7 @@ bool copy(const Job& job) {
 }
 
 template <class Lines, LineWay kWay>
-bool copy_on(const Job& job) {
+bool copy_on(const CopyJob& job) {
   switch (patchable_of(job.words)) {
     case Patchable::kNone: return copy<Lines, kWay, Patchable::kNone>(job);
     case Patchable::kFirst: return copy<Lines, kWay, Patchable::kFirst>(job);
@@ -63,7 +63,7 @@ bool copy_on(const Job& job) {
 }
 
 template <class Lines>
-bool copy_with(const Job& job) {
+bool copy_with(const CopyJob& job) {
   switch (job.persist.line_way()) {
     case LineWay::kStore: return copy_on<Lines, LineWay::kStore>(job);
     case LineWay::kWriteBack: return copy_on<Lines, LineWay::kWriteBack>(job);
@@ -72,11 +72,11 @@ bool copy_with(const Job& job) {
   return copy_on<Lines, LineWay::kStream>(job);
 }
 
-[[gnu::flatten]] bool copy_portable(const Job& job) { return copy_with<PortableLines>(job); }
-[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] bool copy_avx2(const Job& job) {
+[[gnu::flatten]] bool copy_portable(const CopyJob& job) { return copy_with<PortableLines>(job); }
+[[gnu::flatten, gnu::target(HF_TARGET_AVX2)]] bool copy_avx2(const CopyJob& job) {
   return copy_with<Avx2Lines>(job);
 }
-[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] bool copy_avx512(const Job& job) {
+[[gnu::flatten, gnu::target(HF_TARGET_AVX512)]] bool copy_avx512(const CopyJob& job) {
   return copy_with<Avx512Lines>(job);
 }
 

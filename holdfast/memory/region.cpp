@@ -9,14 +9,13 @@ namespace {
 
 Error invalid(std::string detail) { return {Errc::kInvalidOption, std::move(detail)}; }
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 Status inside(const Region& region, std::string_view what, std::uint64_t offset,
               std::uint64_t bytes) {
   const auto size = region.size_bytes();
   if (offset <= size && bytes <= size - offset) return {};
-  return invalid(std::string(what) + " of " + number(bytes) + " bytes at offset " + number(offset) +
-                 " lies outside of the region of " + number(size) + " bytes");
+  return invalid(std::string(what) + " of " + std::to_string(bytes) + " bytes at offset " +
+                 std::to_string(offset) + " lies outside of the region of " + std::to_string(size) +
+                 " bytes");
 }
 
 // The traced build tells its sink where a call that a backing does on its own came from.
@@ -38,19 +37,19 @@ Status writable(const Region& region, std::string_view what) {
 Status RegionOptions::validate() const {
   const auto multiple_of_page = [](const char* field, std::uint64_t value) -> Status {
     if (value != 0 && value % kPageBytes == 0) return {};
-    return invalid(std::string("RegionOptions.") + field + "=" + number(value) +
+    return invalid(std::string("RegionOptions.") + field + "=" + std::to_string(value) +
                    " must be a positive multiple of 4096");
   };
   HF_RETURN_IF_ERROR(multiple_of_page("unit_bytes", unit_bytes));
   HF_RETURN_IF_ERROR(multiple_of_page("size_bytes", size_bytes));
   HF_RETURN_IF_ERROR(multiple_of_page("reserve_bytes", reserve_bytes));
   if (size_bytes % unit_bytes != 0) {
-    return invalid("RegionOptions.size_bytes=" + number(size_bytes) +
-                   " must be a multiple of unit_bytes=" + number(unit_bytes));
+    return invalid("RegionOptions.size_bytes=" + std::to_string(size_bytes) +
+                   " must be a multiple of unit_bytes=" + std::to_string(unit_bytes));
   }
   if (file_bytes % unit_bytes != 0) {
-    return invalid("RegionOptions.file_bytes=" + number(file_bytes) +
-                   " must be 0 or a multiple of unit_bytes=" + number(unit_bytes));
+    return invalid("RegionOptions.file_bytes=" + std::to_string(file_bytes) +
+                   " must be 0 or a multiple of unit_bytes=" + std::to_string(unit_bytes));
   }
   if (tolerate_damage && access != RegionAccess::kOpenReadOnly) {
     return invalid(
@@ -124,15 +123,15 @@ Status Region::grow(std::uint64_t new_size_bytes, Site site) {
   HF_RETURN_IF_ERROR(writable(*this, "grow"));
   const auto size = size_bytes();
   if (new_size_bytes % unit_bytes() != 0 || new_size_bytes < size) {
-    return invalid("grow to " + number(new_size_bytes) +
-                   " bytes: must be a multiple of the unit of " + number(unit_bytes()) +
-                   " and at least the present " + number(size));
+    return invalid("grow to " + std::to_string(new_size_bytes) +
+                   " bytes: must be a multiple of the unit of " + std::to_string(unit_bytes()) +
+                   " and at least the present " + std::to_string(size));
   }
   if (new_size_bytes == size) return {};
   if (new_size_bytes > max_size_bytes()) {
     return Error{Errc::kNoSpace,
-                 "grow to " + number(new_size_bytes) + " bytes: at most " +
-                     number(max_size_bytes()) +
+                 "grow to " + std::to_string(new_size_bytes) + " bytes: at most " +
+                     std::to_string(max_size_bytes()) +
                      " are possible here (the device, or RegionOptions.reserve_bytes)"};
   }
   trace_call(site);
@@ -143,9 +142,9 @@ Status Region::shrink(std::uint64_t new_size_bytes, Site site) {
   HF_RETURN_IF_ERROR(writable(*this, "shrink"));
   const auto size = size_bytes();
   if (new_size_bytes % unit_bytes() != 0 || new_size_bytes > size || new_size_bytes == 0) {
-    return invalid("shrink to " + number(new_size_bytes) +
-                   " bytes: must be a multiple of the unit of " + number(unit_bytes()) +
-                   ", at least one, and at most the present " + number(size));
+    return invalid("shrink to " + std::to_string(new_size_bytes) +
+                   " bytes: must be a multiple of the unit of " + std::to_string(unit_bytes()) +
+                   ", at least one, and at most the present " + std::to_string(size));
   }
   if (new_size_bytes == size) return {};
   trace_call(site);

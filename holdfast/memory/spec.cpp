@@ -5,7 +5,7 @@
 namespace holdfast {
 namespace {
 
-Error invalid(std::string_view spec, std::string_view what) {
+Error invalid_spec(std::string_view spec, std::string_view what) {
   std::string detail = "region spec \"";
   detail.append(spec).append("\": ").append(what);
   return {Errc::kInvalidOption, std::move(detail)};
@@ -18,23 +18,23 @@ Status parse_option(std::string_view key, std::string_view value, RegionSpec& sp
     if (value == "2M") return spec.huge = HugePages::k2M, ok_status();
     if (value == "1G") return spec.huge = HugePages::k1G, ok_status();
     if (value == "off") return spec.huge = HugePages::kOff, ok_status();
-    return invalid(spec.text, "huge=" + std::string(value) + " is none of 2M, 1G, off");
+    return invalid_spec(spec.text, "huge=" + std::string(value) + " is none of 2M, 1G, off");
   }
   if (key == "granularity") {
     for (const auto granularity :
          {Granularity::kNone, Granularity::kPage, Granularity::kLine, Granularity::kByte}) {
       if (value == name(granularity)) return spec.granularity = granularity, ok_status();
     }
-    return invalid(spec.text,
-                   "granularity=" + std::string(value) + " is none of byte, line, page, none");
+    return invalid_spec(spec.text,
+                        "granularity=" + std::string(value) + " is none of byte, line, page, none");
   }
   if (key == "nt_evicts") {
     if (value == "on") return spec.nt_evicts = true, ok_status();
     if (value == "off") return spec.nt_evicts = false, ok_status();
-    return invalid(spec.text, "nt_evicts=" + std::string(value) + " is neither on nor off");
+    return invalid_spec(spec.text, "nt_evicts=" + std::string(value) + " is neither on nor off");
   }
-  return invalid(spec.text,
-                 "unknown option " + quoted(key) + "; known are huge, granularity and nt_evicts");
+  return invalid_spec(
+      spec.text, "unknown option " + quoted(key) + "; known are huge, granularity and nt_evicts");
 }
 
 // "0" or "0,1".
@@ -45,8 +45,9 @@ Status parse_nodes(std::string_view list, RegionSpec& spec) {
     int node = -1;
     const auto [stop, error] = std::from_chars(at, end, node);
     if (error != std::errc{} || node < 0 || (stop != end && *stop != ',')) {
-      return invalid(spec.text, "node:" + std::string(list) +
-                                    " needs numbers of NUMA nodes, for example node:0 or node:0,1");
+      return invalid_spec(spec.text,
+                          "node:" + std::string(list) +
+                              " needs numbers of NUMA nodes, for example node:0 or node:0,1");
     }
     spec.nodes.push_back(node);
     if (stop == end) return {};
@@ -56,10 +57,10 @@ Status parse_nodes(std::string_view list, RegionSpec& spec) {
 
 Status parse_place(std::string_view place, RegionSpec& spec) {
   if (place.empty()) {
-    return invalid(spec.text, "names no place; give dram, node:N or a path");
+    return invalid_spec(spec.text, "names no place; give dram, node:N or a path");
   }
   if (place.find('\0') != std::string_view::npos) {
-    return invalid(spec.text, "holds a NUL byte, which no path can");
+    return invalid_spec(spec.text, "holds a NUL byte, which no path can");
   }
   if (place == "dram") return spec.kind = RegionSpec::Kind::kDram, ok_status();
   if (place.starts_with("node:")) {
@@ -88,7 +89,7 @@ Result<RegionSpec> RegionSpec::parse(std::string_view text) {
     const auto option = options.substr(0, options.find('&'));
     const auto equals = option.find('=');
     if (equals == std::string_view::npos) {
-      return invalid(text, "option " + quoted(option) + " is not of the form key=value");
+      return invalid_spec(text, "option " + quoted(option) + " is not of the form key=value");
     }
     HF_RETURN_IF_ERROR(parse_option(option.substr(0, equals), option.substr(equals + 1), spec));
     if (option.size() == options.size()) return spec;

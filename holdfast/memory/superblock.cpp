@@ -27,8 +27,6 @@ std::uint64_t word_at(const Region& region, std::uint64_t offset) {
   return word;
 }
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 Error corrupt(std::string_view name, const std::string& what) {
   return {Errc::kCorrupt,
           std::string(name) + ": superblock: " + what + "; restore its first page from a copy"};
@@ -94,27 +92,29 @@ Result<SuperblockHeader> read_superblock(const SuperblockFormat& format,
   const auto room = bytes.size() - sizeof header;
   // The length first: nothing beyond may be read.
   if (header.body_bytes > std::min<std::uint64_t>(room, SuperblockHeader::kMaxBodyBytes))
-    return corrupt(format.name, "its length of " + number(header.body_bytes) +
-                                    " bytes lies beyond the " + number(room) + " that are there");
+    return corrupt(format.name, "its length of " + std::to_string(header.body_bytes) +
+                                    " bytes lies beyond the " + std::to_string(room) +
+                                    " that are there");
   const auto found = bytes.subspan(sizeof header, header.body_bytes);
   if (header.checksum != checksum_of(header, found))
     return corrupt(format.name, "its checksum does not hold");
   if (header.reserved != 0 || header.id == 0)
     return corrupt(format.name, "it has a word that no build writes");
   if (header.oldest_reader > format.version)
-    return Error{Errc::kNewerFormat, name + ": format version " + number(header.format_version) +
-                                         ", for builds that know version " +
-                                         number(header.oldest_reader) + "; this one knows up to " +
-                                         number(format.version) + ": use a newer build"};
+    return Error{Errc::kNewerFormat,
+                 name + ": format version " + std::to_string(header.format_version) +
+                     ", for builds that know version " + std::to_string(header.oldest_reader) +
+                     "; this one knows up to " + std::to_string(format.version) +
+                     ": use a newer build"};
   if (const auto unknown = header.incompatible_features & ~format.known_incompatible; unknown != 0)
     return Error{Errc::kNewerFormat, name + ": it uses the incompatible feature of bit " +
-                                         number(std::countr_zero(unknown)) +
+                                         std::to_string(std::countr_zero(unknown)) +
                                          ", which this build does not know: use a newer build"};
   if (header.format_version < format.oldest_version)
-    return Error{Errc::kUnsupported, name + ": format version " + number(header.format_version) +
-                                         "; this build reads " + number(format.oldest_version) +
-                                         " to " + number(format.version) +
-                                         ": copy it with the build that wrote it"};
+    return Error{Errc::kUnsupported,
+                 name + ": format version " + std::to_string(header.format_version) +
+                     "; this build reads " + std::to_string(format.oldest_version) + " to " +
+                     std::to_string(format.version) + ": copy it with the build that wrote it"};
   const auto copied = std::min(body.size(), found.size());
   std::copy_n(found.begin(), copied, body.begin());  // Either may be empty.
   std::fill(body.begin() + static_cast<std::ptrdiff_t>(copied), body.end(), std::byte{0});
@@ -136,8 +136,8 @@ Status refuse_to_overwrite(std::string_view creator, const Region& region, const
   const auto found = what_lies_here(region, extent);
   if (found.empty()) return {};
   return Error{Errc::kAlreadyExists, std::string(creator) + ": at offset " +
-                                         number(extent.offset_bytes) + " of the region begins " +
-                                         std::string(found) +
+                                         std::to_string(extent.offset_bytes) +
+                                         " of the region begins " + std::string(found) +
                                          "; open it, or make it go with erase_superblock() if it "
                                          "is not needed"};
 }

@@ -14,6 +14,8 @@
   6. Comments cite papers, not what no reader has ("seed 003", "hole 12").
   7. No file of the product has more than 600 lines, no function more than 70, no class of kv more than 20 data
      members.
+  8. Sources that a first build compiles as one piece (cmake/HoldfastPrecompiled.cmake) have no two things of one name in
+     their anonymous namespaces: of two functions a call would take the one that fits better, whosever it is.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
 """
 import pathlib
@@ -56,6 +58,10 @@ INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))
 PUBLIC_MARK = '\n// Public header.\n'
 PRIVATE = re.compile(r'//.*(\b[Ss]eed 0\d\d\b|anchors/|\b[Hh]oles? \d)')
+# Folders whose sources are compiled in pieces, and which of them.
+PIECES = {'holdfast/base': '*', 'holdfast/memory': '*', 'holdfast/blocks': '*', 'holdfast/index': '*',
+          'holdfast/kv': '*', 'tools/import': '*', 'tools': r'(main|console|text_layout|version|blocks_(?!bench)\w+|kv_(?!bench)\w+|mem_command|tour\w*)\.cpp'}
+LOCAL_NAME = re.compile(r'(?:\[\[.*?\]\] )?(?!using |return |template|namespace|#|//|\}| )[A-Za-z_][\w:<>,&* ]*?[ &*]([A-Za-z_]\w*)(?:\(| =|\{| \{|;| final)')
 COMMENT = re.compile(r'\s*//(?P<indent> *)(?P<text>.*)$')
 HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|Media|Format|Output|Exit|Keys|Values?) {2,}\S')
 
@@ -157,6 +163,38 @@ def sizes(name, text):
     return found
 
 
+def local_names(text):
+    """(namespace, name) of what stands in anonymous namespaces, declared in its first column."""
+    names, around, inside = set(), '', False
+    for line in text.split('\n'):
+        if opened := re.match(r'namespace ([\w:]+) \{', line):
+            around = opened.group(1)
+        if line == 'namespace {':
+            inside = True
+        elif line == '}  // namespace':
+            inside = False
+        elif inside and (named := LOCAL_NAME.match(line)):
+            names.add((around, named.group(1)))
+    return names
+
+
+def shared_names(sources):
+    """`sources`: (file, text) of one piece."""
+    of, found = {}, []
+    for name, text in sources:
+        for local in sorted(local_names(text)):
+            if local in of:
+                found.append(f'{name}: `{local[1]}` is a name of {of[local]}, too: a first build compiles them as one')
+            of.setdefault(local, name)
+    return found
+
+
+def sources_of_piece(folder, pattern):
+    paths = (ROOT / folder).glob('*.cpp') if folder == 'tools' else (ROOT / folder).rglob('*.cpp')
+    return [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in sorted(paths)
+            if pattern == '*' or re.fullmatch(pattern, path.name)]
+
+
 def violations(name, text):
     """What is wrong with the file `name` (relative to holdfast/) of this text."""
     layer = name.split('/')[0]
@@ -230,6 +268,12 @@ def self_test():
     assert members_of_classes(members) == [('C', 20)]
     assert not violations('kv/x.cpp', members)
     assert violations('kv/x.cpp', members.replace('int f() const', 'int d;\n  int f() const'))
+    local = 'namespace a::b {\nnamespace {\n\nError bad(int n) {\n  return n;\n}\n\n}  // namespace\nError good(int n);\n}\n'
+    assert shared_names([('a.cpp', local), ('b.cpp', local.replace('int n', 'long n'))])
+    assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
+    assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('bad', 'ill'))])
+    for named in ('struct bad {', 'constexpr std::size_t bad = 3;', '[[gnu::flatten]] bool bad(const A& a) {', 'class bad final : C {'):
+        assert shared_names([('a.cpp', local), ('b.cpp', local.replace('Error bad(int n) {', named))]), named
 
 
 def main():
@@ -241,6 +285,8 @@ def main():
              for line in violations(path.relative_to(ROOT / 'holdfast').as_posix(), path.read_text())]
     tools = sorted(path for path in (ROOT / 'tools').rglob('*') if path.suffix in ('.hpp', '.cpp'))
     found += [line for path in tools for line in violations(path.relative_to(ROOT).as_posix(), path.read_text())]
+    for folder, pattern in PIECES.items():
+        found += shared_names(sources_of_piece(folder, pattern))
     for line in found:
         print(line)
     print(f'{len(files) + len(tools)} files, {len(found)} violations')

@@ -204,7 +204,7 @@ class CsvParser final : public RecordParser {
   std::string reason_;  // Why the record is skipped, once its end is reached.
 };
 
-void append_field(std::string& out, std::string_view bytes, bool as_hex) {
+void append_csv_field(std::string& out, std::string_view bytes, bool as_hex) {
   if (as_hex || !is_utf8(bytes) || bytes.starts_with(kBytes) ||
       bytes.find('\0') != std::string_view::npos) {
     out.append(kBytes).append(to_hex(bytes));
@@ -230,9 +230,9 @@ std::unique_ptr<RecordParser> make_csv_parser(const ParserOptions& options) {
 }
 
 void append_csv(std::string& out, std::string_view key, std::string_view value, bool as_hex) {
-  append_field(out, key, as_hex);
+  append_csv_field(out, key, as_hex);
   out += ',';
-  append_field(out, value, as_hex);
+  append_csv_field(out, value, as_hex);
   out += '\n';
 }
 

@@ -54,7 +54,7 @@ class TsvParser final : public RecordParser {
   bool skip_header_;
 };
 
-void append_field(std::string& out, std::string_view bytes, bool as_hex) {
+void append_tsv_field(std::string& out, std::string_view bytes, bool as_hex) {
   // What the parser would drop before a first key.
   const std::size_t mark = bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   const auto hex = as_hex ? bytes.size() : mark;
@@ -70,9 +70,9 @@ std::unique_ptr<RecordParser> make_tsv_parser(const ParserOptions& options) {
 }
 
 void append_tsv(std::string& out, std::string_view key, std::string_view value, bool as_hex) {
-  append_field(out, key, as_hex);
+  append_tsv_field(out, key, as_hex);
   out += '\t';
-  append_field(out, value, as_hex);
+  append_tsv_field(out, value, as_hex);
   out += '\n';
 }
 

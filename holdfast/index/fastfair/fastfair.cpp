@@ -38,7 +38,7 @@ class FastFair::Latched {
 
 namespace {
 
-Error damaged(std::uint32_t node, const std::string& what) {
+Error damaged_node(std::uint32_t node, const std::string& what) {
   return Error{Errc::kCorrupt, "fast+fair tree: node " + std::to_string(node) + ": " + what +
                                    "; restore the tree from a copy"};
 }
@@ -59,8 +59,8 @@ Result<FastFair::Node> FastFair::node(std::uint32_t number, std::uint32_t level,
     found.prefetch();
     if (found.level() == level && found.low() == low) return found;
   }
-  return damaged(from.number(), "it leads to node " + std::to_string(number) +
-                                    ", which is not there or is for other keys");
+  return damaged_node(from.number(), "it leads to node " + std::to_string(number) +
+                                         ", which is not there or is for other keys");
 }
 
 Result<FastFair::Node> FastFair::root() const {
@@ -80,14 +80,14 @@ Result<FastFair::Node> FastFair::right_of(const Node& node, std::uint64_t key) c
     if (sibling.level() && sibling.level() == node.level() && low > node.low() && low <= key)
       return sibling;
   }
-  return damaged(node.number(), "its right sibling is damaged or for other keys");
+  return damaged_node(node.number(), "its right sibling is damaged or for other keys");
 }
 
 Result<FastFair::Node> FastFair::child_of(const Node& node, std::uint32_t level,
                                           std::uint64_t key) const {
   const auto entry = node.entry_for(key);
   const auto number = entry ? node.child(*entry) : node.leftmost();
-  if (!number) return damaged(node.number(), "a child is damaged");
+  if (!number) return damaged_node(node.number(), "a child is damaged");
   return this->node(*number, level - 1, entry ? entry->key : node.low(), node);
 }
 
@@ -98,7 +98,7 @@ Status FastFair::repair(const Node& node) const {
     high = sibling.low();
   }
   const auto repaired = node.repair(high);
-  if (!repaired) return damaged(node.number(), repaired.error().detail);
+  if (!repaired) return damaged_node(node.number(), repaired.error().detail);
   return {};
 }
 
@@ -303,7 +303,8 @@ Result<bool> FastFair::raise_root(const Orphan& orphan) {
   const Lock lock(split_mutex_);
   HF_ASSIGN_OR_RETURN(const auto old, root());
   if (HF_MUTANT("R33", *old.level() > orphan.level, false)) return false;
-  if (*old.level() == kMaxLevel) return damaged(old.number(), "it is too high above the leaves");
+  if (*old.level() == kMaxLevel)
+    return damaged_node(old.number(), "it is too high above the leaves");
   HF_ASSIGN_OR_RETURN(const auto number, take());
   const auto raised = node_at(number);
   const auto child = raised.child_entry(orphan.low, orphan.number);

@@ -39,7 +39,7 @@ Status FastFairOptions::validate() const {
 namespace {
 
 // As asked for, or as many nodes as fit.
-Result<FastFairShape> place(const FastFairOptions& options, const Extent& extent) {
+Result<FastFairShape> place_nodes(const FastFairOptions& options, const Extent& extent) {
   FastFairShape shape{options.slots, std::max(options.nodes, 1u)};
   if (shape.bytes() > extent.size_bytes)
     return Error{Errc::kNoSpace,
@@ -79,7 +79,7 @@ Result<std::unique_ptr<FastFair>> FastFair::create(Region& region, const Extent&
   HF_RETURN_IF_ERROR(detail::check_medium("fast+fair tree", region, extent));
   if (region.read_only())
     return Error{Errc::kReadOnly, "fast+fair tree: cannot be created in a read-only region"};
-  HF_ASSIGN_OR_RETURN(const auto shape, place(options, extent));
+  HF_ASSIGN_OR_RETURN(const auto shape, place_nodes(options, extent));
   HF_ASSIGN_OR_RETURN(auto claim, region.claim(extent, "fast+fair tree"));
   HF_RETURN_IF_ERROR(refuse_to_overwrite("fast+fair tree", region, extent));
   const auto body = std::as_bytes(std::span(&shape, 1));

@@ -36,7 +36,7 @@ Status FpTreeOptions::validate() const {
 namespace {
 
 // As asked for, or as many leaves as fit.
-Result<FpTreeShape> place(const FpTreeOptions& options, const Extent& extent) {
+Result<FpTreeShape> place_leaves(const FpTreeOptions& options, const Extent& extent) {
   FpTreeShape shape{options.records, std::max(options.leaves, 1u)};
   if (shape.bytes() > extent.size_bytes)
     return Error{Errc::kNoSpace,
@@ -99,7 +99,7 @@ Result<std::unique_ptr<FpTree>> FpTree::make(Region& region, const Extent& exten
   HF_RETURN_IF_ERROR(detail::check_medium("fp-tree", region, extent));
   if (region.read_only())
     return Error{Errc::kReadOnly, "fp-tree: cannot be created in a read-only region"};
-  HF_ASSIGN_OR_RETURN(const auto shape, place(options, extent));
+  HF_ASSIGN_OR_RETURN(const auto shape, place_leaves(options, extent));
   HF_ASSIGN_OR_RETURN(auto claim, region.claim(extent, "fp-tree"));
   HF_RETURN_IF_ERROR(refuse_to_overwrite("fp-tree", region, extent));
   const auto body = std::as_bytes(std::span(&shape, 1));

@@ -8,7 +8,7 @@
 namespace holdfast::index::ordered {
 namespace {
 
-Error no_memory() { return Error{Errc::kNoSpace, "load: no memory for the ordered index"}; }
+Error no_memory_to_load() { return Error{Errc::kNoSpace, "load: no memory for the ordered index"}; }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Status Loader::add(std::string_view key) {
   }
   if (leaves_.empty()) {
     leaves_.push_back(Leaf::make(pool_));
-    if (leaves_.back() == nullptr) return leaves_.pop_back(), no_memory();
+    if (leaves_.back() == nullptr) return leaves_.pop_back(), no_memory_to_load();
   }
   for (;;) {
     const std::size_t prefix = common_prefix(low_, key);
@@ -52,7 +52,7 @@ Status Loader::close(std::size_t keys) {
   const std::string& following = pending_[keys];
   const std::string border = following.substr(0, common_prefix(pending_[keys - 1], following) + 1);
   Leaf* next = Leaf::make(pool_);
-  if (next == nullptr) return no_memory();
+  if (next == nullptr) return no_memory_to_load();
   if (Status filled = fill(keys, border, next); !filled) return Leaf::destroy(next), filled;
   leaves_.push_back(next);
   low_ = border;
@@ -64,10 +64,10 @@ Status Loader::close(std::size_t keys) {
 
 Status Loader::fill(std::size_t keys, std::string_view high, Leaf* next) {
   Leaf& leaf = *leaves_.back();
-  if (!leaf.set_range(low_, high, next)) return no_memory();
+  if (!leaf.set_range(low_, high, next)) return no_memory_to_load();
   for (std::size_t at = 0; at < keys; ++at) {
     const Inserted done = leaf.insert(leaf.size(), pending_[at]);
-    if (done == Inserted::kNoMemory) return no_memory();
+    if (done == Inserted::kNoMemory) return no_memory_to_load();
     HF_CHECK(done == Inserted::kYes);
   }
   return ok_status();
@@ -76,7 +76,7 @@ Status Loader::fill(std::size_t keys, std::string_view high, Leaf* next) {
 Result<Loader::Chain> Loader::finish() {
   if (leaves_.empty()) {
     leaves_.push_back(Leaf::make(pool_));
-    if (leaves_.back() == nullptr) return leaves_.pop_back(), no_memory();
+    if (leaves_.back() == nullptr) return leaves_.pop_back(), no_memory_to_load();
   }
   // The last leaf has no end, so its keys have no prefix in common that it could leave out.
   while (need(pending_.size(), 0) > Leaf::kRoom)
