@@ -179,7 +179,8 @@ class Groups final : public Query {
     for (std::size_t i = 0; i < rows.count; ++i) {
       const std::size_t number = kAll ? i : rows.numbers[i];
       const Row row(records + number * Definition::kRecordBytes, 0, run_);
-      Definition::gather(groups.at(Definition::key(row, run_), rows.hashes[i]), row, run_);
+      Definition::gather(slices_.change(groups, Definition::key(row, run_), rows.hashes[i]), row,
+                         run_);
       if constexpr (Definition::kGatherFails) {
         if (run_.failed) [[unlikely]]
           return number + 1;
@@ -239,7 +240,8 @@ class Groups final : public Query {
 
   void add_to_group(const Row& row) {
     const Key key = Definition::key(row, run_);
-    if (!run_.failed) Definition::gather(slices_.current()->at(key, key.hash()), row, run_);
+    if (!run_.failed)
+      Definition::gather(slices_.change(*slices_.current(), key, key.hash()), row, run_);
   }
 
   // ---- Parts ----

@@ -193,11 +193,15 @@ class Table {
   // Of entries and index.
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
   // To add to: a new one, if there was none. Valid until the next call. `hash` is the key's.
-  State& at(const Key& key, std::uint64_t hash) {
+  [[gnu::always_inline]] State& at(const Key& key, std::uint64_t hash) {
+    return entries_[number_of(key, hash)].state;
+  }
+  // As at(): which of the entries it is.
+  [[gnu::always_inline]] std::uint32_t number_of(const Key& key, std::uint64_t hash) {
     std::size_t place = hash >> shift_;
     for (; index_[place] != 0; place = (place + 1) & (index_.size() - 1)) {
-      Entry& entry = entries_[index_[place] - 1];
-      if (entry.key == key) return entry.state;
+      const auto number = index_[place] - 1;
+      if (entries_[number].key == key) return number;
     }
     return insert(key, place);
   }
@@ -230,7 +234,7 @@ class Table {
   }
 
  private:
-  [[gnu::noinline]] State& insert(const Key& key, std::size_t place) {
+  [[gnu::noinline]] std::uint32_t insert(const Key& key, std::size_t place) {
     if (entries_.size() * 2 >= index_.size()) {
       rebuild(index_.size() * 2);
       place = key.hash() >> shift_;
@@ -241,7 +245,7 @@ class Table {
     entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
     index_[place] = static_cast<std::uint32_t>(entries_.size());
-    return entries_.back().state;
+    return index_[place] - 1;
   }
   void rebuild(std::size_t size) {
     index_.assign(size, 0);
