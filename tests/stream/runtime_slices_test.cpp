@@ -121,7 +121,7 @@ class Process {
     ASSERT_TRUE(slices_.find(event.time));
     const std::string name = name_of(event.key);
     const typename Definition::Key key(some(text_of(name)), Maybe{event.key, event.key % 5 != 0});
-    auto& state = slices_.change(*slices_.current(), key, key.hash());
+    auto& state = slices_.current()->change(key, key.hash());
     state.template get<0>().add();
     state.template get<1>().add(some(event.value));
     if (event.time - 4 > watermark_) advance(event.time - 4);
@@ -167,25 +167,34 @@ class Process {
   Slices<Definition> slices_{run_, kOffset};
 };
 
+struct Course {
+  std::uint64_t keys, pace;  // Rows until time goes on.
+  std::uint64_t checkpoint_rows, crash_rows;
+  int events = 4'000;
+};
+
+Course course_of(std::uint64_t seed) {
+  const auto keys = std::array<std::uint64_t, 3>{2, 50, 700}[seed % 3];
+  return seed % 2 == 0 ? Course{keys, 60, 40, 700} : Course{keys, 900, 10, 700};
+}
+
 // Returns how many checkpoints had all of a slice.
 template <class Definition>
-int run_with_crashes(std::uint64_t seed, bool once) {
+int run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
   Random random(seed);
-  const auto keys = std::array<std::uint64_t, 3>{2, 50, 700}[seed % 3];
-  const std::uint64_t pace = seed % 2 == 0 ? 60 : 900;  // Rows until time goes on.
   std::vector<Event> events;
   std::int64_t time = 0;
-  for (int i = 0; i < 4'000; ++i) {
-    if (random.below(pace) == 0) time += static_cast<std::int64_t>(random.below(12));
+  for (int i = 0; i < course.events; ++i) {
+    if (random.below(course.pace) == 0) time += static_cast<std::int64_t>(random.below(12));
     events.push_back({time + static_cast<std::int64_t>(random.below(3)),
-                      static_cast<std::int64_t>(random.below(keys)),
+                      static_cast<std::int64_t>(random.below(course.keys)),
                       static_cast<std::int64_t>(random.below(20))});
   }
   stream::Place place;
   Rows rows;
   int whole = 0;
   for (bool ended = false; !ended;) {
-    const std::uint64_t memory = random.below(2) == 0 ? 1 + random.below(60'000) : GiB;
+    const std::uint64_t memory = random.below(2) == 0 ? 1 + random.below(course.keys * 90) : GiB;
     Process<Definition> process(place / "state", memory, rows);
     for (;;) {
       if (process.position() == events.size()) {
@@ -194,8 +203,8 @@ int run_with_crashes(std::uint64_t seed, bool once) {
         break;
       }
       process.take(events[process.position()]);
-      if (random.below(pace == 60 ? 40 : 10) == 0) process.checkpoint();
-      if (random.below(700) == 0) break;  // The process is gone.
+      if (random.below(course.checkpoint_rows) == 0) process.checkpoint();
+      if (random.below(course.crash_rows) == 0) break;  // The process is gone.
     }
     whole += process.whole();
   }
@@ -206,13 +215,21 @@ int run_with_crashes(std::uint64_t seed, bool once) {
 TEST(RuntimeSlices, WindowsAreThoseByHandWhateverIsForgottenOrKilled) {
   int whole = 0;
   for (std::uint64_t seed = 1; seed <= 24; ++seed)
-    whole += run_with_crashes<Sums>(seed, false);
+    whole += run_with_crashes<Sums>(seed, course_of(seed), false);
   EXPECT_GT(whole, 10);
+}
+
+// Of more groups than fit the cache, those that changed are written.
+TEST(RuntimeSlices, WindowsOfManyGroupsAreThoseByHand) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Course course{20'000, 30'000, seed * 900, 30'000, 150'000};
+    run_with_crashes<Sums>(seed, course, false);
+  }
 }
 
 TEST(RuntimeSlices, StatesThatGrowAreWrittenByWhatWasAdded) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed)
-    EXPECT_EQ(run_with_crashes<Sets>(seed, true), 0);
+    EXPECT_EQ(run_with_crashes<Sets>(seed, course_of(seed), true), 0);
 }
 
 // However often its groups change: a slice of kv is a few times what it has.

@@ -9,16 +9,16 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
-    kGroupsHeader, kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader,
-    kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kTableHeader, kValuesHeader,
-    kWindowJoinHeader;
+    kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
+    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kTableHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 22> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 23> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -30,6 +30,7 @@ inline constexpr std::array<RuntimeHeader, 22> kRuntimeHeaders = {{
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
     {"join_rules.hpp", kJoinRulesHeader},
+    {"large_pages.hpp", kLargePagesHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
     {"pool.hpp", kPoolHeader},

@@ -1,6 +1,7 @@
 // slice_table.hpp: the groups of one slice, and which of them the next checkpoint has to write.
 //
-// Costs  A bit per group, and only where there is a store that takes blocks.
+// Costs  A bit per group, once they have been written and are more than fit the cache. Before that
+//        all groups are written: they have all changed, or they are few.
 #pragma once
 
 #include <type_traits>
@@ -13,6 +14,8 @@
 
 namespace holdfast::query {
 
+inline constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables fit the cache.
+
 template <class Key, class State>
 class SliceTable : public Table<Key, State> {
  public:
@@ -21,32 +24,31 @@ class SliceTable : public Table<Key, State> {
   // stays in memory. Others own memory and grow: a checkpoint writes what was added since the last.
   static constexpr bool kBounded = std::is_trivially_destructible_v<State>;
 
-  // As at(); the next checkpoint writes it.
-  [[gnu::always_inline]] State& change(const Key& key, std::uint64_t hash, bool tracks) {
-    const auto number = this->number_of(key, hash);
-    if (tracks) mark(number);
-    return this->entries()[number].state;
+  // As at(), of a group that changes.
+  State& change(const Key& key, std::uint64_t hash) {
+    State& state = this->at(key, hash);
+    if (tracks_) mark(state);
+    return state;
   }
-  void change_all() {
-    changed_.assign(this->entries().size() / 64 + 1, ~std::uint64_t{0});
-    const auto last = this->entries().size() % 64;
-    changed_.back() = (std::uint64_t{1} << last) - 1;
-  }
+  // Whether change() has anything to note. Until then each put() gives all groups.
+  bool tracks() const { return tracks_; }
   void clear() {
     Table<Key, State>::clear();
     changed_.clear();
-    generation = written = 0;
+    tracks_ = touched = false;
+    generation = written_ = 0;
   }
 
   // Gives the changed groups, or all, as blocks: give(block). False: a block was refused.
   template <class Give>
-  bool put(std::uint64_t most_copies, std::string& block, bool& all, const Give& give) {
-    std::uint64_t changed = 0;
-    for (const auto word : changed_)
-      changed += static_cast<std::uint64_t>(__builtin_popcountll(word));
-    all = written != 0 && written + changed > most_copies * this->entries().size();
-    if (all) change_all();
-    written = all ? this->entries().size() : written + changed;
+  bool put(std::string& block, bool& all, const Give& give) {
+    constexpr std::uint64_t kMostCopies = 4;  // Of a group, on average, in blocks of its slice.
+    const std::uint64_t groups = this->entries().size(), changed = changes();
+    all = written_ != 0 && written_ + changed > kMostCopies * groups;
+    if (all || !tracks_) change_all();
+    written_ = all ? groups : written_ + changed;
+    tracks_ = this->bytes() > kCacheBytes;
+    touched = false;
     for (std::size_t i = 0; i < changed_.size(); ++i) {
       for (auto word = std::exchange(changed_[i], 0); word != 0; word &= word - 1) {
         const Entry& entry = this->entries()[i * 64 + static_cast<unsigned>(__builtin_ctzll(word))];
@@ -59,14 +61,28 @@ class SliceTable : public Table<Key, State> {
   }
 
   std::uint64_t generation = 0;  // Of the blocks that the store has of it; 0: it has none.
-  std::uint64_t written = 0;     // Entries that are in these.
+  bool touched = false;          // Some group may have changed since put().
 
  private:
-  void mark(std::uint32_t number) {
+  void mark(const State& state) {
+    const auto place = reinterpret_cast<const char*>(&state) -
+                       reinterpret_cast<const char*>(this->entries().data());
+    const auto number = static_cast<std::size_t>(place) / sizeof(Entry);
     const std::size_t word = number / 64;
     if (word >= changed_.size()) [[unlikely]]
       changed_.resize(word + 1);
     changed_[word] |= std::uint64_t{1} << number % 64;
+  }
+  std::uint64_t changes() const {
+    if (!tracks_) return this->entries().size();
+    std::uint64_t count = 0;
+    for (const auto word : changed_)
+      count += static_cast<std::uint64_t>(__builtin_popcountll(word));
+    return count;
+  }
+  void change_all() {
+    changed_.assign(this->entries().size() / 64 + 1, ~std::uint64_t{0});
+    changed_.back() = (std::uint64_t{1} << this->entries().size() % 64) - 1;
   }
   template <class Give>
   static bool give_block(std::string& block, const Give& give) {
@@ -75,12 +91,14 @@ class SliceTable : public Table<Key, State> {
     return taken;
   }
 
-  std::vector<std::uint64_t> changed_;  // A bit per entry.
+  bool tracks_ = false;
+  std::vector<std::uint64_t> changed_;  // A bit per entry, if it tracks them.
+  std::uint64_t written_ = 0;           // Entries in the blocks that the store has.
 };
 
 // Adds what another has. What one wants of the other from memory is asked for ahead of its turn.
 template <class Slice>
-void merge_groups(Slice& into, const Slice& from, bool tracks) {
+void merge_groups(Slice& into, const Slice& from) {
   constexpr std::size_t kAhead = 16;
   const auto& entries = from.entries();
   std::uint64_t hashes[kAhead];
@@ -94,7 +112,7 @@ void merge_groups(Slice& into, const Slice& from, bool tracks) {
     for (std::size_t i = 0; i < count; ++i)
       view.prefetch_entry(hashes[i]);
     for (std::size_t i = 0; i < count; ++i)
-      into.change(entries[begin + i].key, hashes[i], tracks).merge(entries[begin + i].state);
+      into.change(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
   }
 }
 
@@ -128,7 +146,7 @@ class StoredGroups final : public VisitEntries {
     if (merged_.entries().empty())
       std::swap(merged_, newest_);
     else
-      merge_groups(merged_, newest_, false);
+      merge_groups(merged_, newest_);
     newest_.clear();
   }
 

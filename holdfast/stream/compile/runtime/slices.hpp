@@ -47,10 +47,6 @@ class Slices {
     return take_entry(groups, key, state);
   }
 
-  // The state of a group of a slice, which changes.
-  [[gnu::always_inline]] State& change(Slice& groups, const Key& key, std::uint64_t hash) {
-    return groups.change(key, hash, tracks_);
-  }
   // The slice of the last row; null: it has gone, or there was none.
   Slice* current() const { return current_; }
   std::int64_t current_begin() const { return current_begin_; }
@@ -143,9 +139,9 @@ class Slices {
       Slice& ours = slice_at(slice);
       if (ours.generation == 0 && ours.entries().size() < groups.entries().size()) {
         std::swap(ours, groups);
-        if (tracks_) ours.change_all();
+        ours.touched = true;
       }
-      merge_groups(ours, groups, tracks_);
+      merge_groups(ours, groups);
     }
   }
 
@@ -203,7 +199,7 @@ class Slices {
       if (!run_.host.for_each(offset_ + slice, stored)) return !(run_.failed = true);
       stored.end_generation();
     }
-    if (found != slices_.end()) merge_groups(merged_, found->second, false);
+    if (found != slices_.end()) merge_groups(merged_, found->second);
     return true;
   }
 
@@ -219,18 +215,19 @@ class Slices {
 
   // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
   bool put_blocks() {
-    constexpr std::uint64_t kMostCopies = 4;  // Of a group, on average, in blocks of its slice.
     std::uint64_t bytes = 0;
     for (auto& [slice, groups] : slices_) {
+      bytes += groups.bytes();
+      if (!groups.touched) continue;
       bool all = false;
       const auto put = [&](Text block) {
         return run_.host.put_block(offset_ + slice, block, groups.generation);
       };
       block_.clear();
-      if (!groups.put(kMostCopies, block_, all, put)) return false;
+      if (!groups.put(block_, all, put)) return false;
       if (all) run_.host.drop_older(offset_ + slice, groups.generation);
-      bytes += groups.bytes();
     }
+    current_ = nullptr;  // The next row touches its slice.
     if (!Slice::kBounded || bytes > memory_bytes_) forget_all();
     return true;
   }
@@ -241,18 +238,20 @@ class Slices {
     }
   }
 
-  bool take_entry(Slice& groups, Text key, Text state) const {
+  static bool take_entry(Slice& groups, Text key, Text state) {
     Key taken;
     State gathered;
     if (!taken.take(key) || !gathered.take(state)) return false;
-    groups.change(taken, taken.hash(), tracks_).merge(gathered);
+    groups.change(taken, taken.hash()).merge(gathered);
     return true;
   }
 
   Slice& slice_at(std::int64_t slice) {
-    const auto found = slices_.find(slice);
-    if (found != slices_.end()) return found->second;
-    return slices_.emplace(slice, std::exchange(spare_, Slice())).first->second;
+    auto found = slices_.find(slice);
+    if (found == slices_.end())
+      found = slices_.emplace(slice, std::exchange(spare_, Slice())).first;
+    found->second.touched = true;
+    return found->second;
   }
   void drop(std::int64_t slice) {
     const auto found = slices_.find(slice);

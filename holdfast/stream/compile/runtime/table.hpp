@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/bytes.hpp>
+#include <holdfast/stream/compile/runtime/large_pages.hpp>
 
 namespace holdfast::query {
 
@@ -193,15 +194,11 @@ class Table {
   // Of entries and index.
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
   // To add to: a new one, if there was none. Valid until the next call. `hash` is the key's.
-  [[gnu::always_inline]] State& at(const Key& key, std::uint64_t hash) {
-    return entries_[number_of(key, hash)].state;
-  }
-  // As at(): which of the entries it is.
-  [[gnu::always_inline]] std::uint32_t number_of(const Key& key, std::uint64_t hash) {
+  State& at(const Key& key, std::uint64_t hash) {
     std::size_t place = hash >> shift_;
     for (; index_[place] != 0; place = (place + 1) & (index_.size() - 1)) {
-      const auto number = index_[place] - 1;
-      if (entries_[number].key == key) return number;
+      Entry& entry = entries_[index_[place] - 1];
+      if (entry.key == key) return entry.state;
     }
     return insert(key, place);
   }
@@ -224,8 +221,8 @@ class Table {
     int shift_;
   };
   View view() const { return View(*this); }
-  const std::vector<Entry>& entries() const { return entries_; }
-  std::vector<Entry>& entries() { return entries_; }
+  const LargeVector<Entry>& entries() const { return entries_; }
+  LargeVector<Entry>& entries() { return entries_; }
   // Its memory stays for the next ones.
   void clear() {
     entries_.clear();
@@ -234,7 +231,7 @@ class Table {
   }
 
  private:
-  [[gnu::noinline]] std::uint32_t insert(const Key& key, std::size_t place) {
+  [[gnu::noinline]] State& insert(const Key& key, std::size_t place) {
     if (entries_.size() * 2 >= index_.size()) {
       rebuild(index_.size() * 2);
       place = key.hash() >> shift_;
@@ -242,10 +239,12 @@ class Table {
         place = (place + 1) & (index_.size() - 1);
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
+    if (entries_.size() == entries_.capacity()) [[unlikely]]
+      make_room(entries_);
     entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
     index_[place] = static_cast<std::uint32_t>(entries_.size());
-    return index_[place] - 1;
+    return entries_.back().state;
   }
   void rebuild(std::size_t size) {
     index_.assign(size, 0);
@@ -258,8 +257,8 @@ class Table {
     }
   }
 
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  LargeVector<Entry> entries_;
+  LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
   int shift_ = 0;
   TextArena texts_;
 };
