@@ -45,7 +45,7 @@ Result<std::optional<Checkpoint>> KvStateStore::read_checkpoint() {
   std::string_view metadata = std::string_view(value).substr(StateKeys::kEpochBytes);
   if ((number & kHasFormat) == 0) return std::optional(Checkpoint{number, std::string(metadata)});
   const int format = metadata.empty() ? 0 : static_cast<unsigned char>(metadata.front());
-  if (format != kFormat) {
+  if (HF_MUTANT("KS7", format != kFormat, false)) {
     return Error{Errc::kNewerFormat, "the region's state has format " + std::to_string(format) +
                                          "; this build knows those up to " +
                                          std::to_string(kFormat)};
@@ -128,7 +128,7 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
     return {};
   };
   const auto take = [&](std::string_view block, std::uint64_t generation) -> Status {
-    if (generation != current) HF_RETURN_IF_ERROR(end_generation());
+    if (HF_MUTANT("KS4", generation != current, false)) HF_RETURN_IF_ERROR(end_generation());
     current = generation;
     query::Text rest{block.data(), block.size()}, key{}, state{};
     while (rest.size != 0) {
@@ -200,8 +200,8 @@ Status KvStateStore::write_block() {
 Status KvStateStore::put_block(std::int64_t slice, std::string_view block,
                                std::uint64_t& generation) {
   const std::uint64_t epoch = HF_MUTANT("ST12", epoch_ + 1, epoch_);
-  if (generation == 0) generation = epoch_ + 1;
-  std::string key = state_keys_.of_block(slice, generation, epoch, blocks_++);
+  if (generation == 0) generation = HF_MUTANT("KS5", epoch_ + 1, epoch_);
+  std::string key = state_keys_.of_block(slice, generation, epoch, HF_MUTANT("KS6", blocks_++, 0));
   if (block.size() < kSmallBlock) return put_record(std::move(key), block);
   const std::string_view keys[] = {key}, values[] = {block};
   return store_->put_many(keys, values);
