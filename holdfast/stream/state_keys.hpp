@@ -1,6 +1,7 @@
 // state_keys.hpp: the keys by which a store that has an order keeps the state of a query.
 //
 //   query (4 bytes), 'e', slice (8), the group's key, epoch (8)   an entry
+//   query (4 bytes), 'b', slice (8), generation (8), epoch (8), number (4)   a block of entries
 //   query (4 bytes), another letter                               what else the store has of it
 //
 // Numbers are big-endian, so that the order of the keys is theirs; the slice's sign is flipped.
@@ -20,6 +21,7 @@ class StateKeys {
     for (int shift = 24; shift >= 0; shift -= 8)
       query_ += static_cast<char>(query >> shift);
     entries_ = query_ + 'e';
+    blocks_ = query_ + 'b';
   }
 
   // What the keys of all entries begin with, and what is behind all of them.
@@ -45,9 +47,38 @@ class StateKeys {
     return full;
   }
 
+  // The same of blocks, whose order is that in which they were put.
+  const std::string& blocks() const { return blocks_; }
+  std::string blocks_of_slice(std::int64_t slice) const {
+    std::string key = blocks_;
+    append_number(ordered(slice), key);
+    return key;
+  }
+  std::string of_generation(std::int64_t slice, std::uint64_t generation) const {
+    std::string key = blocks_of_slice(slice);
+    append_number(generation, key);
+    return key;
+  }
+  std::string of_block(std::int64_t slice, std::uint64_t generation, std::uint64_t epoch,
+                       std::uint32_t number) const {
+    std::string key = of_generation(slice, generation);
+    append_number(epoch, key);
+    for (int shift = 24; shift >= 0; shift -= 8)
+      key += static_cast<char>(number >> shift);
+    return key;
+  }
+  std::size_t block_bytes() const { return blocks_.size() + kSliceBytes + 2 * kEpochBytes + 4; }
+  // Of a block's key, which has block_bytes().
+  std::uint64_t generation_of_block(std::string_view key) const {
+    return number_at(key.substr(blocks_.size() + kSliceBytes));
+  }
+  std::uint64_t epoch_of_block(std::string_view key) const {
+    return number_at(key.substr(blocks_.size() + kSliceBytes + kEpochBytes));
+  }
+
   // The shortest key of an entry.
   std::size_t least_bytes() const { return entries_.size() + kSliceBytes + kEpochBytes; }
-  // Of an entry's key, which is no shorter.
+  // Of the key of an entry, which is no shorter, or of a block.
   std::int64_t slice_of(std::string_view key) const {
     return static_cast<std::int64_t>(number_at(key.substr(entries_.size())) ^ kSign);
   }
@@ -73,7 +104,7 @@ class StateKeys {
     return static_cast<std::uint64_t>(slice) ^ kSign;
   }
 
-  std::string query_, entries_;
+  std::string query_, entries_, blocks_;
 };
 
 }  // namespace holdfast::stream

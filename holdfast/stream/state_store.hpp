@@ -31,6 +31,8 @@ class StateStore {
   using VisitVersion =
       FunctionRef<Status(std::string_view key, std::string_view state, std::uint64_t version)>;
 
+  using VisitBlock = FunctionRef<Status(std::string_view block, std::uint64_t generation)>;
+
   virtual ~StateStore() = default;
   // First of all: the last completed checkpoint; none: there was none.
   virtual Result<std::optional<Checkpoint>> open() = 0;
@@ -61,6 +63,25 @@ class StateStore {
   // True: what was put need not be put again, nor kept in memory: entries are deltas.
   // False: each checkpoint is given all entries.
   virtual bool keeps_entries() const = 0;
+
+  // ---- Blocks of entries (compile/runtime/blocks.hpp), of a store that takes them ----
+
+  // Whether it does. What was put as blocks may stay in memory, too, so many bytes of it.
+  virtual bool takes_blocks(std::uint64_t& /*memory_bytes*/) const { return false; }
+  // Entries of the checkpoint that complete() ends. In a generation a later entry of a key takes
+  // the place of an earlier one. Generation 0: a new one, which it becomes.
+  virtual Status put_block(std::int64_t /*slice*/, std::string_view /*block*/,
+                           std::uint64_t& /*generation*/) {
+    return Error{Errc::kInvalidOption, "this store takes no blocks"};
+  }
+  // The next checkpoint has all of this generation, and does without its blocks of earlier ones.
+  virtual void drop_older(std::int64_t /*slice*/, std::uint64_t /*generation*/) {}
+  // What for_each() gives, in two parts: entries that were put one by one, then blocks by their
+  // generation, in the order in which they were put.
+  virtual Status for_each_part(std::int64_t slice, Visit entry, VisitBlock /*block*/) {
+    return for_each(slice, entry);
+  }
+
   // Behind complete(): about how much the state takes, where it is kept.
   virtual std::uint64_t bytes() const { return 0; }
 };

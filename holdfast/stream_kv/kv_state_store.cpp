@@ -1,11 +1,23 @@
 #include "kv_state_store.hpp"
 
+#include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
+#include <holdfast/base/meminfo.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/stream/compile/runtime/blocks.hpp>
 
 namespace holdfast::stream {
+namespace {
+
+constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
+constexpr char kFormat = 2;
+constexpr std::size_t kSmallBlock = 4096;  // Smaller ones share a fence.
+
+}  // namespace
 
 Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string& spec) {
   kv::StoreOptions options;
@@ -14,20 +26,36 @@ Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string
   return std::make_shared<kv::Store<>>(std::move(store));
 }
 
-KvStateStore::KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query)
-    : store_(std::move(store)), state_keys_(query), keys_(kGroup), states_(kGroup) {}
+KvStateStore::KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query,
+                           std::uint64_t memory_bytes)
+    : store_(std::move(store)),
+      state_keys_(query),
+      memory_bytes_(memory_bytes != 0 ? memory_bytes : memory_limit_bytes() / kMemoryShare),
+      keys_(kGroup),
+      values_(kGroup) {}
 
-Result<std::optional<Checkpoint>> KvStateStore::open() {
+Result<std::optional<Checkpoint>> KvStateStore::read_checkpoint() {
   std::string value;
   const auto found = store_->get(state_keys_.other('m'), value);
   if (!found && found.code() != Errc::kNotFound) return found.error();
-  std::optional<Checkpoint> checkpoint;
-  if (found) {
-    if (value.size() < StateKeys::kEpochBytes)
-      return Error{Errc::kCorrupt, "the region's record of the last checkpoint is too short"};
-    checkpoint = Checkpoint{StateKeys::number_at(value), value.substr(StateKeys::kEpochBytes)};
-    epoch_ = checkpoint->epoch;
+  if (!found) return std::optional<Checkpoint>();
+  if (value.size() < StateKeys::kEpochBytes)
+    return Error{Errc::kCorrupt, "the region's record of the last checkpoint is too short"};
+  const std::uint64_t number = StateKeys::number_at(value);
+  std::string_view metadata = std::string_view(value).substr(StateKeys::kEpochBytes);
+  if ((number & kHasFormat) == 0) return std::optional(Checkpoint{number, std::string(metadata)});
+  const int format = metadata.empty() ? 0 : static_cast<unsigned char>(metadata.front());
+  if (HF_MUTANT("KS7", format != kFormat, false)) {
+    return Error{Errc::kNewerFormat, "the region's state has format " + std::to_string(format) +
+                                         "; this build knows those up to " +
+                                         std::to_string(kFormat)};
   }
+  return std::optional(Checkpoint{number & ~kHasFormat, std::string(metadata.substr(1))});
+}
+
+Result<std::optional<Checkpoint>> KvStateStore::open() {
+  HF_ASSIGN_OR_RETURN(auto checkpoint, read_checkpoint());
+  if (checkpoint) epoch_ = checkpoint->epoch;
   HF_RETURN_IF_ERROR(remove_later_epochs());
   return checkpoint;
 }
@@ -42,26 +70,35 @@ Status KvStateStore::remove_later_epochs() {
       later.emplace_back(cursor.key());
   }
   HF_RETURN_IF_ERROR(cursor.status());
-  const std::vector<std::string_view> views(later.begin(), later.end());
-  std::vector<Errc> outcomes(later.size());
-  return later.empty() ? Status() : store_->erase_many(views, outcomes);
+  for (cursor.first(state_keys_.blocks()); cursor; cursor.next()) {
+    if (cursor.key().size() != state_keys_.block_bytes())
+      return Error{Errc::kCorrupt, "the region has a record that is no block of a query"};
+    if (HF_MUTANT("KS1", state_keys_.epoch_of_block(cursor.key()) > epoch_, false))
+      later.emplace_back(cursor.key());
+  }
+  HF_RETURN_IF_ERROR(cursor.status());
+  return remove(later);
 }
 
 // One seek per slice: its last key, then the first beyond it.
 Result<std::vector<std::int64_t>> KvStateStore::slices() {
-  std::vector<std::int64_t> slices;
+  std::set<std::int64_t> slices;
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
-  cursor.first(state_keys_.entries());
-  while (cursor) {
-    slices.push_back(state_keys_.slice_of(cursor.key()));
-    cursor.seek(state_keys_.behind_slice(slices.back()));
-    if (cursor && !cursor.key().starts_with(state_keys_.entries())) break;
+  for (const auto& prefix : {state_keys_.entries(), state_keys_.blocks()}) {
+    cursor.first(prefix);
+    while (cursor && cursor.key().starts_with(prefix)) {
+      const auto slice = state_keys_.slice_of(cursor.key());
+      slices.insert(slice);
+      if (slice == INT64_MAX) break;
+      cursor.seek(prefix == state_keys_.entries() ? state_keys_.of_slice(slice + 1)
+                                                  : state_keys_.blocks_of_slice(slice + 1));
+    }
+    HF_RETURN_IF_ERROR(cursor.status());
   }
-  HF_RETURN_IF_ERROR(cursor.status());
-  return slices;
+  return std::vector(slices.begin(), slices.end());
 }
 
-Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
+Status KvStateStore::for_each_part(std::int64_t slice, Visit entry, VisitBlock block) {
   const std::string prefix = state_keys_.of_slice(slice);
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
   for (cursor.first(prefix); cursor; cursor.next()) {
@@ -69,15 +106,46 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
     if (key.size() < StateKeys::kEpochBytes)
       return Error{Errc::kCorrupt, "a key of the state is too short"};
     key.remove_suffix(StateKeys::kEpochBytes);
-    HF_RETURN_IF_ERROR(visit(key, cursor.value()));
+    HF_RETURN_IF_ERROR(entry(key, cursor.value()));
+  }
+  HF_RETURN_IF_ERROR(cursor.status());
+  for (cursor.first(state_keys_.blocks_of_slice(slice)); cursor; cursor.next()) {
+    if (cursor.key().size() != state_keys_.block_bytes())
+      return Error{Errc::kCorrupt, "a key of a block is too short"};
+    HF_RETURN_IF_ERROR(block(cursor.value(), state_keys_.generation_of_block(cursor.key())));
   }
   return cursor.status();
 }
 
+// Those of a generation in the order of their keys, each with its last state.
+Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
+  std::map<std::string, std::string, std::less<>> newest;
+  std::uint64_t current = 0;
+  const auto end_generation = [&]() -> Status {
+    for (const auto& [key, state] : newest)
+      HF_RETURN_IF_ERROR(visit(key, state));
+    newest.clear();
+    return {};
+  };
+  const auto take = [&](std::string_view block, std::uint64_t generation) -> Status {
+    if (HF_MUTANT("KS4", generation != current, false)) HF_RETURN_IF_ERROR(end_generation());
+    current = generation;
+    query::Text rest{block.data(), block.size()}, key{}, state{};
+    while (rest.size != 0) {
+      if (!query::take_block_entry(rest, key, state))
+        return Error{Errc::kCorrupt, "a block of the state ends within an entry"};
+      newest[std::string(key.data, key.size)].assign(state.data, state.size);
+    }
+    return {};
+  };
+  HF_RETURN_IF_ERROR(for_each_part(slice, visit, take));
+  return end_generation();
+}
+
 Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
                              std::uint64_t& version) {
-  HF_RETURN_IF_ERROR(put(slice, key, state));
   const std::uint64_t epoch = epoch_ + 1;
+  HF_RETURN_IF_ERROR(put_copy(slice, key, state, HF_MUTANT("KS3", epoch, epoch_)));
   if (version != 0 && version != epoch) remove_version(slice, key, version);
   if (state.empty()) new_tombstones_.push_back(state_keys_.of_entry(slice, key, epoch));
   version = epoch;
@@ -113,42 +181,89 @@ Status KvStateStore::remove(std::vector<std::string>& keys) {
 }
 
 Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
-  return put_copy(slice, key, state, HF_MUTANT("ST12", epoch_ + 1, epoch_));
+  if (!block_.empty() && (slice != block_slice_ || block_.size() >= query::kBlockBytes))
+    HF_RETURN_IF_ERROR(write_block());
+  block_slice_ = slice;
+  query::append_sized(block_, [&](std::string& bytes) { bytes += key; });
+  query::append_sized(block_, [&](std::string& bytes) { bytes += state; });
+  return {};
+}
+
+Status KvStateStore::write_block() {
+  if (block_.empty()) return {};
+  std::uint64_t generation = 0;
+  const auto status = put_block(block_slice_, block_, generation);
+  block_.clear();
+  return status;
+}
+
+Status KvStateStore::put_block(std::int64_t slice, std::string_view block,
+                               std::uint64_t& generation) {
+  const std::uint64_t epoch = HF_MUTANT("ST12", epoch_ + 1, epoch_);
+  if (generation == 0) generation = HF_MUTANT("KS5", epoch_ + 1, epoch_);
+  std::string key = state_keys_.of_block(slice, generation, epoch, HF_MUTANT("KS6", blocks_++, 0));
+  if (block.size() < kSmallBlock) return put_record(std::move(key), block);
+  const std::string_view keys[] = {key}, values[] = {block};
+  return store_->put_many(keys, values);
 }
 
 // Each has an epoch of its own. Until complete() all of them are later than the last completed one.
 Status KvStateStore::put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                               std::uint64_t number) {
+  return put_record(state_keys_.of_entry(slice, key, number), state);
+}
+
+Status KvStateStore::put_record(std::string key, std::string_view value) {
   if (waiting_ == kGroup) HF_RETURN_IF_ERROR(write_group());
-  keys_[waiting_] = state_keys_.of_entry(slice, key, number);
-  states_[waiting_++] = state;
+  keys_[waiting_] = std::move(key);
+  values_[waiting_++] = value;
   return {};
 }
 
 Status KvStateStore::write_group() {
   const std::vector<std::string_view> keys(keys_.begin(), keys_.begin() + waiting_);
-  const std::vector<std::string_view> states(states_.begin(), states_.begin() + waiting_);
+  const std::vector<std::string_view> values(values_.begin(), values_.begin() + waiting_);
   waiting_ = 0;
-  return keys.empty() ? Status() : store_->put_many(keys, states);
+  return keys.empty() ? Status() : store_->put_many(keys, values);
 }
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
+  HF_RETURN_IF_ERROR(write_block());
   HF_RETURN_IF_ERROR(write_group());
   HF_RETURN_IF_ERROR(store_->sync());
   std::string value;
-  StateKeys::append_number(checkpoint.epoch, value);
+  StateKeys::append_number(checkpoint.epoch | kHasFormat, value);
+  value += kFormat;
   value += checkpoint.metadata;
   const auto put = store_->put(state_keys_.other('m'), value);
   if (!put) return put.error();
   HF_RETURN_IF_ERROR(store_->sync());
   epoch_ = checkpoint.epoch;
+  blocks_ = 0;
   HF_RETURN_IF_ERROR(remove(HF_MUTANT("ST21", tombstones_, new_tombstones_)));
   tombstones_ = std::move(new_tombstones_);
   new_tombstones_.clear();
   HF_RETURN_IF_ERROR(remove(replaced_));
+  return remove_dropped();
+}
+
+Status KvStateStore::remove_dropped() {
+  std::vector<std::string> keys;
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (const auto& [slice, generation] : older_) {
+    for (cursor.first(state_keys_.of_generation(slice, generation)); cursor; cursor.next()) {
+      if (HF_MUTANT("KS2", state_keys_.epoch_of_block(cursor.key()) < epoch_, true))
+        keys.emplace_back(cursor.key());
+    }
+    HF_RETURN_IF_ERROR(cursor.status());
+  }
+  older_.clear();
+  HF_RETURN_IF_ERROR(remove(keys));
   for (const auto slice : dropped_) {
-    const auto erased = store_->erase_prefix(state_keys_.of_slice(slice));
-    if (!erased) return erased.error();
+    for (const auto& prefix : {state_keys_.of_slice(slice), state_keys_.blocks_of_slice(slice)}) {
+      const auto erased = store_->erase_prefix(prefix);
+      if (!erased) return erased.error();
+    }
   }
   dropped_.clear();
   return {};

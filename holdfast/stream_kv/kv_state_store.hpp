@@ -1,31 +1,42 @@
 // kv_state_store.hpp: the state of a query as records of a store of `kv`.
 //
-//   key    of an entry, and 'm', the last checkpoint: state_keys.hpp
-//   value  the state; of 'm' the epoch (8 bytes, big-endian) and the metadata
+//   key    of an entry, of a block of entries, and 'm', the last checkpoint: state_keys.hpp
+//   value  the state; the block (compile/runtime/blocks.hpp); of 'm' the epoch (8 bytes,
+//          big-endian) with its highest bit set, a byte for the format (2), and the metadata.
+//          Format 1, before there were blocks, has neither bit nor byte; a build of it takes the
+//          metadata of format 2 for damaged.
 //
-// Guarantee  An entry is a delta of its epoch. When complete() returns, the checkpoint and its
-//            entries survive what the medium can survive, on plain files a power failure, too.
-//            complete() copies no state: 'm' carries source positions and watermark only. open()
-//            removes entries of epochs above that of 'm'.
+// Guarantee  Entries and blocks are of the epoch of their checkpoint. When complete() returns, the
+//            checkpoint and its entries survive what the medium can survive, on plain files a power
+//            failure, too. 'm' carries source positions and watermark only. open() removes what is
+//            of an epoch above that of 'm'.
+// Blocks     What put() and put_block() are given is written some 1000 entries at a time. A block
+//            is of an epoch and of a generation: of each generation the entries of the latest epoch
+//            count, and generations are merged. put() makes a generation per epoch.
 // Order      Entries are durable before 'm' is written; what was dropped is removed after 'm' is
 //            durable, so that no failure takes a slice from the checkpoint that still needs it.
-// A crash leaves  entries of an epoch that was never completed, and slices that were dropped and
+// A crash leaves  what is of an epoch that was never completed, and slices that were dropped and
 //                 are there in whole or in part. open() takes the first away. The second are given
 //                 back, which is harmless: all their windows were shown before the checkpoint
 //                 whose watermark 'm' holds, so their owner sees by this watermark that no window
-//                 needs them, and drops them again (GroupOperator::restore).
+//                 needs them, and drops them again (GroupOperator::restore). Blocks of a
+//                 generation that a later checkpoint has whole may be there, too: each of their
+//                 entries has a later one, and they go with their slice.
 // Replaced   An entry that takes the place of another is a newer version of its key: the epoch is
 //            the version. The older one is removed behind the checkpoint that has the newer. An
 //            entry without bytes, which takes a key away, is removed behind the checkpoint after
 //            that: it must not go before what it hides.
-// Costs      On byte and line media a fence per kGroup entries, one for 'm', and one per group of
-//            erased keys. On plain files a sync more before 'm', and one behind it.
+// Costs      On byte and line media a fence per block, or per kGroup small blocks and entries that
+//            replace one another; one for 'm', and one per group of erased keys. On plain files a
+//            sync more before 'm', and one behind it.
 // Threads    One at a time. The store is its own until it goes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -37,11 +48,14 @@ namespace holdfast::stream {
 
 class KvStateStore : public StateStore {
  public:
-  static constexpr std::size_t kGroup = 64;  // Entries that share a fence.
+  static constexpr std::size_t kGroup = 64;         // Records that share a fence.
+  static constexpr std::uint64_t kMemoryShare = 4;  // Of memory: open windows take a quarter of it.
 
   // `spec` as of a region; the store keeps the state of all queries of a script.
   static Result<std::shared_ptr<kv::Store<>>> open_region(const std::string& spec);
-  KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query);
+  // `memory_bytes`: how much of the state may be in memory, too; 0: as much as is sensible here.
+  KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query,
+               std::uint64_t memory_bytes = 0);
 
   Result<std::optional<Checkpoint>> open() override;
   Result<std::vector<std::int64_t>> slices() override;
@@ -54,6 +68,15 @@ class KvStateStore : public StateStore {
   Status for_each_version(std::int64_t slice, VisitVersion visit) override;
   void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override;
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
+  bool takes_blocks(std::uint64_t& memory_bytes) const override {
+    memory_bytes = memory_bytes_;
+    return true;
+  }
+  Status put_block(std::int64_t slice, std::string_view block, std::uint64_t& generation) override;
+  void drop_older(std::int64_t slice, std::uint64_t generation) override {
+    older_.emplace_back(slice, generation);
+  }
+  Status for_each_part(std::int64_t slice, Visit entry, VisitBlock block) override;
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return true; }
   // Of all queries that the store keeps.
@@ -61,18 +84,28 @@ class KvStateStore : public StateStore {
 
  private:
   Status remove_later_epochs();
+  Result<std::optional<Checkpoint>> read_checkpoint();
   Status write_group();
+  Status write_block();
   Status remove(std::vector<std::string>& keys);
+  Status remove_dropped();
+  Status put_record(std::string key, std::string_view value);
 
   std::shared_ptr<kv::Store<>> store_;
   const StateKeys state_keys_;
+  const std::uint64_t memory_bytes_;
   std::uint64_t epoch_ = 0;  // Of the last completed checkpoint.
   std::vector<std::int64_t> dropped_;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> older_;  // Slices and generations.
   // Records that the next checkpoint replaces; those without bytes that it has, and the last had.
   std::vector<std::string> replaced_, new_tombstones_, tombstones_;
-  // Entries that were put and are not yet written: the first `waiting_` of these.
-  std::vector<std::string> keys_, states_;
+  // Records that are not yet written, entries and small blocks: the first `waiting_` of these.
+  std::vector<std::string> keys_, values_;
   std::size_t waiting_ = 0;
+  // Entries of put() that are not yet written, and their slice; blocks of this checkpoint.
+  std::string block_;
+  std::int64_t block_slice_ = 0;
+  std::uint32_t blocks_ = 0;
 };
 
 }  // namespace holdfast::stream

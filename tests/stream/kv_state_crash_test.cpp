@@ -4,6 +4,10 @@
 
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
+
+#include <holdfast/stream/compile/runtime/blocks.hpp>
 
 #include "../kv/kv_crash.hpp"
 
@@ -164,21 +168,23 @@ TEST_P(KvStateCrash, OneCheckpointIsFoundWithItsEntriesOnly) {
   EXPECT_EQ(report.operation(3).barriers(), 3u) << "the entries, 'm', the dropped slice";
 }
 
-// One more than a group: two fences, and one for 'm'. On files the entries fill several blocks, and
-// nothing but a sync orders them before 'm'.
-TEST_P(KvStateCrash, AGroupOfEntriesIsAFenceAndIsThereBeforeTheCheckpoint) {
+// The small ones share a fence, each of the others has one; then that of 'm'. On files nothing but a
+// sync orders them before 'm'.
+TEST_P(KvStateCrash, BlocksAreThereBeforeTheCheckpoint) {
   const bool paged = GetParam().granularity == Granularity::kPage;
-  const std::string value(paged ? 400 : 1, '1');
-  constexpr std::size_t kEntries = KvStateStore::kGroup + 1;
+  const std::string large(25 * KiB, '1');
+  constexpr std::size_t kLarge = 6, kSmall = 3;  // Of the large ones, three fill a block.
   crash::Protocol<Found> protocol;
   protocol.setup = begin;
   protocol.initial = checkpoints()[1];
-  protocol.workload = [&value](Region& region, crash::Workload& run) {
+  protocol.workload = [&large](Region& region, crash::Workload& run) {
     Query query(std::move(region));
     run.perform(2, [&] { query.state().complete({2, ""}).value(); });
     run.perform(3, [&] {
-      for (std::size_t i = 0; i < kEntries; ++i)
-        query.state().put(60, std::to_string(i), value).value();
+      for (std::size_t i = 0; i < kLarge; ++i)
+        query.state().put(60, std::to_string(i), large).value();
+      for (std::size_t i = 0; i < kSmall; ++i)
+        query.state().put(static_cast<std::int64_t>(200 + i), "k", "1").value();
       query.state().complete({3, ""}).value();
     });
   };
@@ -188,7 +194,8 @@ TEST_P(KvStateCrash, AGroupOfEntriesIsAFenceAndIsThereBeforeTheCheckpoint) {
   protocol.check = [](const crash::Past<Found>& past, const Found& found) -> std::string {
     if (past.operations.back().acknowledged() && found.epoch != past.operations.back().id)
       return "the checkpoint is lost";
-    const std::size_t entries = checkpoints()[1].entries.size() + (found.epoch == 3 ? kEntries : 0);
+    const std::size_t entries =
+        checkpoints()[1].entries.size() + (found.epoch == 3 ? kLarge + kSmall : 0);
     return found.entries.size() == entries ? "" : "entries are missing, or too many";
   };
   crash::Options check{.size_bytes = 64 * KiB,
@@ -200,9 +207,100 @@ TEST_P(KvStateCrash, AGroupOfEntriesIsAFenceAndIsThereBeforeTheCheckpoint) {
   check.durable_at_acknowledge = !paged;  // The table of blocks may follow.
   const auto report = crash::check(protocol, check);
   EXPECT_TRUE(kv::holds(report));
-  if (!paged) {
-    EXPECT_EQ(report.operation(3).barriers(), 3u);
+  EXPECT_GT(report.images_in_all(), 20u);
+}
+
+// ---- Generations of blocks ----
+
+std::string block_of(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string block;
+  for (const auto& [key, state] : entries) {
+    query::append_sized(block, [&](std::string& bytes) { bytes += key; });
+    query::append_sized(block, [&](std::string& bytes) { bytes += state; });
   }
+  return block;
+}
+
+// The second writes what changed; the third all of its generation, and the first of another; the
+// fourth does without the slice.
+const std::vector<Found>& generations() {
+  static const std::vector<Found> all = {{},
+                                         {1, "m", {"60:a=1", "60:b=2"}},
+                                         {2, "m", {"60:a=3", "60:b=2"}},
+                                         {3, "m", {"60:a=4", "60:b=5", "60:b=7"}},
+                                         {4, "m", {"120:c=8"}}};
+  return all;
+}
+
+void perform_generation(KvStateStore& state, std::uint64_t epoch, std::uint64_t& generation) {
+  std::uint64_t other = 0;
+  if (epoch == 1) state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), generation).value();
+  if (epoch == 2) state.put_block(60, block_of({{"a", "3"}}), generation).value();
+  if (epoch == 3) {
+    state.put_block(60, block_of({{"a", "4"}}), generation).value();
+    state.put_block(60, block_of({{"b", "5"}}), generation).value();
+    state.drop_older(60, generation);
+    state.put_block(60, block_of({{"b", "7"}}), other).value();
+    EXPECT_NE(other, generation);
+  }
+  if (epoch == 4) {
+    state.drop(60);
+    state.put_block(120, block_of({{"c", "8"}}), other).value();
+  }
+  state.complete({epoch, "m"}).value();
+}
+
+crash::Protocol<Found> generations_protocol() {
+  crash::Protocol<Found> protocol;
+  protocol.initial = generations()[1];
+  protocol.setup = [](Region& region) {
+    Query query(std::move(region));
+    std::uint64_t generation = 0;
+    perform_generation(query.state(), 1, generation);
+    EXPECT_EQ(generation, 1u);
+  };
+  const auto go_from = [](Region& region, crash::Workload& run, std::uint64_t epoch) {
+    Query query(std::move(region));
+    std::uint64_t generation = 1;
+    for (auto next = epoch + 1; next < generations().size(); ++next)
+      run.perform(next, [&] { perform_generation(query.state(), next, generation); });
+    if (epoch < 3) {
+      EXPECT_EQ(query.found().entries, generations().back().entries);
+    }
+  };
+  protocol.workload = [go_from](Region& region, crash::Workload& run) { go_from(region, run, 1); };
+  protocol.recover = [](Region& region) -> Result<Found> {
+    return Query(std::move(region)).found();
+  };
+  protocol.print = protocol_of(false).print;
+  protocol.check = [](const crash::Past<Found>& past, const Found& found) -> std::string {
+    std::uint64_t least = past.base.epoch;
+    for (const auto& operation : past.operations) {
+      if (operation.acknowledged()) least = std::max(least, operation.id);
+    }
+    if (found.epoch < least) return "an acknowledged checkpoint is lost";
+    if (found.epoch >= generations().size()) return "a checkpoint that never was";
+    Found rest = found;
+    if (found.epoch == 4) std::erase_if(rest.entries, is_of_dropped);
+    return rest == generations()[found.epoch] ? "" : "entries that are not those of the checkpoint";
+  };
+  protocol.then = [go_from](Region& region, crash::Workload& run, const Found& found) {
+    go_from(region, run, found.epoch);
+  };
+  return protocol;
+}
+
+TEST_P(KvStateCrash, OfEachGenerationTheLastEntriesAreFound) {
+  const bool paged = GetParam().granularity == Granularity::kPage;
+  crash::Options check{.size_bytes = 64 * KiB,
+                       .unit_bytes = 64 * KiB,
+                       .max_size_bytes = 1 * MiB,
+                       .images_per_run = kv::thorough() ? 15'000u : 400u};
+  check.model = GetParam();
+  check.durable_at_acknowledge = !paged;
+  const auto report = crash::check(generations_protocol(), check);
+  EXPECT_TRUE(kv::holds(report));
+  EXPECT_GT(report.images_in_all(), 50u);
 }
 
 // ---- Entries that replace one another ----

@@ -16,11 +16,14 @@ class NoHost : public Host {
   bool write(Change, const std::byte*, std::size_t) override { return false; }
   void fail(std::uint32_t) override {}
   bool put(std::int64_t, Text, Text) override { return false; }
-  bool for_each(std::int64_t, VisitEntry&) override { return false; }
+  bool for_each(std::int64_t, VisitEntries&) override { return false; }
   void drop(std::int64_t) override {}
   void give(std::int64_t, Parcel*) override {}
   bool replace(std::int64_t, Text, Text, std::uint64_t&) override { return false; }
   bool keeps_entries() const override { return false; }
+  bool takes_blocks(std::uint64_t&) const override { return false; }
+  bool put_block(std::int64_t, Text, std::uint64_t&) override { return false; }
+  void drop_older(std::int64_t, std::uint64_t) override {}
 };
 
 }  // namespace holdfast::query

@@ -52,11 +52,14 @@ class Kept final : public query::Host {
   }
   void fail(std::uint32_t) override {}
   bool put(std::int64_t, query::Text, query::Text) override { return false; }
-  bool for_each(std::int64_t, query::VisitEntry&) override { return false; }
+  bool for_each(std::int64_t, query::VisitEntries&) override { return false; }
   void drop(std::int64_t) override {}
   void give(std::int64_t, query::Parcel*) override {}
   bool replace(std::int64_t, query::Text, query::Text, std::uint64_t&) override { return false; }
   bool keeps_entries() const override { return false; }
+  bool takes_blocks(std::uint64_t&) const override { return false; }
+  bool put_block(std::int64_t, query::Text, std::uint64_t&) override { return false; }
+  void drop_older(std::int64_t, std::uint64_t) override {}
 
   std::size_t room = 1'000'000, calls = 0;
   std::string bytes;  // Of the last call.

@@ -226,5 +226,69 @@ TEST(SnapshotStore, EachDamagedByteIsFound) {
   }
 }
 
+// ---- Formats of state in kv ----
+
+// A region of a build that had no blocks: an entry per key and epoch, 'm' without a format.
+TEST(KvState, StateOfTheFormatBeforeIsReadAndGoesOn) {
+  Place place;
+  const StateKeys keys(1);
+  {
+    const auto region = KvStateStore::open_region(place / "state").value();
+    std::string last;
+    StateKeys::append_number(2, last);
+    region->put(keys.of_entry(60, "k", 1), "1").value();
+    region->put(keys.of_entry(60, "k", 2), "2").value();
+    region->put(keys.of_entry(60, "k", 3), "never completed").value();
+    region->put(keys.other('m'), last + "before").value();
+  }
+  {
+    KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+    const auto found = store.open().value();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->epoch, 2u);
+    EXPECT_EQ(found->metadata, "before");
+    EXPECT_EQ(contents(store), "60:k=1 60:k=2 ");
+    store.put(60, "k", "3").value();
+    store.complete({3, "now"}).value();
+  }
+  KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+  const auto found = store.open().value();
+  EXPECT_EQ(found->epoch, 3u);
+  EXPECT_EQ(found->metadata, "now");
+  EXPECT_EQ(contents(store), "60:k=1 60:k=2 60:k=3 ");
+  store.drop(60);
+  store.complete({4, ""}).value();
+  EXPECT_EQ(contents(store), "");
+}
+
+TEST(KvState, ALaterFormatIsRefusedByItsNumber) {
+  Place place;
+  const auto region = KvStateStore::open_region(place / "state").value();
+  const auto key = StateKeys(1).other('m');
+  KvStateStore(region, 1).complete({1, "m"}).value();
+  std::string last;
+  region->get(key, last).value();
+  ASSERT_EQ(last[8], 2);
+  last[8] = 3;
+  region->put(key, last).value();
+  const auto refused = KvStateStore(region, 1).open();
+  EXPECT_EQ(refused.code(), Errc::kNewerFormat);
+  EXPECT_NE(refused.error().detail.find("format 3"), std::string::npos);
+  region->put(key, last.substr(0, 8)).value();
+  EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kNewerFormat);
+  region->put(key, last.substr(0, 7)).value();
+  EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kCorrupt);
+}
+
+TEST(KvState, ABlockThatIsNoneIsNotRead) {
+  Place place;
+  KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+  std::uint64_t generation = 0;
+  store.put_block(60, std::string("\x09short", 6), generation).value();
+  store.complete({1, ""}).value();
+  const auto none = [](std::string_view, std::string_view) { return Status(); };
+  EXPECT_EQ(store.for_each(60, none).code(), Errc::kCorrupt);
+}
+
 }  // namespace
 }  // namespace holdfast::stream

@@ -1,12 +1,22 @@
 #include <holdfast/bench/stream/window_sum.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/bytes.hpp>
 
 namespace holdfast::bench::stream {
+namespace {
+
+// A row of the answer, in the layout of its columns.
+struct Answer {
+  std::uint64_t nulls;
+  std::int64_t window_start, sensor, sum;
+};
+
+}  // namespace
 
 std::string WindowSum::sql() {
   return "CREATE TABLE events (ts TIMESTAMP(3), sensor BIGINT, `value` BIGINT,\n"
@@ -133,16 +143,32 @@ std::string EventReader::place() const {
   return "event " + std::to_string(position_in_round()) + " of round " + std::to_string(rounds_);
 }
 
-Status AnswerSink::write(const sql::Row& row) {
-  const auto start = static_cast<std::int64_t>(row[0].number);
+Status AnswerSink::add(std::int64_t start, std::int64_t sensor, std::int64_t sum) {
   if (start != window_start_) {
     if (start <= window_start_)
       return Error{Errc::kCorrupt, "wrong: a window came after a later one"};
     window_start_ = start;
     answers_.emplace_back();
   }
-  answers_.back().add(static_cast<std::int64_t>(row[1].number),
-                      static_cast<std::int64_t>(row[2].number));
+  answers_.back().add(sensor, sum);
+  return {};
+}
+
+Status AnswerSink::write(const sql::Row& row) {
+  return add(static_cast<std::int64_t>(row[0].number), static_cast<std::int64_t>(row[1].number),
+             static_cast<std::int64_t>(row[2].number));
+}
+
+Status AnswerSink::write_records(holdfast::stream::RowKind kind,
+                                 std::span<const std::byte> records) {
+  if (kind != holdfast::stream::RowKind::kInsert)
+    return Error{Errc::kCorrupt, "wrong: a window's row was changed"};
+  for (; records.size() >= sizeof(Answer); records = records.subspan(sizeof(Answer))) {
+    Answer row;
+    std::memcpy(&row, records.data(), sizeof row);
+    if (row.nulls != 0) return Error{Errc::kCorrupt, "wrong: a row has a NULL"};
+    HF_RETURN_IF_ERROR(add(row.window_start, row.sensor, row.sum));
+  }
   return {};
 }
 

@@ -123,15 +123,18 @@ class EventSource final : public holdfast::stream::SharedRecordSource {
 };
 
 // Rows of (window_start, sensor, sum) into answers. Windows come one after the other.
-class AnswerSink : public holdfast::stream::Sink {
+class AnswerSink : public holdfast::stream::RecordSink {
  public:
   explicit AnswerSink(std::vector<WindowAnswer>& answers) : answers_(answers) {}
   Status begin(std::uint64_t, std::string_view) override { return {}; }
   Status write(const sql::Row& row) override;
+  Status write_records(holdfast::stream::RowKind kind, std::span<const std::byte> records) override;
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 
  private:
+  Status add(std::int64_t start, std::int64_t sensor, std::int64_t sum);
+
   std::vector<WindowAnswer>& answers_;
   std::int64_t window_start_ = -1;
 };

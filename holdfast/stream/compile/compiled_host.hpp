@@ -29,11 +29,18 @@ class CompiledHost : public query::Host {
   bool write(query::Change change, const std::byte* records, std::size_t count) override;
   void fail(std::uint32_t failure) override { take(parts_.failures[failure]); }
   bool put(std::int64_t slice, query::Text key, query::Text state) override;
-  bool for_each(std::int64_t slice, query::VisitEntry& visit) override;
+  bool for_each(std::int64_t slice, query::VisitEntries& visit) override;
   void drop(std::int64_t slice) override { store_->drop(slice); }
   bool replace(std::int64_t slice, query::Text key, query::Text state,
                std::uint64_t& version) override;
   bool keeps_entries() const override { return store_ != nullptr && store_->keeps_entries(); }
+  bool takes_blocks(std::uint64_t& memory_bytes) const override {
+    return store_ != nullptr && store_->takes_blocks(memory_bytes);
+  }
+  bool put_block(std::int64_t slice, query::Text block, std::uint64_t& generation) override;
+  void drop_older(std::int64_t slice, std::uint64_t generation) override {
+    store_->drop_older(slice, generation);
+  }
 
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
 

@@ -7,19 +7,21 @@
 
 namespace holdfast::stream::compile {
 
-extern const std::string_view kAggregatesHeader, kBagHeader, kBytesHeader, kChangesHeader,
-    kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader, kGroupsHeader,
-    kInterfaceHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
-    kSessionRowsHeader, kSlicesHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
+extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
+    kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
+    kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
+    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kTableHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 20> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 23> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
+    {"blocks.hpp", kBlocksHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
     {"graph.hpp", kGraphHeader},
@@ -28,12 +30,14 @@ inline constexpr std::array<RuntimeHeader, 20> kRuntimeHeaders = {{
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
     {"join_rules.hpp", kJoinRulesHeader},
+    {"large_pages.hpp", kLargePagesHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
     {"pool.hpp", kPoolHeader},
     {"regular_join.hpp", kRegularJoinHeader},
     {"rows.hpp", kRowsHeader},
     {"session_rows.hpp", kSessionRowsHeader},
+    {"slice_table.hpp", kSliceTableHeader},
     {"slices.hpp", kSlicesHeader},
     {"table.hpp", kTableHeader},
     {"values.hpp", kValuesHeader},

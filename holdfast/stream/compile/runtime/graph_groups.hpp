@@ -34,7 +34,7 @@ class SliceGroups {
     if (!time.known) return static_cast<void>(++rows_without_time);
     if (!slices_.find(time.value)) return static_cast<void>(++late_rows);
     const auto key = Definition::key(row, run_);
-    if (!run_.failed) Definition::add(slices_.current()->at(key, key.hash()), row, run_);
+    if (!run_.failed) Definition::add(slices_.current()->change(key, key.hash()), row, run_);
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {

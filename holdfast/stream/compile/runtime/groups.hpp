@@ -103,8 +103,7 @@ class Groups final : public Query {
   void absorb(Parcel& parcel) override { slices_.absorb(static_cast<Given&>(parcel).slices); }
 
  private:
-  static constexpr std::size_t kBlock = 32;            // Rows.
-  static constexpr std::size_t kCacheBytes = 1 << 20;  // Smaller tables fit the cache.
+  static constexpr std::size_t kBlock = 32;  // Rows.
 
   struct Given final : Parcel {
     typename Slices<Definition>::Map slices;
@@ -176,10 +175,18 @@ class Groups final : public Query {
       for (std::size_t i = 0; i < rows.count; ++i)
         view.prefetch_entry(rows.hashes[i]);
     }
+    return groups.tracks() ? gather_block<kAll, true>(groups, records, taken, rows)
+                           : gather_block<kAll, false>(groups, records, taken, rows);
+  }
+  template <bool kAll, bool kTracks>
+  std::size_t gather_block(typename Slices<Definition>::Slice& groups, const std::byte* records,
+                           std::size_t taken, const BlockRows& rows) {
     for (std::size_t i = 0; i < rows.count; ++i) {
       const std::size_t number = kAll ? i : rows.numbers[i];
       const Row row(records + number * Definition::kRecordBytes, 0, run_);
-      Definition::gather(groups.at(Definition::key(row, run_), rows.hashes[i]), row, run_);
+      const Key key = Definition::key(row, run_);
+      State& state = kTracks ? groups.change(key, rows.hashes[i]) : groups.at(key, rows.hashes[i]);
+      Definition::gather(state, row, run_);
       if constexpr (Definition::kGatherFails) {
         if (run_.failed) [[unlikely]]
           return number + 1;
@@ -239,7 +246,7 @@ class Groups final : public Query {
 
   void add_to_group(const Row& row) {
     const Key key = Definition::key(row, run_);
-    if (!run_.failed) Definition::gather(slices_.current()->at(key, key.hash()), row, run_);
+    if (!run_.failed) Definition::gather(slices_.current()->change(key, key.hash()), row, run_);
   }
 
   // ---- Parts ----

@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_4
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_4
+#define HOLDFAST_QUERY_ENTRY holdfast_query_5
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_5
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -37,13 +37,15 @@ struct Slot {
 // What a row of a changelog does to the rows before it (stream/row_kind.hpp).
 enum class Change : std::uint8_t { kInsert, kUpdateBefore, kUpdateAfter, kDelete };
 
-// An entry of the state, as checkpoints have it. False: it is none of this query.
-class VisitEntry {
+// What a store has of a slice: entries, which are merged, then blocks of entries (blocks.hpp), by
+// their generation. False: they are none of this query.
+class VisitEntries {
  public:
-  virtual bool operator()(Text key, Text state) = 0;
+  virtual bool entry(Text key, Text state) = 0;
+  virtual bool block(Text block, std::uint64_t generation) = 0;
 
  protected:
-  ~VisitEntry() = default;
+  ~VisitEntries() = default;
 };
 
 // What one of several workers gathered for windows that have ended.
@@ -68,7 +70,7 @@ class Host {
   virtual void fail(std::uint32_t failure) = 0;
   // The state store.
   virtual bool put(std::int64_t slice, Text key, Text state) = 0;
-  virtual bool for_each(std::int64_t slice, VisitEntry& visit) = 0;
+  virtual bool for_each(std::int64_t slice, VisitEntries& visit) = 0;
   virtual void drop(std::int64_t slice) = 0;
   // Of a query that is a part: for windows up to this end. The command owns it from now on.
   virtual void give(std::int64_t end, Parcel* parcel) = 0;
@@ -77,6 +79,12 @@ class Host {
   virtual bool replace(std::int64_t slice, Text key, Text state, std::uint64_t& version) = 0;
   // Whether there is a store that keeps what it is given.
   virtual bool keeps_entries() const = 0;
+  // Whether it takes blocks of entries. Then state may stay in memory beside it, so many bytes.
+  virtual bool takes_blocks(std::uint64_t& memory_bytes) const = 0;
+  // A block; generation 0: a new one, which it becomes.
+  virtual bool put_block(std::int64_t slice, Text block, std::uint64_t& generation) = 0;
+  // Blocks of this generation from earlier checkpoints go with the next: that one has all of it.
+  virtual void drop_older(std::int64_t slice, std::uint64_t generation) = 0;
 
  protected:
   ~Host() = default;

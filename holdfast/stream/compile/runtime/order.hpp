@@ -23,22 +23,42 @@ inline Place place_of(const std::string& bytes, std::uint32_t entry) {
   return place;
 }
 
-// By byte `number` of the nine, the last one first: what is equal stays in its order.
-inline void sort_by_byte(std::vector<Place>& places, std::vector<Place>& other, unsigned number) {
-  const auto byte_of = [number](const Place& place) -> unsigned {
+// Places in the order of their nine bytes; what is equal stays in its order. O(places), for each
+// byte that differs; all of them are counted at once.
+class Places {
+ public:
+  explicit Places(std::size_t most) { places_.reserve(most); }
+  void add(const Place& place) {
+    places_.push_back(place);
+    for (unsigned number = 0; number < kBytes; ++number)
+      ++counts_[number][byte_of(place, number)];
+  }
+  LargeVector<Place>& sorted() {
+    LargeVector<Place> other;
+    for (unsigned number = kBytes; number-- > 0;) {
+      auto& ends = counts_[number];
+      if (std::find(ends.begin(), ends.end(), places_.size()) != ends.end())
+        continue;  // One value.
+      std::size_t begin = 0;
+      for (auto& count : ends)
+        begin += std::exchange(count, begin);
+      other.resize(places_.size());
+      for (const auto& place : places_)
+        other[ends[byte_of(place, number)]++] = place;
+      places_.swap(other);
+    }
+    return places_;
+  }
+
+ private:
+  static constexpr unsigned kBytes = 9;
+  static unsigned byte_of(const Place& place, unsigned number) {
     return number == 0 ? place.first : place.next8 >> (64 - 8 * number) & 0xFF;
-  };
-  std::array<std::size_t, 257> begins{};
-  for (const auto& place : places)
-    ++begins[byte_of(place) + 1];
-  if (std::find(begins.begin(), begins.end(), places.size()) != begins.end()) return;  // One value.
-  for (std::size_t i = 1; i < begins.size(); ++i)
-    begins[i] += begins[i - 1];
-  other.resize(places.size());
-  for (const auto& place : places)
-    other[begins[byte_of(place)]++] = place;
-  places.swap(other);
-}
+  }
+
+  LargeVector<Place> places_;
+  std::array<std::array<std::size_t, 256>, kBytes> counts_{};
+};
 
 // Calls visit(entry) for each that is wanted(entry), in the order of the bytes that append(key,
 // bytes) gives, until one gives false. O(entries) for keys of up to nine bytes; longer ones that
@@ -47,17 +67,15 @@ template <class Key, class State, std::size_t kLeast, class Wanted, class Append
 bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted,
                     const Append& append, const Visit& visit) {
   const auto& entries = table.entries();
-  std::vector<Place> places, other;
-  places.reserve(entries.size());
+  Places unsorted(entries.size());
   std::string bytes, more;
   for (std::uint32_t i = 0; i < entries.size(); ++i) {
     if (!wanted(entries[i])) continue;
     bytes.clear();
     append(entries[i].key, bytes);
-    places.push_back(place_of(bytes, i));
+    unsorted.add(place_of(bytes, i));
   }
-  for (unsigned number = 9; number-- > 0;)
-    sort_by_byte(places, other, number);
+  auto& places = unsorted.sorted();
   if constexpr (Key::kFixedBytes == 0 || Key::kFixedBytes > sizeof(std::uint64_t) + 1) {
     const auto before = [&](const Place& a, const Place& b) {
       bytes.clear(), more.clear();

@@ -2,6 +2,11 @@
 // of them, whatever the number of its windows; a window that ends merges its slices. A query
 // without windows has one slice, which ends with the input.
 //
+// A store that takes blocks has all of a slice that a checkpoint needs, and memory has it, too, as
+// far as there is room: each checkpoint writes the groups that changed, with what they are now, and
+// a window that ends is read from memory. What memory has forgotten, or a run before this one has
+// written, is read from the store and merged.
+//
 // A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
 #pragma once
 
@@ -10,6 +15,7 @@
 #include <utility>
 
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/slice_table.hpp>
 
 namespace holdfast::query {
 
@@ -21,11 +27,12 @@ class Slices {
  public:
   using Key = typename Definition::Key;
   using State = typename Definition::State;
-  using Slice = Table<Key, State>;
+  using Slice = SliceTable<Key, State>;
   using Map = std::map<std::int64_t, Slice>;
 
   // `offset`: what a slice is called in the store is moved by it.
-  explicit Slices(Run& run, std::int64_t offset = 0) : run_(run), offset_(offset) {}
+  explicit Slices(Run& run, std::int64_t offset = 0)
+      : run_(run), offset_(offset), tracks_(run.host.takes_blocks(memory_bytes_)) {}
 
   std::int64_t watermark() const { return watermark_; }
   void set_watermark(std::int64_t watermark) { watermark_ = watermark; }
@@ -82,6 +89,7 @@ class Slices {
 
   // `kept`: what is put need not be put again.
   bool put_state(bool kept) {
+    if (tracks_) return put_blocks();
     std::string key, state;
     for (const auto& [slice, groups] : slices_) {
       for (const auto& entry : groups.entries()) {
@@ -91,11 +99,7 @@ class Slices {
           return false;
       }
     }
-    if (!kept) return true;
-    while (!slices_.empty()) {
-      stored_.insert(slices_.begin()->first);
-      forget(slices_.begin());
-    }
+    if (kept) forget_all();
     return true;
   }
 
@@ -133,8 +137,11 @@ class Slices {
     for (auto& [slice, groups] : given) {
       next_end_ = std::min(next_end_, first_open_end(slice));
       Slice& ours = slice_at(slice);
-      if (ours.entries().size() < groups.entries().size()) std::swap(ours, groups);
-      merge_table(ours, groups);
+      if (ours.generation == 0 && ours.entries().size() < groups.entries().size()) {
+        std::swap(ours, groups);
+        ours.touched = true;
+      }
+      merge_groups(ours, groups);
     }
   }
 
@@ -185,14 +192,14 @@ class Slices {
   }
 
   bool merge_slice(std::int64_t slice) {
-    if (stored_.count(slice) != 0) {
-      Merger merger(*this);
-      if (!run_.host.for_each(offset_ + slice, merger)) return !(run_.failed = true);
-    }
     const auto found = slices_.find(slice);
-    if (found == slices_.end()) return true;
-    for (const auto& entry : found->second.entries())
-      merged_.at(entry.key, entry.key.hash()).merge(entry.state);
+    if (stored_.count(slice) != 0) {
+      const auto in_memory = found == slices_.end() ? 0 : found->second.generation;
+      StoredGroups<Key, State> stored(merged_, newest_, in_memory);
+      if (!run_.host.for_each(offset_ + slice, stored)) return !(run_.failed = true);
+      stored.end_generation();
+    }
+    if (found != slices_.end()) merge_groups(merged_, found->second);
     return true;
   }
 
@@ -206,22 +213,28 @@ class Slices {
 
   // ---- Slices ----
 
-  // What one wants of the other from memory is asked for ahead of its turn.
-  static void merge_table(Slice& into, const Slice& from) {
-    constexpr std::size_t kAhead = 16;
-    const auto& entries = from.entries();
-    std::uint64_t hashes[kAhead];
-    for (std::size_t begin = 0; begin < entries.size(); begin += kAhead) {
-      const std::size_t count = std::min(kAhead, entries.size() - begin);
-      const auto view = into.view();
-      for (std::size_t i = 0; i < count; ++i) {
-        hashes[i] = entries[begin + i].key.hash();
-        view.prefetch_index(hashes[i]);
-      }
-      for (std::size_t i = 0; i < count; ++i)
-        view.prefetch_entry(hashes[i]);
-      for (std::size_t i = 0; i < count; ++i)
-        into.at(entries[begin + i].key, hashes[i]).merge(entries[begin + i].state);
+  // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
+  bool put_blocks() {
+    std::uint64_t bytes = 0;
+    for (auto& [slice, groups] : slices_) {
+      bytes += groups.bytes();
+      if (!groups.touched) continue;
+      bool all = false;
+      const auto put = [&](Text block) {
+        return run_.host.put_block(offset_ + slice, block, groups.generation);
+      };
+      block_.clear();
+      if (!groups.put(block_, all, put)) return false;
+      if (all) run_.host.drop_older(offset_ + slice, groups.generation);
+    }
+    current_ = nullptr;  // The next row touches its slice.
+    if (!Slice::kBounded || bytes > memory_bytes_) forget_all();
+    return true;
+  }
+  void forget_all() {
+    while (!slices_.empty()) {
+      stored_.insert(slices_.begin()->first);
+      forget(slices_.begin());
     }
   }
 
@@ -229,29 +242,25 @@ class Slices {
     Key taken;
     State gathered;
     if (!taken.take(key) || !gathered.take(state)) return false;
-    groups.at(taken, taken.hash()).merge(gathered);
+    groups.change(taken, taken.hash()).merge(gathered);
     return true;
   }
-  class Merger final : public VisitEntry {
-   public:
-    explicit Merger(Slices& slices) : slices_(slices) {}
-    bool operator()(Text key, Text state) override {
-      return take_entry(slices_.merged_, key, state);
-    }
-
-   private:
-    Slices& slices_;
-  };
 
   Slice& slice_at(std::int64_t slice) {
-    const auto found = slices_.find(slice);
-    if (found != slices_.end()) return found->second;
-    return slices_.emplace(slice, std::exchange(spare_, Slice())).first->second;
+    auto found = slices_.find(slice);
+    if (found == slices_.end())
+      found = slices_.emplace(slice, std::exchange(spare_, Slice())).first;
+    found->second.touched = true;
+    return found->second;
   }
   void drop(std::int64_t slice) {
     const auto found = slices_.find(slice);
-    if (found != slices_.end()) forget(found);
-    if (stored_.erase(slice) != 0) run_.host.drop(offset_ + slice);
+    bool stored = stored_.erase(slice) != 0;
+    if (found != slices_.end()) {
+      stored = stored || found->second.generation != 0;
+      forget(found);
+    }
+    if (stored) run_.host.drop(offset_ + slice);
   }
   void forget(typename Map::iterator slice) {
     slice->second.clear();
@@ -262,13 +271,16 @@ class Slices {
 
   Run& run_;
   const std::int64_t offset_;
+  std::uint64_t memory_bytes_ = 0;  // That slices may take beside a store that takes blocks.
+  const bool tracks_;               // There is one.
   std::int64_t watermark_ = kNoTime;
   Map slices_;
-  std::set<std::int64_t> stored_;       // Slices with entries in a store that keeps them.
+  std::set<std::int64_t> stored_;       // Slices with entries that only the store has.
   std::int64_t next_end_ = kEndOfTime;  // Of the first window that is open and not empty.
   Slice* current_ = nullptr;            // The slice of the last row, and where it begins.
   std::int64_t current_begin_ = 0;
-  Slice spare_, merged_;
+  Slice spare_, merged_, newest_;
+  std::string block_;
 };
 
 }  // namespace holdfast::query

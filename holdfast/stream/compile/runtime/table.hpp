@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/bytes.hpp>
+#include <holdfast/stream/compile/runtime/large_pages.hpp>
 
 namespace holdfast::query {
 
@@ -220,8 +221,8 @@ class Table {
     int shift_;
   };
   View view() const { return View(*this); }
-  const std::vector<Entry>& entries() const { return entries_; }
-  std::vector<Entry>& entries() { return entries_; }
+  const LargeVector<Entry>& entries() const { return entries_; }
+  LargeVector<Entry>& entries() { return entries_; }
   // Its memory stays for the next ones.
   void clear() {
     entries_.clear();
@@ -238,6 +239,8 @@ class Table {
         place = (place + 1) & (index_.size() - 1);
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
+    if (entries_.size() == entries_.capacity()) [[unlikely]]
+      make_room(entries_);
     entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
     index_[place] = static_cast<std::uint32_t>(entries_.size());
@@ -254,8 +257,8 @@ class Table {
     }
   }
 
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  LargeVector<Entry> entries_;
+  LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
   int shift_ = 0;
   TextArena texts_;
 };

@@ -1,0 +1,68 @@
+// large_pages.hpp: memory of vectors, on large pages where it is large: a look-up in a table of
+// hundreds of MiB else waits for the page's entry, too, and each 4 KiB of a new one for the kernel.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace holdfast::query {
+
+inline constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
+
+template <class T>
+struct LargePages {
+  using value_type = T;
+
+  LargePages() = default;
+  template <class Other>
+  explicit(false) LargePages(const LargePages<Other>&) {}
+
+  T* allocate(std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < kLargeBytes) return static_cast<T*>(::operator new(bytes));
+    // Of whole pages; what is beside them goes back.
+    const auto whole = whole_pages(bytes);
+    void* const mapped = ::mmap(nullptr, whole + kPage, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    auto* const begin = static_cast<std::byte*>(mapped);
+    const auto before = (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
+    if (before != 0) ::munmap(begin, before);
+    if (before != kPage) ::munmap(begin + before + whole, kPage - before);
+    ::madvise(begin + before, whole, MADV_HUGEPAGE);  // A wish; refused is fine.
+    return reinterpret_cast<T*>(begin + before);
+  }
+  void deallocate(T* memory, std::size_t count) {
+    if (count * sizeof(T) < kLargeBytes)
+      ::operator delete(memory);
+    else
+      ::munmap(memory, whole_pages(count * sizeof(T)));
+  }
+  bool operator==(const LargePages&) const { return true; }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+};
+
+template <class T>
+using LargeVector = std::vector<T, LargePages<T>>;
+
+// Before a push_back() to one that is full. Memory that nobody has touched costs nothing, but what
+// moves is copied, to pages that the kernel clears first: so a large one moves seldom.
+template <class T>
+void make_room(LargeVector<T>& vector) {
+  constexpr std::size_t kStep = 16;
+  if (vector.size() * sizeof(T) < kLargeBytes / 2) return;  // It knows itself.
+  try {
+    vector.reserve(vector.size() * kStep);
+  } catch (const std::bad_alloc&) {  // There is a limit on addresses; less may do.
+  }
+}
+
+}  // namespace holdfast::query
