@@ -43,7 +43,7 @@ inline void sort_by_byte(std::vector<Place>& places, std::vector<Place>& other, 
 inline void sort_places(std::vector<Place>& places, std::vector<Place>& other) {
   if (places.empty()) return;
   std::uint64_t next8 = 0;
-  std::uint8_t first = 0;
+  unsigned first = 0;
   for (const auto& place : places) {
     next8 |= place.next8 ^ places.front().next8;
     first |= place.first ^ places.front().first;
