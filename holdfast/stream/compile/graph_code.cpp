@@ -174,6 +174,11 @@ class GraphWriter {
     return !std::holds_alternative<sql::Scan>(what) &&
            !std::holds_alternative<sql::Project>(what) && !std::holds_alternative<sql::Union>(what);
   }
+  bool has_texts(std::size_t number) const {
+    const auto& columns = node(number).columns;
+    return std::any_of(columns.begin(), columns.end(),
+                       [](const sql::Column& column) { return column.type.is_bytes(); });
+  }
   // What goes out.
   void give_rows(std::size_t number) {
     line("  void from" + text(number) + "(Change change, const Row" + text(number) + "& row) {");
@@ -186,14 +191,13 @@ class GraphWriter {
     }
     if (number + 1 == plan_.nodes.size()) {
       std::vector<std::string> values = {"run_", "change"};
-      bool texts = false;
-      for (std::size_t i = 0; i < node(number).columns.size(); ++i) {
+      for (std::size_t i = 0; i < node(number).columns.size(); ++i)
         values.push_back("row.get<" + text(i) + ">()");
-        texts = texts || node(number).columns[i].type.is_bytes();
-      }
       line("    " + call("write", values) + ";");
-      if (texts) line("    run_.flush();");  // They are of a state that may move.
     }
+    // What was written has its texts in the state until it is flushed.
+    if (nodes_[number].texts_move && has_texts(number) && has_texts(plan_.nodes.size() - 1))
+      line("    run_.flush();");
     line("  }");
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/stream/compile/aggregate_source.hpp>
+#include <holdfast/stream/compile/extreme_join.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 
 namespace holdfast::stream::compile {
@@ -21,7 +22,7 @@ std::vector<std::string> columns_of_row(const std::string& row, std::size_t coun
 class NodeWriter {
  public:
   NodeWriter(const sql::Plan& plan, std::size_t node, QueryParts& parts)
-      : plan_(plan), node_(plan.nodes[node]), self_(text(node)), parts_(parts) {
+      : plan_(plan), number_(node), node_(plan.nodes[node]), self_(text(node)), parts_(parts) {
     made_.take.resize(node_.inputs.size());
   }
 
@@ -81,6 +82,7 @@ class NodeWriter {
                    : group.by_columns ? "WindowGroups"
                                       : "SliceGroups";
     made_.slices = group.windowed && !group.by_columns;
+    made_.texts_move = !group.windowed;
     // Without keys there is a group at the end, also where there was no row.
     made_.passes = group.windowed || group.keys.empty();
     return end();
@@ -118,8 +120,11 @@ class NodeWriter {
       made_.member = "WindowJoin";
       made_.passes = true;
     }
-    made_.take[0] = {"node" + self_ + "_.take<Side::kLeft>(*this, change, row);"};
-    made_.take[1] = {"node" + self_ + "_.take<Side::kRight>(*this, change, row);"};
+    for (const std::size_t input : {0, 1}) {
+      leave_out(join, input);
+      made_.take[input].push_back("node" + self_ + "_.take<Side::" +
+                                  (input == 0 ? "kLeft" : "kRight") + ">(*this, change, row);");
+    }
     return finish();
   }
   Made operator()(const sql::Rank& rank) {
@@ -146,6 +151,7 @@ class NodeWriter {
          rank.numbered ? "followed_by<Row" + self_ + ">(row, some(number))" : "row");
     if (rank.by_columns) column("end", "Row", rank.end_column);
     made_.member = rank.by_columns ? "WindowRank" : "RunningRank";
+    made_.texts_move = true;
     made_.passes = rank.by_columns;
     return end();
   }
@@ -215,6 +221,24 @@ class NodeWriter {
          "& row, [[maybe_unused]] Run& run) {");
     line("    return " + call("Key", values) + ";\n  }");
   }
+  // Rows of a join that can have no partner.
+  void leave_out(const sql::Join& join, std::size_t input) {
+    const auto partner = extreme_partner(plan_, number_, input);
+    if (!partner) return;
+    const auto get = [](std::uint32_t column) { return "row.get<" + text(column) + ">()"; };
+    const auto group = "ode" + text(partner->group);
+    std::vector<std::string> keys;
+    for (const auto column : partner->keys)
+      keys.push_back(get(column));
+    const bool regular = join.form == sql::JoinForm::kRegular;
+    made_.take[input] = {
+        "if (n" + group + "_.surpasses_" + (regular ? "at<" : "in<") + text(partner->aggregate) +
+            ">(",
+        "        " +
+            (regular ? get(partner->time) : get(partner->start) + ", " + get(partner->end)) + ", " +
+            call("N" + group + "::Key", keys) + ", " + get(partner->value) + "))",
+        "  return;"};
+  }
   void gather(const std::string& verb, const sql::Group& group) {
     auto expressions = of_row();
     line("  static void " + verb +
@@ -271,6 +295,7 @@ class NodeWriter {
   }
 
   const sql::Plan& plan_;
+  const std::size_t number_;
   const sql::Node& node_;
   const std::string self_;
   QueryParts& parts_;

@@ -19,6 +19,7 @@ struct NodeSource {
   bool passes = false;                         // It does something when time goes on.
   bool slices = false;                         // Its state is merged by slices.
   bool counts_times = false;                   // It drops rows without a time itself.
+  bool texts_move = false;                     // Those of a row, once it has been given.
 };
 
 // Errors: kUnsupported.

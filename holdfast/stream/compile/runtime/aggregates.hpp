@@ -236,6 +236,10 @@ class Extreme {
     if (value.known) offer(value.value);
   }
   Maybe<T> result(Run&) const { return get(); }
+  // Whether it is better than this value, as it stands.
+  bool surpasses(const Maybe<T>& value) const {
+    return known_ && value.known && is_better(get().value, value.value);
+  }
   static bool is_better(const T& value, const T& than) {
     const int order = compare(value, than);
     return kMax ? order > 0 : order < 0;

@@ -24,6 +24,7 @@ namespace holdfast::query {
 template <class Definition>
 class SliceGroups {
   using Row = typename Definition::Row;
+  using Key = typename Definition::Key;
 
  public:
   explicit SliceGroups(Run& run) : run_(run), slices_(run, first_slice(Definition::kNode)) {}
@@ -36,13 +37,34 @@ class SliceGroups {
     const auto key = Definition::key(row, run_);
     if (!run_.failed) Definition::add(slices_.current()->change(key, key.hash()), row, run_);
   }
+  // Whether the window of this time, which is open, has a better extreme by now than `value`. A
+  // time that is also the end of a window: false. Of windows that do not overlap.
+  template <std::size_t kAggregate, class T>
+  bool surpasses_at(const Maybe<std::int64_t>& time, const Key& key, const Maybe<T>& value) const {
+    if (!time.known || slices_.current() == nullptr) return false;
+    const auto begin = slices_.current_begin();
+    if (!slices_.is_in(begin, time.value) || time.value == begin) return false;
+    return surpasses<kAggregate>(key, value);
+  }
+  // The same of a window.
+  template <std::size_t kAggregate, class T>
+  bool surpasses_in(const Maybe<std::int64_t>& start, const Maybe<std::int64_t>& end,
+                    const Key& key, const Maybe<T>& value) const {
+    if (!start.known || !end.known || slices_.current() == nullptr) return false;
+    if (start.value != slices_.current_begin() || end.value - start.value != Definition::kSizeMs)
+      return false;
+    return surpasses<kAggregate>(key, value);
+  }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     const auto emit = [&](const auto& key, const auto& state, std::int64_t end) {
       const auto row = Definition::out(key, state, end - Definition::kSizeMs, end, run_);
       if (!run_.failed) Definition::give(graph, Change::kInsert, row);
     };
-    slices_.advance(watermark, [&](std::int64_t end) { slices_.fire(end, emit); });
+    slices_.advance(watermark, [&](std::int64_t end) {
+      slices_.fire(end, emit);
+      if constexpr (Definition::Out::kTexts) run_.flush();  // Its slices may go.
+    });
   }
   void set_watermark(std::int64_t watermark) { slices_.set_watermark(watermark); }
   void adopt_stored(std::int64_t slice) { slices_.adopt_stored(slice); }
@@ -55,6 +77,13 @@ class SliceGroups {
   std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
+  // In the slice of the last row.
+  template <std::size_t kAggregate, class T>
+  bool surpasses(const Key& key, const Maybe<T>& value) const {
+    const auto* const state = slices_.current()->find(key, key.hash());
+    return state != nullptr && state->template get<kAggregate>().surpasses(value);
+  }
+
   Run& run_;
   Slices<Definition> slices_;
 };
@@ -83,6 +112,15 @@ class WindowGroups {
     stored_.change(group.mark);
     Definition::add(group.state, row, run_);
   }
+  // Whether this window, which is open, has a better extreme by now than `value`.
+  template <std::size_t kAggregate, class T>
+  bool surpasses_in(const Maybe<std::int64_t>& start, const Maybe<std::int64_t>& end,
+                    const Key& key, const Maybe<T>& value) const {
+    if (!start.known || !end.known || newest_ == nullptr) return false;
+    if (newest_bounds_ != Bounds{end.value, start.value}) return false;
+    const auto* const group = newest_->find(key, key.hash());
+    return group != nullptr && group->state.template get<kAggregate>().surpasses(value);
+  }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!windows_.empty() && windows_.begin()->first.first - 1 <= watermark && !run_.failed) {
@@ -95,6 +133,7 @@ class WindowGroups {
         if (!run_.failed) Definition::give(graph, Change::kInsert, row);
         return !run_.failed;
       });
+      if constexpr (Definition::Out::kTexts) run_.flush();  // They go with the window.
     }
     now_ = watermark;
   }

@@ -107,6 +107,7 @@ class RegularJoin : JoinRules<Definition> {
     if (stored.change(found->mark)) pairs_.note(entry);
     if (--found->count != 0) return;
     stored.erase(found->mark, key_of(entry.key, row));
+    if constexpr (RowOn<kSide>::kTexts) run_.flush();  // It may have been written.
     rows.erase(memory_, *found);
   }
   // A row of `kSide` comes or goes, and is a partner of `other`.

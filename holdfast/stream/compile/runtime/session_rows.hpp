@@ -209,6 +209,7 @@ class SessionRows {
       if (!run_.failed)
         Definition::give(graph, Change::kInsert, item->row, session.start(), session.end());
     }
+    if constexpr (Row::kTexts) run_.flush();
     for (auto* const item : session.rows)
       memory_.give(item, bytes_of(item->row));
   }

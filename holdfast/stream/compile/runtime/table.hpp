@@ -202,6 +202,15 @@ class Table {
     }
     return insert(key, place);
   }
+  // None: null.
+  const State* find(const Key& key, std::uint64_t hash) const {
+    for (std::size_t place = hash >> shift_; index_[place] != 0;
+         place = (place + 1) & (index_.size() - 1)) {
+      const Entry& entry = entries_[index_[place] - 1];
+      if (entry.key == key) return &entry.state;
+    }
+    return nullptr;
+  }
   // Brings what at() will want from memory: first the places in the index, then the entries. Valid
   // until the next at().
   class View {

@@ -136,6 +136,7 @@ class WindowJoin : JoinRules<Definition> {
       leave_state<Side::kLeft>(window.key(), window.mapped());
       leave_state<Side::kRight>(window.key(), window.mapped());
       join_window(graph, window.mapped());
+      if constexpr (Rules::Left::kTexts || Rules::Right::kTexts) run_.flush();  // Of the window.
     }
     now_ = watermark;
   }
