@@ -43,6 +43,7 @@ struct Arguments {
   bool final_state = false, watch = false;
   int ui = -1;           // The port; -1: no page.
   unsigned workers = 0;  // 0: what the script says.
+  std::size_t queries = 1;
   std::string sharing;
 };
 
@@ -100,11 +101,12 @@ Result<std::string> place_of_store(const Arguments& arguments, const std::string
   return arguments.region;
 }
 
-Result<stream::OpenState> in_kv(const std::string& region) {
+Result<stream::OpenState> in_kv(const std::string& region, std::size_t queries) {
   HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region));
-  return stream::OpenState([store](std::size_t query, const std::string&) {
-    return Result<std::unique_ptr<stream::StateStore>>(
-        std::make_unique<stream::KvStateStore>(store, static_cast<std::uint32_t>(query)));
+  const auto memory_bytes = stream::KvStateStore::memory_for_each_of(queries);
+  return stream::OpenState([store, memory_bytes](std::size_t query, const std::string&) {
+    return Result<std::unique_ptr<stream::StateStore>>(std::make_unique<stream::KvStateStore>(
+        store, static_cast<std::uint32_t>(query), memory_bytes));
   });
 }
 
@@ -123,7 +125,7 @@ Result<stream::OpenState> places_of(const Arguments& arguments) {
   const auto& state = arguments.state;
   if (state == "kv" || state == "rocksdb") {
     HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
-    return state == "kv" ? in_kv(place) : in_rocksdb(place);
+    return state == "kv" ? in_kv(place, arguments.queries) : in_rocksdb(place);
   }
   if (!arguments.region.empty())
     return Error{Errc::kInvalidOption, "--region belongs to --state kv and --state rocksdb"};
@@ -144,6 +146,7 @@ Result<stream::OpenState> places_of(const Arguments& arguments) {
 // What the command line leaves open the statements may have said.
 Arguments with_state_of(Arguments arguments, const stream::Script& script) {
   const auto& said = script.state_place();
+  arguments.queries = script.plans().size();
   if (arguments.state.empty()) arguments.state = said.backend.empty() ? "dram" : said.backend;
   if (arguments.state == "dram") {
     if (arguments.directory.empty() && arguments.members.empty())

@@ -1,5 +1,6 @@
 #include "kv_state_store.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -26,11 +27,15 @@ Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string
   return std::make_shared<kv::Store<>>(std::move(store));
 }
 
+std::uint64_t KvStateStore::memory_for_each_of(std::size_t queries) {
+  return memory_limit_bytes() / 4 / std::max<std::size_t>(queries, 1);
+}
+
 KvStateStore::KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query,
                            std::uint64_t memory_bytes)
     : store_(std::move(store)),
       state_keys_(query),
-      memory_bytes_(memory_bytes != 0 ? memory_bytes : memory_limit_bytes() / kMemoryShare),
+      memory_bytes_(memory_bytes),
       keys_(kGroup),
       values_(kGroup) {}
 

@@ -48,14 +48,15 @@ namespace holdfast::stream {
 
 class KvStateStore : public StateStore {
  public:
-  static constexpr std::size_t kGroup = 64;         // Records that share a fence.
-  static constexpr std::uint64_t kMemoryShare = 4;  // Of memory: open windows take a quarter of it.
+  static constexpr std::size_t kGroup = 64;  // Records that share a fence.
 
   // `spec` as of a region; the store keeps the state of all queries of a script.
   static Result<std::shared_ptr<kv::Store<>>> open_region(const std::string& spec);
-  // `memory_bytes`: how much of the state may be in memory, too; 0: as much as is sensible here.
+  // Of a quarter of the memory that this process may have (meminfo.hpp).
+  static std::uint64_t memory_for_each_of(std::size_t queries);
+  // `memory_bytes`: how much of the query's state may be in memory, too.
   KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query,
-               std::uint64_t memory_bytes = 0);
+               std::uint64_t memory_bytes = memory_for_each_of(1));
 
   Result<std::optional<Checkpoint>> open() override;
   Result<std::vector<std::int64_t>> slices() override;
