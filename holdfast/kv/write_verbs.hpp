@@ -278,6 +278,10 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
         }
       }
       const Live live = rooms.index.judge(seen.line());
+      // A tombstone may be that of a batch that nobody sees yet, and which holds the latch.
+      if (live.outcome == Errc::kNotFound && seen.line() &&
+          !rooms.index.latch(place, own).unchanged(seen))
+        continue;
       if (!live) return rooms.index.error(live);
       guard.end();
       return update_word_in_pieces(key, offset_bytes, change, options);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -153,14 +154,16 @@ struct ForTests {
     HF_CHECK(static_cast<bool>(live));
     copy(live.record.value());
   }
-  // A batch of one put whose thread is slow between publishing its record and the moment when the
-  // batch becomes visible.
-  static void publish_slowly(StoreBase& store, std::string_view key, std::string_view value,
+  // A batch of one put over a record, or without a value of one erase, whose thread is slow between
+  // publishing its record and the moment when the batch becomes visible.
+  static void publish_slowly(StoreBase& store, std::string_view key,
+                             std::optional<std::string_view> value,
                              const std::function<void()>& meanwhile) {
     Rooms& own = rooms(store);
     std::vector<BatchMember> members(1);
     const std::uint64_t hash = own.index.hash(bytes(key));
-    members[0].record = {RecordKind::kPut, hash, bytes(key), bytes(value)};
+    members[0].record = {value ? RecordKind::kPut : RecordKind::kErase, hash, bytes(key),
+                         bytes(value.value_or(""))};
     Session& session = own.sessions.of_this_thread();
     const auto guard = own.epochs.enter(session.participant);
     session.latches.acquire(own.index.map(), {&hash, 1});
@@ -177,6 +180,7 @@ struct ForTests {
       own.index.end_batch();
     }
     retire(own.epochs, std::move(batch));
+    if (!value) session.latches[0].remove(entry);
     session.latches.release();
   }
   // A put over a record whose thread is slow between publishing its own and noting the old as dead.
