@@ -45,7 +45,7 @@ function(holdfast_precompile target name)
 endfunction()
 
 # Where nobody builds again: the sources of TARGET as few pieces of so many each, which takes half the time. Each is still
-# a source by itself: names of theirs that are alike in one layer stop tests/install/first_build_test.sh.
+# a source by itself; tests/layers refuses names that two of them share, tests/install/first_build_test.sh compiles the pieces.
 function(holdfast_in_few_pieces target sources)
   if(HOLDFAST_PRECOMPILE AND NOT HOLDFAST_SANITIZE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})

@@ -133,11 +133,8 @@ configure() {
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
   # ccache helps who builds again and again, with tests; without them a build is faster by precompiled headers and few
   # pieces, of which it keeps nothing.
-  case "$options" in
-    *HOLDFAST_TESTS=OFF*) set -- -DCMAKE_CXX_COMPILER_LAUNCHER= -DCMAKE_C_COMPILER_LAUNCHER= "$@" ;;
-    *) if command -v ccache >/dev/null; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache "$@"; fi ;;
-  esac
-  logged "configure-$preset" cmake --preset "$preset" "$@"
+  case "$options" in *HOLDFAST_TESTS=OFF*) launcher= ;; *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;; esac
+  logged "configure-$preset" cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
 }
 

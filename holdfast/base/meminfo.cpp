@@ -23,18 +23,34 @@ std::uint64_t meminfo(std::string_view name) {
   return 0;
 }
 
-std::uint64_t memory_limit_bytes() {
-  std::uint64_t limit = meminfo("MemTotal");
+// Lines of /proc/self/cgroup: "0::/path" is the group of version 2, "7:cpu,memory:/path" that of
+// version 1.
+std::vector<MemoryGroup> memory_groups() {
+  std::vector<MemoryGroup> found;
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    const std::filesystem::path root = "/sys/fs/cgroup";
-    for (auto group = root / line.substr(4); group != root; group = group.parent_path()) {
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const auto controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool version_2 = line.starts_with("0::");
+    if (!version_2 && controllers.find(",memory,") == std::string::npos) continue;
+    const std::filesystem::path root = version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    auto inside = std::filesystem::path(line.substr(second + 1)).lexically_normal();
+    for (bool above = true; above; inside = inside.parent_path()) {
+      above = inside.has_relative_path();
+      const auto directory = root / inside.relative_path();
       std::uint64_t most = 0;  // "max" is no number.
-      if (std::ifstream(group / "memory.max") >> most) limit = std::min(limit, most);
-      if (!group.has_relative_path()) break;
+      std::ifstream limit(directory / (version_2 ? "memory.max" : "memory.limit_in_bytes"));
+      if (limit >> most) found.push_back({directory.string(), version_2, most});
     }
   }
+  return found;
+}
+
+std::uint64_t memory_limit_bytes() {
+  std::uint64_t limit = meminfo("MemTotal");
+  for (const auto& group : memory_groups())
+    limit = std::min(limit, group.limit_bytes);
   return limit;
 }
 

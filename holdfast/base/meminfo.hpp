@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast {
 
@@ -10,8 +12,16 @@ namespace holdfast {
 // unit, else as it is. 0 where there is no such line.
 std::uint64_t meminfo(std::string_view name);
 
-// What this process may use: the machine's memory, or less where one of its control groups (version
-// 2) says so.
+// A control group, of version 1 or 2, that bounds the memory of this process: its own, or one
+// above.
+struct MemoryGroup {
+  std::string directory;  // With its files.
+  bool version_2 = false;
+  std::uint64_t limit_bytes = 0;
+};
+std::vector<MemoryGroup> memory_groups();
+
+// What this process may use: the machine's memory, or less where one of these groups says so.
 std::uint64_t memory_limit_bytes();
 
 }  // namespace holdfast

@@ -125,38 +125,18 @@ std::uint64_t last_level_cache_bytes() {
 }
 
 std::uint64_t available_memory_bytes() {
-  constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max();
-  const auto number_in = [](const std::string& file) {
-    std::ifstream in(file);
-    std::uint64_t number = kUnlimited;  // Also where it says "max".
-    return in >> number ? number : kUnlimited;
-  };
-  auto available = static_cast<std::uint64_t>(meminfo("MemAvailable"));
-  // Cached files count as used, but make room.
-  const auto cached_in = [](const std::string& group) {
-    std::ifstream in(group + "memory.stat");
-    std::uint64_t bytes = 0, number = 0;
-    for (std::string name; in >> name >> number;) {
-      if (name == "inactive_file" || name == "active_file") bytes += number;
+  auto available = meminfo("MemAvailable");
+  for (const auto& group : memory_groups()) {
+    const auto file = [&](const char* name) { return std::ifstream(group.directory + "/" + name); };
+    std::uint64_t used = 0, cached = 0, number = 0;
+    if (!(file(group.version_2 ? "memory.current" : "memory.usage_in_bytes") >> used)) continue;
+    // Cached files count as used, but make room.
+    auto statistics = file("memory.stat");
+    for (std::string name; statistics >> name >> number;) {
+      if (name == "inactive_file" || name == "active_file") cached += number;
     }
-    return bytes;
-  };
-  const auto limit_by = [&](const std::string& group, const char* limit, const char* usage) {
-    const auto most = number_in(group + limit);
-    const auto used = number_in(group + usage);
-    if (most == kUnlimited || used == kUnlimited) return;
-    const auto held = used - std::min(used, cached_in(group));
-    available = std::min(available, most - std::min(most, held));
-  };
-  // "0::/path" is the group of version 2, "7:memory:/path" that of version 1; in a container both
-  // paths may be seen from its own root.
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto path = line.substr(line.rfind(':') + 1);
-    for (const auto& inside : {std::string("/"), path + "/"}) {
-      limit_by("/sys/fs/cgroup" + inside, "memory.max", "memory.current");
-      limit_by("/sys/fs/cgroup/memory" + inside, "memory.limit_in_bytes", "memory.usage_in_bytes");
-    }
+    const auto held = used - std::min(used, cached);
+    available = std::min(available, group.limit_bytes - std::min(group.limit_bytes, held));
   }
   return available;
 }

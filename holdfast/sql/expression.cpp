@@ -107,6 +107,16 @@ ExpressionPointer literal_of(Value value, const Type& type, Position at) {
   return expression;
 }
 
+Operation turned(Operation comparison) {
+  switch (comparison) {
+    case Operation::kLess: return Operation::kGreater;
+    case Operation::kLessEqual: return Operation::kGreaterEqual;
+    case Operation::kGreater: return Operation::kLess;
+    case Operation::kGreaterEqual: return Operation::kLessEqual;
+    default: return comparison;
+  }
+}
+
 ExpressionPointer cast_to(ExpressionPointer operand, const Type& type) {
   if (operand->type == type) return operand;
   if (operand->operation == Operation::kLiteral && operand->literal.null) {

@@ -72,15 +72,6 @@ class NearTimes {
   std::int64_t low = -kNone, high = kNone;
 
  private:
-  static Operation turned(Operation operation) {
-    switch (operation) {
-      case Operation::kLess: return Operation::kGreater;
-      case Operation::kLessEqual: return Operation::kGreaterEqual;
-      case Operation::kGreater: return Operation::kLess;
-      case Operation::kGreaterEqual: return Operation::kLessEqual;
-      default: return operation;
-    }
-  }
   // left - right `operation` `ms`
   void bound(Operation operation, std::int64_t ms) {
     if (operation != Operation::kLess && operation != Operation::kLessEqual)

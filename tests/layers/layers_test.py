@@ -58,9 +58,6 @@ INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))
 PUBLIC_MARK = '\n// Public header.\n'
 PRIVATE = re.compile(r'//.*(\b[Ss]eed 0\d\d\b|anchors/|\b[Hh]oles? \d)')
-# Folders whose sources are compiled in pieces, and which of them.
-PIECES = {'holdfast/base': '*', 'holdfast/memory': '*', 'holdfast/blocks': '*', 'holdfast/index': '*',
-          'holdfast/kv': '*', 'tools/import': '*', 'tools': r'(main|console|text_layout|version|blocks_(?!bench)\w+|kv_(?!bench)\w+|mem_command|tour\w*)\.cpp'}
 LOCAL_NAME = re.compile(r'(?:\[\[.*?\]\] )?(?!using |return |template|namespace|#|//|\}| )[A-Za-z_][\w:<>,&* ]*?[ &*]([A-Za-z_]\w*)(?:\(| =|\{| \{|;| final)')
 COMMENT = re.compile(r'\s*//(?P<indent> *)(?P<text>.*)$')
 HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|Media|Format|Output|Exit|Keys|Values?) {2,}\S')
@@ -189,10 +186,16 @@ def shared_names(sources):
     return found
 
 
-def sources_of_piece(folder, pattern):
-    paths = (ROOT / folder).glob('*.cpp') if folder == 'tools' else (ROOT / folder).rglob('*.cpp')
-    return [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in sorted(paths)
-            if pattern == '*' or re.fullmatch(pattern, path.name)]
+def pieces():
+    """The sources of each library that is compiled in pieces."""
+    for path in sorted((ROOT / 'holdfast').glob('*/CMakeLists.txt')) + [ROOT / 'tools' / 'CMakeLists.txt']:
+        text = path.read_text()
+        whole = re.findall(r'holdfast_layer\(\w+ PRECOMPILED(.*?)DEPENDS|holdfast_layer\(\w+ PRECOMPILED(.*?)\)', text, re.S)
+        for target in re.findall(r'holdfast_in_few_pieces\((\w+)', text):
+            whole += re.findall(rf'add_library\({target} (.*?)\)', text, re.S)
+        for names in whole:
+            names = re.findall(r'[\w/]+\.cpp', ''.join(names))
+            yield [((path.parent / name).relative_to(ROOT).as_posix(), (path.parent / name).read_text()) for name in names]
 
 
 def violations(name, text):
@@ -285,8 +288,11 @@ def main():
              for line in violations(path.relative_to(ROOT / 'holdfast').as_posix(), path.read_text())]
     tools = sorted(path for path in (ROOT / 'tools').rglob('*') if path.suffix in ('.hpp', '.cpp'))
     found += [line for path in tools for line in violations(path.relative_to(ROOT).as_posix(), path.read_text())]
-    for folder, pattern in PIECES.items():
-        found += shared_names(sources_of_piece(folder, pattern))
+    in_pieces = list(pieces())
+    if sum(map(len, in_pieces)) < 150:
+        sys.exit(f'only {len(in_pieces)} libraries are compiled in pieces')
+    for sources in in_pieces:
+        found += shared_names(sources)
     for line in found:
         print(line)
     print(f'{len(files) + len(tools)} files, {len(found)} violations')

@@ -113,7 +113,20 @@ std::string wrong_in(const Found& found, std::uint64_t least, bool may_linger) {
 }
 
 using kv::medium_name;  // For the macro.
-class KvStateCrash : public kv::OnEveryMedium {};
+class KvStateCrash : public kv::OnEveryMedium {
+ protected:
+  // `images`: so many per run, unless all is to be looked at.
+  static crash::Options check_options(std::uint64_t images) {
+    crash::Options check{.size_bytes = 64 * KiB,
+                         .unit_bytes = 64 * KiB,
+                         .max_size_bytes = 1 * MiB,
+                         .images_per_run = kv::thorough() ? 15'000u : images};
+    check.model = GetParam();
+    // Of a file the table of blocks may follow.
+    check.durable_at_acknowledge = GetParam().granularity != Granularity::kPage;
+    return check;
+  }
+};
 HOLDFAST_ON_EVERY_MEDIUM(KvStateCrash);
 
 crash::Protocol<Found> protocol_of(bool paged) {
@@ -154,13 +167,7 @@ crash::Protocol<Found> protocol_of(bool paged) {
 
 TEST_P(KvStateCrash, OneCheckpointIsFoundWithItsEntriesOnly) {
   const bool paged = GetParam().granularity == Granularity::kPage;
-  crash::Options check{.size_bytes = 64 * KiB,
-                       .unit_bytes = 64 * KiB,
-                       .max_size_bytes = 1 * MiB,
-                       .images_per_run = kv::thorough() ? 15'000u : 600u};
-  check.model = GetParam();
-  check.durable_at_acknowledge = !paged;
-  const auto report = crash::check(protocol_of(paged), check);
+  const auto report = crash::check(protocol_of(paged), check_options(600));
   EXPECT_TRUE(kv::holds(report));
   EXPECT_GT(report.images_in_all(), 50u);
   if (paged) return;
@@ -198,13 +205,8 @@ TEST_P(KvStateCrash, BlocksAreThereBeforeTheCheckpoint) {
         checkpoints()[1].entries.size() + (found.epoch == 3 ? kLarge + kSmall : 0);
     return found.entries.size() == entries ? "" : "entries are missing, or too many";
   };
-  crash::Options check{.size_bytes = 64 * KiB,
-                       .unit_bytes = 64 * KiB,
-                       .max_size_bytes = 1 * MiB,
-                       .images_per_run = kv::thorough() ? 10'000u : 200u,
-                       .depth = 1};
-  check.model = GetParam();
-  check.durable_at_acknowledge = !paged;  // The table of blocks may follow.
+  auto check = check_options(200);
+  check.depth = 1;
   const auto report = crash::check(protocol, check);
   EXPECT_TRUE(kv::holds(report));
   EXPECT_GT(report.images_in_all(), 20u);
@@ -291,14 +293,7 @@ crash::Protocol<Found> generations_protocol() {
 }
 
 TEST_P(KvStateCrash, OfEachGenerationTheLastEntriesAreFound) {
-  const bool paged = GetParam().granularity == Granularity::kPage;
-  crash::Options check{.size_bytes = 64 * KiB,
-                       .unit_bytes = 64 * KiB,
-                       .max_size_bytes = 1 * MiB,
-                       .images_per_run = kv::thorough() ? 15'000u : 400u};
-  check.model = GetParam();
-  check.durable_at_acknowledge = !paged;
-  const auto report = crash::check(generations_protocol(), check);
+  const auto report = crash::check(generations_protocol(), check_options(400));
   EXPECT_TRUE(kv::holds(report));
   EXPECT_GT(report.images_in_all(), 50u);
 }
@@ -408,14 +403,7 @@ crash::Protocol<Versions> versions_protocol() {
 }
 
 TEST_P(KvStateCrash, TheNewestVersionOfAKeyIsFoundAndNoneThatWasTakenAway) {
-  const bool paged = GetParam().granularity == Granularity::kPage;
-  crash::Options check{.size_bytes = 64 * KiB,
-                       .unit_bytes = 64 * KiB,
-                       .max_size_bytes = 1 * MiB,
-                       .images_per_run = kv::thorough() ? 15'000u : 400u};
-  check.model = GetParam();
-  check.durable_at_acknowledge = !paged;
-  const auto report = crash::check(versions_protocol(), check);
+  const auto report = crash::check(versions_protocol(), check_options(400));
   EXPECT_TRUE(kv::holds(report));
   EXPECT_GT(report.images_in_all(), 50u);
 }

@@ -32,16 +32,6 @@ Place origin(const sql::Plan& plan, Place place) {
   }
 }
 
-Operation turned(Operation operation) {
-  switch (operation) {
-    case Operation::kLess: return Operation::kGreater;
-    case Operation::kLessEqual: return Operation::kGreaterEqual;
-    case Operation::kGreater: return Operation::kLess;
-    case Operation::kGreaterEqual: return Operation::kLessEqual;
-    default: return operation;
-  }
-}
-
 // A column, moved by so many milliseconds if it is a time.
 struct Moved {
   std::uint32_t column = 0;
@@ -172,7 +162,7 @@ class Search {
     auto operation = e.operation;
     if ((first->column < left) != (input_ == 0)) {
       std::swap(first, second);
-      operation = turned(operation);
+      operation = sql::turned(operation);
     }
     // One of either side, each by its number there.
     if ((first->column < left) == (second->column < left)) return false;
