@@ -3,15 +3,15 @@
 #   holdfast_precompiled(NAME HEADERS <fmt/format.h> LIBRARIES fmt::fmt)   parses the standard headers and these
 #   holdfast_precompile(TARGET NAME)                                      the sources of TARGET begin with them
 #
-# TARGET is a library with the options of NAME: those of the folder, and the definitions of LIBRARIES. A source with
-# options of its own says SKIP_PRECOMPILE_HEADERS.
+# TARGET is a library with the options of NAME: those of the folder, and the definitions of LIBRARIES. With PROGRAMS it
+# is an executable instead. A source with options of its own says SKIP_PRECOMPILE_HEADERS.
 #
 # ccache keeps nothing that was made so: a build with a launcher goes without, and finds the include that is missing in
-# a source, too. So do builds with tests, which are for those who build again. Builds with sanitizers are made once, for
-# their tests: there nearly everything begins with such headers (holdfast_precompile_below).
+# a source, too. With tests or sanitizers nearly everything begins with such headers (holdfast_precompile_below); without
+# them, what `./run tour` waits for.
 if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(HOLDFAST_PRECOMPILE OFF)
-elseif(NOT HOLDFAST_SANITIZE AND (HOLDFAST_TESTS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU))
+elseif(NOT HOLDFAST_SANITIZE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   set(HOLDFAST_PRECOMPILE OFF)
 else()
   set(HOLDFAST_PRECOMPILE ON)
@@ -22,7 +22,7 @@ if(HOLDFAST_SANITIZE)
 endif()
 
 function(holdfast_precompiled name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAMS" "" "HEADERS;LIBRARIES" ${ARGN})
   if(NOT HOLDFAST_PRECOMPILE)
     return()
   endif()
@@ -36,6 +36,10 @@ function(holdfast_precompiled name)
     <algorithm> <array> <atomic> <bit> <charconv> <chrono> <condition_variable> <cstddef> <cstdint> <cstring> <deque>
     <functional> <map> <memory> <mutex> <optional> <shared_mutex> <span> <string> <string_view> <thread> <unordered_map>
     <utility> <variant> <vector> <immintrin.h> ${ARG_HEADERS})
+  if(ARG_PROGRAMS AND NOT HOLDFAST_SANITIZE)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIE)
+  endif()
 endfunction()
 
 function(holdfast_precompile target name)
@@ -47,16 +51,17 @@ endfunction()
 # Where nobody builds again: the sources of TARGET as few pieces of so many each, which takes half the time. Each is still
 # a source by itself; tests/layers refuses names that two of them share, tests/install/first_build_test.sh compiles the pieces.
 function(holdfast_in_few_pieces target sources)
-  if(HOLDFAST_PRECOMPILE AND NOT HOLDFAST_SANITIZE)
+  if(HOLDFAST_PRECOMPILE AND NOT HOLDFAST_SANITIZE AND NOT HOLDFAST_TESTS)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
   endif()
 endfunction()
 
-# All targets of a folder and those below it, with sanitizers only; a target that has headers of its own keeps them.
-# With GTEST those that link GoogleTest begin with the headers of that name.
+# All targets of a folder and those below it, with tests or sanitizers only; a target that has headers of its own keeps
+# them. With GTEST the tests, which link GoogleTest, begin with the headers of that name. Without sanitizers a library and
+# a program differ by an option that headers are bound to, so that other programs than tests go without.
 function(holdfast_precompile_below folder name)
   cmake_parse_arguments(ARG "" "GTEST" "" ${ARGN})
-  if(NOT HOLDFAST_PRECOMPILE OR NOT HOLDFAST_SANITIZE)
+  if(NOT HOLDFAST_PRECOMPILE OR NOT (HOLDFAST_SANITIZE OR HOLDFAST_TESTS))
     return()
   endif()
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
@@ -64,13 +69,13 @@ function(holdfast_precompile_below folder name)
     get_target_property(type ${target} TYPE)
     get_target_property(own ${target} PRECOMPILE_HEADERS)
     get_target_property(reused ${target} PRECOMPILE_HEADERS_REUSE_FROM)
-    if(type MATCHES "EXECUTABLE|STATIC|OBJECT|MODULE" AND NOT own AND NOT reused)
-      get_target_property(linked ${target} LINK_LIBRARIES)
-      if(ARG_GTEST AND linked MATCHES "GTest|kv_crash_support")
-        holdfast_precompile(${target} ${ARG_GTEST})
-      elseif(linked MATCHES holdfast_flags)
-        holdfast_precompile(${target} ${name})
-      endif()
+    get_target_property(linked ${target} LINK_LIBRARIES)
+    if(own OR reused OR NOT type MATCHES "EXECUTABLE|STATIC|OBJECT|MODULE")
+      continue()
+    elseif(ARG_GTEST AND linked MATCHES "GTest|kv_crash_support" AND (HOLDFAST_SANITIZE OR type STREQUAL EXECUTABLE))
+      holdfast_precompile(${target} ${ARG_GTEST})
+    elseif(linked MATCHES holdfast_flags AND (HOLDFAST_SANITIZE OR NOT type STREQUAL EXECUTABLE))
+      holdfast_precompile(${target} ${name})
     endif()
   endforeach()
   get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
