@@ -131,9 +131,12 @@ configure() {
   fi
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
-  # ccache helps who builds again and again, with tests; without them a build is faster by precompiled headers and few
-  # pieces, of which it keeps nothing.
-  case "$options" in *HOLDFAST_TESTS=OFF*) launcher= ;; *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;; esac
+  # ccache helps who builds again and again, with tests. CI, which builds once, and a build without tests are faster by
+  # precompiled headers and few pieces, of which it keeps nothing.
+  case "$options ${CI:-}" in
+    *HOLDFAST_TESTS=OFF* | *true) launcher= ;;
+    *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;;
+  esac
   logged "configure-$preset" cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
 }
