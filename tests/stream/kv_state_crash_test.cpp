@@ -236,7 +236,8 @@ const std::vector<Found>& generations() {
 
 void perform_generation(KvStateStore& state, std::uint64_t epoch, std::uint64_t& generation) {
   std::uint64_t other = 0;
-  if (epoch == 1) state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), false, generation).value();
+  if (epoch == 1)
+    state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), false, generation).value();
   if (epoch == 2) state.put_block(60, block_of({{"a", "3"}}), false, generation).value();
   if (epoch == 3) {
     state.put_block(60, block_of({{"a", "4"}}), false, generation).value();

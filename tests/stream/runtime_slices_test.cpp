@@ -267,6 +267,24 @@ TEST(RuntimeSlices, ASliceOnTheMediumIsBounded) {
   EXPECT_GT(process.whole(), 10);
 }
 
+// Blocks of a slice that memory had go when the slice leaves it.
+TEST(RuntimeSlices, WhatLeavesMemoryIsOnTheMediumOnce) {
+  constexpr std::int64_t kFew = 2'000, kMany = 20'000;
+  Rows rows;
+  const auto take = [](auto& process, std::int64_t keys) {
+    for (std::int64_t key = 0; key < keys; ++key)
+      process.take({1, key, 1});
+    process.checkpoint();
+  };
+  const stream::Place once, often;
+  Process<Sums> at_once(once / "state", 1, rows), process(often / "state", 1 * MiB, rows);
+  take(at_once, kMany);
+  for (int round = 0; round < 3; ++round)
+    take(process, kFew);
+  take(process, kMany);
+  EXPECT_LE(process.live_bytes(), at_once.live_bytes() * 11 / 10);
+}
+
 // ---- Runs ----
 
 // One run, of these blocks.

@@ -23,7 +23,7 @@ class SortedRun {
  public:
   // `begin`: of its blocks, as Host::next_generation() gives it.
   SortedRun(std::int64_t slice, std::uint64_t generation, BlockPlace begin)
-      : slice_(slice), generation_(generation), epoch_(begin.epoch), place_(begin) {}
+      : slice_(slice), generation_(generation), place_(begin) {}
 
   bool at_entry() const { return at_entry_; }
   std::string_view key() const { return {key_.data, key_.size}; }
@@ -41,14 +41,14 @@ class SortedRun {
   bool read(Run& run) {
     Text block{};
     if (!run.host.next_block(slice_, generation_, place_, block)) return false;
-    at_entry_ = block.size != 0 && place_.epoch == epoch_;
+    at_entry_ = block.size != 0;
     if (at_entry_) block_.assign(block.data, block.size);
     rest_ = {block_.data(), at_entry_ ? block_.size() : 0};
     return true;
   }
 
   std::int64_t slice_;
-  std::uint64_t generation_, epoch_;
+  std::uint64_t generation_;
   BlockPlace place_;  // Behind the block.
   std::string block_, before_;
   Text rest_{}, key_{}, state_{};
