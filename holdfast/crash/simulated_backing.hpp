@@ -45,10 +45,11 @@ class SimulatedBacking final : public memory_detail::Backing {
   Status grow(std::uint64_t new_size_bytes) override { return medium_.resize(new_size_bytes); }
   Status shrink(std::uint64_t new_size_bytes) override { return medium_.resize(new_size_bytes); }
   Status prefault(std::uint64_t, std::uint64_t) override { return ok_status(); }
+  std::string_view kind() const override { return "simulated"; }
   RegionReport report() const override {
     RegionReport report;
     report.spec = "simulated";
-    report.kind = "simulated";
+    report.kind = kind();
     report.granularity = granularity();
     report.granularity_source = "crash checker, model " + name(medium_.model());
     report.mapping = "MAP_PRIVATE anonymous";

@@ -35,7 +35,7 @@ namespace holdfast::kv {
 
 Status Recovery::run() {
   if (rooms_.gate.read_only()) {
-    for (const std::string& damage : rooms_.medium.region().report().damage)
+    for (const std::string& damage : rooms_.medium.region().damage())
       note(0, damage);
   }
   shared_limit_ = limit_word(kSharedLimitWordAt, kMaxGeneration, "limit of shared runs");

@@ -17,7 +17,7 @@ Durability default_durability_of(const StoreOptions& options, const Medium& medi
 
 std::string kind_that_loses_power(const Medium& medium) {
   const bool loses = medium.region().granularity() == Granularity::kNone;
-  return loses ? medium.region().report().kind : std::string();
+  return loses ? std::string(medium.region().kind()) : std::string();
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
   Medium medium(std::move(region));
   if (options.durability == Durability::kPower &&
       medium.region().granularity() == Granularity::kNone) {
-    return WriteGate(false, medium.region().report().kind).refusal();
+    return WriteGate(false, std::string(medium.region().kind())).refusal();
   }
   auto superblock = read_superblock(medium.region(), options, shape);
   bool created = false;

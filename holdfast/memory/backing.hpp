@@ -43,6 +43,8 @@ class Backing {
   virtual void read_ahead(std::span<const Extent>) {}
   virtual Status fetch(std::span<const Extent>) { return {}; }
   virtual bool resident(const Extent&) const { return true; }
+  virtual std::string_view kind() const = 0;  // As in the report.
+  virtual std::span<const std::string> damage() const { return {}; }
   virtual RegionReport report() const = 0;
 };
 

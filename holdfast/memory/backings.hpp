@@ -43,6 +43,8 @@ class MappedBacking : public Backing {
   Status write(std::uint64_t offset, std::span<const std::byte> bytes) override;
   Status sync() override { return {}; }
   Status prefault(std::uint64_t offset, std::uint64_t bytes) override;
+  std::string_view kind() const override { return kind_; }
+  std::span<const std::string> damage() const override { return damage_; }
   RegionReport report() const override;
 
  protected:
@@ -70,7 +72,7 @@ class MappedBacking : public Backing {
   AddressRange addresses_;
   std::uint64_t unit_bytes_ = 0;
   std::atomic<std::uint64_t> size_bytes_{0};
-  std::string kind_;  // For the report.
+  std::string kind_;
   std::string mapping_;
   std::vector<std::string> damage_;
 };

@@ -189,6 +189,10 @@ Result<Claim> Region::claim(const Extent& extent, std::string_view owner) {
   return Claim(claims_, number);
 }
 
+std::string_view Region::kind() const { return backing_->kind(); }
+
+std::span<const std::string> Region::damage() const { return backing_->damage(); }
+
 RegionReport Region::report() const { return backing_->report(); }
 
 }  // namespace holdfast

@@ -180,7 +180,10 @@ class Region {
   // outside of the region).
   Result<Claim> claim(const Extent& extent, std::string_view owner);
 
-  // Reads page tables through /proc: some ms per GiB.
+  // Of the report, at once.
+  std::string_view kind() const;
+  std::span<const std::string> damage() const;
+  // Reads the page tables of the whole process through /proc: some ms per GiB that it has mapped.
   RegionReport report() const;
 
  private:

@@ -76,6 +76,10 @@ class StateKeys {
     return number_at(key.substr(blocks_.size() + kSliceBytes + kEpochBytes));
   }
 
+  static std::uint32_t number_of_block(std::string_view key) {
+    return static_cast<std::uint32_t>(number_at(key.substr(key.size() - 8)));
+  }
+
   // The shortest key of an entry.
   std::size_t least_bytes() const { return entries_.size() + kSliceBytes + kEpochBytes; }
   // Of the key of an entry, which is no shorter, or of a block.

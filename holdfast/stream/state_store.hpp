@@ -16,6 +16,7 @@
 
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/stream/compile/runtime/interface.hpp>
 
 namespace holdfast::stream {
 
@@ -30,8 +31,6 @@ class StateStore {
 
   using VisitVersion =
       FunctionRef<Status(std::string_view key, std::string_view state, std::uint64_t version)>;
-
-  using VisitBlock = FunctionRef<Status(std::string_view block, std::uint64_t generation)>;
 
   virtual ~StateStore() = default;
   // First of all: the last completed checkpoint; none: there was none.
@@ -69,17 +68,30 @@ class StateStore {
   // Whether it does. What was put as blocks may stay in memory, too, so many bytes of it.
   virtual bool takes_blocks(std::uint64_t& /*memory_bytes*/) const { return false; }
   // Entries of the checkpoint that complete() ends. In a generation a later entry of a key takes
-  // the place of an earlier one. Generation 0: a new one, which it becomes.
-  virtual Status put_block(std::int64_t /*slice*/, std::string_view /*block*/,
+  // the place of an earlier one. Generation 0: a new one, which it becomes. `in_run`: of a run; the
+  // blocks of this checkpoint have all of the generation, in the order of the keys, each key once,
+  // and no later ones follow.
+  virtual Status put_block(std::int64_t /*slice*/, std::string_view /*block*/, bool /*in_run*/,
                            std::uint64_t& /*generation*/) {
     return Error{Errc::kInvalidOption, "this store takes no blocks"};
   }
   // The next checkpoint has all of this generation, and does without its blocks of earlier ones.
   virtual void drop_older(std::int64_t /*slice*/, std::uint64_t /*generation*/) {}
-  // What for_each() gives, in two parts: entries that were put one by one, then blocks by their
-  // generation, in the order in which they were put.
-  virtual Status for_each_part(std::int64_t slice, Visit entry, VisitBlock /*block*/) {
-    return for_each(slice, entry);
+  // What for_each() gives, in two parts. Entries that were put one by one:
+  virtual Status for_each_entry(std::int64_t slice, Visit visit) { return for_each(slice, visit); }
+  // Blocks: the next generation, from 0 on; 0: there is none. `run`: where its run begins; of epoch
+  // 0: it has none.
+  virtual Status next_generation(std::int64_t /*slice*/, std::uint64_t& generation,
+                                 query::BlockPlace& /*run*/) {
+    generation = 0;
+    return {};
+  }
+  // The block at this place of a generation, or the first one behind it, in the order in which they
+  // were put. The place is then behind it, in its epoch. Of no bytes: there is none.
+  virtual Status next_block(std::int64_t /*slice*/, std::uint64_t /*generation*/,
+                            query::BlockPlace& /*place*/, std::string& block) {
+    block.clear();
+    return {};
   }
 
   // Behind complete(): about how much the state takes, where it is kept.

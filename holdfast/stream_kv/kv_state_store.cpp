@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
 constexpr char kFormat = 2;
 constexpr std::size_t kSmallBlock = 4096;  // Smaller ones share a fence.
+constexpr std::uint32_t kInRun = std::uint32_t{1} << 31;
 
 }  // namespace
 
@@ -103,7 +104,7 @@ Result<std::vector<std::int64_t>> KvStateStore::slices() {
   return std::vector(slices.begin(), slices.end());
 }
 
-Status KvStateStore::for_each_part(std::int64_t slice, Visit entry, VisitBlock block) {
+Status KvStateStore::for_each_entry(std::int64_t slice, Visit visit) {
   const std::string prefix = state_keys_.of_slice(slice);
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
   for (cursor.first(prefix); cursor; cursor.next()) {
@@ -111,40 +112,75 @@ Status KvStateStore::for_each_part(std::int64_t slice, Visit entry, VisitBlock b
     if (key.size() < StateKeys::kEpochBytes)
       return Error{Errc::kCorrupt, "a key of the state is too short"};
     key.remove_suffix(StateKeys::kEpochBytes);
-    HF_RETURN_IF_ERROR(entry(key, cursor.value()));
-  }
-  HF_RETURN_IF_ERROR(cursor.status());
-  for (cursor.first(state_keys_.blocks_of_slice(slice)); cursor; cursor.next()) {
-    if (cursor.key().size() != state_keys_.block_bytes())
-      return Error{Errc::kCorrupt, "a key of a block is too short"};
-    HF_RETURN_IF_ERROR(block(cursor.value(), state_keys_.generation_of_block(cursor.key())));
+    HF_RETURN_IF_ERROR(visit(key, cursor.value()));
   }
   return cursor.status();
 }
 
+// `key`: of the block that a cursor is at.
+Status KvStateStore::check_block(std::string_view key) const {
+  if (key.size() == state_keys_.block_bytes()) return {};
+  return Error{Errc::kCorrupt, "a key of a block has " + std::to_string(key.size()) +
+                                   " bytes, not " + std::to_string(state_keys_.block_bytes())};
+}
+
+Status KvStateStore::next_generation(std::int64_t slice, std::uint64_t& generation,
+                                     query::BlockPlace& run) {
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  cursor.seek(state_keys_.of_generation(slice, generation + 1));
+  generation = 0;
+  if (!cursor || !cursor.key().starts_with(state_keys_.blocks_of_slice(slice)))
+    return cursor.status();
+  HF_RETURN_IF_ERROR(check_block(cursor.key()));
+  generation = state_keys_.generation_of_block(cursor.key());
+  if (!cursor.last(state_keys_.of_generation(slice, generation))) return cursor.status();
+  HF_RETURN_IF_ERROR(check_block(cursor.key()));
+  const bool in_run = (StateKeys::number_of_block(cursor.key()) & kInRun) != 0;
+  run = {in_run ? state_keys_.epoch_of_block(cursor.key()) : 0, 0};
+  return {};
+}
+
+Status KvStateStore::next_block(std::int64_t slice, std::uint64_t generation,
+                                query::BlockPlace& place, std::string& block) {
+  block.clear();
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  cursor.seek(state_keys_.of_block(slice, generation, place.epoch, place.number));
+  if (!cursor || !cursor.key().starts_with(state_keys_.of_generation(slice, generation)))
+    return cursor.status();
+  HF_RETURN_IF_ERROR(check_block(cursor.key()));
+  if (cursor.value().empty()) return Error{Errc::kCorrupt, "a block of the state is empty"};
+  place = {state_keys_.epoch_of_block(cursor.key()), StateKeys::number_of_block(cursor.key()) + 1};
+  block = cursor.value();
+  return {};
+}
+
 // Those of a generation in the order of their keys, each with its last state.
 Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
+  HF_RETURN_IF_ERROR(for_each_entry(slice, visit));
   std::map<std::string, std::string, std::less<>> newest;
-  std::uint64_t current = 0;
   const auto end_generation = [&]() -> Status {
     for (const auto& [key, state] : newest)
       HF_RETURN_IF_ERROR(visit(key, state));
     newest.clear();
     return {};
   };
-  const auto take = [&](std::string_view block, std::uint64_t generation) -> Status {
-    if (HF_MUTANT("KS4", generation != current, false)) HF_RETURN_IF_ERROR(end_generation());
-    current = generation;
-    query::Text rest{block.data(), block.size()}, key{}, state{};
-    while (rest.size != 0) {
-      if (!query::take_block_entry(rest, key, state))
-        return Error{Errc::kCorrupt, "a block of the state ends within an entry"};
-      newest[std::string(key.data, key.size)].assign(state.data, state.size);
+  query::BlockPlace run;
+  for (std::uint64_t generation = 0;;) {
+    HF_RETURN_IF_ERROR(next_generation(slice, generation, run));
+    if (HF_MUTANT("KS4", true, generation == 0)) HF_RETURN_IF_ERROR(end_generation());
+    if (generation == 0) return {};
+    query::BlockPlace place;
+    for (std::string block;;) {
+      HF_RETURN_IF_ERROR(next_block(slice, generation, place, block));
+      if (block.empty()) break;
+      query::Text rest{block.data(), block.size()}, key{}, state{};
+      while (rest.size != 0) {
+        if (!query::take_block_entry(rest, key, state))
+          return Error{Errc::kCorrupt, "a block of the state ends within an entry"};
+        newest[std::string(key.data, key.size)].assign(state.data, state.size);
+      }
     }
-    return {};
-  };
-  HF_RETURN_IF_ERROR(for_each_part(slice, visit, take));
-  return end_generation();
+  }
 }
 
 Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
@@ -197,16 +233,17 @@ Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_v
 Status KvStateStore::write_block() {
   if (block_.empty()) return {};
   std::uint64_t generation = 0;
-  const auto status = put_block(block_slice_, block_, generation);
+  const auto status = put_block(block_slice_, block_, false, generation);
   block_.clear();
   return status;
 }
 
-Status KvStateStore::put_block(std::int64_t slice, std::string_view block,
+Status KvStateStore::put_block(std::int64_t slice, std::string_view block, bool in_run,
                                std::uint64_t& generation) {
   const std::uint64_t epoch = HF_MUTANT("ST12", epoch_ + 1, epoch_);
   if (generation == 0) generation = HF_MUTANT("KS5", epoch_ + 1, epoch_);
-  std::string key = state_keys_.of_block(slice, generation, epoch, HF_MUTANT("KS6", blocks_++, 0));
+  const std::uint32_t number = HF_MUTANT("KS6", blocks_++, 0) | (in_run ? kInRun : 0);
+  std::string key = state_keys_.of_block(slice, generation, epoch, number);
   if (block.size() < kSmallBlock) return put_record(std::move(key), block);
   const std::string_view keys[] = {key}, values[] = {block};
   return store_->put_many(keys, values);

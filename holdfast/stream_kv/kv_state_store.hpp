@@ -12,7 +12,9 @@
 //            of an epoch above that of 'm'.
 // Blocks     What put() and put_block() are given is written some 1000 entries at a time. A block
 //            is of an epoch and of a generation: of each generation the entries of the latest epoch
-//            count, and generations are merged. put() makes a generation per epoch.
+//            count, and generations are merged. put() makes a generation per epoch. The number of a
+//            block that is in a run has its highest bit set; the last block of a generation says
+//            whether it has one.
 // Order      Entries are durable before 'm' is written; what was dropped is removed after 'm' is
 //            durable, so that no failure takes a slice from the checkpoint that still needs it.
 // A crash leaves  what is of an epoch that was never completed, and slices that were dropped and
@@ -73,11 +75,16 @@ class KvStateStore : public StateStore {
     memory_bytes = memory_bytes_;
     return true;
   }
-  Status put_block(std::int64_t slice, std::string_view block, std::uint64_t& generation) override;
+  Status put_block(std::int64_t slice, std::string_view block, bool in_run,
+                   std::uint64_t& generation) override;
   void drop_older(std::int64_t slice, std::uint64_t generation) override {
     older_.emplace_back(slice, generation);
   }
-  Status for_each_part(std::int64_t slice, Visit entry, VisitBlock block) override;
+  Status for_each_entry(std::int64_t slice, Visit visit) override;
+  Status next_generation(std::int64_t slice, std::uint64_t& generation,
+                         query::BlockPlace& run) override;
+  Status next_block(std::int64_t slice, std::uint64_t generation, query::BlockPlace& place,
+                    std::string& block) override;
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return true; }
   // Of all queries that the store keeps.
@@ -88,6 +95,7 @@ class KvStateStore : public StateStore {
   Result<std::optional<Checkpoint>> read_checkpoint();
   Status write_group();
   Status write_block();
+  Status check_block(std::string_view key) const;
   Status remove(std::vector<std::string>& keys);
   Status remove_dropped();
   Status put_record(std::string key, std::string_view value);

@@ -236,18 +236,19 @@ const std::vector<Found>& generations() {
 
 void perform_generation(KvStateStore& state, std::uint64_t epoch, std::uint64_t& generation) {
   std::uint64_t other = 0;
-  if (epoch == 1) state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), generation).value();
-  if (epoch == 2) state.put_block(60, block_of({{"a", "3"}}), generation).value();
+  if (epoch == 1)
+    state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), false, generation).value();
+  if (epoch == 2) state.put_block(60, block_of({{"a", "3"}}), false, generation).value();
   if (epoch == 3) {
-    state.put_block(60, block_of({{"a", "4"}}), generation).value();
-    state.put_block(60, block_of({{"b", "5"}}), generation).value();
+    state.put_block(60, block_of({{"a", "4"}}), false, generation).value();
+    state.put_block(60, block_of({{"b", "5"}}), false, generation).value();
     state.drop_older(60, generation);
-    state.put_block(60, block_of({{"b", "7"}}), other).value();
+    state.put_block(60, block_of({{"b", "7"}}), false, other).value();
     EXPECT_NE(other, generation);
   }
   if (epoch == 4) {
     state.drop(60);
-    state.put_block(120, block_of({{"c", "8"}}), other).value();
+    state.put_block(120, block_of({{"c", "8"}}), false, other).value();
   }
   state.complete({epoch, "m"}).value();
 }

@@ -28,8 +28,8 @@ class StoreHost final : public NoHost {
   explicit StoreHost(stream::StateStore& store) : store_(store) {}
   bool keeps_entries() const override { return true; }
   bool takes_blocks(std::uint64_t& bytes) const override { return store_.takes_blocks(bytes); }
-  bool put_block(std::int64_t slice, Text block, std::uint64_t& generation) override {
-    return bool(store_.put_block(slice, view(block), generation));
+  bool put_block(std::int64_t slice, Text block, bool in_run, std::uint64_t& generation) override {
+    return bool(store_.put_block(slice, view(block), in_run, generation));
   }
   void drop_older(std::int64_t slice, std::uint64_t generation) override {
     ++whole;
@@ -40,19 +40,28 @@ class StoreHost final : public NoHost {
     const auto status = [](bool taken) {
       return taken ? Status() : Status(Error{Errc::kCorrupt, ""});
     };
-    return bool(store_.for_each_part(
-        slice,
-        [&](std::string_view key, std::string_view state) {
-          return status(visit.entry(text_of(key), text_of(state)));
-        },
-        [&](std::string_view block, std::uint64_t generation) {
-          return status(visit.block(text_of(block), generation));
-        }));
+    return bool(store_.for_each_entry(slice, [&](std::string_view key, std::string_view state) {
+      return status(visit.entry(text_of(key), text_of(state)));
+    }));
   }
+  bool next_generation(std::int64_t slice, std::uint64_t& generation, BlockPlace& run) override {
+    const bool read = bool(store_.next_generation(slice, generation, run));
+    if (read && generation != 0 && run.epoch != 0) ++runs;
+    return read;
+  }
+  bool next_block(std::int64_t slice, std::uint64_t generation, BlockPlace& place,
+                  Text& block) override {
+    const bool read = bool(store_.next_block(slice, generation, place, block_));
+    block = text_of(block_);
+    return read;
+  }
+  void refuse_entry() override { ADD_FAILURE() << "an entry is none of this query"; }
   int whole = 0;  // Checkpoints that had all of a slice.
+  int runs = 0;   // That windows were read from.
 
  private:
   stream::StateStore& store_;
+  std::string block_;
 };
 
 constexpr std::int64_t kSizeMs = 30, kSlideMs = 10;
@@ -114,6 +123,7 @@ class Process {
   }
   std::size_t position() const { return position_; }
   int whole() const { return host_.whole; }
+  int runs() const { return host_.runs; }
   std::uint64_t live_bytes() const { return store_.bytes(); }
 
   void take(const Event& event) {
@@ -178,9 +188,13 @@ Course course_of(std::uint64_t seed) {
   return seed % 2 == 0 ? Course{keys, 60, 40, 700} : Course{keys, 900, 10, 700};
 }
 
-// Returns how many checkpoints had all of a slice.
+struct Seen {
+  int whole = 0;  // Checkpoints that had all of a slice.
+  int runs = 0;   // That windows were read from.
+};
+
 template <class Definition>
-int run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
+Seen run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
   Random random(seed);
   std::vector<Event> events;
   std::int64_t time = 0;
@@ -192,7 +206,7 @@ int run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
   }
   stream::Place place;
   Rows rows;
-  int whole = 0;
+  Seen seen;
   for (bool ended = false; !ended;) {
     const std::uint64_t memory = random.below(2) == 0 ? 1 + random.below(course.keys * 90) : GiB;
     Process<Definition> process(place / "state", memory, rows);
@@ -206,17 +220,21 @@ int run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
       if (random.below(course.checkpoint_rows) == 0) process.checkpoint();
       if (random.below(course.crash_rows) == 0) break;  // The process is gone.
     }
-    whole += process.whole();
+    seen.whole += process.whole();
+    seen.runs += process.runs();
   }
   EXPECT_EQ(rows, rows_by_hand(events, once)) << "seed=" << seed;
-  return whole;
+  return seen;
 }
 
 TEST(RuntimeSlices, WindowsAreThoseByHandWhateverIsForgottenOrKilled) {
-  int whole = 0;
-  for (std::uint64_t seed = 1; seed <= 24; ++seed)
-    whole += run_with_crashes<Sums>(seed, course_of(seed), false);
-  EXPECT_GT(whole, 10);
+  Seen seen;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    const Seen more = run_with_crashes<Sums>(seed, course_of(seed), false);
+    seen = {seen.whole + more.whole, seen.runs + more.runs};
+  }
+  EXPECT_GT(seen.whole, 10);
+  EXPECT_GT(seen.runs, 100);
 }
 
 // Of more groups than fit the cache, those that changed are written.
@@ -229,7 +247,7 @@ TEST(RuntimeSlices, WindowsOfManyGroupsAreThoseByHand) {
 
 TEST(RuntimeSlices, StatesThatGrowAreWrittenByWhatWasAdded) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed)
-    EXPECT_EQ(run_with_crashes<Sets>(seed, course_of(seed), true), 0);
+    EXPECT_EQ(run_with_crashes<Sets>(seed, course_of(seed), true).whole, 0);
 }
 
 // However often its groups change: a slice of kv is a few times what it has.
@@ -247,6 +265,93 @@ TEST(RuntimeSlices, ASliceOnTheMediumIsBounded) {
     EXPECT_LE(process.live_bytes(), 6 * first) << round;
   }
   EXPECT_GT(process.whole(), 10);
+}
+
+// Blocks of a slice that memory had go when the slice leaves it.
+TEST(RuntimeSlices, WhatLeavesMemoryIsOnTheMediumOnce) {
+  constexpr std::int64_t kFew = 2'000, kMany = 20'000;
+  Rows rows;
+  const auto take = [](auto& process, std::int64_t keys) {
+    for (std::int64_t key = 0; key < keys; ++key)
+      process.take({1, key, 1});
+    process.checkpoint();
+  };
+  const stream::Place once, often;
+  Process<Sums> at_once(once / "state", 1, rows), process(often / "state", 1 * MiB, rows);
+  take(at_once, kMany);
+  for (int round = 0; round < 3; ++round)
+    take(process, kFew);
+  take(process, kMany);
+  EXPECT_LE(process.live_bytes(), at_once.live_bytes() * 11 / 10);
+}
+
+// ---- Runs ----
+
+// One run, of these blocks.
+class RunHost final : public NoHost {
+ public:
+  explicit RunHost(std::vector<std::string> blocks) : blocks_(std::move(blocks)) {}
+  bool next_block(std::int64_t, std::uint64_t, BlockPlace& place, Text& block) override {
+    const bool there = place.number < blocks_.size();
+    block = there ? text_of(blocks_[place.number++]) : Text{};
+    return true;
+  }
+  void refuse_entry() override { ++refused; }
+  int refused = 0;
+
+ private:
+  std::vector<std::string> blocks_;
+};
+
+using RunKey = KeyOf<std::int64_t>;
+using RunState = StateOf<Count>;
+
+std::string block_of(const std::vector<std::int64_t>& keys) {
+  std::string block;
+  RunState state;
+  state.get<0>().add();
+  for (const auto key : keys) {
+    append_sized(block, [&](std::string& bytes) { RunKey(some(key)).append(bytes); });
+    append_sized(block, [&](std::string& bytes) { state.append(bytes); });
+  }
+  return block;
+}
+
+// The keys that are read, as far as that goes.
+std::vector<std::int64_t> read_run(RunHost& host) {
+  Output output;
+  Run run{host, output};
+  SortedRuns<RunKey, RunState> runs(run);
+  runs.add(1, 1, {1, 0});
+  std::vector<std::int64_t> keys;
+  const bool read = runs.begin() && runs.take_below(nullptr, [&](const auto& key, const auto&) {
+    keys.push_back(key.template get<0>().value);
+  });
+  EXPECT_EQ(read, !run.failed);
+  EXPECT_EQ(host.refused, run.failed ? 1 : 0);
+  return keys;
+}
+
+TEST(SortedRuns, OneOutOfOrderIsRefused) {
+  using Keys = std::vector<std::int64_t>;
+  RunHost sound({block_of({1, 2}), block_of({3}), block_of({4, 5})});
+  EXPECT_EQ(read_run(sound), (Keys{1, 2, 3, 4, 5}));
+  for (const auto& blocks :
+       {std::vector{block_of({1, 3, 2})}, std::vector{block_of({1, 3}), block_of({2})},
+        std::vector{block_of({1, 3, 3})}}) {
+    RunHost host(blocks);
+    EXPECT_LT(read_run(host).size(), 3u);
+    EXPECT_EQ(host.refused, 1);
+  }
+}
+
+TEST(SortedRuns, ABlockThatEndsWithinAnEntryIsRefused) {
+  const std::string whole = block_of({1, 2});
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    RunHost host({whole.substr(0, size)});
+    read_run(host);
+    ASSERT_EQ(host.refused, size == whole.size() / 2 ? 0 : 1) << size;
+  }
 }
 
 TEST(RuntimeSlices, ABlockThatEndsWithinAnEntryIsRefused) {

@@ -284,7 +284,7 @@ TEST(KvState, ABlockThatIsNoneIsNotRead) {
   Place place;
   KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
   std::uint64_t generation = 0;
-  store.put_block(60, std::string("\x09short", 6), generation).value();
+  store.put_block(60, std::string("\x09short", 6), false, generation).value();
   store.complete({1, ""}).value();
   const auto none = [](std::string_view, std::string_view) { return Status(); };
   EXPECT_EQ(store.for_each(60, none).code(), Errc::kCorrupt);

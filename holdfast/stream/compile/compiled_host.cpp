@@ -91,22 +91,32 @@ bool CompiledHost::put(std::int64_t slice, query::Text key, query::Text state) {
   return take(store_->put(slice, view(key), view(state)));
 }
 
-bool CompiledHost::put_block(std::int64_t slice, query::Text block, std::uint64_t& generation) {
-  return take(store_->put_block(slice, view(block), generation));
+bool CompiledHost::put_block(std::int64_t slice, query::Text block, bool in_run,
+                             std::uint64_t& generation) {
+  return take(store_->put_block(slice, view(block), in_run, generation));
+}
+
+bool CompiledHost::next_generation(std::int64_t slice, std::uint64_t& generation,
+                                   query::BlockPlace& run) {
+  return take(store_->next_generation(slice, generation, run));
+}
+
+bool CompiledHost::next_block(std::int64_t slice, std::uint64_t generation,
+                              query::BlockPlace& place, query::Text& block) {
+  const bool read = take(store_->next_block(slice, generation, place, block_));
+  block = text_of(block_);
+  return read;
+}
+
+void CompiledHost::refuse_entry() {
+  take(Error{Errc::kCorrupt, "an entry of the state is none of this query"});
 }
 
 bool CompiledHost::for_each(std::int64_t slice, query::VisitEntries& visit) {
-  const auto status_of = [](bool taken) {
-    if (taken) return Status();
-    return Status(Error{Errc::kCorrupt, "an entry of the state is none of this query"});
-  };
-  return take(store_->for_each_part(
-      slice,
-      [&](std::string_view key, std::string_view state) {
-        return status_of(visit.entry(text_of(key), text_of(state)));
-      },
-      [&](std::string_view block, std::uint64_t generation) {
-        return status_of(visit.block(text_of(block), generation));
+  return take(
+      store_->for_each_entry(slice, [&](std::string_view key, std::string_view state) -> Status {
+        if (visit.entry(text_of(key), text_of(state))) return {};
+        return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
       }));
 }
 

@@ -37,10 +37,16 @@ class CompiledHost : public query::Host {
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
     return store_ != nullptr && store_->takes_blocks(memory_bytes);
   }
-  bool put_block(std::int64_t slice, query::Text block, std::uint64_t& generation) override;
+  bool put_block(std::int64_t slice, query::Text block, bool in_run,
+                 std::uint64_t& generation) override;
   void drop_older(std::int64_t slice, std::uint64_t generation) override {
     store_->drop_older(slice, generation);
   }
+  bool next_generation(std::int64_t slice, std::uint64_t& generation,
+                       query::BlockPlace& run) override;
+  bool next_block(std::int64_t slice, std::uint64_t generation, query::BlockPlace& place,
+                  query::Text& block) override;
+  void refuse_entry() override;
 
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
 
@@ -63,6 +69,7 @@ class CompiledHost : public query::Host {
   sql::Row out_;                   // A row for the sink.
   sql::Row row_;                   // What an interpreted expression reads.
   std::deque<std::string> texts_;  // Of interpreted expressions.
+  std::string block_;              // That was read last.
 };
 
 }  // namespace holdfast::stream::compile

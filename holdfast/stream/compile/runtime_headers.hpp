@@ -11,14 +11,14 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
     kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kTableHeader, kValuesHeader, kWindowJoinHeader;
+    kSortedRunsHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 23> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 24> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -39,6 +39,7 @@ inline constexpr std::array<RuntimeHeader, 23> kRuntimeHeaders = {{
     {"session_rows.hpp", kSessionRowsHeader},
     {"slice_table.hpp", kSliceTableHeader},
     {"slices.hpp", kSlicesHeader},
+    {"sorted_runs.hpp", kSortedRunsHeader},
     {"table.hpp", kTableHeader},
     {"values.hpp", kValuesHeader},
     {"window_join.hpp", kWindowJoinHeader},

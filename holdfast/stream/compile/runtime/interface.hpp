@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_5
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_5
+#define HOLDFAST_QUERY_ENTRY holdfast_query_6
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_6
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -37,15 +37,20 @@ struct Slot {
 // What a row of a changelog does to the rows before it (stream/row_kind.hpp).
 enum class Change : std::uint8_t { kInsert, kUpdateBefore, kUpdateAfter, kDelete };
 
-// What a store has of a slice: entries, which are merged, then blocks of entries (blocks.hpp), by
-// their generation. False: they are none of this query.
+// Entries that a store has of a slice beside blocks; they are merged. False: they are none of this
+// query.
 class VisitEntries {
  public:
   virtual bool entry(Text key, Text state) = 0;
-  virtual bool block(Text block, std::uint64_t generation) = 0;
 
  protected:
   ~VisitEntries() = default;
+};
+
+// Where a block of entries (blocks.hpp) is in its generation: in the order in which they were put.
+struct BlockPlace {
+  std::uint64_t epoch = 0;  // Of the checkpoint.
+  std::uint32_t number = 0;
 };
 
 // What one of several workers gathered for windows that have ended.
@@ -81,10 +86,21 @@ class Host {
   virtual bool keeps_entries() const = 0;
   // Whether it takes blocks of entries. Then state may stay in memory beside it, so many bytes.
   virtual bool takes_blocks(std::uint64_t& memory_bytes) const = 0;
-  // A block; generation 0: a new one, which it becomes.
-  virtual bool put_block(std::int64_t slice, Text block, std::uint64_t& generation) = 0;
+  // A block; generation 0: a new one, which it becomes. `in_run`: those of this checkpoint have all
+  // of the generation, in the order of the keys, each key once; it gets no more of them.
+  virtual bool put_block(std::int64_t slice, Text block, bool in_run,
+                         std::uint64_t& generation) = 0;
   // Blocks of this generation from earlier checkpoints go with the next: that one has all of it.
   virtual void drop_older(std::int64_t slice, std::uint64_t generation) = 0;
+  // The next generation of the slice's blocks, from 0 on; 0: there is none. `run`: where its run
+  // begins; of epoch 0: it has none.
+  virtual bool next_generation(std::int64_t slice, std::uint64_t& generation, BlockPlace& run) = 0;
+  // The block at this place of a generation, or the first one behind it. The place is then behind
+  // it, in its epoch. No bytes: there is none. Valid until the next call.
+  virtual bool next_block(std::int64_t slice, std::uint64_t generation, BlockPlace& place,
+                          Text& block) = 0;
+  // What the store gave is no entry of this query.
+  virtual void refuse_entry() = 0;
 
  protected:
   ~Host() = default;

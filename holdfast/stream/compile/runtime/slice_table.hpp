@@ -10,6 +10,7 @@
 
 #include <holdfast/stream/compile/runtime/blocks.hpp>
 #include <holdfast/stream/compile/runtime/interface.hpp>
+#include <holdfast/stream/compile/runtime/order.hpp>
 #include <holdfast/stream/compile/runtime/table.hpp>
 
 namespace holdfast::query {
@@ -52,18 +53,31 @@ class SliceTable : public Table<Key, State> {
     for (std::size_t i = 0; i < changed_.size(); ++i) {
       for (auto word = std::exchange(changed_[i], 0); word != 0; word &= word - 1) {
         const Entry& entry = this->entries()[i * 64 + static_cast<unsigned>(__builtin_ctzll(word))];
-        append_sized(block, [&](std::string& bytes) { entry.key.append(bytes); });
-        append_sized(block, [&](std::string& bytes) { entry.state.append(bytes); });
+        append_entry(entry, block);
         if (block.size() >= kBlockBytes && !give_block(block, give)) return false;
       }
     }
     return block.empty() || give_block(block, give);
   }
 
+  // Gives all groups as blocks, in the order of their keys.
+  template <class Give>
+  bool put_run(std::string& block, const Give& give) const {
+    const bool taken = visit_in_order(*this, [&](const Entry& entry) {
+      append_entry(entry, block);
+      return block.size() < kBlockBytes || give_block(block, give);
+    });
+    return taken && (block.empty() || give_block(block, give));
+  }
+
   std::uint64_t generation = 0;  // Of the blocks that the store has of it; 0: it has none.
   bool touched = false;          // Some group may have changed since put().
 
  private:
+  static void append_entry(const Entry& entry, std::string& block) {
+    append_sized(block, [&](std::string& bytes) { entry.key.append(bytes); });
+    append_sized(block, [&](std::string& bytes) { entry.state.append(bytes); });
+  }
   void mark(const State& state) {
     const auto place = reinterpret_cast<const char*>(&state) -
                        reinterpret_cast<const char*>(this->entries().data());
@@ -116,14 +130,12 @@ void merge_groups(Slice& into, const Slice& from) {
   }
 }
 
-// What a store has of a slice, added to `merged`. `newest` is empty before and after, `own` a
-// generation that is in memory and is passed over.
+// What a store has of a slice, added to `merged`. `newest` is empty before and after.
 template <class Key, class State>
 class StoredGroups final : public VisitEntries {
  public:
   using Slice = SliceTable<Key, State>;
-  StoredGroups(Slice& merged, Slice& newest, std::uint64_t own)
-      : merged_(merged), newest_(newest), own_(own) {}
+  StoredGroups(Slice& merged, Slice& newest) : merged_(merged), newest_(newest) {}
 
   bool entry(Text key, Text state) override {
     Key taken;
@@ -132,22 +144,22 @@ class StoredGroups final : public VisitEntries {
     merged_.at(taken, taken.hash()).merge(gathered);
     return true;
   }
-  bool block(Text block, std::uint64_t generation) override {
-    if (generation == own_) return true;
-    if (generation != current_) end_generation();
-    current_ = generation;
-    while (block.size != 0) {
-      if (!take_some(block)) return false;
+  // All of this generation.
+  bool merge(Host& host, std::int64_t slice, std::uint64_t generation) {
+    BlockPlace place;
+    for (Text block{};;) {
+      if (!host.next_block(slice, generation, place, block)) return false;
+      if (block.size == 0) break;
+      while (block.size != 0) {
+        if (!take_some(block)) return host.refuse_entry(), false;
+      }
     }
-    return true;
-  }
-  // Behind the last of them.
-  void end_generation() {
     if (merged_.entries().empty())
       std::swap(merged_, newest_);
     else
       merge_groups(merged_, newest_);
     newest_.clear();
+    return true;
   }
 
  private:
@@ -175,8 +187,6 @@ class StoredGroups final : public VisitEntries {
 
   Slice& merged_;
   Slice& newest_;
-  const std::uint64_t own_;
-  std::uint64_t current_ = 0;
 };
 
 }  // namespace holdfast::query

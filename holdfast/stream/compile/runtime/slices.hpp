@@ -5,7 +5,8 @@
 // A store that takes blocks has all of a slice that a checkpoint needs, and memory has it, too, as
 // far as there is room: each checkpoint writes the groups that changed, with what they are now, and
 // a window that ends is read from memory. What memory has forgotten, or a run before this one has
-// written, is read from the store and merged.
+// written, is read from the store and merged. What leaves memory is written whole, in the order of
+// its keys: so a window may have more groups than memory has room for (sorted_runs.hpp).
 //
 // A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
 #include <holdfast/stream/compile/runtime/slice_table.hpp>
+#include <holdfast/stream/compile/runtime/sorted_runs.hpp>
 
 namespace holdfast::query {
 
@@ -29,6 +31,7 @@ class Slices {
   using State = typename Definition::State;
   using Slice = SliceTable<Key, State>;
   using Map = std::map<std::int64_t, Slice>;
+  using Runs = SortedRuns<Key, State>;
 
   // `offset`: what a slice is called in the store is moved by it.
   explicit Slices(Run& run, std::int64_t offset = 0)
@@ -117,10 +120,19 @@ class Slices {
       return;
     }
     merged_.clear();
+    Runs runs(run_);
+    const Slice* groups = &merged_;
     for (const auto slice : ending) {
-      if (!merge_slice(slice)) return;
+      const auto found = slices_.find(slice);
+      const Slice* const in_memory = found == slices_.end() ? nullptr : &found->second;
+      if (stored_.count(slice) != 0 && !gather_stored(slice, in_memory, runs))
+        return static_cast<void>(run_.failed = true);
+      if (ending.size() == 1 && in_memory != nullptr && merged_.entries().empty())
+        groups = in_memory;
+      else if (in_memory != nullptr)
+        merge_groups(merged_, *in_memory);
     }
-    show(merged_, end, emit);
+    show(*groups, runs, end, emit);
   }
 
   // Slices up to this end leave; the command has them from now on.
@@ -191,16 +203,20 @@ class Slices {
     }
   }
 
-  bool merge_slice(std::int64_t slice) {
-    const auto found = slices_.find(slice);
-    if (stored_.count(slice) != 0) {
-      const auto in_memory = found == slices_.end() ? 0 : found->second.generation;
-      StoredGroups<Key, State> stored(merged_, newest_, in_memory);
-      if (!run_.host.for_each(offset_ + slice, stored)) return !(run_.failed = true);
-      stored.end_generation();
+  // What the store has of a slice: its runs, and into merged_ all else.
+  bool gather_stored(std::int64_t slice, const Slice* in_memory, Runs& runs) {
+    StoredGroups<Key, State> stored(merged_, newest_);
+    if (!run_.host.for_each(offset_ + slice, stored)) return false;
+    for (std::uint64_t generation = 0;;) {
+      BlockPlace run;
+      if (!run_.host.next_generation(offset_ + slice, generation, run)) return false;
+      if (generation == 0) return true;
+      if (in_memory != nullptr && generation == in_memory->generation) continue;
+      if (run.epoch != 0 && runs.has_room())
+        runs.add(offset_ + slice, generation, run);
+      else if (!stored.merge(run_.host, offset_ + slice, generation))
+        return false;
     }
-    if (found != slices_.end()) merge_groups(merged_, found->second);
-    return true;
   }
 
   template <class Emit>
@@ -211,24 +227,60 @@ class Slices {
     });
   }
 
+  // The same with runs, group by group: memory need not have all of them.
+  template <class Emit>
+  void show(const Slice& groups, Runs& runs, std::int64_t end, const Emit& emit) {
+    if (runs.empty()) return show(groups, end, emit);
+    const auto emit_one = [&](const Key& key, const State& state) { emit(key, state, end); };
+    if (!runs.begin()) return;
+    std::string key;
+    const bool shown = visit_in_order(groups, [&](const typename Slice::Entry& entry) {
+      key.clear();
+      entry.key.append(key);
+      State* also = nullptr;
+      if (!runs.take_below(&key, emit_one) || !runs.find(key, also)) return false;
+      if (also != nullptr) also->merge(entry.state);
+      emit_one(entry.key, also != nullptr ? *also : entry.state);
+      return !run_.failed;
+    });
+    if (shown) runs.take_below(nullptr, emit_one);
+    run_.flush();  // Texts of what was shown are in the runs.
+  }
+
   // ---- Slices ----
 
   // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
   bool put_blocks() {
     std::uint64_t bytes = 0;
-    for (auto& [slice, groups] : slices_) {
+    for (const auto& [slice, groups] : slices_)
       bytes += groups.bytes();
-      if (!groups.touched) continue;
-      bool all = false;
-      const auto put = [&](Text block) {
-        return run_.host.put_block(offset_ + slice, block, groups.generation);
-      };
-      block_.clear();
-      if (!groups.put(block_, all, put)) return false;
-      if (all) run_.host.drop_older(offset_ + slice, groups.generation);
+    const bool leave = !Slice::kBounded || bytes > memory_bytes_;
+    for (auto& [slice, groups] : slices_) {
+      if (!(leave ? put_run(slice, groups) : put_changes(slice, groups))) return false;
     }
     current_ = nullptr;  // The next row touches its slice.
-    if (!Slice::kBounded || bytes > memory_bytes_) forget_all();
+    if (leave) forget_all();
+    return true;
+  }
+  bool put_changes(std::int64_t slice, Slice& groups) {
+    if (!groups.touched) return true;
+    bool all = false;
+    const auto put = [&](Text block) {
+      return run_.host.put_block(offset_ + slice, block, false, groups.generation);
+    };
+    block_.clear();
+    if (!groups.put(block_, all, put)) return false;
+    if (all) run_.host.drop_older(offset_ + slice, groups.generation);
+    return true;
+  }
+  bool put_run(std::int64_t slice, Slice& groups) {
+    const bool had_blocks = groups.generation != 0;
+    const auto put = [&](Text block) {
+      return run_.host.put_block(offset_ + slice, block, true, groups.generation);
+    };
+    block_.clear();
+    if (!groups.put_run(block_, put)) return false;
+    if (had_blocks) run_.host.drop_older(offset_ + slice, groups.generation);
     return true;
   }
   void forget_all() {
