@@ -79,6 +79,7 @@ class Borrowed final : public memory_detail::Backing {
   Status grow(std::uint64_t bytes) override { return memory_.set_size(bytes), ok_status(); }
   Status shrink(std::uint64_t bytes) override { return memory_.set_size(bytes), ok_status(); }
   Status prefault(std::uint64_t, std::uint64_t) override { return {}; }
+  std::string_view kind() const override { return "borrowed"; }
   RegionReport report() const override { return {}; }
 
  private:

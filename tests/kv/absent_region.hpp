@@ -49,6 +49,7 @@ class AbsentBacking final : public memory_detail::Backing {
       std::exchange(absence_->at_next_fetch, nullptr)();
     return {};
   }
+  std::string_view kind() const override { return region_.kind(); }
   RegionReport report() const override { return region_.report(); }
 
  private:
