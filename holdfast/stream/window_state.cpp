@@ -95,12 +95,18 @@ Status WindowState::visit_entries(
     FunctionRef<Status(std::int64_t slice, std::string_view key, std::string_view state)> visit)
     const {
   std::string bytes;
+  std::vector<const GroupMap::value_type*> in_order;  // As kv wants them, to read them in parts.
   for (const auto& [slice, groups] : memory_) {
-    for (const auto& [key, accumulators] : groups) {
+    in_order.clear();
+    for (const auto& group : groups)
+      in_order.push_back(&group);
+    std::sort(in_order.begin(), in_order.end(),
+              [](const auto* a, const auto* b) { return a->first < b->first; });
+    for (const auto* group : in_order) {
       bytes.clear();
       for (std::size_t i = 0; i < aggregates_.size(); ++i)
-        accumulators[i].append_bytes(aggregates_[i], bytes);
-      HF_RETURN_IF_ERROR(visit(slice, key, bytes));
+        group->second[i].append_bytes(aggregates_[i], bytes);
+      HF_RETURN_IF_ERROR(visit(slice, group->first, bytes));
     }
   }
   return {};

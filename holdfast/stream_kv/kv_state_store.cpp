@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
 constexpr char kFormat = 2;
 constexpr std::size_t kSmallBlock = 4096;  // Smaller ones share a fence.
-constexpr std::uint32_t kInRun = std::uint32_t{1} << 31;
+// Of a block's number. Without the first it is of a build that knew no runs.
+constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;
 
 }  // namespace
 
@@ -135,7 +136,8 @@ Status KvStateStore::next_generation(std::int64_t slice, std::uint64_t& generati
   generation = state_keys_.generation_of_block(cursor.key());
   if (!cursor.last(state_keys_.of_generation(slice, generation))) return cursor.status();
   HF_RETURN_IF_ERROR(check_block(cursor.key()));
-  const bool in_run = (StateKeys::number_of_block(cursor.key()) & kInRun) != 0;
+  constexpr auto kBoth = kSaysRun | kInRun;
+  const bool in_run = (StateKeys::number_of_block(cursor.key()) & kBoth) == kBoth;
   run = {in_run ? state_keys_.epoch_of_block(cursor.key()) : 0, 0};
   return {};
 }
@@ -222,18 +224,22 @@ Status KvStateStore::remove(std::vector<std::string>& keys) {
 }
 
 Status KvStateStore::put(std::int64_t slice, std::string_view key, std::string_view state) {
-  if (!block_.empty() && (slice != block_slice_ || block_.size() >= query::kBlockBytes))
-    HF_RETURN_IF_ERROR(write_block());
+  const bool goes_on = !put_slices_.empty() && slice == block_slice_;
+  if (!block_.empty() && (!goes_on || block_.size() >= query::kBlockBytes))
+    HF_RETURN_IF_ERROR(write_block(!goes_on));
   block_slice_ = slice;
+  ascends_ = goes_on ? ascends_ && last_key_ < key : put_slices_.insert(slice).second;
+  last_key_ = key;
   query::append_sized(block_, [&](std::string& bytes) { bytes += key; });
   query::append_sized(block_, [&](std::string& bytes) { bytes += state; });
   return {};
 }
 
-Status KvStateStore::write_block() {
+// `last`: of its slice in this checkpoint.
+Status KvStateStore::write_block(bool last) {
   if (block_.empty()) return {};
   std::uint64_t generation = 0;
-  const auto status = put_block(block_slice_, block_, false, generation);
+  const auto status = put_block(block_slice_, block_, last && ascends_, generation);
   block_.clear();
   return status;
 }
@@ -242,7 +248,8 @@ Status KvStateStore::put_block(std::int64_t slice, std::string_view block, bool 
                                std::uint64_t& generation) {
   const std::uint64_t epoch = HF_MUTANT("ST12", epoch_ + 1, epoch_);
   if (generation == 0) generation = HF_MUTANT("KS5", epoch_ + 1, epoch_);
-  const std::uint32_t number = HF_MUTANT("KS6", blocks_++, 0) | (in_run ? kInRun : 0);
+  const std::uint32_t number =
+      kSaysRun | HF_MUTANT("KS6", blocks_++, 0) << 1 | (in_run ? kInRun : 0);
   std::string key = state_keys_.of_block(slice, generation, epoch, number);
   if (block.size() < kSmallBlock) return put_record(std::move(key), block);
   const std::string_view keys[] = {key}, values[] = {block};
@@ -270,7 +277,7 @@ Status KvStateStore::write_group() {
 }
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
-  HF_RETURN_IF_ERROR(write_block());
+  HF_RETURN_IF_ERROR(write_block(true));
   HF_RETURN_IF_ERROR(write_group());
   HF_RETURN_IF_ERROR(store_->sync());
   std::string value;
@@ -282,6 +289,7 @@ Status KvStateStore::complete(const Checkpoint& checkpoint) {
   HF_RETURN_IF_ERROR(store_->sync());
   epoch_ = checkpoint.epoch;
   blocks_ = 0;
+  put_slices_.clear();
   HF_RETURN_IF_ERROR(remove(HF_MUTANT("ST21", tombstones_, new_tombstones_)));
   tombstones_ = std::move(new_tombstones_);
   new_tombstones_.clear();

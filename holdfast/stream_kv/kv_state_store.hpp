@@ -12,9 +12,10 @@
 //            of an epoch above that of 'm'.
 // Blocks     What put() and put_block() are given is written some 1000 entries at a time. A block
 //            is of an epoch and of a generation: of each generation the entries of the latest epoch
-//            count, and generations are merged. put() makes a generation per epoch. The number of a
-//            block that is in a run has its highest bit set; the last block of a generation says
-//            whether it has one.
+//            count, and generations are merged. put() makes a generation per epoch, and a run of it
+//            if it is given each slice once, in the order of the keys. The lowest bit of a block's
+//            number says whether it is in one, if the highest is set; the last block of a generation
+//            decides.
 // Order      Entries are durable before 'm' is written; what was dropped is removed after 'm' is
 //            durable, so that no failure takes a slice from the checkpoint that still needs it.
 // A crash leaves  what is of an epoch that was never completed, and slices that were dropped and
@@ -36,6 +37,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -94,7 +96,7 @@ class KvStateStore : public StateStore {
   Status remove_later_epochs();
   Result<std::optional<Checkpoint>> read_checkpoint();
   Status write_group();
-  Status write_block();
+  Status write_block(bool last);
   Status check_block(std::string_view key) const;
   Status remove(std::vector<std::string>& keys);
   Status remove_dropped();
@@ -114,6 +116,10 @@ class KvStateStore : public StateStore {
   // Entries of put() that are not yet written, and their slice; blocks of this checkpoint.
   std::string block_;
   std::int64_t block_slice_ = 0;
+  // What put() was given in this checkpoint: slices, the last key, whether each was behind the last.
+  std::set<std::int64_t> put_slices_;
+  std::string last_key_;
+  bool ascends_ = false;
   std::uint32_t blocks_ = 0;
 };
 

@@ -280,6 +280,45 @@ TEST(KvState, ALaterFormatIsRefusedByItsNumber) {
   EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kCorrupt);
 }
 
+// Whether the one generation of the slice is a run.
+bool is_run(KvStateStore& store, std::int64_t slice) {
+  std::uint64_t generation = 0;
+  query::BlockPlace run;
+  store.next_generation(slice, generation, run).value();
+  EXPECT_NE(generation, 0u);
+  return run.epoch != 0;
+}
+
+TEST(KvState, WhatIsPutInTheOrderOfItsKeysIsARun) {
+  Place place;
+  KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+  const auto put = [&](std::int64_t slice, std::initializer_list<const char*> keys) {
+    for (const auto* key : keys)
+      store.put(slice, key, std::string(30'000, 'x')).value();  // Two in a block.
+  };
+  put(60, {"a", "b", "c", "d", "e"});
+  put(120, {"a", "c", "b", "d", "e"});
+  put(180, {"a", "b"});
+  put(240, {"a"});
+  put(180, {"c", "d", "e"});
+  put(300, {"a", "b", "b"});
+  store.complete({1, ""}).value();
+  EXPECT_TRUE(is_run(store, 60));
+  EXPECT_FALSE(is_run(store, 120));
+  EXPECT_FALSE(is_run(store, 180));
+  EXPECT_TRUE(is_run(store, 240));
+  EXPECT_FALSE(is_run(store, 300));
+  for (const std::int64_t slice : {60, 120, 180}) {
+    std::string keys;
+    const auto visit = [&](std::string_view key, std::string_view) {
+      keys += key;
+      return Status();
+    };
+    store.for_each(slice, visit).value();
+    EXPECT_EQ(keys, "abcde");
+  }
+}
+
 TEST(KvState, ABlockThatIsNoneIsNotRead) {
   Place place;
   KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
