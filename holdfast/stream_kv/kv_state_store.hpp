@@ -14,8 +14,8 @@
 //            is of an epoch and of a generation: of each generation the entries of the latest epoch
 //            count, and generations are merged. put() makes a generation per epoch, and a run of it
 //            if it is given each slice once, in the order of the keys. The lowest bit of a block's
-//            number says whether it is in one, if the highest is set; the last block of a generation
-//            decides.
+//            number says whether it is in one, if the highest is set: that of a generation's last
+//            block decides.
 // Order      Entries are durable before 'm' is written; what was dropped is removed after 'm' is
 //            durable, so that no failure takes a slice from the checkpoint that still needs it.
 // A crash leaves  what is of an epoch that was never completed, and slices that were dropped and
@@ -116,7 +116,8 @@ class KvStateStore : public StateStore {
   // Entries of put() that are not yet written, and their slice; blocks of this checkpoint.
   std::string block_;
   std::int64_t block_slice_ = 0;
-  // What put() was given in this checkpoint: slices, the last key, whether each was behind the last.
+  // What put() was given in this checkpoint: slices, and of the last one its last key, and whether
+  // each key was behind the one before.
   std::set<std::int64_t> put_slices_;
   std::string last_key_;
   bool ascends_ = false;
