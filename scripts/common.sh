@@ -131,8 +131,8 @@ configure() {
   fi
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
-  # ccache helps who builds again and again, with tests. CI, which builds once, and a build without tests are faster by
-  # precompiled headers and few pieces, of which it keeps nothing.
+  # ccache helps who builds again and again, with tests. CI builds once, and so does ./run tour without tests: they are
+  # faster by precompiled headers, of which ccache keeps nothing.
   case "$options ${CI:-}" in
     *HOLDFAST_TESTS=OFF* | *true) launcher= ;;
     *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;;

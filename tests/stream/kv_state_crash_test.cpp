@@ -223,8 +223,8 @@ std::string block_of(const std::vector<std::pair<std::string, std::string>>& ent
   return block;
 }
 
-// The second writes what changed; the third all of its generation, and the first of another; the
-// fourth does without the slice.
+// The second writes what changed; the third all of its generation as a run, and the first of
+// another; the fourth does without the slice.
 const std::vector<Found>& generations() {
   static const std::vector<Found> all = {{},
                                          {1, "m", {"60:a=1", "60:b=2"}},
@@ -240,8 +240,8 @@ void perform_generation(KvStateStore& state, std::uint64_t epoch, std::uint64_t&
     state.put_block(60, block_of({{"a", "1"}, {"b", "2"}}), false, generation).value();
   if (epoch == 2) state.put_block(60, block_of({{"a", "3"}}), false, generation).value();
   if (epoch == 3) {
-    state.put_block(60, block_of({{"a", "4"}}), false, generation).value();
-    state.put_block(60, block_of({{"b", "5"}}), false, generation).value();
+    state.put_block(60, block_of({{"a", "4"}}), true, generation).value();
+    state.put_block(60, block_of({{"b", "5"}}), true, generation).value();
     state.drop_older(60, generation);
     state.put_block(60, block_of({{"b", "7"}}), false, other).value();
     EXPECT_NE(other, generation);
@@ -251,6 +251,23 @@ void perform_generation(KvStateStore& state, std::uint64_t epoch, std::uint64_t&
     state.put_block(120, block_of({{"c", "8"}}), false, other).value();
   }
   state.complete({epoch, "m"}).value();
+}
+
+// What a window reads of the first generation's run: none of its older blocks, which may be there.
+// Empty: there is no run.
+Result<std::string> run_of(KvStateStore& state) {
+  std::uint64_t generation = 0;
+  query::BlockPlace place;
+  HF_RETURN_IF_ERROR(state.next_generation(60, generation, place));
+  std::string read;
+  for (std::string block; place.epoch != 0;) {
+    HF_RETURN_IF_ERROR(state.next_block(60, generation, place, block));
+    if (block.empty()) break;
+    query::Text rest{block.data(), block.size()}, key{}, entry{};
+    while (query::take_block_entry(rest, key, entry))
+      read += std::string(key.data, key.size) + "=" + std::string(entry.data, entry.size) + " ";
+  }
+  return read;
 }
 
 crash::Protocol<Found> generations_protocol() {
@@ -273,7 +290,12 @@ crash::Protocol<Found> generations_protocol() {
   };
   protocol.workload = [go_from](Region& region, crash::Workload& run) { go_from(region, run, 1); };
   protocol.recover = [](Region& region) -> Result<Found> {
-    return Query(std::move(region)).found();
+    Query query(std::move(region));
+    HF_ASSIGN_OR_RETURN(const auto run, run_of(query.state()));
+    const auto epoch = query.found().epoch;
+    if (epoch < 4 && run != (epoch == 3 ? "a=4 b=5 " : ""))
+      return Error{Errc::kCorrupt, "the run is '" + run + "'"};
+    return query.found();
   };
   protocol.print = protocol_of(false).print;
   protocol.check = [](const crash::Past<Found>& past, const Found& found) -> std::string {
